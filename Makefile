@@ -1,0 +1,69 @@
+# Two commands are all that anybody needs: `make check` and `make test`.
+# Everything is installed into .venv, from the lock file; `make` does it when it is needed.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+export PYTHONPATH :=
+
+.DEFAULT_GOAL := help
+.PHONY: help check test schemas drift lint types contracts docs serve-docs mutants benchmark report lock clean
+
+help: ## Show what can be made.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.json and report.html.
+	$(BIN)/kuayu check
+
+test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
+	@sh .ci/chromium
+	$(BIN)/pytest
+
+schemas: $(READY) ## Generate the published schemas from spec/.
+	PYTHONPATH=spec $(BIN)/python -m generator
+
+drift: $(READY) ## Fail where the published schemas are not what spec/ leads to.
+	PYTHONPATH=spec $(BIN)/python -m generator --check
+
+lint: $(READY) ## Check style.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## Check types.
+	$(BIN)/mypy
+
+contracts: $(READY) ## Check that imports go one way.
+	PYTHONPATH=schemas:conformance:reference_impl $(BIN)/lint-imports
+
+docs: $(READY) ## Build the site into build/site.
+	$(BIN)/mkdocs build --strict --site-dir build/site
+
+serve-docs: $(READY) ## Show the site while you write.
+	$(BIN)/mkdocs serve
+
+mutants: $(READY) ## Run the kill matrix; writes build/mutants/matrix.json and matrix.html.
+	PYTHONPATH=tests $(BIN)/python -m mutants.matrix
+
+benchmark: $(READY) ## Measure ingest beside the raw store's limit, in one run.
+	$(BIN)/python tests/benchmarks/ingest.py
+
+report: $(READY) ## Make the full report of the reference for docs/results/reference.
+	$(BIN)/kuayu check --level full -o build/reference
+	mkdir -p docs/results/reference && cp build/reference/report.json docs/results/reference/report.json
+
+lock: ## Resolve the pinned versions anew.
+	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
+	build/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --quiet --output-file requirements.lock
+
+clean: ## Remove what was made.
+	rm -rf build dist site $(VENV)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@

@@ -1,0 +1,87 @@
+"""What came back from the target, as the checks see it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+PROBLEM_MEDIA_TYPE = "application/problem+json"
+PROBLEM_PREFIX = "urn:kuayu:problem:"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, or the failure to get one.
+
+    Attributes:
+        exchange: Number of the exchange within its episode.
+        request: ``METHOD /path`` with the body shortened, for people.
+        status: HTTP status; 0 where no answer came.
+        headers: Names in lower case.
+        body: Bytes as received.
+        failure: Why no answer came, in words; empty where one did.
+        started: Unix time at which the request was sent, in seconds.
+        seconds: Time until the whole answer was there.
+    """
+
+    exchange: int
+    request: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    failure: str = ""
+    started: float = 0.0
+    seconds: float = 0.0
+
+    @cached_property
+    def json(self) -> Any:
+        """The body as JSON, or None where it is not JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
+
+    @property
+    def media_type(self) -> str:
+        """Media type without parameters, in lower case."""
+        return self.headers.get("content-type", "").split(";")[0].strip().lower()
+
+    @property
+    def problem(self) -> str:
+        """Name of the registered problem type, or an empty string where the answer is no problem."""
+        kind = self.at("type")
+        if self.media_type == PROBLEM_MEDIA_TYPE and isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX):
+            return kind.removeprefix(PROBLEM_PREFIX)
+        return ""
+
+    def at(self, *path: str | int) -> Any:
+        """Value at a path of member names and positions, or None where there is none."""
+        value = self.json
+        for step in path:
+            match value, step:
+                case dict(), str():
+                    value = value.get(step)
+                case list(), int() if -len(value) <= step < len(value):
+                    value = value[step]
+                case _:
+                    return None
+        return value
+
+    def items(self, *path: str | int) -> list[Any]:
+        """List at a path, empty where there is none."""
+        value = self.at(*path)
+        return value if isinstance(value, list) else []
+
+    @property
+    def brief(self) -> str:
+        """Status and the beginning of the body, for people."""
+        if self.failure:
+            return f"no answer: {self.failure}"
+        return f"{self.status} {shorten(self.body.decode('utf-8', 'replace'))}".strip()
+
+
+def shorten(text: str, limit: int = 400) -> str:
+    """Text on one line and no longer than ``limit`` characters."""
+    line = " ".join(text.split()).replace("\x00", "␀")
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,53 @@
+"""What a check is."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.episode import Episode, Request
+from kuayu_conformance.findings import Finding
+
+Observation = TypeVar("Observation")
+
+Exchanges = tuple[tuple[str, Request, Answer], ...]
+"""Every exchange of a run: the episode that it belongs to, the request, the answer."""
+
+
+@dataclass(frozen=True)
+class Check(Generic[Observation]):
+    """How one or more requirements are tested.
+
+    Attributes:
+        name: Name of the module, which the register gives for each of the requirements.
+        requirements: Identifiers of the requirements that ``judge`` speaks about.
+        observe: Drives the target and returns a frozen observation; knows nothing of thresholds.
+        judge: Pure function from the observation to findings; the same observation gives the same findings.
+        needs: Profile whose operations the check drives, where that is not the profile of its requirements: common
+            behaviour shows only where there is something to write.
+        recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
+        background: Whether the episode mostly waits, so that others run meanwhile.
+    """
+
+    name: str
+    requirements: tuple[str, ...]
+    observe: Callable[[Episode], Observation]
+    judge: Callable[[Observation], Iterable[Finding]]
+    needs: str = ""
+    recorded_times: bool = False
+    background: bool = False
+
+
+@dataclass(frozen=True)
+class RunCheck:
+    """A check over every exchange of the run, made when all episodes have ended.
+
+    Attributes:
+        name: Name of the module.
+        requirements: Identifiers of the requirements that ``judge`` speaks about.
+        judge: Pure function from the exchanges to findings.
+    """
+
+    name: str
+    requirements: tuple[str, ...]
+    judge: Callable[[Exchanges], Iterable[Finding]]

@@ -1,0 +1,115 @@
+"""The declaration, and that what it declares is there (COM-001, COM-002)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.fixtures import domain, node, sample
+from kuayu_conformance.episode import Episode, instant, seconds_of
+from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_schemas import registers, schema
+
+MANY = 1000
+"""Items that every implementation takes in one batch (class Limits)."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The declaration, the clock when it was read, and one answer to each mandatory operation that it implies."""
+
+    declaration: Answer
+    again: Answer
+    read_at: float
+    operations: tuple[tuple[str, Answer], ...]
+
+
+def observe(episode: Episode) -> Observed:
+    """Read the declaration twice and call each mandatory operation of the declared profiles once."""
+    declaration = episode.ask("GET", "/v1/conformance")
+    read_at = episode.now()
+    again = episode.ask("GET", "/v1/conformance")
+    declared = {profile for profile in declaration.items("profiles") if isinstance(profile, str)}
+    wanted = [
+        operation
+        for definition in registers.requirements().profiles
+        if definition.profile.value in declared
+        for operation in definition.mandatory
+    ]
+    if "MET" not in declared:
+        answers = tuple((operation, episode.ask(*operation.split())) for operation in wanted)
+        return Observed(declaration, again, read_at, answers)
+    return Observed(declaration, again, read_at, tuple(_each(episode, wanted)))
+
+
+def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer]]:
+    """Call each operation once: what is written comes first, what is deleted last."""
+    site, peer = domain(episode), domain(episode, "peer")
+    machine = node(episode, site, names=["0"])
+    names = {
+        "/v1/domains/{id}": site,
+        "/v1/nodes/{id}": machine,
+        "/v1/links/{id}": episode.name_of("l"),
+        "/v1/compute-identifiers/{urn}": episode.urn_of("family", "f"),
+    }
+    bodies: dict[str, object] = {
+        "/v1/domains/{id}": {"id": site},
+        "/v1/nodes/{id}": {"id": machine, "domain": site, "compute_identifier": episode.urn_of("node", "n")},
+        "/v1/links/{id}": {"id": episode.name_of("l"), "source": site, "destination": peer},
+        "/v1/compute-identifiers/{urn}": {
+            "urn": episode.urn_of("family", "f"),
+            "members": [episode.urn_of("node", "n")],
+        },
+    }
+    now = instant(episode.now())
+    for operation in sorted(wanted, key=_turn):
+        method, template = operation.split()
+        base = template.removesuffix("/indicators").removesuffix("/resolution")
+        path = template.replace("{id}", names.get(base, "")).replace("{urn}", names.get(base, ""))
+        match operation:
+            case "POST /v1/samples":
+                body = {"mode": "per_item", "samples": [sample(machine, now, accelerator_utilisation=0.5)]}
+                answer = episode.ask(method, path, body)
+            case "POST /v1/expositions":
+                query = f"?node={machine}&exporter=node-exporter"
+                answer = episode.ask(method, path + query, content=b"up 1\n", media_type="text/plain")
+            case "GET /v1/samples":
+                answer = episode.ask(method, f"{path}?subject={machine}&subject_kind=node")
+            case _:
+                answer = episode.ask(method, path, bodies.get(base) if method == "PUT" else None)
+        yield operation, answer
+
+
+def _turn(operation: str) -> tuple[int, int]:
+    """Writes first, then reads, then deletions: those that refer to others before those that are referred to."""
+    method, path = operation.split()
+    referring = ("/v1/links/{id}", "/v1/compute-identifiers/{urn}", "/v1/nodes/{id}", "/v1/domains/{id}")
+    return ("PUT", "POST", "GET", "DELETE").index(method), referring.index(path) if method == "DELETE" else 0
+
+
+def judge(observed: Observed) -> Iterator[Finding]:
+    """Hold the declaration against its schema and itself, and each operation against being there at all."""
+    declaration = observed.declaration
+    yield answered("COM-001", declaration, 200, "GET /v1/conformance is answered")
+    wrong = schema.errors("Declaration", declaration.json, reader=True)
+    found = f"{wrong[0].pointer or '/'} {wrong[0].detail}" if wrong else "valid"
+    yield holds("COM-001", not wrong, "the answer is a valid Declaration", found, declaration)
+    profiles = declaration.items("profiles")
+    yield holds("COM-001", "COM" in profiles, "profile COM is among those declared", profiles, declaration)
+    largest = declaration.at("limits", "max_batch")
+    enough = isinstance(largest, int | float) and largest >= MANY
+    yield holds("COM-001", enough, f"a batch may hold {MANY} items or more", largest, declaration)
+    now = seconds_of(declaration.at("now"))
+    near = now is not None and abs(now - observed.read_at) < 60
+    yield holds(
+        "COM-001", near, "the declared clock is within a minute of the suite's", declaration.at("now"), declaration
+    )
+    same = declaration.at("revision", "epoch") == observed.again.at("revision", "epoch")
+    yield holds(
+        "COM-001", same, "the epoch stays the same while no state is lost", observed.again.brief, observed.again
+    )
+    for operation, answer in observed.operations:
+        yield answered("COM-002", answer, (200, 201, 204), f"{operation} is carried out")
+
+
+CHECK = Check("com_declaration", ("COM-001", "COM-002"), observe, judge)

@@ -1,0 +1,195 @@
+"""Errors: problems, closed requests, hostile input, limits (COM-004 to COM-007)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kuayu_conformance.answers import PROBLEM_MEDIA_TYPE, Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.fixtures import domain, node, sample
+from kuayu_conformance.episode import Episode, instant
+from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_schemas import registers
+
+
+@dataclass(frozen=True)
+class Case:
+    """One wrong request: what is wrong, the answer, what status and problem it calls for, and where the fault is."""
+
+    what: str
+    answer: Answer
+    status: int
+    problem: str
+    pointer: str | None = None
+    parameter: str | None = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Answers to wrong requests, grouped by what they are about."""
+
+    wrong: tuple[Case, ...]
+    open_door: tuple[Case, ...]
+    hostile: tuple[tuple[str, Answer], ...]
+    limits: tuple[Case, ...]
+    alive: Answer
+
+
+def observe(episode: Episode) -> Observed:
+    """Send wrong requests of every sort, and see whether the target still stands afterwards."""
+    site = domain(episode)
+    machine = node(episode, site, names=["0"])
+    hostile = tuple(_hostile(episode, site))
+    return Observed(
+        tuple(_wrong(episode, site)),
+        tuple(_unknown_members(episode, site, machine)),
+        hostile,
+        tuple(_beyond_limits(episode, machine)),
+        episode.ask("GET", f"/v1/domains/{site}"),
+    )
+
+
+def _wrong(episode: Episode, site: str) -> Iterator[Case]:
+    absent = episode.name_of("absent")
+    path = f"/v1/domains/{absent}"
+    ask = episode.ask
+    yield Case("a resource that is not there", ask("GET", path), 404, "not-found")
+    yield Case("a path that is not there", ask("GET", f"/v1/{absent}"), 404, "not-found")
+    yield Case("a method that the path has not", ask("POST", f"/v1/domains/{site}", {}), 405, "method-not-allowed")
+    yield Case("a body that is not JSON", ask("PUT", path, content=b'{"id": '), 400, "malformed-json")
+    yield Case("a member given twice", ask("PUT", path, content=b'{"id":"a","id":"a"}'), 400, "malformed-json")
+    yield Case("NaN", ask("PUT", path, content=b'{"id": NaN}'), 400, "malformed-json")
+    yield Case(
+        "a media type other than JSON",
+        ask("PUT", path, content=b"id: a", media_type="application/yaml"),
+        415,
+        "unsupported-media-type",
+    )
+    yield Case("a required member missing", ask("PUT", path, {"label": "x"}), 422, "invalid-body", pointer="")
+    yield Case(
+        "a member of the wrong type", ask("PUT", path, {"id": absent, "label": 7}), 422, "invalid-body", "/label"
+    )
+    located = {"id": absent, "location": {"latitude": 91, "longitude": 0}}
+    yield Case("a number out of range", ask("PUT", path, located), 422, "invalid-body", "/location/latitude")
+    yield Case("another identifier than the path's", ask("PUT", path, {"id": "other"}), 422, "invalid-body", "/id")
+    orphan = episode.name_of("orphan")
+    lost = ask("PUT", f"/v1/nodes/{orphan}", {"id": orphan, "domain": absent})
+    yield Case("a reference to what is not there", lost, 422, "unknown-reference", "/domain")
+    yield Case("a limit of nought", ask("GET", "/v1/domains?limit=0"), 400, "invalid-parameter", parameter="limit")
+    yield Case(
+        "a limit that is no number", ask("GET", "/v1/domains?limit=x"), 400, "invalid-parameter", parameter="limit"
+    )
+    yield Case("a cursor that no one gave", ask("GET", "/v1/domains?cursor=made-up"), 400, "invalid-cursor")
+
+
+def _unknown_members(episode: Episode, site: str, machine: str) -> Iterator[Case]:
+    ask = episode.ask
+    unknown = episode.name_of("closed")
+    yield Case(
+        "a domain with a member unknown to the schema",
+        ask("PUT", f"/v1/domains/{unknown}", {"id": unknown, "colour": "red"}),
+        422,
+        "invalid-body",
+    )
+    nested = {"id": unknown, "location": {"latitude": 0, "longitude": 0, "altitude": 5}}
+    yield Case("an unknown member further in", ask("PUT", f"/v1/domains/{unknown}", nested), 422, "invalid-body")
+    device = {"id": "0", "kind": "abacus", "vendor": "x", "model": "x"}
+    body = {"id": machine, "domain": site, "devices": [device]}
+    answer = ask("PUT", f"/v1/nodes/{machine}", body)
+    yield Case("a name that the enumeration has not", answer, 422, "invalid-body", "/devices/0/kind")
+    batch = {"mode": "per_item", "samples": [sample(machine, instant(episode.now()))], "priority": 1}
+    yield Case("a batch with an unknown member", ask("POST", "/v1/samples", batch), 422, "invalid-body")
+    query = ask("GET", "/v1/domains?colour=red")
+    yield Case("an unknown query parameter", query, 400, "invalid-parameter", parameter="colour")
+
+
+def _hostile(episode: Episode, site: str) -> Iterator[tuple[str, Answer]]:
+    path = f"/v1/domains/{site}"
+    bodies = {
+        "nothing": b"",
+        "null": b"null",
+        "a bare number": b"1",
+        "an array": b"[]",
+        "nested a thousand deep": b'{"id":' * 1000 + b"1" + b"}" * 1000,
+        "arrays nested a hundred thousand deep": b"[" * 100_000,
+        "bytes that are not UTF-8": b'{"id":"\xff\xfe"}',
+        "half of a surrogate pair": b'{"id":"\\ud800"}',
+        "U+0000 in a text": b'{"id":"x","label":"\\u0000"}',
+        "a number of ten thousand digits": b'{"id":' + b"9" * 10_000 + b"}",
+        "a number beyond doubles": b'{"id":"x","location":{"latitude":1e400,"longitude":0}}',
+        "Infinity": b'{"id":"x","location":{"latitude":-Infinity,"longitude":0}}',
+        "a million members": b"{" + b",".join(b'"%d":0' % i for i in range(20_000)) + b"}",
+        "SQL in an identifier": b'{"id":"x\' OR 1=1 --"}',
+    }
+    for what, body in bodies.items():
+        yield f"body: {what}", episode.ask("PUT", path, content=body)
+    for tail in ("%00", "..%2f..%2fetc%2fpasswd", "'%20OR%201=1--", "%F0%9F%92%A5", "x" * 4000, "%ff"):
+        yield f"path: {tail[:20]}", episode.ask("GET", f"/v1/domains/{tail}")
+        yield f"query: {tail[:20]}", episode.ask("GET", f"/v1/domains?cursor={tail}")
+    yield "header: If-Match", episode.ask("PUT", path, {"id": site}, headers={"if-match": '"' * 300})
+    yield "method", episode.ask("BREW", path)
+    page = b'# TYPE a counter\na{b="' + b"\\" * 501 + b"\n"
+    target = f"/v1/expositions?node={site}&exporter=node-exporter"
+    yield "exposition", episode.ask("POST", target, content=page, media_type="text/plain")
+
+
+def _beyond_limits(episode: Episode, machine: str) -> Iterator[Case]:
+    limits = episode.settings.limits
+    now = instant(episode.now())
+    most = int(min(limits["max_batch"], 10_000))
+    many = {"mode": "per_item", "samples": [sample(machine, now, power=1.0)] * (most + 1)}
+    within = {"mode": "per_item", "samples": [sample(machine, now, power=1.0)] * 1000}
+    yield Case("a thousand items", episode.ask("POST", "/v1/samples", within), 200, "")
+    yield Case("one item more than declared", episode.ask("POST", "/v1/samples", many), 422, "invalid-body")
+    if limits["max_body"] <= 20_000_000:
+        big = b'{"id":"' + b"x" * int(limits["max_body"]) + b'"}'
+        answer = episode.ask("PUT", f"/v1/domains/{episode.name_of('big')}", content=big)
+        yield Case("a body larger than declared", answer, 413, "payload-too-large")
+    page = int(limits["max_page"]) + 1
+    answer = episode.ask("GET", f"/v1/domains?limit={page}")
+    yield Case("a page larger than declared", answer, 400, "invalid-parameter", parameter="limit")
+
+
+def judge(observed: Observed) -> Iterator[Finding]:
+    """Hold each answer against the problem that the case calls for."""
+    for case in observed.wrong:
+        yield from _problem("COM-004", case)
+    yield from _allow(observed.wrong)
+    for case in observed.open_door:
+        yield from _problem("COM-005", case)
+    for what, answer in observed.hostile:
+        sound = 200 <= answer.status < 500
+        yield holds("COM-006", sound, f"{what}: an answer below 500", answer.brief, answer)
+    yield answered("COM-006", observed.alive, 200, "the target still answers afterwards")
+    for case in observed.limits:
+        yield answered("COM-007", case.answer, case.status, case.what, problem=case.problem)
+
+
+def _problem(requirement: str, case: Case) -> Iterator[Finding]:
+    answer = case.answer
+    yield answered(requirement, answer, case.status, case.what, problem=case.problem)
+    kind = answer.media_type
+    yield holds(requirement, kind == PROBLEM_MEDIA_TYPE, f"{case.what}: media type {PROBLEM_MEDIA_TYPE}", kind, answer)
+    if answer.problem not in {row.name for row in registers.problems().problems}:
+        yield holds(requirement, False, f"{case.what}: a registered problem type", answer.at("type"), answer)
+        return
+    agrees = answer.at("status") == answer.status
+    yield holds(requirement, agrees, f"{case.what}: member status is the HTTP status", answer.at("status"), answer)
+    places = [(e.get("pointer"), e.get("parameter")) for e in answer.items("errors") if isinstance(e, dict)]
+    if case.pointer is not None:
+        named = any(pointer == case.pointer for pointer, _ in places)
+        yield holds(
+            requirement, named, f"{case.what}: errors name the place {case.pointer or '(the whole)'}", places, answer
+        )
+    if case.parameter is not None:
+        named = any(parameter == case.parameter for _, parameter in places)
+        yield holds(requirement, named, f"{case.what}: errors name the parameter {case.parameter}", places, answer)
+
+
+def _allow(cases: tuple[Case, ...]) -> Iterator[Finding]:
+    for case in cases:
+        if case.status == 405:
+            allow = case.answer.headers.get("allow", "")
+            yield holds("COM-004", "GET" in allow, "405 comes with Allow", allow or "no Allow", case.answer)
+
+
+CHECK = Check("com_errors", ("COM-004", "COM-005", "COM-006", "COM-007"), observe, judge, needs="MET")

@@ -1,0 +1,89 @@
+"""Listings show one revision from the first page to the last (COM-012)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.fixtures import domain, held, node, post, sample
+from kuayu_conformance.episode import Episode, instant
+from kuayu_conformance.findings import Finding, answered, holds
+
+NODES, PAGE = 7, 3
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Pages of a listing that was changed after its first page, and of a series that grew after its first page."""
+
+    names: tuple[str, ...]
+    pages: tuple[Answer, ...]
+    fresh: Answer
+    foreign: Answer
+    series: tuple[Answer, ...]
+    instants: tuple[str, ...]
+
+
+def observe(episode: Episode) -> Observed:
+    """List nodes page by page while one is deleted, one is made and one is changed; likewise samples."""
+    site = domain(episode)
+    names = tuple(node(episode, site, f"n{i}", label="before") for i in range(NODES))
+    listing = f"/v1/nodes?domain={site}&limit={PAGE}"
+    pages = [episode.ask("GET", listing)]
+    episode.set_up("DELETE", f"/v1/nodes/{names[-1]}")
+    node(episode, site, "n5a", label="between")
+    episode.set_up("PUT", f"/v1/nodes/{names[4]}", {"id": names[4], "domain": site, "label": "after"})
+    pages += _rest(episode, listing, pages[0])
+    fresh = episode.ask("GET", f"/v1/nodes?domain={site}")
+    foreign = episode.ask("GET", f"/v1/links?cursor={quote(str(pages[0].at('next_cursor')), safe='')}")
+
+    now = episode.now()
+    instants = tuple(instant(now - 60 + i) for i in range(NODES))
+    post(episode, [sample(names[0], when, power=1.0) for when in instants])
+    query = f"&limit={PAGE}"
+    series = [held(episode, names[0], query=query)]
+    late = [sample(names[0], instant(now - 60 + i + 0.5), power=2.0) for i in range(NODES)]
+    post(episode, late)
+    series += _rest(episode, f"/v1/samples?subject={names[0]}&subject_kind=node{query}", series[0])
+    return Observed(names, tuple(pages), fresh, foreign, tuple(series), instants)
+
+
+def _rest(episode: Episode, listing: str, first: Answer) -> Iterator[Answer]:
+    answer = first
+    for _ in range(NODES + 1):
+        cursor = answer.at("next_cursor")
+        if not isinstance(cursor, str):
+            return
+        answer = episode.ask("GET", f"{listing}&cursor={quote(cursor, safe='')}")
+        yield answer
+
+
+def judge(o: Observed) -> Iterator[Finding]:
+    """The pages together are the listing as it stood at the first; a new listing shows the changes."""
+    for answer in o.pages:
+        yield answered("COM-012", answer, 200, "each page is answered")
+    items = [item for answer in o.pages for item in answer.items("items")]
+    names = [_member(item, "id") for item in items]
+    last = o.pages[-1]
+    yield holds("COM-012", names == sorted(o.names), "the pages hold each node of the first revision once", names, last)
+    labels = {_member(item, "label") for item in items}
+    yield holds("COM-012", labels == {"before"}, "they show each node as it was at the first page", labels, last)
+    revisions = {str(answer.at("revision")) for answer in o.pages}
+    yield holds("COM-012", len(revisions) == 1, "each page names the same revision", revisions, last)
+    sizes = [len(answer.items("items")) for answer in o.pages]
+    yield holds("COM-012", all(size <= PAGE for size in sizes), f"no page holds more than {PAGE}", sizes, last)
+    now = {_member(item, "label") for item in o.fresh.items("items")}
+    yield holds("COM-012", now == {"before", "between", "after"}, "a new listing shows the changes", now, o.fresh)
+    yield answered("COM-012", o.foreign, 400, "the cursor of another listing", problem="invalid-cursor")
+    seen = [_member(item, "observed_at") for answer in o.series for item in answer.items("items")]
+    expected = "the pages of a series hold what had been received at the first"
+    yield holds("COM-012", seen == list(o.instants), expected, f"{len(seen)} samples", o.series[-1])
+
+
+def _member(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, dict) else None
+
+
+CHECK = Check("com_paging", ("COM-012",), observe, judge, needs="MET")

@@ -1,0 +1,250 @@
+"""``kuayu conformance``: run, doctor, list, explain, verify."""
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from kuayu_conformance.folder import FolderTaken, make_ready, write
+from kuayu_conformance.folder import verify as verify_folder
+from kuayu_conformance.rendering import summary
+from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
+from kuayu_conformance.run.runner import Options, Run, TargetUnreachable
+from kuayu_conformance.terminal import TerminalProgress
+from kuayu_conformance.transcript import TranscriptError
+from kuayu_schemas import registers
+from kuayu_schemas.models import Profile, Requirement, RunLevel
+
+app = typer.Typer(
+    help="Test an implementation of Kuayu over HTTP, and judge reports again.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+Target = Annotated[str, typer.Option(metavar="URL", help="Base URL of the implementation; /v1 lies under it.")]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="H", help="Header to send, as 'Authorization: Bearer TOKEN'. May be repeated."),
+]
+OtherHeader = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--other-tenant-header", metavar="H", help="Header of a second tenant, to test that tenants are apart."
+    ),
+]
+Profiles = Annotated[
+    list[str] | None,
+    typer.Option("--profile", metavar="P", help="Profile to test; all that are declared by default. May be repeated."),
+]
+Timeout = Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds to wait for one answer.")]
+Callback = Annotated[
+    str,
+    typer.Option(metavar="ADDRESS", help="Address of this machine as the target reaches it, for the suite's exporter."),
+]
+
+
+def fail(cause: str, hint: str, code: int = EXIT_HARNESS) -> typer.Exit:
+    """Print a cause and a hint; the exit to raise."""
+    errors.print(f"[bold red]error[/] {escape(cause)}\n[dim]hint[/]  {escape(hint)}")
+    return typer.Exit(code)
+
+
+def headers_of(lines: Sequence[str]) -> dict[str, str]:
+    """Headers given as ``Name: value``.
+
+    Raises:
+        typer.Exit: One of them is not.
+    """
+    headers = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip() or not value.strip():
+            raise fail(f"{line.split()[0] if line.split() else line!r} is not a header", "write it as 'Name: value'", 2)
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def profiles_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Profiles by name, whatever their case.
+
+    Raises:
+        typer.Exit: One of them does not exist.
+    """
+    known = [profile.value for profile in Profile if profile is not Profile.unknown]
+    wanted = [name.upper() for name in names]
+    for name in wanted:
+        if name not in known:
+            raise fail(f"there is no profile {name}", f"profiles are {', '.join(known)}", 2)
+    return tuple(wanted)
+
+
+def requirement_of(identifier: str) -> Requirement:
+    """The requirement of that identifier, whatever its case.
+
+    Raises:
+        typer.Exit: There is none.
+    """
+    for requirement in registers.requirements().requirements:
+        if requirement.id == identifier.upper():
+            return requirement
+    raise fail(f"there is no requirement {identifier}", "kuayu conformance list shows all", 2)
+
+
+def _options(target: str, **members: Any) -> Options:
+    if not target.startswith(("http://", "https://")):
+        raise fail(f"{target} is not a URL", "write it as http://HOST:PORT", 2)
+    return Options(target=target, **members)
+
+
+@app.command()
+def run(
+    target: Target,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the report.")],
+    header: Header = None,
+    other_tenant_header: OtherHeader = None,
+    profile: Profiles = None,
+    level: Annotated[RunLevel, typer.Option(help="How much is measured.")] = RunLevel.quick,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
+    nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce that somebody else has chosen.")] = None,
+    requirement: Annotated[
+        list[str] | None, typer.Option("--requirement", metavar="ID", help="Requirement to test. May be repeated.")
+    ] = None,
+    timeout: Timeout = 10.0,
+    callback_host: Callback = "",
+    language: Annotated[str, typer.Option(metavar="zh|en", help="Language of the summary.")] = "en",
+) -> None:
+    """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
+    if seed is not None and nonce is not None:
+        raise fail("both --seed and --nonce are given", "give one of them", 2)
+    options = _options(
+        target,
+        nonce=nonce or (f"seed-{seed}" if seed is not None else secrets.token_hex(8)),
+        headers=headers_of(header or []),
+        other_headers=headers_of(other_tenant_header or []),
+        profiles=profiles_of(profile or []),
+        selection=tuple(requirement_of(identifier).id for identifier in requirement or []),
+        level=level.value,
+        timeout=timeout,
+        callback_host=callback_host,
+    )
+    raise typer.Exit(execute(options, output, language))
+
+
+def execute(options: Options, output: Path, language: str = "en") -> int:
+    """Carry a run out, write its report, print the summary, and return the exit code.
+
+    Raises:
+        typer.Exit: The run could not begin or was called off.
+    """
+    try:
+        make_ready(output)
+    except FolderTaken as taken:
+        raise fail(str(taken), "give an empty folder or one of an earlier report", 2) from taken
+    with TerminalProgress(errors) as progress:
+        try:
+            report = Run(options, output, progress).execute()
+        except TargetUnreachable as unreachable:
+            raise fail(
+                str(unreachable), "kuayu conformance doctor --target URL looks at it more closely"
+            ) from unreachable
+        except TranscriptError as error:
+            raise fail(f"the suite itself failed: {error}", "this is a fault of the suite; keep the folder") from error
+        except KeyboardInterrupt:
+            raise fail(
+                "the run was called off; no report was written", "what it had made at the target is removed"
+            ) from None
+    write(output, report)
+    console.print(summary(report, language))
+    console.print(f"report   {output / 'report.html'}\nverify   kuayu conformance verify {output}")
+    return int(report.exit_code)
+
+
+@app.command()
+def doctor(
+    target: Target,
+    header: Header = None,
+    other_tenant_header: OtherHeader = None,
+    profile: Profiles = None,
+    timeout: Timeout = 10.0,
+    callback_host: Callback = "",
+) -> None:
+    """Say why a run could not work, or what of it could not be tested."""
+    from kuayu_conformance.doctor import diagnose
+
+    options = _options(
+        target,
+        nonce="doctor",
+        headers=headers_of(header or []),
+        other_headers=headers_of(other_tenant_header or []),
+        profiles=profiles_of(profile or []),
+        timeout=timeout,
+        callback_host=callback_host,
+    )
+    ill = False
+    for diagnosis in diagnose(options):
+        mark = {True: "[green]ok  [/]", None: "[yellow]note[/]", False: "[red]bad [/]"}[diagnosis.well]
+        console.print(f"{mark} {diagnosis.subject:12} {escape(diagnosis.found)}")
+        if diagnosis.hint:
+            console.print(f"     {'':12} [dim]{escape(diagnosis.hint)}[/]")
+        ill = ill or diagnosis.well is False
+    raise typer.Exit(EXIT_FAIL if ill else EXIT_PASS)
+
+
+@app.command("list")
+def list_requirements(
+    profile: Profiles = None,
+    checked: Annotated[bool, typer.Option("--checked", help="Only those that have a check.")] = False,
+) -> None:
+    """List every requirement with its check."""
+    from rich.table import Table
+
+    wanted = profiles_of(profile or [])
+    table = Table("requirement", "level", "modal", "title", "标题", "check", box=None, header_style="dim")
+    for row in registers.requirements().requirements:
+        if (not wanted or row.profile.value in wanted) and (row.check or not checked):
+            check = (row.check or "").rpartition(".")[2] or "[dim]–[/]"
+            table.add_row(row.id, row.level.value, row.modal.value, row.title_en, row.title_zh, check)
+    console.print(table)
+
+
+@app.command()
+def explain(identifier: Annotated[str, typer.Argument(metavar="ID", help="Identifier of a requirement.")]) -> None:
+    """Say what a requirement asks for, how it is measured, and where it comes from."""
+    row = requirement_of(identifier)
+    console.print(f"[bold]{row.id}[/]  {row.title_en}  {row.title_zh}\n")
+    console.print(f"{row.text_en}\n{row.text_zh}\n", markup=False)
+    for name, threshold in (("required", row.threshold), ("aim", row.aim)):
+        if threshold:
+            comparison = threshold.comparison.value.replace("_", " ")
+            console.print(f"{name:10} {comparison} {threshold.value:g} {threshold.unit}", markup=False)
+    console.print(f"{'measured':10} {row.method_en}\n{'':10} {row.method_zh}", markup=False)
+    console.print(f"{'level':10} {row.profile.value}, {row.level.value}, {row.modal.value}", markup=False)
+    if row.feature:
+        console.print(f"{'feature':10} {row.feature.value}", markup=False)
+    console.print(f"{'source':10} {row.source}; clause {row.clause}", markup=False)
+    if row.check:
+        console.print(f"{'check':10} {row.check}", markup=False)
+    else:
+        console.print(f"{'unchecked':10} {row.unchecked_because_en}\n{'':10} {row.unchecked_because_zh}", markup=False)
+
+
+@app.command()
+def verify(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a report.")]) -> None:
+    """Judge a report again from its transcript; every file must come out the same, byte for byte."""
+    try:
+        verdicts = list(verify_folder(folder))
+    except TranscriptError as error:
+        raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
+    for verdict in verdicts:
+        mark = "[green]same   [/]" if verdict.agrees else "[red]differs[/]"
+        console.print(f"{mark} {verdict.name:18} {escape(verdict.why)}")
+    if all(verdict.agrees for verdict in verdicts):
+        console.print("the report follows from its transcript; who made the transcript, this cannot say")
+        raise typer.Exit(EXIT_PASS)
+    raise typer.Exit(EXIT_FAIL)

@@ -1,0 +1,100 @@
+"""Why a run cannot work, found out before an hour is spent on it."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+
+from kuayu_conformance.episode import seconds_of
+from kuayu_conformance.run.runner import Options, shown_target
+from kuayu_schemas import registers, schema
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: What was looked at.
+        well: Whether a run can go on with it; None where it only limits what can be tested.
+        found: What was found.
+        hint: What to do about it, empty where nothing is to be done.
+    """
+
+    subject: str
+    well: bool | None
+    found: str
+    hint: str = ""
+
+
+def diagnose(options: Options) -> Iterator[Diagnosis]:
+    """Look at the target and at this set-up, from what everything needs to what a few checks need."""
+    with httpx.Client(base_url=options.target.rstrip("/"), timeout=options.timeout, trust_env=False) as client:
+        started = time.time()
+        try:
+            answer = client.get("/v1/conformance", headers=dict(options.headers))
+        except httpx.HTTPError as error:
+            where = shown_target(options.target)
+            yield Diagnosis(
+                "target", False, f"{where} does not answer ({error})", "is it running, and is the URL right?"
+            )
+            return
+        elapsed = time.time() - started
+        yield Diagnosis("target", True, f"answers in {elapsed * 1000:.0f} ms")
+        if answer.status_code in {401, 403}:
+            yield Diagnosis(
+                "credentials",
+                False,
+                f"the target answers {answer.status_code}",
+                "--header 'Authorization: Bearer TOKEN'",
+            )
+            return
+        try:
+            body = answer.json()
+        except ValueError:
+            body = None
+        if answer.status_code != httpx.codes.OK or not isinstance(body, dict):
+            found = f"GET /v1/conformance answers {answer.status_code} and no declaration"
+            yield Diagnosis("declaration", False, found, "the URL given must be the one that /v1 is under")
+            return
+        wrong = schema.errors("Declaration", body, reader=True)
+        if wrong:
+            found = f"is not valid: {wrong[0].pointer or '/'} {wrong[0].detail}"
+            yield Diagnosis("declaration", False, found, "compare with class Declaration of the published schema")
+            return
+        yield Diagnosis(
+            "declaration", True, f"profiles {', '.join(body['profiles'])}; features {_words(body['features'])}"
+        )
+        yield from _limits_of_testing(options, body, (started + time.time()) / 2)
+
+
+def _limits_of_testing(options: Options, body: dict[str, object], middle: float) -> Iterator[Diagnosis]:
+    version = str(body["spec_version"])
+    same = version == registers.SPEC_VERSION
+    hint = "" if same else f"this suite tests version {registers.SPEC_VERSION}"
+    yield Diagnosis("version", same or None, f"the target declares {version}", hint)
+    missing = sorted(set(options.profiles) - set(map(str, body["profiles"])))  # type: ignore[call-overload]
+    if missing:
+        yield Diagnosis(
+            "profiles", None, f"{', '.join(missing)} asked for, not declared", "they will be judged all the same"
+        )
+    skew = (seconds_of(body["now"]) or middle) - middle
+    near = abs(skew) < 2  # noqa: PLR2004 - the tolerance of the standard
+    hint = "" if near else "set both clocks by NTP; instants that the suite sends may be refused"
+    yield Diagnosis("clock", near or None, f"the target's clock is {skew:+.2f} s off this one", hint)
+    features = set(map(str, body["features"]))  # type: ignore[call-overload]
+    if "scrape" in features:
+        host = options.exporter_host()
+        found = (
+            f"the suite's exporter will be served on {host}" if host else "the target cannot reach the suite's exporter"
+        )
+        hint = "the target's allow-list must hold it" if host else "--callback-host ADDRESS of this machine"
+        yield Diagnosis("scrape", bool(host) or None, found, hint)
+    if "tenancy" in features and not options.other_headers:
+        hint = "--other-tenant-header 'Authorization: Bearer TOKEN'"
+        yield Diagnosis("tenancy", None, "declared, but there are no credentials of a second tenant", hint)
+
+
+def _words(names: object) -> str:
+    return ", ".join(map(str, names)) if isinstance(names, list) and names else "none"

@@ -1,0 +1,211 @@
+"""An episode: one conversation with the target, live or replayed.
+
+Checks see nothing else of the world. An episode hands out answers, clock readings, and what the suite's exporter saw;
+a *source* supplies them, from the network (:mod:`kuayu_conformance.run.live`) or from a transcript
+(:mod:`kuayu_conformance.run.replay`). What a check does must follow from the nonce and from these inputs alone.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kuayu_conformance.answers import Answer, shorten
+
+
+class SetUpFailed(Exception):
+    """What a check needs beforehand could not be made; set-up never scores, so the check is not testable."""
+
+    def __init__(self, what: str, answer: Answer) -> None:
+        """Say what was being set up and what came back."""
+        super().__init__(f"set-up failed: {what}: {answer.request} → {answer.brief}")
+        self.answer = answer
+
+
+class NotTestable(Exception):
+    """The check cannot be carried out in this set-up."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        """Say why, and what would make it testable."""
+        super().__init__(reason)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request before credentials are added to it.
+
+    Attributes:
+        method: HTTP method.
+        path: Path and query.
+        headers: Beside the credentials.
+        body: Bytes to send.
+        tenant: Which credentials: ``own``, ``other`` or ``none``.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    tenant: str
+
+
+class Source(Protocol):
+    """Supplies what an episode learns from outside."""
+
+    def exchange(self, request: Request) -> Answer:
+        """Send the request and return the answer; a failure to connect is an answer too."""
+
+    def now(self) -> float:
+        """Unix time in seconds, to the millisecond."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def publish(self, page: str, text: str) -> str:
+        """Serve ``text`` as an exporter's page from now on; return its URL, or "" where the target cannot reach us."""
+
+    def scrapes(self, page: str) -> Sequence[float]:
+        """Unix times at which the page was fetched so far."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an episode may know of the run.
+
+    Attributes:
+        nonce: Seed of everything that the suite chooses.
+        run: Name of this run alone; runs with the same nonce choose the same but never meet at the target.
+        full: Whether the run is a full one.
+        features: Options that the target declares.
+        limits: Limits that the target declares.
+        other_tenant: Whether credentials of a second tenant are at hand.
+    """
+
+    nonce: str
+    run: str
+    full: bool
+    features: frozenset[str]
+    limits: Mapping[str, float]
+    other_tenant: bool
+
+
+class Episode:
+    """One conversation with the target.
+
+    Attributes:
+        name: Name of the episode, that of its check.
+        settings: What may be known of the run.
+        random: Random numbers that follow from the nonce and the name.
+        created: Paths of what was made, to be removed after the run, with the tenant that made it.
+        exchanges: Every request and its answer so far.
+    """
+
+    def __init__(self, name: str, settings: Settings, source: Source) -> None:
+        """Begin an episode; two episodes of one run never share names or random numbers."""
+        self.name = name
+        self.settings = settings
+        self._source = source
+        seed = hashlib.sha256(f"{settings.nonce}/{name}".encode()).hexdigest()
+        self.random = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
+        self._prefix = "k" + hashlib.sha256(f"{settings.run}/{name}".encode()).hexdigest()[:10]
+        self.created: list[tuple[str, str]] = []
+        self.exchanges: list[tuple[Request, Answer]] = []
+
+    def name_of(self, label: str) -> str:
+        """Identifier of the run's own for something to be made."""
+        return f"{self._prefix}-{label}"
+
+    def urn_of(self, tier: str, label: str) -> str:
+        """Compute identifier of the run's own."""
+        return f"urn:kuayu:{tier}:conformance:{self.name_of(label)}"
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content: bytes | None = None,
+        media_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        tenant: str = "own",
+    ) -> Answer:
+        """Send a request: ``body`` as JSON, or ``content`` as it is.
+
+        Whatever a PUT makes is noted for removal after the run.
+        """
+        data = content if content is not None else b"" if body is None else json.dumps(body).encode()
+        head = dict(headers or {})
+        if body is not None or content is not None:
+            head["content-type"] = media_type
+        request = Request(method, path, head, data, tenant)
+        answer = self._source.exchange(request)
+        self.exchanges.append((request, answer))
+        if method == "PUT" and answer.status < 300:  # noqa: PLR2004 - any success
+            self.created.append((path, tenant))
+        return answer
+
+    def set_up(self, method: str, path: str, body: object = None, *, tenant: str = "own") -> Answer:
+        """Send a request that must succeed before the check can begin.
+
+        Raises:
+            SetUpFailed: It did not.
+        """
+        answer = self.ask(method, path, body, tenant=tenant)
+        if not 200 <= answer.status < 300:  # noqa: PLR2004 - any success
+            raise SetUpFailed("a resource that the check needs could not be made or read", answer)
+        return answer
+
+    def now(self) -> float:
+        """Unix time in seconds, to the millisecond."""
+        return self._source.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass; on replay none passes."""
+        self._source.sleep(seconds)
+
+    def publish(self, page: str, text: str) -> str:
+        """Serve ``text`` as an exporter's page from now on and return its URL.
+
+        Raises:
+            NotTestable: The target cannot reach the suite.
+        """
+        url = self._source.publish(f"{self.name_of(page)}", text)
+        if not url:
+            raise NotTestable(
+                "the target cannot reach the exporter that the suite plays",
+                "give --callback-host with an address of this machine that the target can reach",
+            )
+        return url
+
+    def scrapes(self, page: str) -> tuple[float, ...]:
+        """Unix times at which the page was fetched so far."""
+        return tuple(self._source.scrapes(self.name_of(page)))
+
+
+def instant(seconds: float) -> str:
+    """Unix time as an RFC 3339 instant with milliseconds."""
+    milliseconds = round(seconds * 1000)
+    whole = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+
+
+def seconds_of(text: object) -> float | None:
+    """RFC 3339 instant in Z as Unix time, or None where it is none."""
+    if not isinstance(text, str) or not text.endswith("Z"):
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
+
+
+def describe(request: Request) -> str:
+    """A request for people."""
+    text = f"{request.method} {request.path}"
+    body = shorten(request.body[:1000].decode("utf-8", "replace"), 300)
+    return f"{text} {body}".strip()

@@ -1,0 +1,1 @@
+"""The exporters that the suite plays: pages rendered from a truth that only the suite knows."""

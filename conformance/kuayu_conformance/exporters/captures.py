@@ -1,0 +1,82 @@
+"""Captured public pages of real exporters, used as the form into which the suite writes its own values.
+
+A page that is made up by whoever wrote the parser proves nothing. Here every line keeps the name and the labels that
+the real exporter published; only the value is replaced. ``captures/provenance.yaml`` says where each page is from.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+LINE = re.compile(r"^(?P<field>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<time>-?\d+))?\s*$")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series of a page: its field and its labels as they were published."""
+
+    field: str
+    label_text: str
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Labels by name."""
+        return dict(LABEL.findall(self.label_text))
+
+    def line(self, value: str, milliseconds: int | None) -> str:
+        """The series with a value, and a timestamp where one is given."""
+        head = f"{self.field}{{{self.label_text}}}" if self.label_text else self.field
+        return f"{head} {value}" if milliseconds is None else f"{head} {value} {milliseconds}"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A captured page: comments and series in order, with the values that were published."""
+
+    exporter: str
+    lines: tuple[str | Series, ...]
+    published: Mapping[Series, str]
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """All series, in order."""
+        return tuple(line for line in self.lines if isinstance(line, Series))
+
+    def render(self, values: Mapping[Series, str], milliseconds: int | None = None) -> str:
+        """The page with other values; series that are not named keep those that were published.
+
+        Series without a place in the captured page follow at its end.
+        """
+        page = []
+        for line in self.lines:
+            if isinstance(line, Series):
+                page.append(line.line(values.get(line, self.published[line]), milliseconds))
+            else:
+                page.append(line)
+        known = set(self.series)
+        page += [series.line(value, milliseconds) for series, value in values.items() if series not in known]
+        return "\n".join(page) + "\n"
+
+
+@cache
+def capture_of(exporter: str) -> Capture:
+    """The captured page of an exporter.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    text = files("kuayu_conformance").joinpath(f"exporters/captures/{exporter}.prom").read_text("utf-8")
+    lines: list[str | Series] = []
+    published: dict[Series, str] = {}
+    for line in text.splitlines():
+        found = LINE.match(line)
+        if found is None:
+            lines.append(line)
+            continue
+        series = Series(found["field"], found["labels"] or "")
+        lines.append(series)
+        published[series] = found["value"]
+    return Capture(exporter, tuple(lines), published)

@@ -1,0 +1,76 @@
+"""What a judge says: claims about behaviour and figures to hold against thresholds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kuayu_conformance.answers import Answer
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing that a requirement promises, seen or not seen.
+
+    Attributes:
+        requirement: Identifier of the requirement.
+        expected: What the clause asks for here, in words.
+        met: Whether it was seen.
+        found: What was seen, in words.
+        answer: The exchange that shows it, where one does.
+    """
+
+    requirement: str
+    expected: str
+    met: bool
+    found: str
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True)
+class PartFigure:
+    """Figure of a part, such as a stratum: label, estimate, bound (None where there is none), observations."""
+
+    label: str
+    estimate: float
+    bound: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An estimate with its bound, to be held against the requirement's threshold.
+
+    Attributes:
+        requirement: Identifier of the requirement.
+        estimate: The figure, in the threshold's unit.
+        bound: One-sided 95 % bound on the side that counts; the estimate itself where nothing was sampled.
+        n: Observations.
+        estimator: How the figure and its bound were computed, in words.
+        parts: Figures of the parts.
+        misses: What speaks against it, at most a handful.
+    """
+
+    requirement: str
+    estimate: float
+    bound: float
+    n: int
+    estimator: str
+    parts: Sequence[PartFigure] = ()
+    misses: Sequence[Claim] = ()
+
+
+Finding = Claim | Figure
+
+
+def answered(
+    requirement: str, answer: Answer, status: int | Sequence[int], because: str, *, problem: str = ""
+) -> Claim:
+    """Claim that an answer has a status (one of several), and a problem type where one is named."""
+    wanted = (status,) if isinstance(status, int) else tuple(status)
+    expected = f"{because}: {' or '.join(map(str, wanted))}" + (f" with problem {problem}" if problem else "")
+    met = answer.status in wanted and (not problem or answer.problem == problem)
+    return Claim(requirement, expected, met, answer.brief, answer)
+
+
+def holds(requirement: str, met: bool, expected: str, found: object, answer: Answer | None = None) -> Claim:  # noqa: FBT001
+    """Claim about anything else."""
+    return Claim(requirement, expected, met, str(found), answer)

@@ -1,0 +1,92 @@
+"""The report folder: what is in it, how it is written, and how it is held against its transcript."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import kuayu_conformance
+from kuayu_conformance.rendering import badge, junit, page
+from kuayu_conformance.run.judging import judge
+from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
+from kuayu_schemas.models import ConformanceReport
+
+REPORT = "report.json"
+
+
+class FolderTaken(Exception):
+    """The output folder holds something that is not a report."""
+
+
+def rendered(report: ConformanceReport) -> dict[str, bytes]:
+    """Every file of the folder but the transcript, by name; the same report gives the same bytes."""
+    return {
+        REPORT: (report.model_dump_json(indent=2, exclude_none=True) + "\n").encode(),
+        "report.html": page(report).encode(),
+        "junit.xml": junit(report).encode(),
+        "badge.svg": badge(report).encode(),
+    }
+
+
+def make_ready(folder: Path) -> None:
+    """Make the folder, or empty it where it holds an earlier report and nothing else.
+
+    Raises:
+        FolderTaken: It holds other files, which are left alone.
+    """
+    ours = {REPORT, "report.html", "junit.xml", "badge.svg", FILE_NAME}
+    folder.mkdir(parents=True, exist_ok=True)
+    present = list(folder.iterdir())
+    foreign = sorted(path.name for path in present if path.name not in ours)
+    if foreign:
+        raise FolderTaken(f"{folder} holds {', '.join(foreign[:3])}, which is not of a report")
+    for path in present:
+        path.unlink()
+
+
+def write(folder: Path, report: ConformanceReport) -> None:
+    """Write everything that is rendered from the report."""
+    for name, data in rendered(report).items():
+        (folder / name).write_bytes(data)
+
+
+@dataclass(frozen=True)
+class FileVerdict:
+    """Whether one file of the folder is what the transcript leads to, and why not."""
+
+    name: str
+    agrees: bool
+    why: str = ""
+
+
+def verify(folder: Path) -> Iterator[FileVerdict]:
+    """Judge the transcript again and hold every file of the folder against the outcome, byte for byte.
+
+    Raises:
+        TranscriptError: The transcript cannot be read, or was made by another version of the suite.
+    """
+    transcript = Transcript.read(folder)
+    made_by = transcript.header.get("suite_version")
+    if made_by != kuayu_conformance.__version__:
+        raise TranscriptError(
+            f"the report was made by version {made_by} of the suite, this is {kuayu_conformance.__version__}; "
+            f"install that version to judge it again"
+        )
+    expected = rendered(judge(transcript))
+    for name, data in expected.items():
+        path = folder / name
+        if not path.is_file():
+            yield FileVerdict(name, agrees=False, why="is missing")
+        elif path.read_bytes() != data:
+            yield FileVerdict(name, agrees=False, why=_first_difference(path.read_bytes(), data))
+        else:
+            yield FileVerdict(name, agrees=True)
+    for path in sorted(folder.iterdir()):
+        if path.name not in expected and path.name != FILE_NAME:
+            yield FileVerdict(path.name, agrees=False, why="does not belong to a report")
+
+
+def _first_difference(found: bytes, expected: bytes) -> str:
+    length = min(len(found), len(expected))
+    place = next((i for i in range(length) if found[i] != expected[i]), length)
+    line = expected[:place].count(b"\n") + 1
+    return f"differs from what the transcript leads to, first in line {line} (byte {place})"

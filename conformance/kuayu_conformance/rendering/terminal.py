@@ -1,0 +1,118 @@
+"""The table that the command prints when a run is over."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kuayu_conformance.rendering.chart import figure_unit
+from kuayu_conformance.rendering.headline import headline
+from kuayu_conformance.rendering.view import Entry, view_of
+from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.words import STATES, UNASKED, UNTESTED, Language, Words
+from kuayu_schemas.models import ConformanceReport, Evidence, RequirementResult, Threshold
+from kuayu_schemas.registers import requirements
+
+_STYLES = {
+    "pass": "green",
+    "fail": "bold red",
+    "inconclusive": "yellow",
+    "not-testable": "yellow",
+    "harness-error": "bold magenta",
+}
+_EXPLAINED = ("fail", "harness-error", "inconclusive", "not-testable")
+_SIGNS = {"at_least": "≥", "at_most": "≤"}
+_COLUMNS = (
+    Words("Requirement", "要求"),
+    Words("Title", "名称"),
+    Words("Verdict", "判定"),
+    Words("Estimate", "估计值"),
+    Words("95 % bound", "95 % 置信界"),
+    Words("Required", "要求值"),
+    Words("Aim", "目标值"),
+)
+_FIGURES_FROM = 3  # columns from here on hold figures
+
+
+def summary(report: ConformanceReport, language: Language = "en") -> RenderableType:
+    """Every requirement that was judged in a row; beneath, what is not met or undecided with its evidence."""
+    view = view_of(report, requirements())
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for number, name in enumerate(_COLUMNS):
+        table.add_column(
+            name.in_(language),
+            justify="right" if number >= _FIGURES_FROM else "left",
+            no_wrap=number != 1,
+            overflow="fold",
+        )
+    for entry in view.entries:
+        if entry.state not in {UNTESTED, UNASKED}:
+            table.add_row(*_cells(entry, language))
+    explained = [_explanation(entry, language) for entry in view.in_state(*_EXPLAINED)]
+    return Group(table, Text(), *explained, Text(visible(headline(view).in_(language)), style="bold"))
+
+
+def _cells(entry: Entry, language: Language) -> list[Text]:
+    style = _STYLES.get(entry.state, "dim")
+    names = [
+        Text(visible(entry.id)),
+        Text(visible(entry.title.in_(language))),
+        Text(STATES[entry.state].in_(language), style=style),
+    ]
+    return names + [Text(text) for text in _figures(entry.result)]
+
+
+def _figures(result: RequirementResult | None) -> tuple[str, str, str, str]:
+    if result is None or result.estimate is None:
+        return "", "", "", ""
+    unit = figure_unit(result)
+    others = [figure for figure in (result.estimate, result.bound) if figure is not None]
+    others += [result.threshold.value] if result.threshold else []
+    return (
+        unit.text(result.estimate, apart_from=others),
+        "" if result.bound is None else unit.text(result.bound, apart_from=others),
+        _limit(result, result.threshold),
+        _limit(result, result.aim),
+    )
+
+
+def _limit(result: RequirementResult, limit: Threshold | None) -> str:
+    return f"{_SIGNS[limit.comparison]} {figure_unit(result).text(limit.value)}" if limit else ""
+
+
+def _explanation(entry: Entry, language: Language) -> RenderableType:
+    """One requirement with clause, reason, hint and evidence."""
+    head = Text.assemble(
+        (STATES[entry.state].in_(language), _STYLES[entry.state]),
+        "  ",
+        (visible(entry.id), "bold"),
+        " ",
+        visible(entry.title.in_(language)),
+    )
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, text in _facts(entry, language):
+        facts.add_row(name.in_(language), Text(visible(text)))
+    return Group(head, Padding(facts, (0, 0, 1, 2)))
+
+
+def _facts(entry: Entry, language: Language) -> list[tuple[Words, str]]:
+    shown: list[tuple[Words, str | None]] = []
+    if entry.requirement:
+        text = Words(entry.requirement.text_en, entry.requirement.text_zh).in_(language)
+        shown.append((Words(f"clause {entry.requirement.clause}", f"条款 {entry.requirement.clause}"), text))
+    if entry.result:
+        shown += [(Words("reason", "原因"), entry.result.reason)]
+        shown += [fact for evidence in entry.result.evidence for fact in _evidence(evidence)]
+        shown += [(Words("hint", "提示"), entry.result.hint)]
+    return [(name, text) for name, text in shown if text]
+
+
+def _evidence(evidence: Evidence) -> list[tuple[Words, str | None]]:
+    return [
+        (Words("expected", "期望"), evidence.expected),
+        (Words("found", "实际"), evidence.found),
+        (Words("request", "请求"), evidence.request),
+        (Words("answer", "应答"), evidence.answer),
+    ]

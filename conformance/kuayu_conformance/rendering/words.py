@@ -1,0 +1,82 @@
+"""Phrases in both languages that more than one rendering needs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The same thing said in English and in Chinese."""
+
+    en: str
+    zh: str
+
+    def in_(self, language: Language) -> str:
+        """What is said in one language."""
+        return self.zh if language == "zh" else self.en
+
+
+UNTESTED = "untested"
+"""State of a requirement that no check tests."""
+UNASKED = "unasked"
+"""State of a requirement that has a check which this run was not asked for."""
+
+STATES = {
+    "pass": Words("Pass", "通过"),
+    "fail": Words("Fail", "不通过"),
+    "inconclusive": Words("Inconclusive", "未能判定"),
+    "not-testable": Words("Not testable", "无法测试"),
+    "harness-error": Words("Harness error", "套件出错"),
+    "not-supported": Words("Not supported", "未声明支持"),
+    "not-applicable": Words("Not applicable", "不适用"),
+    UNASKED: Words("Not asked for", "本次未选"),
+    UNTESTED: Words("No check yet", "尚无检验"),
+}
+"""Every state of a requirement, in the order of legends."""
+
+MEANINGS = {
+    "pass": Words("Met, and the bound shows it.", "已满足，且置信界足以证明。"),
+    "fail": Words("Not met.", "未满足。"),
+    "inconclusive": Words("Neither shown to be met nor shown not to be.", "既未证明满足，也未证明不满足。"),
+    "not-testable": Words("Could not be tested in this set-up.", "在本次环境中无法测试。"),
+    "harness-error": Words("The suite itself failed here.", "测试套件自身在此出错。"),
+    "not-supported": Words("Belongs to an option that is not declared.", "属于未声明的特性。"),
+    "not-applicable": Words(
+        "Belongs to a profile that is not declared or was not asked for.", "属于未声明或未选测的规约。"
+    ),
+    UNASKED: Words("The run was limited to other requirements.", "本次运行仅限于其他要求。"),
+    UNTESTED: Words("The standard states it; the suite does not test it yet.", "标准已规定，套件尚未检验。"),
+}
+"""What each state means, in a sentence."""
+
+MODALS = {"shall": Words("shall", "应"), "should": Words("should", "宜"), "may": Words("may", "可")}
+
+COMPARISONS = {"at_least": Words("at least", "不小于"), "at_most": Words("at most", "不大于")}
+
+REPLAYS = {
+    "deterministic": Words(
+        "The requests are made again from the nonce and the recorded answers are judged again.",
+        "由随机种子重新生成请求，并对记录的应答重新判定。",
+    ),
+    "recorded-times": Words(
+        "The recorded answers are judged again, with the times that were recorded.",
+        "依据记录的应答与记录的时刻重新判定。",
+    ),
+}
+
+RUN_LEVELS = {
+    "quick": Words("quick: minutes", "快速：数分钟"),
+    "full": Words("full: as much as a published report needs", "完整：足以公开发布"),
+}
+
+DURABILITIES = {
+    "process": Words("survives a crash of the service", "服务进程崩溃后仍在"),
+    "host": Words("survives a crash of the host", "主机崩溃后仍在"),
+}
+
+
+def named(phrases: dict[str, Words], key: str) -> Words:
+    """The phrase of a key; a key that this version does not know stands for itself."""
+    return phrases.get(key, Words(key, key))

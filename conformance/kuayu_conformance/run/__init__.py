@@ -1,0 +1,1 @@
+"""Running checks: live against a target, or again on a transcript."""

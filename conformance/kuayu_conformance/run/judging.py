@@ -1,0 +1,155 @@
+"""From a transcript to a report. A run and its re-judgement go through here alike."""
+
+import traceback
+from collections.abc import Iterable
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check, Exchanges
+from kuayu_conformance.episode import Episode, NotTestable, SetUpFailed
+from kuayu_conformance.findings import Finding
+from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
+from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.run.verdicts import conclude, without_verdict
+from kuayu_conformance.transcript import Event, Transcript, TranscriptError
+from kuayu_schemas.models import (
+    ConformanceReport,
+    Environment,
+    Replay,
+    Requirement,
+    RequirementResult,
+    Summary,
+    Verdict,
+)
+
+Results = dict[str, RequirementResult]
+
+WHOLE_RUN = "whole run"
+"""What stands for an episode in evidence that is gathered from all of them."""
+
+EXIT_PASS, EXIT_FAIL, EXIT_OPEN, EXIT_HARNESS = 0, 1, 2, 3
+
+
+def read_declaration(episode: Episode) -> Answer:
+    """The answer to GET /v1/conformance, with which a run begins."""
+    return episode.ask("GET", "/v1/conformance")
+
+
+def plan_of(transcript: Transcript) -> Plan:
+    """The plan that the transcript was made by."""
+    header = transcript.header
+    source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
+    return Plan.from_header(header, read_declaration(Episode(PREAMBLE, blank_settings(header), source)))
+
+
+def judge(transcript: Transcript) -> ConformanceReport:
+    """The report that follows from a transcript, and from nothing else.
+
+    Raises:
+        TranscriptError: The transcript lacks what every run begins with.
+    """
+    plan = plan_of(transcript)
+    header = transcript.header
+    results: Results = {}
+    exchanges: list[tuple[str, Any, Answer]] = []
+    for check in plan.checks():
+        events = transcript.episodes.get(check.name, ())
+        episode = Episode(check.name, plan.settings, ReplaySource(check.name, without_end(events)))
+        results |= judge_check(check, episode, plan, duration=duration_of(events))
+        exchanges += ((check.name, *pair) for pair in episode.exchanges)
+    results |= _judge_whole_run(plan, tuple(exchanges))
+    ordered = [results.get(r.id) or _left_out(r, plan) for r in testable()]
+    return ConformanceReport(
+        spec_version=header["spec_version"],
+        suite_version=header["suite_version"],
+        target=header["target"],
+        declaration=plan.declaration,
+        run_level=plan.level,
+        profiles=list(header["profiles"]),
+        selection=list(plan.selection),
+        nonce=plan.nonce,
+        started_at=header["started_at"],
+        finished_at=transcript.footer["finished_at"],
+        environment=Environment.model_validate(header["environment"]),
+        results=ordered,
+        summary=_summary(ordered),
+        exit_code=exit_code(ordered),
+        transcript=transcript.digest,
+    )
+
+
+def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: float | None) -> Results:
+    """Results of one check; whatever goes wrong in the suite itself is shown as a harness error."""
+    mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
+    try:
+        findings = list(check.judge(check.observe(episode)))
+    except SetUpFailed as failed:
+        hint = "see COM-002 and COM-003, which judge the operations themselves"
+        return {r.id: without_verdict(r, Verdict.not_testable, str(failed), hint, duration=duration) for r in mine}
+    except NotTestable as not_testable:
+        reason, hint = str(not_testable), not_testable.hint
+        return {r.id: without_verdict(r, Verdict.not_testable, reason, hint, duration=duration) for r in mine}
+    except Exception as error:  # noqa: BLE001 - a fault of the suite must never look like one of the vendor's
+        return {r.id: without_verdict(r, Verdict.harness_error, _where(error), duration=duration) for r in mine}
+    replay = Replay.recorded_times if check.recorded_times else Replay.deterministic
+    return {r.id: conclude(r, _about(r, findings), check.name, replay, duration) for r in mine}
+
+
+def _judge_whole_run(plan: Plan, exchanges: Exchanges) -> Results:
+    results: Results = {}
+    for check in plan.run_checks():
+        mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
+        try:
+            findings = list(check.judge(exchanges))
+        except Exception as error:  # noqa: BLE001 - as above
+            results |= {r.id: without_verdict(r, Verdict.harness_error, _where(error)) for r in mine}
+        else:
+            replay = Replay.deterministic
+            results |= {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None) for r in mine}
+    return results
+
+
+def _where(error: Exception) -> str:
+    if isinstance(error, TranscriptError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} (in {place.name}, line {place.lineno})"
+
+
+def _about(requirement: Requirement, findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.requirement == requirement.id]
+
+
+def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
+    verdict, reason = plan.applies(requirement) or (
+        Verdict.harness_error,
+        "the register names a check that is not there",
+    )
+    return without_verdict(requirement, verdict, reason)
+
+
+def without_end(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events of an episode without the mark of its end."""
+    return tuple(event for event in events if event.get("kind") != "end")
+
+
+def duration_of(events: Iterable[Event]) -> float | None:
+    """Seconds that the episode took, from the mark of its end."""
+    return next((float(event["seconds"]) for event in events if event.get("kind") == "end"), None)
+
+
+def _summary(results: list[RequirementResult]) -> list[Summary]:
+    counted = {verdict: sum(result.verdict is verdict for result in results) for verdict in Verdict}
+    return [Summary(verdict=verdict, count=count) for verdict, count in counted.items() if count]
+
+
+def exit_code(results: Iterable[RequirementResult]) -> int:
+    """Exit code of a run with these results: harness errors first, for they put everything else in doubt."""
+    verdicts = {result.verdict for result in results if result.required}
+    if Verdict.harness_error in verdicts:
+        return EXIT_HARNESS
+    if Verdict.fail in verdicts:
+        return EXIT_FAIL
+    if verdicts & {Verdict.inconclusive, Verdict.not_testable}:
+        return EXIT_OPEN
+    return EXIT_PASS

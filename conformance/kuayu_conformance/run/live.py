@@ -1,0 +1,118 @@
+"""The network as a source of episodes, everything written to the transcript."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.episode import Request, describe
+from kuayu_conformance.exporters.server import ExporterServer
+from kuayu_conformance.transcript import TranscriptWriter, pack, request_digest
+
+KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
+"""Headers of answers that checks look at; only they are written to the transcript."""
+
+Credentials = Mapping[str, Mapping[str, str]]
+"""Headers to add for each tenant: ``own``, ``other``, ``none``."""
+
+
+class Interrupted(Exception):
+    """The run was called off while an episode was waiting."""
+
+
+class LiveSource:
+    """Talks to the target for one episode."""
+
+    def __init__(
+        self,
+        episode: str,
+        client: httpx.Client,
+        credentials: Credentials,
+        exporter: ExporterServer,
+        transcript: TranscriptWriter,
+        stop: threading.Event,
+    ) -> None:
+        """Use ``client`` (which knows the target and the time limit) for the episode of that name."""
+        self._episode = episode
+        self._client = client
+        self._credentials = credentials
+        self._exporter = exporter
+        self._transcript = transcript
+        self._stop = stop
+        self._number = 0
+
+    def _record(self, kind: str, **members: Any) -> None:
+        self._transcript.write({"kind": kind, "episode": self._episode, "number": self._number, **members})
+        self._number += 1
+
+    def exchange(self, request: Request) -> Answer:
+        """Send the request; a failure to connect or a time-out is recorded as an answer with status 0."""
+        if self._stop.is_set():
+            raise Interrupted
+        started, clock = round(time.time(), 3), time.perf_counter()
+        failure, status, body, kept = "", 0, b"", dict[str, str]()
+        try:
+            response = self._client.request(
+                request.method,
+                request.path,
+                content=request.body,
+                headers={**request.headers, **self._credentials.get(request.tenant, {})},
+            )
+            status, body = response.status_code, response.content
+            kept = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+        except httpx.HTTPError as error:
+            failure = f"{type(error).__name__}: {error}"
+        seconds = round(time.perf_counter() - clock, 6)
+        number = self._number
+        self._record(
+            "exchange",
+            method=request.method,
+            path=request.path,
+            tenant=request.tenant,
+            request=request_digest(request.method, request.path, request.headers, request.body),
+            status=status,
+            headers=kept,
+            **pack(body),
+            failure=failure,
+            started=started,
+            seconds=seconds,
+        )
+        return Answer(number, describe(request), status, kept, body, failure, started, seconds)
+
+    def now(self) -> float:
+        """Unix time in seconds, to the millisecond."""
+        value = round(time.time(), 3)
+        self._record("clock", value=value)
+        return value
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, unless the run is called off meanwhile."""
+        if self._stop.wait(max(0.0, seconds)):
+            raise Interrupted
+
+    def publish(self, page: str, text: str) -> str:
+        """Serve an exporter's page to the target."""
+        url = self._exporter.publish(page, text)
+        self._record("page", value=url)
+        return url
+
+    def scrapes(self, page: str) -> Sequence[float]:
+        """Times at which the target fetched the page."""
+        times = self._exporter.fetched(page)
+        self._record("scrapes", value=times)
+        return times
+
+
+def remove(client: httpx.Client, credentials: Credentials, created: Sequence[tuple[str, str]]) -> int:
+    """Delete what an episode made, latest first; return how many could not be deleted. Never scores."""
+    left = 0
+    for path, tenant in dict.fromkeys(reversed(created)):
+        try:
+            status = client.delete(path.split("?")[0], headers=dict(credentials.get(tenant, {}))).status_code
+        except httpx.HTTPError:
+            status = 0
+        left += status not in {204, 404}
+    return left

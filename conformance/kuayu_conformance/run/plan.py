@@ -1,0 +1,151 @@
+"""What a run consists of: which checks, under which settings, and what applies to this target."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check, RunCheck
+from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+from kuayu_conformance.episode import Settings
+from kuayu_schemas import registers, schema
+from kuayu_schemas.models import (
+    Declaration,
+    Feature,
+    Implementation,
+    Limits,
+    Profile,
+    Requirement,
+    Revision,
+    RunLevel,
+    Verdict,
+)
+
+PREAMBLE = "preamble"
+"""Name of the episode in which the declaration is read."""
+
+DEFAULT_LIMITS = {"max_body": 1_000_000.0, "max_batch": 1000.0, "max_page": 100.0, "retention": 86_400.0}
+"""What is assumed of a target whose declaration cannot be read, so that its other failings can still be shown."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run as it was asked for.
+
+    Attributes:
+        profiles: Profiles asked for; empty for all that the target declares.
+        selection: Requirements asked for; empty for all.
+        level: How much is measured.
+        nonce: Seed of everything that the suite chooses.
+        run: Name of this run alone.
+        other_tenant: Whether credentials of a second tenant are at hand.
+        declaration: What the target declares; None where it could not be read.
+    """
+
+    profiles: tuple[str, ...]
+    selection: tuple[str, ...]
+    level: RunLevel
+    nonce: str
+    run: str
+    other_tenant: bool
+    declaration: Declaration | None
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any], declaration: Answer) -> "Plan":
+        """The plan that a transcript's header and the answer to GET /v1/conformance give."""
+        body = declaration.json
+        readable = declaration.status == 200 and schema.is_valid("Declaration", body, reader=True)  # noqa: PLR2004
+        return cls(
+            tuple(header["profiles"]),
+            tuple(header["selection"]),
+            RunLevel(header["run_level"]),
+            str(header["nonce"]),
+            str(header["run"]),
+            bool(header["other_tenant"]),
+            declaration_of(body) if readable else None,
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """What episodes may know."""
+        declared = self.declaration
+        limits = declared.limits.model_dump(exclude_none=True) if declared else DEFAULT_LIMITS
+        return Settings(
+            self.nonce,
+            self.run,
+            self.level is RunLevel.full,
+            frozenset(feature.value for feature in declared.features) if declared else frozenset(),
+            {name: float(value) for name, value in limits.items()},
+            self.other_tenant,
+        )
+
+    def applies(self, requirement: Requirement) -> tuple[Verdict, str] | None:
+        """None where the requirement is to be tested, otherwise the verdict and the reason."""
+        if self.selection and requirement.id not in self.selection:
+            return Verdict.not_applicable, "was not asked for"
+        profile = requirement.profile
+        if profile is not Profile.COM and self.profiles and profile.value not in self.profiles:
+            return Verdict.not_applicable, f"profile {profile.value} was not asked for"
+        if self.declaration is None:
+            return None
+        if profile is not Profile.COM and profile not in self.declaration.profiles:
+            if profile.value in self.profiles:
+                return None
+            return Verdict.not_applicable, f"profile {profile.value} is not declared"
+        needs = next((check.needs for check in CHECKS if check.name == check_of(requirement)), "")
+        if needs and needs not in {declared.value for declared in self.declaration.profiles}:
+            return Verdict.not_applicable, f"shows only through profile {needs}, which is not declared"
+        if requirement.feature and requirement.feature not in self.declaration.features:
+            return Verdict.not_supported, f"feature {requirement.feature.value} is not declared"
+        return None
+
+    def checks(self) -> list[Check[Any]]:
+        """Checks that this run needs, in the order of the register; those that mostly wait come first."""
+        wanted = {check_of(r) for r in testable() if self.applies(r) is None}
+        chosen = [check for check in CHECKS if check.name in wanted]
+        return sorted(chosen, key=lambda check: not check.background)
+
+    def run_checks(self) -> list[RunCheck]:
+        """Checks over the whole run that this run needs."""
+        wanted = {check_of(r) for r in testable() if self.applies(r) is None}
+        return [check for check in RUN_CHECKS if check.name in wanted]
+
+
+def declaration_of(body: dict[str, Any]) -> Declaration:
+    """A declaration as a reader takes it: unknown members are left out, unknown names become ``unknown``."""
+
+    def known(value: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+        return {name: value[name] for name in model.model_fields if name in value}
+
+    def named(values: list[str], names: type[Profile | Feature]) -> list[str]:
+        return [value if value in list(names) else names.unknown.value for value in values]
+
+    return Declaration.model_validate(
+        {
+            **known(body, Declaration),
+            "implementation": known(body["implementation"], Implementation),
+            "limits": known(body["limits"], Limits),
+            "revision": known(body["revision"], Revision),
+            "profiles": named(body["profiles"], Profile),
+            "features": named(body["features"], Feature),
+        }
+    )
+
+
+def testable() -> list[Requirement]:
+    """Requirements that have a check."""
+    return [requirement for requirement in registers.requirements().requirements if requirement.check]
+
+
+def check_of(requirement: Requirement) -> str:
+    """Name of the check that tests a requirement: the last part of the module that the register gives."""
+    return (requirement.check or "").rpartition(".")[2]
+
+
+def blank_settings(header: Mapping[str, Any]) -> Settings:
+    """Settings before the declaration has been read."""
+    return Settings(
+        str(header["nonce"]), str(header["run"]), full=False, features=frozenset(), limits={}, other_tenant=False
+    )

@@ -1,0 +1,72 @@
+"""A transcript as a source of episodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.episode import Request, describe
+from kuayu_conformance.transcript import Event, TranscriptError, request_digest, unpack
+
+
+class ReplaySource:
+    """Gives an episode what was recorded for it, and holds the requests against their digests."""
+
+    def __init__(self, episode: str, events: Sequence[Event]) -> None:
+        """Replay these events in order."""
+        self._episode = episode
+        self._events = events
+        self._number = 0
+
+    def _next(self, kind: str) -> Event:
+        if self._number >= len(self._events):
+            raise TranscriptError(f"{self._episode}: the transcript ends before the check does")
+        event = self._events[self._number]
+        if event.get("kind") != kind or event.get("number") != self._number:
+            raise TranscriptError(
+                f"{self._episode} event {self._number}: the check asks for {kind}, the transcript has "
+                f"{event.get('kind')} {event.get('number')}"
+            )
+        self._number += 1
+        return event
+
+    def exchange(self, request: Request) -> Answer:
+        """The recorded answer to the same request.
+
+        Raises:
+            TranscriptError: The request is not the one that was recorded.
+        """
+        event = self._next("exchange")
+        digest = request_digest(request.method, request.path, request.headers, request.body)
+        if (event.get("request"), event.get("tenant")) != (digest, request.tenant):
+            raise TranscriptError(
+                f"{self._episode} event {event['number']}: the request {request.method} {request.path} is not the "
+                f"one that was recorded ({event.get('method')} {event.get('path')})"
+            )
+        return Answer(
+            int(event["number"]),
+            describe(request),
+            int(event["status"]),
+            dict(event["headers"]),
+            unpack(event),
+            str(event["failure"]),
+            float(event["started"]),
+            float(event["seconds"]),
+        )
+
+    def _value(self, kind: str) -> Any:
+        return self._next(kind)["value"]
+
+    def now(self) -> float:
+        """The recorded clock reading."""
+        return float(self._value("clock"))
+
+    def sleep(self, seconds: float) -> None:
+        """Nothing; recorded time has passed already."""
+
+    def publish(self, page: str, text: str) -> str:  # noqa: ARG002 - the page was published when the record was made
+        """The recorded URL."""
+        return str(self._value("page"))
+
+    def scrapes(self, page: str) -> Sequence[float]:  # noqa: ARG002 - recorded in order
+        """The recorded times."""
+        return [float(value) for value in self._value("scrapes")]

@@ -1,0 +1,208 @@
+"""A live run: order, background episodes, progress, clean-up."""
+
+import ipaddress
+import os
+import platform
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+import kuayu_conformance
+from kuayu_conformance.check import Check
+from kuayu_conformance.episode import Episode, instant
+from kuayu_conformance.exporters.server import ExporterServer
+from kuayu_conformance.run.judging import Results, judge, judge_check, read_declaration
+from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, remove
+from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
+from kuayu_conformance.transcript import Transcript, TranscriptWriter
+from kuayu_schemas import registers
+from kuayu_schemas.models import ConformanceReport
+
+FIGURES_DEPEND_ON = ("numpy", "scipy", "pydantic", "jsonschema-rs", "httpx")
+
+
+class TargetUnreachable(Exception):
+    """Nothing answers at the target."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """A run as the command line asks for it.
+
+    Attributes:
+        target: Base URL of the implementation.
+        headers: Headers to send, such as credentials.
+        other_headers: Headers of a second tenant; empty where there is none.
+        profiles: Profiles to test; empty for all that are declared.
+        selection: Requirements to test; empty for all.
+        level: ``quick`` or ``full``.
+        nonce: Seed of everything that the suite chooses.
+        timeout: Seconds to wait for one answer.
+        callback_host: Address of this machine as the target reaches it; "" to find out for targets on this machine.
+    """
+
+    target: str
+    nonce: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    other_headers: Mapping[str, str] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    level: str = "quick"
+    timeout: float = 10.0
+    callback_host: str = ""
+
+    @property
+    def credentials(self) -> Credentials:
+        """Headers for each tenant."""
+        return {"own": self.headers, "other": self.other_headers, "none": {}}
+
+    def exporter_host(self) -> str:
+        """Where the suite's exporter is served: as asked for, on loopback for a target on loopback, else nowhere."""
+        if self.callback_host:
+            return self.callback_host
+        host = urlsplit(self.target).hostname or ""
+        try:
+            return "127.0.0.1" if host == "localhost" or ipaddress.ip_address(host).is_loopback else ""
+        except ValueError:
+            return ""
+
+
+class Progress:
+    """Told how a run goes; this one says nothing."""
+
+    def planned(self, checks: list[Check[Any]]) -> None:
+        """These checks will be made."""
+
+    def started(self, check: Check[Any]) -> None:
+        """A check begins."""
+
+    def finished(self, check: Check[Any], results: Results) -> None:
+        """A check has ended with these results."""
+
+    def cleaned(self, left: int) -> None:
+        """Clean-up is done; so many things could not be removed."""
+
+
+def environment() -> dict[str, Any]:
+    """Where the suite runs, as class Environment of the model."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "processors": os.cpu_count() or 1,
+        "packages": [f"{name} {version(name)}" for name in FIGURES_DEPEND_ON],
+    }
+
+
+def shown_target(target: str) -> str:
+    """The target without credentials that its URL may hold."""
+    parts = urlsplit(target)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+class Run:
+    """One live run against one target, written to a folder."""
+
+    def __init__(self, options: Options, folder: Path, progress: Progress) -> None:
+        """Prepare a run; nothing is sent yet."""
+        self._options = options
+        self._folder = folder
+        self._progress = progress
+        self._stop = threading.Event()
+        self._episodes: list[Episode] = []
+
+    def execute(self) -> ConformanceReport:
+        """Carry the run out and return the report, which is judged from the transcript just written.
+
+        Raises:
+            TargetUnreachable: Nothing answers at the target.
+            KeyboardInterrupt: The run was called off; what it had made at the target was removed.
+        """
+        options = self._options
+        self._folder.mkdir(parents=True, exist_ok=True)
+        header = {
+            "spec_version": registers.SPEC_VERSION,
+            "suite_version": kuayu_conformance.__version__,
+            "target": shown_target(options.target),
+            "profiles": list(options.profiles),
+            "selection": list(options.selection),
+            "run_level": options.level,
+            "nonce": options.nonce,
+            "run": secrets.token_hex(8),
+            "other_tenant": bool(options.other_headers),
+            "started_at": instant(time.time()),
+            "environment": environment(),
+        }
+        transcript = TranscriptWriter(self._folder, header)
+        exporter = ExporterServer(options.exporter_host())
+        with self._client() as client:
+            try:
+                plan = self._preamble(client, exporter, transcript, header)
+                self._episodes_of(plan, exporter, transcript)
+            except BaseException:
+                self._stop.set()
+                raise
+            finally:
+                transcript.close({"finished_at": instant(time.time())})
+                exporter.close()
+                left = sum(remove(client, options.credentials, episode.created) for episode in self._episodes)
+                self._progress.cleaned(left)
+        return judge(Transcript.read(self._folder))
+
+    def _client(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self._options.target.rstrip("/"),
+            timeout=self._options.timeout,
+            follow_redirects=False,
+            headers={"user-agent": f"kuayu-conformance/{kuayu_conformance.__version__}"},
+            trust_env=False,
+        )
+
+    def _preamble(
+        self, client: httpx.Client, exporter: ExporterServer, transcript: TranscriptWriter, header: Mapping[str, Any]
+    ) -> Plan:
+        source = LiveSource(PREAMBLE, client, self._options.credentials, exporter, transcript, self._stop)
+        declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
+        if declaration.failure:
+            raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")
+        return Plan.from_header(header, declaration)
+
+    def _episodes_of(self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter) -> None:
+        checks = plan.checks()
+        self._progress.planned(checks)
+
+        def episode(check: Check[Any]) -> None:
+            with self._client() as client:
+                source = LiveSource(check.name, client, self._options.credentials, exporter, transcript, self._stop)
+                begun = Episode(check.name, plan.settings, source)
+                self._episodes.append(begun)
+                self._progress.started(check)
+                clock = time.perf_counter()
+                try:
+                    results = judge_check(check, begun, plan, duration=None)
+                except Interrupted:
+                    return
+                seconds = round(time.perf_counter() - clock, 3)
+                transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
+                self._progress.finished(check, results)
+
+        background = [check for check in checks if check.background]
+        with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
+            waiting: list[Future[None]] = [pool.submit(episode, check) for check in background]
+            try:
+                for check in checks:
+                    if not check.background:
+                        episode(check)
+                for future in waiting:
+                    future.result()
+            except BaseException:
+                self._stop.set()
+                raise

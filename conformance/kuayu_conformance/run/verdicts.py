@@ -1,0 +1,124 @@
+"""From findings to a verdict. Thresholds come from the register and from nowhere else."""
+
+from collections.abc import Sequence
+
+from kuayu_conformance.answers import shorten
+from kuayu_conformance.findings import Claim, Figure, Finding
+from kuayu_conformance.statistics import rounded
+from kuayu_schemas.models import (
+    Comparison,
+    Evidence,
+    Modal,
+    Part,
+    Replay,
+    Requirement,
+    RequirementResult,
+    Threshold,
+    Verdict,
+)
+
+MOST_EVIDENCE = 8
+"""Pieces of evidence kept for one requirement; more would hide the first."""
+
+
+def reaches(value: float, threshold: Threshold) -> bool:
+    """Whether a figure lies on the right side of a threshold."""
+    if threshold.comparison is Comparison.at_least:
+        return value >= threshold.value
+    return value <= threshold.value
+
+
+def without_verdict(
+    requirement: Requirement, verdict: Verdict, reason: str, hint: str = "", *, duration: float | None = None
+) -> RequirementResult:
+    """Result of a requirement on which nothing was found, and why."""
+    applies = verdict not in {Verdict.not_applicable, Verdict.not_supported}
+    return RequirementResult(
+        requirement=requirement.id,
+        verdict=verdict,
+        required=applies and requirement.modal is Modal.shall,
+        reason=shorten(reason, 2000),
+        hint=hint or None,
+        threshold=requirement.threshold,
+        aim=requirement.aim,
+        parts=[],
+        evidence=[],
+        duration=duration,
+    )
+
+
+def conclude(
+    requirement: Requirement, findings: Sequence[Finding], episode: str, replay: Replay, duration: float | None
+) -> RequirementResult:
+    """Verdict on one requirement from all that was found about it.
+
+    A claim that is not met fails the requirement. A figure passes when its bound lies on the right side of the
+    threshold, fails when the estimate itself does not, and is inconclusive in between.
+    """
+    claims = [finding for finding in findings if isinstance(finding, Claim)]
+    figures = [finding for finding in findings if isinstance(finding, Figure)]
+    if not findings:
+        return without_verdict(requirement, Verdict.harness_error, "the check found nothing about this requirement")
+    unmet = [claim for claim in claims if not claim.met]
+    verdict = Verdict.fail if unmet else Verdict.pass_
+    reason = f"{len(unmet)} of {len(claims)} expectations were not met" if unmet else None
+    result = RequirementResult(
+        requirement=requirement.id,
+        verdict=verdict,
+        required=requirement.modal is Modal.shall,
+        threshold=requirement.threshold,
+        aim=requirement.aim,
+        n=len(claims),
+        replay=replay,
+        parts=[],
+        evidence=[_evidence(claim, episode) for claim in unmet[:MOST_EVIDENCE]],
+        duration=duration,
+        reason=reason,
+    )
+    return _with_figure(result, figures[0], episode) if figures else result
+
+
+def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> RequirementResult:
+    threshold = result.threshold
+    if threshold is None:
+        raise ValueError(f"{result.requirement} has a figure but no threshold")
+    estimate, bound = rounded(figure.estimate), rounded(figure.bound)
+    verdict, reason = result.verdict, result.reason
+    words = f"{estimate:g} {threshold.unit} against {threshold.comparison.value} {threshold.value:g}"
+    if verdict is Verdict.pass_ and not reaches(estimate, threshold):
+        verdict, reason = Verdict.fail, f"the figure misses the threshold: {words}"
+    elif verdict is Verdict.pass_ and not reaches(bound, threshold):
+        verdict, reason = (
+            Verdict.inconclusive,
+            f"the figure reaches the threshold, its bound {bound:g} does not: {words}",
+        )
+    return result.model_copy(
+        update={
+            "verdict": verdict,
+            "reason": reason,
+            "estimate": estimate,
+            "bound": bound,
+            "aim_met": reaches(estimate, result.aim) if result.aim else None,
+            "n": figure.n,
+            "unit": threshold.unit,
+            "estimator": figure.estimator,
+            "parts": [_part(*part) for part in ((p.label, p.estimate, p.bound, p.n) for p in figure.parts)],
+            "evidence": [*result.evidence, *(_evidence(claim, episode) for claim in figure.misses)][:MOST_EVIDENCE],
+        }
+    )
+
+
+def _part(label: str, estimate: float, bound: float | None, n: int) -> Part:
+    return Part(label=label, estimate=rounded(estimate), bound=None if bound is None else rounded(bound), n=n)
+
+
+def _evidence(claim: Claim, episode: str) -> Evidence:
+    answer = claim.answer
+    return Evidence(
+        episode=episode,
+        exchange=answer.exchange if answer else None,
+        expected=shorten(claim.expected, 2000),
+        found=shorten(claim.found, 2000),
+        request=shorten(answer.request, 2000) if answer else None,
+        answer=answer.brief if answer else None,
+    )

@@ -1,0 +1,80 @@
+"""The command ``kuayu``. Each part is loaded only when it is asked for, so that help stays quick."""
+
+import importlib
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import kuayu
+
+PARTS = {
+    "check": ("kuayu.cli.check", "check", "Serve the reference, test it over HTTP with the suite, write the report."),
+    "conformance": ("kuayu_conformance.cli", "app", "Test an implementation over HTTP, and judge reports again."),
+    "serve": ("kuayu.cli.serve", "serve", "Serve the reference implementation."),
+    "collect": ("kuayu.cli.collect", "collect", "Send this host's telemetry to a service."),
+    "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
+}
+"""Name of each part, where it is, and what it is for."""
+
+
+class Parts(TyperGroup):
+    """A group whose parts are imported when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Typer's signature
+        """Names of all parts."""
+        return list(PARTS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
+        """The part of that name, or None."""
+        if cmd_name not in PARTS:
+            return None
+        module, name, purpose = PARTS[cmd_name]
+        try:
+            part = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as missing:
+            part = _stand_in(cmd_name, missing.name or "a module")
+        if not isinstance(part, typer.Typer):
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            alone.command(help=None if part.__doc__ else purpose)(part)
+            part = alone
+        command = typer.main.get_command(part)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
+        """List the parts without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, purpose) for name, (_, _, purpose) in PARTS.items()])
+
+
+def _stand_in(name: str, missing: str) -> Any:
+    def explain(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:  # noqa: ARG001
+        typer.echo(f"error kuayu {name} needs {missing}\nhint  pip install 'kuayu[reference]'", err=True)
+        raise typer.Exit(3)
+
+    return explain
+
+
+app = typer.Typer(cls=Parts, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - Typer's signature
+    if wanted:
+        typer.echo(f"kuayu {kuayu.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def commands(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Kuayu 跨域: cross-domain AI compute, measured by the same indicators, and tested."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    app(args=arguments, prog_name="kuayu")

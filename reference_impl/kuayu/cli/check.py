@@ -1,0 +1,156 @@
+"""``kuayu check``: the main job, from an empty folder to a verdict on the reference."""
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kuayu_conformance.cli import execute
+from kuayu_conformance.run.runner import Options
+from kuayu_schemas import registers
+from kuayu_schemas.models import RunLevel
+
+DOMAIN, NODE = "here", "this-host"
+PATIENCE = 60.0
+"""Seconds that a process of ours may take until it answers; a cold start on a slow disk stays well below."""
+
+console = Console(highlight=False)
+
+
+class NotStarted(Exception):
+    """A process that the check needs did not come up."""
+
+
+def check(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the report.")] = Path(
+        "build/check"
+    ),
+    level: Annotated[RunLevel, typer.Option(help="How much is measured.")] = RunLevel.quick,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
+    probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Measure what this host sustains.")] = True,
+    language: Annotated[str, typer.Option(metavar="zh|en", help="Language of the summary.")] = "en",
+) -> None:
+    """Serve the reference on SQLite, collect this host's telemetry through it, test it over HTTP, write the report.
+
+    Exit code: 0 all that is required passes, 1 something fails, 2 something is open, 3 the suite failed.
+    """
+    beside = output.parent / f"{output.name}-service"
+    beside.mkdir(parents=True, exist_ok=True)
+    for old in beside.glob("kuayu.db*"):
+        old.unlink()
+    own, other = secrets.token_urlsafe(12), secrets.token_urlsafe(12)
+    target = f"http://127.0.0.1:{_free_port()}"
+    serve = [
+        *("serve", "--port", target.rpartition(":")[2], "--database", f"sqlite:///{beside / 'kuayu.db'}"),
+        *("--scrape-allow", "127.0.0.1"),
+    ]
+    collect = ["collect", "--url", target, "--domain", DOMAIN, "--node", NODE, "--probe" if probe else "--no-probe"]
+    tokens = {"KUAYU_TOKENS": f"main={own},other={other}"}
+    try:
+        with _process(serve, beside / "serve.log", tokens), httpx.Client(base_url=target, trust_env=False) as client:
+            client.headers["authorization"] = f"Bearer {own}"
+            _until("the reference", lambda: client.get("/v1/health").is_success, beside / "serve.log")
+            with _process(collect, beside / "collect.log", {"KUAYU_TOKEN": own}):
+                path = f"/v1/nodes/{NODE}/indicators"
+                _until("the collector", lambda: len(_values(client, path)) > 0, beside / "collect.log")
+                console.print(f"reference at {target}, fed with this host's telemetry; the suite begins")
+                options = Options(
+                    target=target,
+                    nonce=f"seed-{seed}" if seed is not None else secrets.token_hex(8),
+                    headers={"authorization": f"Bearer {own}"},
+                    other_headers={"authorization": f"Bearer {other}"},
+                    level=level.value,
+                )
+                code = execute(options, output, language)
+                console.print(_telemetry(_values(client, path), language))
+    except NotStarted as error:
+        console.print(
+            f"[bold red]error[/] {error}\n[dim]hint[/]  its last words are above; the whole log is in {beside}"
+        )
+        raise typer.Exit(3) from error
+    raise typer.Exit(code)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def _process(arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Iterator[None]:
+    """Run a part of ours beside this one; it is ended cleanly, and killed only when it does not listen."""
+    command = [sys.executable, "-c", "from kuayu.cli import main; main()", *arguments]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **secret})  # noqa: S603
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _until(what: str, holds: Callable[[], bool], log: Path) -> None:
+    """Wait until a process answers.
+
+    Raises:
+        NotStarted: It does not.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with contextlib.suppress(httpx.HTTPError):
+            if holds():
+                return
+        time.sleep(0.1)
+    console.print(log.read_text("utf-8", "replace")[-2000:], markup=False)
+    raise NotStarted(f"{what} did not answer within {PATIENCE:.0f} s")
+
+
+def _values(client: httpx.Client, path: str) -> list[dict[str, Any]]:
+    answer = client.get(path)
+    return list(answer.json()["values"]) if answer.is_success else []
+
+
+def _telemetry(values: Sequence[dict[str, Any]], language: str) -> Table:
+    """What the reference knows of this host, in the units that people use."""
+    chinese = language == "zh"
+    title = "本机指标（经参考实现采集）" if chinese else "this host, as collected through the reference"
+    table = Table(title=title, title_justify="left", box=None, header_style="dim")
+    for column in (
+        ("指标", "测度", "值", "单位", "来源") if chinese else ("indicator", "measure", "value", "unit", "from")
+    ):
+        table.add_column(column, justify="right" if column in {"value", "值"} else "left")
+    measures = {m.name: m for indicator in registers.indicators().indicators for m in indicator.measures}
+    for value in values:
+        measure = measures.get(value["measure"])
+        if measure is None or "device" in value:
+            continue
+        name = measure.name_zh if chinese else measure.name
+        for label, shown in _shown(value, measure.display_factor):
+            table.add_row(value["indicator"], f"{name}{label}", shown, measure.display_unit, value["provenance"])
+    return table
+
+
+def _shown(value: dict[str, Any], factor: float) -> Iterator[tuple[str, str]]:
+    if "state" in value:
+        yield "", value["state"]
+    for precision, number in value.get("by_precision", {}).items():
+        yield f" {precision}", f"{number * factor:.4g}"
+    if "number" in value:
+        yield "", f"{value['number'] * factor:.4g}"

@@ -1,0 +1,149 @@
+"""``kuayu serve``: the reference service on this host."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from kuayu_schemas.models import Durability
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterable
+
+    from fastapi import FastAPI
+
+GRACE = 10
+"""Seconds that requests under way have to end once the service is told to stop."""
+
+SWITCH_INTERVAL = 0.001
+"""Seconds after which a thread that waits for the interpreter gets it. Python's 5 ms would have the writer wait that
+long for a busy event loop each time it comes back from the database."""
+
+COLLECTION_THRESHOLD = 50_000
+"""Objects that are made before the garbage collector looks for cycles. A large batch alone makes more than Python's
+2 000, none of them in a cycle."""
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8080,
+    database: Annotated[
+        str, typer.Option(metavar="URL", help="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")
+    ] = "sqlite:///kuayu.db",
+    token: Annotated[
+        list[str] | None, typer.Option(metavar="TENANT=TOKEN", help="A tenant's bearer token; may be repeated.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with one TENANT=TOKEN in each line.")
+    ] = None,
+    tokens: Annotated[
+        str, typer.Option(envvar="KUAYU_TOKENS", hidden=True, help="TENANT=TOKEN, several with commas between.")
+    ] = "",
+    scrape_allow: Annotated[
+        list[str] | None, typer.Option(metavar="HOST|CIDR", help="What may be scraped; may be repeated.")
+    ] = None,
+    durability: Annotated[
+        Durability, typer.Option(help="Which crash an acknowledged write survives.")
+    ] = Durability.process,
+    retention: Annotated[float, typer.Option(min=60, metavar="SECONDS", help="How long samples are kept.")] = 604_800,
+    log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Serve the reference implementation until SIGTERM or SIGINT.
+
+    With any token the service has several tenants, who do not see each other; the tokens may also stand in the
+    environment variable KUAYU_TOKENS, as TENANT=TOKEN with commas between. Metrics of the service itself are under
+    /metrics.
+    """
+    from kuayu.service.allowlist import AllowList  # noqa: PLC0415 - so that help stays quick
+    from kuayu.service.app import create_app  # noqa: PLC0415
+    from kuayu.service.settings import Settings  # noqa: PLC0415
+    from kuayu.service.storage.database import DatabaseError, open_database  # noqa: PLC0415
+
+    if log_level not in {"debug", "info", "warning", "error"}:
+        _fail(f"there is no log level {log_level!r}", "use debug, info, warning or error")
+    allowed = tuple(scrape_allow or ())
+    try:
+        AllowList.parse(allowed)
+    except ValueError as error:
+        _fail(f"--scrape-allow: {error}", "give host names, addresses, or networks such as 10.0.0.0/8")
+    settings = Settings(
+        database=database,
+        tokens=_read_tokens([*(token or ()), *_lines(token_file), *tokens.split(",")]),
+        scrape_allow=allowed,
+        durability=durability,
+        retention=retention,
+    )
+    listener = _listen(host, port)
+    try:
+        opened = open_database(settings.database, settings.durability)
+    except DatabaseError as error:
+        _fail(error.cause, error.hint)
+    address = f"http://{host}:{listener.getsockname()[1]}"
+    typer.echo(f"kuayu serves {address} from {database}, {len(set(settings.tokens.values())) or 'no'} tenants")
+    _run(create_app(settings, opened), listener, log_level)
+
+
+def _run(app: "FastAPI", listener: "socket.socket", log_level: str) -> None:
+    import gc  # noqa: PLC0415
+    import signal  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    import uvicorn  # noqa: PLC0415
+
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(COLLECTION_THRESHOLD, 20, 50)
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        access_log=False,
+        log_level=log_level,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> "socket.socket":
+    import socket  # noqa: PLC0415
+
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        _fail(f"cannot listen on {host}:{port}: {error.strerror}", "choose another address or port, or stop what has it")
+    return listener
+
+
+def _lines(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        _fail(f"cannot read the tokens in {file}: {error}", "give a file with one TENANT=TOKEN in each line")
+
+
+def _read_tokens(entries: "Iterable[str]") -> dict[str, str]:
+    """Tenant of each token."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        if not entry.strip():
+            continue
+        tenant, separator, secret = entry.strip().partition("=")
+        if not (tenant and separator and secret):
+            _fail("a token is given as TENANT=TOKEN", "for example --token blue=8f2c…")
+        if found.setdefault(secret, tenant) != tenant:
+            _fail(f"the tenants {found[secret]} and {tenant} have the same token", "give each its own")
+    return found
+
+
+def _fail(cause: str, hint: str) -> NoReturn:
+    typer.echo(f"error {cause}\nhint  {hint}", err=True)
+    raise typer.Exit(1)

@@ -1,0 +1,350 @@
+"""Client of the standard's HTTP interface for integrators, synchronous.
+
+>>> with Client("https://kuayu.example", token="...") as client:          # doctest: +SKIP
+...     client.put_domain(Domain(id="gz-1"))
+...     client.post_samples([sample])
+
+Values go in and come out as :mod:`kuayu_schemas.models`. Answers are read as the standard asks of readers: unknown
+members are passed over, unknown values of extensible enumerations become ``unknown``. Every failure is a
+:class:`ClientError` that says its cause and a hint.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import ValidationError
+
+from kuayu_schemas import registers
+from kuayu_schemas.base import KuayuModel, write_instant
+from kuayu_schemas.models import (
+    BatchResult,
+    BulkMode,
+    Declaration,
+    Domain,
+    DomainRecord,
+    IndicatorReport,
+    Link,
+    LinkRecord,
+    Node,
+    NodeRecord,
+    Problem,
+    Sample,
+    SampleBatch,
+    SamplePage,
+    SampleRecord,
+    SubjectKind,
+)
+
+EXPOSITION: Final = "text/plain; version=0.0.4; charset=utf-8"
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 10.0
+SERVER_ERROR: Final = 500
+PROBLEM_PREFIX: Final = "urn:kuayu:problem:"
+
+Model = TypeVar("Model", bound=KuayuModel)
+
+
+class ClientError(Exception):
+    """A request failed.
+
+    Attributes:
+        cause: What went wrong.
+        hint: What the caller can do about it.
+        transient: Whether the same request may succeed later.
+    """
+
+    def __init__(self, cause: str, hint: str, *, transient: bool) -> None:
+        super().__init__(f"{cause}; {hint}")
+        self.cause = cause
+        self.hint = hint
+        self.transient = transient
+
+
+class UnreachableError(ClientError):
+    """No answer came: the service is away, the name is wrong, or the time limit passed."""
+
+
+class UnexpectedAnswerError(ClientError):
+    """What answered does not follow the standard.
+
+    Attributes:
+        status: HTTP status code of the answer.
+    """
+
+    def __init__(self, cause: str, status: int) -> None:
+        hint = "check that the URL is that of a service of the standard, not of a proxy or another program"
+        super().__init__(cause, hint, transient=status >= SERVER_ERROR)
+        self.status = status
+
+
+class RefusedError(ClientError):
+    """The service answered with a problem.
+
+    Attributes:
+        problem: The problem as it was sent.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        places = "; ".join(
+            f"{place.parameter or place.pointer or 'body'}: {place.detail}" for place in problem.errors or ()
+        )
+        cause = ": ".join(part for part in (problem.title, problem.detail, places) if part)
+        super().__init__(cause, _remedy(problem), transient=problem.retryable or problem.status >= SERVER_ERROR)
+        self.problem = problem
+
+    @property
+    def name(self) -> str:
+        """Registered name of the problem type, such as ``not-found``."""
+        return self.problem.type.removeprefix(PROBLEM_PREFIX)
+
+
+class NotFoundError(RefusedError):
+    """Nothing is known under that identifier."""
+
+
+class UnauthorisedError(RefusedError):
+    """The token is missing or unknown."""
+
+
+_REFUSALS: Final[Mapping[int, type[RefusedError]]] = {401: UnauthorisedError, 404: NotFoundError}
+
+
+class Client:
+    """Connection to one service; safe to share between threads.
+
+    Args:
+        url: Where the service is, without ``/v1``.
+        token: Bearer token, where the service asks for one.
+        timeout_s: Longest time in seconds for connecting and for each answer.
+        attempts: How often a request is sent at most. It is repeated only where no answer came or the problem says that
+            it is retryable; writes are idempotent, and what is posted carries an Idempotency-Key.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, timeout_s: float = 10.0, attempts: int = 4) -> None:
+        """Connect when the first request is made.
+
+        Raises:
+            ValueError: The URL is neither http nor https.
+        """
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"{url!r} is no http or https URL")
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout_s)
+        self._attempts = attempts
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._http.close()
+
+    def conformance(self) -> Declaration:
+        """What the service declares to conform to, and its limits."""
+        return self._read(Declaration, "GET", "/v1/conformance")
+
+    def domain(self, identifier: str) -> DomainRecord:
+        """A registered domain; :class:`NotFoundError` where there is none."""
+        return self._read(DomainRecord, "GET", _path("domains", identifier))
+
+    def put_domain(self, domain: Domain) -> DomainRecord:
+        """Register a domain, or change its registration."""
+        return self._put(DomainRecord, "domains", domain)
+
+    def node(self, identifier: str) -> NodeRecord:
+        """A registered node; :class:`NotFoundError` where there is none."""
+        return self._read(NodeRecord, "GET", _path("nodes", identifier))
+
+    def put_node(self, node: Node) -> NodeRecord:
+        """Register a node, or change its registration."""
+        return self._put(NodeRecord, "nodes", node)
+
+    def put_link(self, link: Link) -> LinkRecord:
+        """Register a link, or change its registration."""
+        return self._put(LinkRecord, "links", link)
+
+    def post_samples(
+        self,
+        samples: Sequence[Sample],
+        *,
+        mode: BulkMode = BulkMode.per_item,
+        sent_at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> BatchResult:
+        """Hand over samples; what the result counts as accepted is durable.
+
+        Args:
+            samples: At most ``limits.max_batch`` of them.
+            mode: What one bad sample does to the others.
+            sent_at: This host's clock, for the service to correct a clock that is off. Such a batch is sent once only:
+                a repetition would have to carry the same time and make the service see its delay as an offset.
+            idempotency_key: Names this batch; give the same one with the same samples to repeat a batch whose fate is
+                unknown. One is made up where it is None.
+        """
+        batch = SampleBatch(mode=mode, sent_at=sent_at, samples=list(samples))
+        headers = {"content-type": "application/json", "idempotency-key": idempotency_key or str(uuid.uuid4())}
+        attempts = self._attempts if sent_at is None else 1
+        return self._read(
+            BatchResult, "POST", "/v1/samples", content=batch.to_json(), headers=headers, attempts=attempts
+        )
+
+    def post_exposition(
+        self,
+        page: str,
+        *,
+        node: str,
+        exporter: str,
+        observed_at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> BatchResult:
+        """Hand over an exporter's page in the Prometheus text format.
+
+        Args:
+            page: The page as the exporter wrote it.
+            node: Node that it reports on.
+            exporter: Exporter of the collection map.
+            observed_at: When it was fetched; the time of receipt where it is None.
+            idempotency_key: As for samples.
+        """
+        query = {"node": node, "exporter": exporter}
+        if observed_at is not None:
+            query["observed_at"] = write_instant(observed_at)
+        headers = {"content-type": EXPOSITION, "idempotency-key": idempotency_key or str(uuid.uuid4())}
+        return self._read(BatchResult, "POST", "/v1/expositions", query, content=page.encode(), headers=headers)
+
+    def samples(
+        self,
+        subject: str,
+        subject_kind: SubjectKind = SubjectKind.node,
+        *,
+        device: str | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[SampleRecord]:
+        """Samples of a subject by time, from ``start`` (inclusive) to ``end`` (exclusive), page after page.
+
+        All pages show what the service held when the first was asked for.
+        """
+        query = {
+            "subject": subject,
+            "subject_kind": subject_kind.value,
+            "device": device,
+            "from": None if start is None else write_instant(start),
+            "to": None if end is None else write_instant(end),
+            "limit": None if page_size is None else str(page_size),
+        }
+        known = {name: value for name, value in query.items() if value is not None}
+        cursor: dict[str, str] = {}
+        while True:
+            page = self._read(SamplePage, "GET", "/v1/samples", known | cursor)
+            yield from page.items
+            if page.next_cursor is None:
+                return
+            cursor = {"cursor": page.next_cursor}
+
+    def indicators(
+        self, subject: str, subject_kind: SubjectKind = SubjectKind.node, *, at: datetime | None = None
+    ) -> IndicatorReport:
+        """Indicators of a node, domain or link at an instant, now where it is None."""
+        query = {} if at is None else {"at": write_instant(at)}
+        return self._read(IndicatorReport, "GET", _path(f"{subject_kind.value}s", subject) + "/indicators", query)
+
+    def _put(self, record: type[Model], collection: str, resource: Domain | Node | Link) -> Model:
+        headers = {"content-type": "application/json"}
+        return self._read(record, "PUT", _path(collection, resource.id), content=resource.to_json(), headers=headers)
+
+    def _read(
+        self,
+        model: type[Model],
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        attempts: int | None = None,
+    ) -> Model:
+        """Send a request, again where that may help, and read the answer."""
+        request = self._http.build_request(method, path, params=query, content=content, headers=headers)
+        left, pause = attempts or self._attempts, FIRST_PAUSE_S
+        while True:
+            try:
+                return self._send(model, request)
+            except (UnreachableError, RefusedError) as error:
+                left -= 1
+                if left <= 0 or not (isinstance(error, UnreachableError) or error.problem.retryable):
+                    raise
+                asked = error.problem.retry_after if isinstance(error, RefusedError) else None
+                time.sleep(min(LONGEST_PAUSE_S, pause if asked is None else asked))
+                pause *= 2
+
+    def _send(self, model: type[Model], request: httpx.Request) -> Model:
+        try:
+            response = self._http.send(request)
+        except httpx.HTTPError as error:
+            raise UnreachableError(
+                f"no answer from {request.url.scheme}://{request.url.netloc.decode()} ({error})",
+                "check that the service runs and that the URL leads to it",
+                transient=True,
+            ) from error
+        try:
+            if response.is_success:
+                return read(model, response.content)
+            problem = read(Problem, response.content)
+        except ValueError as error:
+            raise UnexpectedAnswerError(
+                f"{request.method} {request.url.path} was answered with {response.status_code} and a body that is no"
+                f" {model.__name__ if response.is_success else 'Problem'}",
+                response.status_code,
+            ) from error
+        raise _REFUSALS.get(response.status_code, RefusedError)(problem)
+
+
+def read(model: type[Model], content: bytes) -> Model:
+    """Read an answer as the standard asks of readers.
+
+    Members that the model does not know are passed over; values of extensible enumerations that it does not know become
+    ``unknown``.
+
+    Raises:
+        ValueError: It is no JSON, or no instance of the class all the same.
+    """
+    try:
+        return model.model_validate_json(content, extra="ignore")
+    except ValidationError as error:
+        if any(each["type"] == "json_invalid" for each in error.errors()):
+            raise
+        document: Any = json.loads(content)
+        for each in error.errors():
+            if each["type"] == "enum" and "'unknown'" in each["ctx"]["expected"]:
+                _put_at(document, each["loc"], "unknown")
+        return model.model_validate_json(json.dumps(document), extra="ignore")
+
+
+def _put_at(document: Any, place: Sequence[str | int], value: str) -> None:
+    for step in place[:-1]:
+        document = document[step]
+    document[place[-1]] = value
+
+
+def _path(collection: str, identifier: str) -> str:
+    return f"/v1/{collection}/{quote(identifier, safe='')}"
+
+
+def _remedy(problem: Problem) -> str:
+    """What the register of problems advises."""
+    remedies = {each.type: each.remedy_en for each in registers.problems().problems}
+    return remedies.get(problem.type, "see the service's documentation of this problem type")

@@ -1,0 +1,108 @@
+"""What this host is, and how it stands.
+
+A host with accelerators that its driver shows has them as its devices. A host without has its processors as one device
+of kind ``cpu``, with the main memory as the memory of the accelerator. What cannot be known is absent.
+"""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from kuayu.engine.counters import Counters
+from kuayu.engine.nvidia import NvidiaAccelerators
+from kuayu.engine.processor import DEVICE_ID, Processor, idle_share
+from kuayu_schemas.models import Device, Node, Sample, SubjectKind
+
+BLOCK_DEVICES = Path("/sys/block")
+NETWORK_DEVICES = Path("/sys/class/net")
+
+
+class Host:
+    """This host, read again and again; what follows from counters is absent from the first reading."""
+
+    def __init__(self, nvidia: NvidiaAccelerators | None = None) -> None:
+        """Take ``nvidia`` for its devices, or its processors where that is None."""
+        self.nvidia = nvidia
+        self.processor = Processor()
+        self._flows = {name: Counters() for name in ("read", "written", "sent", "received")}
+
+    @classmethod
+    def here(cls) -> "Host":
+        """Host that this process runs on, with the accelerators that it has."""
+        return cls(NvidiaAccelerators.find())
+
+    def devices(self) -> list[Device]:
+        """What does the matrix work here."""
+        return self.nvidia.describe() if self.nvidia else [self.processor.describe()]
+
+    def node(self, node: str, domain: str) -> Node:
+        """Registration of this host under the identifiers ``node`` and ``domain``."""
+        return Node(id=node, domain=domain, devices=self.devices())
+
+    def samples(self, node: str) -> list[Sample]:
+        """One sample of the node and one of each device, observed now, in SI units.
+
+        Raises:
+            pydantic.ValidationError: ``node`` is no identifier.
+        """
+        observed_at, at = datetime.now(UTC), time.monotonic()
+        by_device = self.nvidia.read(at) if self.nvidia else {DEVICE_ID: self.processor.read(at)}
+        samples = [
+            Sample(subject=node, subject_kind=SubjectKind.device, device=device, observed_at=observed_at, **measures)
+            for device, measures in by_device.items()
+        ]
+        of_node = self._node(at)
+        return [Sample(subject=node, subject_kind=SubjectKind.node, observed_at=observed_at, **of_node), *samples]
+
+    def _node(self, at: float) -> dict[str, Any]:
+        """Flows of storage and network, and what can be given out.
+
+        The allocatable share is that of the accelerators on which nothing computes, or else that of the processors
+        which the load leaves free (:func:`kuayu.engine.processor.idle_share`). What waits in a queue is known to the
+        scheduler of the domain only.
+        """
+        counters = {**_storage_bytes(), **_network_bytes()}
+        measures: dict[str, Any] = {}
+        for measure, name in (
+            ("storage_read_flow", "read"),
+            ("storage_write_flow", "written"),
+            ("scale_out_receive_flow", "received"),
+            ("scale_out_transmit_flow", "sent"),
+        ):
+            if growth := self._flows[name].step(at, counters[name]):
+                measures[measure] = growth.rate
+        share = self.nvidia.idle_share() if self.nvidia else idle_share()
+        return measures if share is None else measures | {"allocatable_share": share}
+
+
+def _storage_bytes() -> dict[str, Mapping[str, float]]:
+    """Bytes read and written, by whole disk.
+
+    Partitions, loop devices, device-mapper and RAID volumes have no hardware of their own under ``/sys/block``; what
+    they move is counted at the disks beneath.
+    """
+    counters = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
+    disks = {name: each for name, each in counters.items() if (BLOCK_DEVICES / name / "device").exists()}
+    return {
+        "read": {name: float(each.read_bytes) for name, each in disks.items()},
+        "written": {name: float(each.write_bytes) for name, each in disks.items()},
+    }
+
+
+def _network_bytes() -> dict[str, Mapping[str, float]]:
+    """Bytes sent and received, by network interface.
+
+    Bridges, bonds and tunnels carry what hardware interfaces carry too, so these alone are counted. Where there are
+    none, as in a container, everything but the loopback is.
+    """
+    counters = psutil.net_io_counters(pernic=True, nowrap=False)
+    hardware = {name: each for name, each in counters.items() if (NETWORK_DEVICES / name / "device").exists()}
+    ports = hardware or {name: each for name, each in counters.items() if name != "lo"}
+    return {
+        "sent": {name: float(each.bytes_sent) for name, each in ports.items()},
+        "received": {name: float(each.bytes_recv) for name, each in ports.items()},
+    }

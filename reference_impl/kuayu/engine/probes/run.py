@@ -1,0 +1,169 @@
+"""All probes of a host within one budget."""
+
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from kuayu.engine.counters import Counters
+from kuayu.engine.host import Host
+from kuayu.engine.probes import pytorch
+from kuayu.engine.probes.all_reduce import probe_all_reduce
+from kuayu.engine.probes.matmul import ACCELERATOR_PRECISIONS, PROCESSOR_PRECISIONS, probe_matmul
+from kuayu.engine.probes.memory import probe_memory
+from kuayu.engine.probes.repetition import Step
+from kuayu.engine.probes.result import ProbeResult, ProbeUnavailableError, Progress, Skipped
+from kuayu.engine.probes.storage import probe_storage
+from kuayu.engine.processor import DEVICE_ID
+from kuayu_schemas.models import PrecisionThroughput, Sample, SubjectKind
+
+PROBES: Final = {"matmul": 0.4, "memory": 0.15, "storage": 0.25, "all_reduce": 0.2}
+"""Names of the probes, and the shares of the budget that they get when all run."""
+
+EFFICIENCY_PRECISIONS: Final = ("bf16", "fp16", "fp32")
+"""Energy efficiency is that of the first of these that was measured (indicator register, CMP-3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReport:
+    """What the probes of a host gave.
+
+    Attributes:
+        results: In the order of the probes.
+        skipped: What could not be measured, and why.
+        finished_at: When the last probe ended, UTC.
+    """
+
+    results: tuple[ProbeResult, ...]
+    skipped: tuple[Skipped, ...]
+    finished_at: datetime
+
+    def samples(self, node: str) -> list[Sample]:
+        """The results as one sample of the node and one of each device; none where nothing was measured."""
+        by_device: dict[str | None, list[ProbeResult]] = {}
+        for result in self.results:
+            by_device.setdefault(result.device, []).append(result)
+        return [
+            Sample(
+                subject=node,
+                subject_kind=SubjectKind.node if device is None else SubjectKind.device,
+                device=device,
+                observed_at=self.finished_at,
+                **_measures(results),
+            )
+            for device, results in by_device.items()
+        ]
+
+
+def _measures(results: list[ProbeResult]) -> dict[str, Any]:
+    """Measures of one subject."""
+    measures: dict[str, Any] = {each.measure: each.value for each in results if each.precision is None}
+    by_precision = {each.precision: each for each in results if each.precision is not None}
+    if by_precision:
+        throughput = {precision: each.value for precision, each in by_precision.items()}
+        measures["sustained_matrix_throughput"] = PrecisionThroughput(**throughput)
+    for precision in EFFICIENCY_PRECISIONS:
+        if each := by_precision.get(precision):
+            return measures | ({"energy_efficiency": each.per_joule} if each.per_joule else {})
+    return measures
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A probe to be carried out, with its share of the budget."""
+
+    probe: str
+    name: str
+    share: float
+    carry_out: Callable[[float, Step], ProbeResult]
+
+
+def probe_all(
+    host: Host,
+    budget_s: float,
+    progress: Progress = lambda _name, _share: None,
+    *,
+    only: Collection[str] = tuple(PROBES),
+    storage_path: Path | None = None,
+) -> ProbeReport:
+    """Measure what ``host`` can do in about ``budget_s`` seconds.
+
+    A probe makes a few repetitions whatever its share of the budget, so a very small budget is overrun.
+
+    Args:
+        host: Which host; it must be the one that this runs on.
+        budget_s: Seconds for all probes together.
+        progress: Told what runs and how far all of it is.
+        only: Names of the probes wanted, of :data:`PROBES`.
+        storage_path: Directory on the store to be measured; the directory for temporary files where it is None.
+
+    Raises:
+        ValueError: ``only`` names no probe, or one that does not exist.
+    """
+    if not only or set(only) - PROBES.keys():
+        raise ValueError(f"probes are {', '.join(PROBES)}")
+    wanted = set(only)
+    planned = [each for each in _plan(host, storage_path or Path(tempfile.gettempdir())) if each.probe in wanted]
+    ends_at, left = time.perf_counter() + budget_s, sum(each.share for each in planned)
+    whole, results, skipped = left, list[ProbeResult](), list[Skipped]()
+    for each in planned:
+        # What a probe leaves of its time is shared by those that follow.
+        seconds = max(0.0, ends_at - time.perf_counter()) * each.share / left
+        step = partial(_advance, progress, each.name, 1 - left / whole, each.share / whole)
+        step(0.0)
+        try:
+            results.append(each.carry_out(seconds, step))
+        except ProbeUnavailableError as problem:
+            skipped.append(Skipped(each.name, problem.cause, problem.hint))
+        left -= each.share
+    progress("", 1.0)
+    return ProbeReport(tuple(results), tuple(skipped), datetime.now(UTC))
+
+
+def _advance(progress: Progress, name: str, done: float, share: float, part: float, /) -> None:
+    progress(name, done + share * part)
+
+
+def _plan(host: Host, storage_path: Path) -> Iterator[_Planned]:
+    """The probes that this host is to be put to."""
+    devices: dict[str, str | None] = {**host.nvidia.uuids} if host.nvidia else {DEVICE_ID: None}
+    precisions: tuple[str, ...] = ACCELERATOR_PRECISIONS if host.nvidia else PROCESSOR_PRECISIONS
+    for device, uuid in devices.items():
+        for precision in precisions:
+            share = PROBES["matmul"] / len(devices) / len(precisions)
+            carry_out = partial(_matmul, host=host, precision=precision, device=device, uuid=uuid)
+            yield _Planned("matmul", f"matmul {precision} {device}", share, carry_out)
+    for device, uuid in devices.items():
+        carry_out = partial(_memory, device=device, uuid=uuid)
+        yield _Planned("memory", f"memory {device}", PROBES["memory"] / len(devices), carry_out)
+    yield _Planned("storage", "storage", PROBES["storage"], partial(probe_storage, path=storage_path))
+    yield _Planned("all_reduce", "all_reduce", PROBES["all_reduce"], probe_all_reduce)
+
+
+def _matmul(budget_s: float, step: Step, *, host: Host, precision: str, device: str, uuid: str | None) -> ProbeResult:
+    cuda = None if uuid is None else pytorch.cuda_index(uuid)
+    return probe_matmul(precision, budget_s, step, device=device, cuda=cuda, joules=_energy(host, device))
+
+
+def _memory(budget_s: float, step: Step, *, device: str, uuid: str | None) -> ProbeResult:
+    return probe_memory(budget_s, step, device=device, cuda=None if uuid is None else pytorch.cuda_index(uuid))
+
+
+def _energy(host: Host, device: str) -> Callable[[], float | None]:
+    """Energy counter of a device in joules, without the wrapping of the counters beneath."""
+    if host.nvidia is not None:
+        return partial(host.nvidia.joules, device)
+    meter, counters, total = host.processor.energy, Counters(host.processor.energy.spans), 0.0
+
+    def joules() -> float | None:
+        nonlocal total
+        readings = meter.read()
+        growth = counters.step(time.monotonic(), readings)
+        total += growth.amount if growth else 0.0
+        return total if readings else None
+
+    return joules

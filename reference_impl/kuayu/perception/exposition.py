@@ -1,0 +1,85 @@
+"""Prometheus text format 0.0.4 → series.
+
+The reading itself is prometheus_client's. Its parser renames the series of a counter (``x`` becomes ``x_total``) and
+lets more than two numbers stand after a name; both are put right here, because the collection map speaks of the names
+that stand on the page.
+
+Source: Prometheus, "Exposition formats", text-based format 0.0.4.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
+
+TYPES = frozenset({"counter", "gauge", "histogram", "summary", "untyped"})
+_TYPE_LINE = re.compile(r"#\s*TYPE\s")
+
+
+class MalformedExpositionError(ValueError):
+    """The page is not in the Prometheus text format; the message says where it stops being so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a page.
+
+    Attributes:
+        name: Name of the metric, as it stands on the page.
+        labels: Labels with their values.
+        value: The number; it may be NaN or infinite.
+        instant: The line's own timestamp in milliseconds, if it has one.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+    instant: int | None
+
+
+def parse(page: str) -> list[Series]:
+    """Read a page in the Prometheus text format.
+
+    Raises:
+        MalformedExpositionError: The page is not in the format.
+    """
+    lines = "\n".join(_checked_lines(page))
+    try:
+        return [
+            Series(
+                sample.name,
+                sample.labels,
+                float(sample.value),
+                None if sample.timestamp is None else round(sample.timestamp * 1000),
+            )
+            for family in text_string_to_metric_families(lines)
+            for sample in family.samples
+        ]
+    except (ValueError, IndexError, OverflowError) as error:
+        raise MalformedExpositionError(str(error) or "a line has neither a name nor labels that name it") from error
+
+
+def _checked_lines(page: str) -> Iterator[str]:
+    """Yield the lines that the parser needs, without types, after looking at what the parser overlooks."""
+    for number, line in enumerate(page.split("\n"), start=1):
+        text = line.strip()
+        if _TYPE_LINE.match(text):
+            words = text[1:].split()
+            if len(words) != 3 or words[2] not in TYPES:  # noqa: PLR2004 - TYPE, name, type
+                raise MalformedExpositionError(f"line {number}: a TYPE line is '# TYPE name type'")
+            continue
+        if text and not text.startswith("#"):
+            _check_numbers(number, text)
+            yield text
+
+
+def _check_numbers(number: int, line: str) -> None:
+    """A value, then perhaps a timestamp in whole milliseconds, and no more."""
+    after = line.rpartition("}")[2].split() if "}" in line else line.split()[1:]
+    match after:
+        case [_]:
+            return
+        case [_, timestamp] if timestamp.lstrip("+-").isdecimal():
+            return
+    raise MalformedExpositionError(f"line {number}: expected a value and at most a timestamp in whole milliseconds")

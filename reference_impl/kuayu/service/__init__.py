@@ -1,0 +1,1 @@
+"""The reference service: HTTP, authentication and storage around the algorithms."""

@@ -1,0 +1,58 @@
+"""The application: routes, failures as problem+json, and the life of what stands behind them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from kuayu import __version__
+from kuayu.service import openapi, problems
+from kuayu.service.metrics import Metrics, MetricsMiddleware
+from kuayu.service.routes import about, expositions, identifiers, reports, resources, samples, targets
+from kuayu.service.runtime import Runtime
+from kuayu.service.settings import Settings
+from kuayu.service.storage.database import Database
+
+
+def create_app(settings: Settings | None = None, database: Database | None = None) -> FastAPI:
+    """Make the application.
+
+    Args:
+        settings: What the operator set; the defaults where absent.
+        database: The database, where it is open already; otherwise it is opened when the application starts.
+    """
+    settings = settings or Settings()
+    metrics = Metrics()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        runtime = await run_in_threadpool(Runtime.open, settings, metrics, database)
+        runtime.start()
+        app.state.runtime = runtime
+        maintenance = asyncio.create_task(runtime.maintain(), name="maintenance")
+        yield
+        maintenance.cancel()
+        await asyncio.gather(maintenance, return_exceptions=True)
+        await runtime.close()
+
+    app = FastAPI(
+        title="Kuayu",
+        version=__version__,
+        summary="Cross-domain AI compute: resources, telemetry, indicators.",
+        description="Errors are problem+json. Requests are closed; readers of answers ignore what they do not know.",
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.state.settings = settings
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
+    problems.install(app)
+    openapi.install(app)
+    for group in (about, resources, identifiers, samples, expositions, reports, targets):
+        app.include_router(group.router)
+    return app

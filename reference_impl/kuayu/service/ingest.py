@@ -1,0 +1,249 @@
+"""Bulk requests: which samples are good, and in which blocks they go to the writer.
+
+This is the hot path. A valid batch is parsed by orjson and validated by jsonschema-rs as a whole, and no object is made
+for a sample; only where the whole is not valid is each item looked at by itself.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from kuayu.perception import clock
+from kuayu.service import bodies, instants, strict_json
+from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_reference
+from kuayu.service.storage.blocks import Block
+from kuayu.service.storage.catalogue import DEVICE, SubjectKey
+from kuayu.service.storage.tables import PRECISION_MEASURES
+from kuayu_schemas import schema
+
+ENVELOPE = {"subject", "subject_kind", "device", "observed_at"}
+"""Members of a sample that are not measures."""
+
+_EXAMPLE = {"subject": "a", "subject_kind": "node", "observed_at": "2000-01-01T00:00:00Z"}
+
+Getter = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """When and under which rule of time something was received, in milliseconds."""
+
+    received: int
+    offset: int
+    retention: int
+
+    def instant(self, observed: int) -> int:
+        """An instant of the sender's, corrected.
+
+        Raises:
+            ProblemException: clock-skew or too-old.
+        """
+        corrected = observed + self.offset
+        problem = self.fault(corrected)
+        if problem is not None:
+            raise problem
+        return corrected
+
+    def fault(self, corrected: int) -> ProblemException | None:
+        """Why a corrected instant cannot be taken, or None where it can."""
+        fault = clock.fault(corrected, self.received, self.retention)
+        if fault is None:
+            return None
+        detail = f"observed at {_when(corrected)}, received at {instants.to_text(self.received)}"
+        return ProblemException(fault.value, detail, [Place(detail, "/observed_at")])
+
+
+@dataclass(slots=True)
+class Sorted:
+    """A bulk request, sorted into what can be taken and what cannot."""
+
+    reception: Reception
+    accepted: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    rejected: list[tuple[int, ProblemException]] = field(default_factory=list)
+
+    def reject(self, index: int, problem: ProblemException) -> None:
+        """Name an item that cannot be taken."""
+        self.rejected.append((index, problem))
+
+    def result(self, durability: str) -> bytes:
+        """The answer, class BatchResult."""
+        return orjson.dumps(
+            {
+                "accepted": self.accepted,
+                "rejected": [{"index": index, "problem": problem.to_wire()} for index, problem in self.rejected],
+                "durability": durability,
+                "received_at": instants.to_text(self.reception.received),
+                "clock_offset": self.reception.offset / 1000,
+            }
+        )
+
+    def refusal(self) -> ProblemException:
+        """The problem of an atomic request that has bad items."""
+        places = [
+            Place(f"{problem.name}: {place.detail}", f"/samples/{index}{place.pointer}")
+            for index, problem in self.rejected
+            for place in problem.places or (Place(problem.detail),)
+        ]
+        return ProblemException("batch-refused", f"{len(self.rejected)} items cannot be taken; none was", places)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A SampleBatch that was read; items that break the schema stand beside the others."""
+
+    atomic: bool
+    sent: int | None
+    samples: Sequence[Mapping[str, Any]]
+    broken: Mapping[int, ProblemException]
+
+
+def read_batch(body: bytes, max_batch: int) -> Batch:
+    """Read the body of a bulk request.
+
+    Raises:
+        ProblemException: malformed-json or invalid-body, for the request as a whole.
+    """
+    try:
+        value = strict_json.parse_leniently(body)
+    except strict_json.MalformedJsonError as error:
+        raise ProblemException("malformed-json", str(error)) from error
+    if not schema.is_valid("SampleBatch", value):
+        return _read_item_by_item(body, max_batch)
+    if not _has_no_repetition(body, value):
+        bodies.parse_json(body)
+    return _batch(value, max_batch, {})
+
+
+def _has_no_repetition(body: bytes, batch: Mapping[str, Any]) -> bool:
+    """Whether the bytes alone tell that no member stands twice in a valid batch.
+
+    In the strings of a valid batch colons stand only in instants, two in each. Unless a string is written with
+    escapes, more colons than members and instants explain are those of repeated members.
+    """
+    samples = batch["samples"]
+    members = len(batch) + sum(map(len, samples)) + 2 * (len(samples) + ("sent_at" in batch))
+    tables = (sample[name] for name in PRECISION_MEASURES for sample in samples if name in sample)
+    return b"\\" not in body and body.count(b":") == members + sum(map(len, tables))
+
+
+def _read_item_by_item(body: bytes, max_batch: int) -> Batch:
+    value = bodies.parse_json(body)
+    samples = value.get("samples") if isinstance(value, dict) else None
+    shell = value | {"samples": [_EXAMPLE]} if samples and isinstance(samples, list) else value
+    errors = schema.errors("SampleBatch", shell)
+    if errors:
+        raise invalid_body(*(Place(error.detail, error.pointer) for error in errors))
+    broken = {
+        index: invalid_body(*(Place(error.detail, error.pointer) for error in schema.errors("Sample", sample)))
+        for index, sample in enumerate(samples[:max_batch])
+        if not schema.is_valid("Sample", sample)
+    }
+    return _batch(value, max_batch, broken)
+
+
+def _batch(value: Mapping[str, Any], max_batch: int, broken: Mapping[int, ProblemException]) -> Batch:
+    samples = value["samples"]
+    if len(samples) > max_batch:
+        raise invalid_body(Place(f"{len(samples)} items, where {max_batch} are the most", "/samples"))
+    sent = value.get("sent_at")
+    return Batch(value["mode"] == "atomic", None if sent is None else read_instant(sent, "/sent_at"), samples, broken)
+
+
+def sort(batch: Batch, numbers: Mapping[SubjectKey, int], reception: Reception) -> Sorted:
+    """Sort the samples of a batch.
+
+    Args:
+        batch: What was read.
+        numbers: Numbers of the registered subjects.
+        reception: When it was received.
+    """
+    done = Sorted(reception)
+    moments: dict[str, int] = {}
+    shapes = _Shapes()
+    for index, sample in enumerate(batch.samples):
+        if index in batch.broken:
+            done.reject(index, batch.broken[index])
+            continue
+        number = numbers.get((sample["subject_kind"], sample["subject"], sample.get("device")))
+        text = sample["observed_at"]
+        moment = moments.get(text)
+        if number is None or moment is None:
+            try:
+                if number is None:
+                    raise _unknown_subject(sample, numbers)
+                moment = moments[text] = reception.instant(read_instant(text, "/observed_at"))
+            except ProblemException as problem:
+                done.reject(index, problem)
+                continue
+        members = tuple(sample)
+        shape = shapes.known.get(members) or shapes.learn(members)
+        shape.extend((number, moment))
+        shape.extend(shape.getter(sample))
+    done.blocks = list(shapes.blocks.values())
+    done.accepted = len(batch.samples) - len(done.rejected)
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How samples with the same members in the same order become rows."""
+
+    getter: Getter
+    extend: Callable[[Iterable[Any]], None]
+
+
+class _Shapes:
+    """Shapes that a batch has shown so far, and the blocks that they fill."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, ...], _Shape] = {}
+        self.blocks: dict[tuple[str, ...], Block] = {}
+
+    def learn(self, members: tuple[str, ...]) -> _Shape:
+        """Note a shape that was not seen before."""
+        measures = tuple(sorted(set(members) - ENVELOPE))
+        block = self.blocks.setdefault(measures, Block(measures))
+        shape = self.known[members] = _Shape(_getter(measures), block.values.extend)
+        return shape
+
+
+def _getter(measures: tuple[str, ...]) -> Getter:
+    """What takes the measures out of a sample, in the form that the table keeps them in."""
+    if PRECISION_MEASURES.isdisjoint(measures) and len(measures) > 1:
+        return itemgetter(*measures)
+    return lambda sample: tuple(_column(sample[name]) for name in measures)
+
+
+def _column(value: Any) -> float | str:
+    return orjson.dumps(value).decode() if isinstance(value, dict) else value
+
+
+def read_instant(text: str, pointer: str) -> int:
+    """Read an instant out of a body.
+
+    Raises:
+        ProblemException: invalid-body, where the form is right but there is no such day.
+    """
+    try:
+        return instants.to_milliseconds(text)
+    except ValueError as error:
+        raise invalid_body(Place(f"there is no such instant: {error}", pointer)) from error
+
+
+def _unknown_subject(sample: Mapping[str, Any], numbers: Mapping[SubjectKey, int]) -> ProblemException:
+    kind, name, device = sample["subject_kind"], sample["subject"], sample.get("device")
+    if kind == DEVICE and ("node", name, None) in numbers:
+        return unknown_reference("/device", f"the node {name!r} has no device {device!r}")
+    return unknown_reference("/subject", f"no {'node' if kind == DEVICE else kind} {name!r} is registered")
+
+
+def _when(moment: int) -> str:
+    """An instant for a message, be it outside the years that can be written."""
+    try:
+        return instants.to_text(moment)
+    except OverflowError:
+        return f"{moment} ms"

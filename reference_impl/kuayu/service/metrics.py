@@ -1,0 +1,86 @@
+"""The service's own metrics, in the Prometheus text format under /metrics."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """Counters, gauges and histograms of one service; each service has a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "kuayu_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+        )
+        self.latency = Histogram(
+            "kuayu_request_seconds",
+            "Time from a request's head to the end of its answer.",
+            ["route"],
+            buckets=LATENCY_BUCKETS,
+            registry=self.registry,
+        )
+        self.samples = Counter(
+            "kuayu_samples", "Samples by what became of them.", ["way", "outcome"], registry=self.registry
+        )
+        self.queue = Gauge("kuayu_queue_samples", "Samples that wait for the writer.", registry=self.registry)
+        self.commit_seconds = Histogram(
+            "kuayu_commit_seconds", "Time of a commit.", buckets=LATENCY_BUCKETS, registry=self.registry
+        )
+        self.commit_commands = Histogram(
+            "kuayu_commit_commands",
+            "Commands that shared a commit.",
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128),
+            registry=self.registry,
+        )
+        self.scrapes = Counter("kuayu_scrapes", "Scrapes by outcome.", ["outcome"], registry=self.registry)
+
+    def committed(self, seconds: float, commands: int) -> None:
+        """A group was committed."""
+        self.commit_seconds.observe(seconds)
+        self.commit_commands.observe(commands)
+
+    def queued(self, weight: int) -> None:
+        """So many samples wait."""
+        self.queue.set(weight)
+
+    def took(self, way: str, accepted: int, rejected: int) -> None:
+        """A bulk request was answered."""
+        self.samples.labels(way, "accepted").inc(accepted)
+        self.samples.labels(way, "rejected").inc(rejected)
+
+    def page(self) -> bytes:
+        """All of it as a page in the text format."""
+        return generate_latest(self.registry)
+
+
+class MetricsMiddleware:
+    """Counts and times requests by the route that answered them."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and watch its answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 500
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watch)
+        finally:
+            route = getattr(scope.get("route"), "path", "none")
+            self.metrics.requests.labels(scope["method"], route, status).inc()
+            self.metrics.latency.labels(route).observe(time.perf_counter() - began)

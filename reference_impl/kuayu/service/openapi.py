@@ -1,0 +1,133 @@
+"""The service's OpenAPI 3.1 document: paths from the routes, components from the published schema."""
+
+import copy
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from kuayu_schemas import registers, schema
+
+Json = dict[str, Any]
+
+EVERYWHERE = ("invalid-parameter", "unauthorised", "overloaded", "internal")
+"""Problems that any operation may answer with."""
+
+BODY = ("malformed-json", "payload-too-large", "unsupported-media-type", "invalid-body")
+"""Problems of whatever has a JSON body."""
+
+IF_MATCH: Json = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "Only if the record is at this revision; otherwise stale-revision.",
+    "schema": {"type": "string", "pattern": '^"[A-Za-z0-9][A-Za-z0-9._-]{0,127}:(0|[1-9][0-9]{0,15})"$'},
+}
+IDEMPOTENCY_KEY: Json = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The same key with the same body gets the first answer again.",
+    "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+}
+ETAG: Json = {"ETag": {"description": "Revision of the record.", "schema": {"type": "string"}}}
+REPLAYED: Json = {
+    "Idempotency-Replayed": {
+        "description": "true where the answer was given before under the same key.",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
+
+
+def reference(class_name: str) -> Json:
+    """A class of the model."""
+    return {"$ref": f"#/components/schemas/{class_name}"}
+
+
+def answer(class_name: str, description: str, headers: Json | None = None) -> Json:
+    """An answer that is an instance of a class."""
+    found: Json = {
+        "description": description,
+        "content": {"application/json": {"schema": reference(class_name)}},
+    }
+    return found | {"headers": headers} if headers else found
+
+
+def problems(*names: str) -> dict[int | str, Json]:
+    """Answers that are problems, by status; those that any operation may give are added."""
+    types = _problem_types()
+    found: dict[int | str, Json] = {}
+    for status in sorted({types[name][0] for name in (*names, *EVERYWHERE)}):
+        titles = [f"{name}: {types[name][1]}" for name in (*EVERYWHERE, *names) if types[name][0] == status]
+        found[status] = {
+            "description": "; ".join(dict.fromkeys(titles)) + ".",
+            "content": {"application/problem+json": {"schema": reference("Problem")}},
+        }
+    return found
+
+
+def body(class_name: str, *parameters: Json) -> Json:
+    """What a route with a JSON body adds to its operation."""
+    content = {"application/json": {"schema": reference(class_name)}}
+    return {"requestBody": {"required": True, "content": content}, "parameters": list(parameters)}
+
+
+def page_body(*parameters: Json) -> Json:
+    """What the route for exporters' pages adds to its operation."""
+    content = {"text/plain": {"schema": {"type": "string", "description": "Prometheus text format 0.0.4."}}}
+    return {"requestBody": {"required": True, "content": content}, "parameters": list(parameters)}
+
+
+def install(app: FastAPI) -> None:
+    """Make ``app.openapi()`` give the whole document."""
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI) -> Json:
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title=app.title,
+            version=app.version,
+            openapi_version="3.1.0",
+            summary=app.summary,
+            description=app.description,
+            routes=app.routes,
+            license_info=app.license_info,
+        )
+        for operation in _operations(made):
+            operation["responses"] = {
+                status: found
+                for status, found in operation["responses"].items()
+                if "HTTPValidationError" not in str(found)
+            }
+        made["components"] = {"schemas": _components(), "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}}
+        made["security"] = [{}, {"bearer": []}]
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _operations(document: Json) -> Iterator[Json]:
+    for item in document["paths"].values():
+        yield from item.values()
+
+
+def _components() -> Json:
+    """Classes of the published schema, with references as OpenAPI has them."""
+
+    def moved(value: Any) -> Any:
+        match value:
+            case {"$ref": str(target), **others}:
+                return {"$ref": target.replace("#/$defs/", "#/components/schemas/"), **moved(others)}
+            case dict():
+                return {name: moved(member) for name, member in value.items()}
+            case list():
+                return [moved(member) for member in value]
+        return value
+
+    components: Json = moved(copy.deepcopy(schema.document()["$defs"]))
+    return components
+
+
+@cache
+def _problem_types() -> dict[str, tuple[int, str]]:
+    return {kind.name: (kind.status, kind.title_en) for kind in registers.problems().problems}

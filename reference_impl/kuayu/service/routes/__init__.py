@@ -1,0 +1,1 @@
+"""HTTP routes, one module for each group of operations; each only reads the request and writes the answer."""

@@ -1,0 +1,162 @@
+"""Registered resources: domains, nodes, links and compute identifiers."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from kuayu.service import bodies, conditions, openapi
+from kuayu.service.kinds import COMPUTE_IDENTIFIER, DOMAIN, LINK, NODE, Kind
+from kuayu.service.parameters import NodePageQuery, NoQuery, PageQuery
+from kuayu.service.problems import Place, invalid_body, not_found
+from kuayu.service.routes.answers import json_answer
+from kuayu.service.routes.listings import read_listing
+from kuayu.service.runtime import runtime_of, tenant_of
+from kuayu.service.storage.resources import DeleteResource, PutResource, Record, Stored
+
+router = APIRouter()
+
+
+async def read_resource(request: Request, kind: Kind, name: str) -> dict[str, Any]:
+    """Read a resource out of a body.
+
+    Raises:
+        ProblemException: Whatever can be wrong with the body by itself.
+    """
+    raw = await bodies.read(request, "application/json", runtime_of(request).settings.max_body)
+    body: dict[str, Any] = bodies.parse(raw, kind.class_name)
+    faults = list(kind.faults(body))
+    if body[kind.key] != name:
+        faults.insert(0, Place(f"the path names {name!r}, the body {body[kind.key]!r}", f"/{kind.key}"))
+    if faults:
+        raise invalid_body(*faults)
+    return body
+
+
+async def put_resource(request: Request, tenant: str, kind: Kind, body: dict[str, Any]) -> Stored:
+    """Register a resource or replace it."""
+    runtime = runtime_of(request)
+    expected = conditions.if_match(request)
+    return await runtime.writer.write(PutResource(runtime.scope(tenant), kind, body[kind.key], body, expected))
+
+
+async def get_resource(request: Request, tenant: str, kind: Kind, name: str) -> Record:
+    """A resource as it stands.
+
+    Raises:
+        ProblemException: not-found.
+    """
+    record: Record | None = await run_in_threadpool(runtime_of(request).store.record, tenant, kind, name)
+    if record is None:
+        raise not_found(f"no {kind.name} {name!r} is registered")
+    return record
+
+
+async def delete_resource(request: Request, tenant: str, kind: Kind, name: str) -> None:
+    """Take a resource away."""
+    runtime = runtime_of(request)
+    await runtime.writer.write(DeleteResource(runtime.scope(tenant), kind, name, conditions.if_match(request)))
+
+
+def record_answer(record: Record, members: dict[str, Any] | None = None, *, created: bool = False) -> Response:
+    """A record as an answer, perhaps with members that are not registered but live."""
+    headers = {"ETag": record.revision.etag}
+    return json_answer(record.to_wire() | (members or {}), 201 if created else 200, headers)
+
+
+def _add_put(kind: Kind, path: str) -> None:
+    described = f"{kind.class_name}Record"
+    answers = {
+        200: openapi.answer(described, "It was there already; this is how it is now.", openapi.ETAG),
+        201: openapi.answer(described, "It was registered.", openapi.ETAG),
+    }
+    problems = openapi.problems(*openapi.BODY, "unknown-reference", "stale-revision")
+
+    @router.put(
+        path,
+        operation_id=f"put{kind.class_name}",
+        summary=f"Register or replace a {_words(kind)}",
+        tags=["resources"],
+        responses=answers | problems,
+        openapi_extra=openapi.body(kind.class_name, openapi.IF_MATCH),
+    )
+    async def put(request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]) -> Response:
+        tenant = tenant_of(request)
+        conditions.if_match(request)
+        stored = await put_resource(request, tenant, kind, await read_resource(request, kind, name))
+        return record_answer(stored.record, created=stored.created)
+
+
+def _add_get(kind: Kind, path: str) -> None:
+    @router.get(
+        path,
+        operation_id=f"get{kind.class_name}",
+        summary=f"A registered {_words(kind)}",
+        tags=["resources"],
+        responses={
+            200: openapi.answer(f"{kind.class_name}Record", "It is registered.", openapi.ETAG),
+            **openapi.problems("not-found"),
+        },
+    )
+    async def get(request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]) -> Response:
+        return record_answer(await get_resource(request, tenant_of(request), kind, name))
+
+
+def _add_delete(kind: Kind, path: str) -> None:
+    @router.delete(
+        path,
+        operation_id=f"delete{kind.class_name}",
+        summary=f"Take a {_words(kind)} away",
+        tags=["resources"],
+        status_code=204,
+        response_class=Response,
+        responses={204: {"description": "It is gone."}, **openapi.problems("not-found", "in-use", "stale-revision")},
+        openapi_extra={"parameters": [openapi.IF_MATCH]},
+    )
+    async def delete(request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]) -> Response:
+        await delete_resource(request, tenant_of(request), kind, name)
+        return Response(status_code=204)
+
+
+def _add_list(kind: Kind) -> None:
+    @router.get(
+        kind.path,
+        operation_id=f"list{kind.class_name}s",
+        summary=f"Registered {_words(kind)}s",
+        tags=["resources"],
+        responses={
+            200: openapi.answer(f"{kind.class_name}Page", "Part of the listing."),
+            **openapi.problems("invalid-cursor", "revision-expired"),
+        },
+    )
+    async def listing(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
+        records, members = await read_listing(request, tenant_of(request), kind, query)
+        return json_answer({"items": [record.to_wire() for record in records], **members})
+
+
+@router.get(
+    NODE.path,
+    operation_id="listNodes",
+    summary="Registered nodes",
+    tags=["resources"],
+    responses={
+        200: openapi.answer("NodePage", "Part of the listing."),
+        **openapi.problems("invalid-cursor", "revision-expired"),
+    },
+)
+async def list_nodes(request: Request, query: Annotated[NodePageQuery, Query()]) -> Response:
+    """Registered nodes, perhaps only those of one domain."""
+    records, members = await read_listing(request, tenant_of(request), NODE, query, query.domain)
+    return json_answer({"items": [record.to_wire() for record in records], **members})
+
+
+def _words(kind: Kind) -> str:
+    return kind.name.replace("_", " ")
+
+
+for _kind in (DOMAIN, NODE, LINK, COMPUTE_IDENTIFIER):
+    for _add in (_add_put, _add_get, _add_delete):
+        _add(_kind, f"{_kind.path}/{{{_kind.key}}}")
+for _kind in (DOMAIN, LINK):
+    _add_list(_kind)

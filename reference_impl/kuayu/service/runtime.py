@@ -1,0 +1,157 @@
+"""What lives while the service runs, and what more than one route does with it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeVar
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from kuayu.perception import clock, exposition
+from kuayu.perception.collection import CollectionMap, UnknownExporterError
+from kuayu.service import auth, instants
+from kuayu.service.ingest import Reception
+from kuayu.service.kinds import SCRAPE_TARGET
+from kuayu.service.metrics import Metrics
+from kuayu.service.problems import Place, ProblemException
+from kuayu.service.scraper import Scraper, Target
+from kuayu.service.settings import Settings
+from kuayu.service.storage.answers import Answer, Key, Once
+from kuayu.service.storage.catalogue import Catalogue
+from kuayu.service.storage.database import Database, open_database
+from kuayu.service.storage.pages import StorePage
+from kuayu.service.storage.prune import Prune
+from kuayu.service.storage.resources import Record, Scope
+from kuayu.service.storage.store import Store
+from kuayu.service.storage.writer import Command, Writer
+from kuayu_schemas import registers
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Runtime:
+    """The parts of a running service."""
+
+    settings: Settings
+    metrics: Metrics
+    database: Database
+    store: Store
+    catalogue: Catalogue
+    writer: Writer
+    scraper: Scraper = field(init=False)
+
+    @classmethod
+    def open(cls, settings: Settings, metrics: Metrics, database: Database | None) -> "Runtime":
+        """Open the database unless it is open, and read what is registered. Blocking.
+
+        Raises:
+            DatabaseError: The database cannot be used.
+        """
+        database = database or open_database(settings.database, settings.durability)
+        store = Store(database)
+        catalogue = Catalogue()
+        store.load(catalogue)
+        writer = Writer(database.write, settings.max_queue, metrics)
+        return cls(settings, metrics, database, store, catalogue, writer)
+
+    def start(self) -> None:
+        """Begin to write and to scrape. Call it in the event loop."""
+        self.writer.start()
+        self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
+        for tenant, record in self.store.records(SCRAPE_TARGET):
+            self.scraper.start(self.target(tenant, record))
+
+    async def close(self) -> None:
+        """Stop scraping, write all that waits, let go of the database."""
+        await self.scraper.close()
+        await run_in_threadpool(self.writer.close)
+        self.database.close()
+
+    async def maintain(self) -> None:
+        """Forget what need not be kept, again and again."""
+        while True:
+            await asyncio.sleep(self.settings.maintenance_period)
+            now = instants.now()
+            before = now - round(self.settings.retention * 1000)
+            await self.writer.write(
+                Prune(before, now - round(self.settings.idempotency * 1000), self.settings.history)
+            )
+
+    def scope(self, tenant: str) -> Scope:
+        """What commands on a tenant's resources share."""
+        return Scope(tenant, self.database.epoch, self.catalogue)
+
+    def target(self, tenant: str, record: Record) -> Target:
+        """A registered scrape target as the scraper wants it."""
+        body = record.body
+        period = body.get("period", self.settings.scrape_period)
+        return Target(tenant, body["id"], body["node"], body["exporter"], body["url"], period)
+
+    def reception(self, sent: int | None) -> Reception:
+        """Something is received now whose sender's clock showed ``sent``."""
+        received = instants.now()
+        return Reception(received, clock.offset(sent, received), round(self.settings.retention * 1000))
+
+    async def once(self, key: Key | None, command: Command[Answer]) -> Answer:
+        """Write, or give the answer that the idempotency key has had before."""
+        return await self.writer.write(command if key is None else Once(key, command))
+
+    async def take_page(
+        self,
+        tenant: str,
+        node: str,
+        exporter: CollectionMap,
+        page: str,
+        observed: int | None,
+        reception: Reception,
+        key: Key | None = None,
+    ) -> Answer:
+        """Convert an exporter's page and keep its samples.
+
+        Raises:
+            ProblemException: malformed-exposition.
+        """
+        try:
+            series = await run_in_threadpool(exposition.parse, page)
+        except exposition.MalformedExpositionError as error:
+            raise ProblemException("malformed-exposition", str(error), [Place(str(error))]) from error
+        numbers = self.catalogue.of(tenant)
+        command = StorePage(
+            tenant, node, numbers, exporter, series, observed, reception, self.settings.durability.value
+        )
+        return await self.once(key, command)
+
+    async def _take_scraped(self, target: Target, page: str) -> None:
+        await self.take_page(
+            target.tenant, target.node, collection_map(target.exporter), page, None, self.reception(None)
+        )
+
+
+@cache
+def collection_map(exporter: str) -> CollectionMap:
+    """Collection map of an exporter.
+
+    Raises:
+        ProblemException: unknown-exporter.
+    """
+    try:
+        return CollectionMap.of(registers.indicators(), exporter)
+    except UnknownExporterError as error:
+        raise ProblemException("unknown-exporter", f"the collection map has no exporter {exporter!r}") from error
+
+
+def runtime_of(request: Request) -> Runtime:
+    """The running service that answers a request."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+def tenant_of(request: Request) -> str:
+    """Tenant that a request speaks for.
+
+    Raises:
+        ProblemException: unauthorised.
+    """
+    return auth.tenant_of(request, request.app.state.settings)

@@ -1,0 +1,173 @@
+"""Fetches exporters' pages by itself: one task for each target, first at once and then every period."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from kuayu.service import instants
+from kuayu.service.allowlist import AllowList, Destination, NotAllowedError
+from kuayu.service.metrics import Metrics
+from kuayu.service.problems import ProblemException
+from kuayu.service.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+ACCEPT = "text/plain;version=0.0.4;charset=utf-8, text/plain;q=0.5"
+UNREACHABLE = 502
+
+Ingest = Callable[["Target", str], Awaitable[None]]
+"""What is done with a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scrape target, as it was registered."""
+
+    tenant: str
+    name: str
+    node: str
+    exporter: str
+    url: str
+    period: float
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the last scrape of a target went; the instant in milliseconds."""
+
+    state: str = "pending"
+    at: int | None = None
+    problem: Mapping[str, Any] | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """The members that class ScrapeTargetRecord has for it."""
+        wire: dict[str, Any] = {"state": self.state}
+        if self.at is not None:
+            wire["last_scrape_at"] = instants.to_text(self.at)
+        if self.problem is not None:
+            wire["last_problem"] = self.problem
+        return wire
+
+
+class ScrapeError(Exception):
+    """The exporter did not give a page; the message says how."""
+
+
+class Scraper:
+    """All scrape targets and their tasks. Lives in the event loop."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, ingest: Ingest) -> None:
+        self.allowed = AllowList.parse(settings.scrape_allow)
+        self._settings = settings
+        self._metrics = metrics
+        self._ingest = ingest
+        self._targets: dict[tuple[str, str], Target] = {}
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._statuses: dict[tuple[str, str], Status] = {}
+        self._client = httpx.AsyncClient(
+            timeout=settings.scrape_timeout, trust_env=False, headers={"Accept": ACCEPT, "User-Agent": "kuayu"}
+        )
+
+    def start(self, target: Target) -> None:
+        """Scrape a target from now on; one of the same name is replaced."""
+        self.stop(target.tenant, target.name)
+        key = (target.tenant, target.name)
+        self._targets[key] = target
+        self._statuses[key] = Status()
+        self._tasks[key] = asyncio.create_task(self._keep_scraping(target), name=f"scrape {target.name}")
+
+    def stop(self, tenant: str, name: str) -> None:
+        """Scrape a target no longer."""
+        self._targets.pop((tenant, name), None)
+        self._statuses.pop((tenant, name), None)
+        task = self._tasks.pop((tenant, name), None)
+        if task is not None:
+            task.cancel()
+
+    def target(self, tenant: str, name: str) -> Target | None:
+        """A target that is being scraped."""
+        return self._targets.get((tenant, name))
+
+    def status(self, tenant: str, name: str) -> Status:
+        """How the last scrape of a target went."""
+        return self._statuses.get((tenant, name), Status())
+
+    async def close(self) -> None:
+        """End all tasks."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._client.aclose()
+
+    async def _keep_scraping(self, target: Target) -> None:
+        clock = asyncio.get_running_loop().time
+        due = clock()
+        while True:
+            status = await self._scrape(target)
+            self._statuses[target.tenant, target.name] = status
+            self._metrics.scrapes.labels(status.state).inc()
+            due = max(due + target.period, clock())
+            await asyncio.sleep(due - clock())
+
+    async def _scrape(self, target: Target) -> Status:
+        """Scrape once. Whatever goes wrong becomes the target's status and stops neither it nor any other."""
+        at = instants.now()
+        try:
+            async with asyncio.timeout(self._settings.scrape_timeout):
+                page = await self._fetch(target.url)
+            await self._ingest(target, page)
+        except ProblemException as error:
+            return Status("failed", at, error.to_wire())
+        except NotAllowedError as error:
+            return Status("failed", at, ProblemException("target-not-allowed", str(error)).to_wire())
+        except TimeoutError:
+            return Status("failed", at, _unreachable(f"no whole page within {self._settings.scrape_timeout:g} s"))
+        except (ScrapeError, httpx.HTTPError, httpx.InvalidURL, UnicodeDecodeError) as error:
+            return Status("failed", at, _unreachable(str(error) or type(error).__name__))
+        except Exception as error:
+            logger.exception("scraping %s", target.name)
+            return Status("failed", at, ProblemException("internal", type(error).__name__).to_wire())
+        return Status("succeeded", at)
+
+    async def _fetch(self, url: str) -> str:
+        """Fetch a page from the very address that the allow-list approved; redirects are not followed."""
+        request = self._request(url, await self.allowed.check(url))
+        response = await self._client.send(request, stream=True)
+        try:
+            if response.status_code != httpx.codes.OK:
+                raise ScrapeError(f"the exporter answered {response.status_code}")
+            chunks: list[bytes] = []
+            size = 0
+            async for chunk in response.aiter_bytes():
+                size += len(chunk)
+                if size > self._settings.max_body:
+                    raise ScrapeError(f"the page is larger than {self._settings.max_body} bytes")
+                chunks.append(chunk)
+        finally:
+            await response.aclose()
+        return b"".join(chunks).decode("utf-8")
+
+    def _request(self, url: str, destination: Destination) -> httpx.Request:
+        parsed = httpx.URL(url)
+        return self._client.build_request(
+            "GET",
+            parsed.copy_with(host=destination.address),
+            headers={"Host": parsed.netloc.decode("ascii")},
+            extensions={"sni_hostname": destination.host},
+        )
+
+
+def _unreachable(detail: str) -> dict[str, Any]:
+    """A problem without a meaning beyond its status (RFC 9457, about:blank)."""
+    return {
+        "type": "about:blank",
+        "title": "Bad Gateway",
+        "status": UNREACHABLE,
+        "detail": detail[:500],
+        "retryable": True,
+    }

@@ -1,0 +1,47 @@
+"""What an operator can set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kuayu_schemas.models import Durability
+
+SOLE_TENANT = "default"
+"""Tenant of everyone where the feature tenancy is off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the service.
+
+    Attributes:
+        database: SQLAlchemy URL; ``sqlite:///FILE`` or ``postgresql+psycopg://…``.
+        tokens: Tenant of each bearer token. With any token the service has the feature tenancy; without, everyone is
+            one tenant and no token is asked for.
+        scrape_allow: Hosts and CIDRs that may be scraped. With any the service has the feature scrape.
+        durability: Which crash an acknowledged write survives.
+        retention: Seconds that samples are kept.
+        idempotency: Seconds that idempotency keys are remembered.
+        history: Revisions that listings can still be pinned to.
+        max_body: Bytes of the largest request body.
+        max_batch: Items of the largest bulk request.
+        max_page: Items of the largest page.
+        max_queue: Samples that may wait for the writer before requests are turned away.
+        scrape_period: Seconds between scrapes of a target that does not say.
+        scrape_timeout: Seconds that one scrape may take.
+        maintenance_period: Seconds between rounds of pruning.
+    """
+
+    database: str = "sqlite:///kuayu.db"
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    scrape_allow: tuple[str, ...] = ()
+    durability: Durability = Durability.process
+    retention: float = 7 * 86_400.0
+    idempotency: float = 86_400.0
+    history: int = 10_000
+    max_body: int = 16 * 1024 * 1024
+    max_batch: int = 10_000
+    max_page: int = 1_000
+    max_queue: int = 200_000
+    scrape_period: float = 15.0
+    scrape_timeout: float = 10.0
+    maintenance_period: float = 60.0

@@ -1,0 +1,62 @@
+"""Which subjects samples may be about, kept in memory because every sample asks.
+
+Only what is registered stands here. The writer changes it after a commit and before anyone is told of the commit;
+requests read it. Both replace or look up single entries of dictionaries, which needs no lock.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection, insert, select
+
+from kuayu.service.kinds import DOMAIN, LINK, NODE, Body, Kind
+from kuayu.service.storage.tables import subject
+
+SubjectKey = tuple[str, str, str | None]
+"""Kind of subject, identifier, device; the device is None unless the kind is device."""
+
+DEVICE = "device"
+
+
+class Catalogue:
+    """Numbers of the registered subjects, tenant by tenant."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, dict[SubjectKey, int]] = {}
+
+    def of(self, tenant: str) -> Mapping[SubjectKey, int]:
+        """Numbers of a tenant's subjects."""
+        return self._numbers.setdefault(tenant, {})
+
+    def devices(self, tenant: str, node: str) -> list[str]:
+        """Devices of a node, in order."""
+        numbers = self.of(tenant)
+        return sorted(device for kind, name, device in list(numbers) if kind == DEVICE and name == node and device)
+
+    def replace(self, tenant: str, gone: Iterable[SubjectKey], come: Mapping[SubjectKey, int]) -> None:
+        """Take subjects out and put others in."""
+        numbers = self._numbers.setdefault(tenant, {})
+        for key in gone:
+            if key not in come:
+                numbers.pop(key, None)
+        numbers.update(come)
+
+
+def subjects_of(kind: Kind, name: str, body: Body) -> list[SubjectKey]:
+    """What samples may be about once a resource is registered: itself, and the devices of a node."""
+    if kind not in (DOMAIN, NODE, LINK):
+        return []
+    devices = [(DEVICE, name, str(device["id"])) for device in body.get("devices", ())]
+    return [(kind.name, name, None), *devices]
+
+
+def allocate(connection: Connection, tenant: str, keys: Iterable[SubjectKey]) -> dict[SubjectKey, int]:
+    """Numbers of subjects; those that were never seen get new ones."""
+    numbers: dict[SubjectKey, int] = {}
+    for kind, name, device in keys:
+        row = {"tenant": tenant, "kind": kind, "id": name, "device": device or ""}
+        conditions = [subject.c[column] == value for column, value in row.items()]
+        number = connection.execute(select(subject.c.no).where(*conditions)).scalar()
+        if number is None:
+            number = connection.execute(insert(subject).values(row)).inserted_primary_key[0]
+        numbers[kind, name, device] = number
+    return numbers

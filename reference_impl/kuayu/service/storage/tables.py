@@ -1,0 +1,137 @@
+"""Tables.
+
+``resource`` keeps every version of every resource with the revisions between which it was valid, so that a listing can
+be shown as it stood at a revision. ``sample`` has one wide row for each subject and instant, one column for each
+measure. What each column means for whoever reads the database by hand stands in its comment.
+"""
+
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
+
+from kuayu_schemas.models import Measures
+
+PRECISION_MEASURES = frozenset({"peak_matrix_throughput", "sustained_matrix_throughput"})
+"""Measures with a number for each precision; they are kept as JSON text."""
+
+STATE_MEASURES = frozenset({"health_state"})
+"""Measures that are the name of a state."""
+
+MEASURES = tuple(Measures.model_fields)
+"""All measures, in the order of the columns."""
+
+LASTING_MEASURES = (
+    "peak_matrix_throughput",
+    "sustained_matrix_throughput",
+    "energy_efficiency",
+    "accelerator_memory_capacity",
+    "accelerator_memory_bandwidth",
+    "storage_throughput",
+    "scale_out_bandwidth",
+)
+"""Measures that may be observed long before they are asked for. An index on the few rows that have one finds them."""
+
+metadata = MetaData()
+
+_Name = String().with_variant(String(collation="C"), "postgresql")
+_Serial = BigInteger().with_variant(Integer, "sqlite")
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", _Name, primary_key=True),
+    Column("value", Text, nullable=False),
+    comment="Facts about the database as a whole.",
+)
+
+tenant = Table(
+    "tenant",
+    metadata,
+    Column("name", _Name, primary_key=True),
+    Column("number", BigInteger, nullable=False, comment="Changes of registered resources so far."),
+)
+
+resource = Table(
+    "resource",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("kind", _Name, primary_key=True),
+    Column("id", _Name, primary_key=True),
+    Column("valid_from", BigInteger, primary_key=True, comment="Revision at which this version came."),
+    Column("valid_to", BigInteger, comment="Revision at which it went; null while it is valid."),
+    Column("parent", _Name, comment="Domain of a node."),
+    Column("body", Text, nullable=False, comment="The resource as it was sent, JSON."),
+    Column("updated", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+)
+Index("resource_gone", resource.c.tenant, resource.c.valid_to)
+
+reference = Table(
+    "reference",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("kind", _Name, primary_key=True),
+    Column("id", _Name, primary_key=True),
+    Column("target_kind", _Name, primary_key=True),
+    Column("target", _Name, primary_key=True),
+    comment="Which valid resource names which other.",
+)
+Index("reference_target", reference.c.tenant, reference.c.target_kind, reference.c.target)
+
+subject = Table(
+    "subject",
+    metadata,
+    Column("no", _Serial, primary_key=True, autoincrement=True),
+    Column("tenant", _Name, nullable=False),
+    Column("kind", _Name, nullable=False),
+    Column("id", _Name, nullable=False),
+    Column("device", _Name, nullable=False, comment="Empty unless the kind is device."),
+    comment="Short numbers for what samples are about. A number outlives its resource.",
+)
+Index("subject_name", subject.c.tenant, subject.c.kind, subject.c.id, subject.c.device, unique=True)
+
+
+def _measure_type(name: str) -> type[Text | Double]:
+    return Text if name in PRECISION_MEASURES | STATE_MEASURES else Double
+
+
+sample = Table(
+    "sample",
+    metadata,
+    Column("subject_no", BigInteger, primary_key=True, autoincrement=False),
+    Column("observed", BigInteger, primary_key=True, autoincrement=False, comment="Milliseconds since 1970."),
+    Column("received", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    Column("sequence", BigInteger, nullable=False, comment="Commit that first brought this row."),
+    Column("late", Text, comment="MEASURE=SEQUENCE for each measure that a later commit added."),
+    *(Column(name, _measure_type(name)) for name in MEASURES),
+    sqlite_with_rowid=False,
+)
+for _name in LASTING_MEASURES:
+    _condition = text(f"{_name} IS NOT NULL")
+    Index(
+        f"sample_{_name}",
+        sample.c.subject_no,
+        sample.c.observed,
+        sqlite_where=_condition,
+        postgresql_where=_condition,
+    )
+
+counter = Table(
+    "counter",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("node", _Name, primary_key=True),
+    Column("exporter", _Name, primary_key=True),
+    Column("state", Text, nullable=False, comment="Instant and value of each counter on the newest page, JSON."),
+)
+
+answer = Table(
+    "answer",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("operation", _Name, primary_key=True),
+    Column("key", _Name, primary_key=True),
+    Column("digest", _Name, nullable=False, comment="SHA-256 of the body, hexadecimal."),
+    Column("status", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("created", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    comment="Answers given under idempotency keys.",
+)
+Index("answer_created", answer.c.created)

@@ -1,0 +1,179 @@
+"""The one writer: a thread that commits in groups.
+
+Requests queue their commands. The thread takes all that wait, carries them out in one transaction, commits, and only
+then tells each request its result, so that what was acknowledged is as durable as a commit is. While one group is
+being committed the next one gathers; the busier the service, the larger the groups.
+
+A command that raises must not have written anything before; the others of its group are unharmed. Should the database
+itself fail in the midst of a group, the group is rolled back and its commands are carried out one by one.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from kuayu.service.problems import ProblemException
+from kuayu.service.storage.tables import meta
+
+logger = logging.getLogger(__name__)
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What a command works with.
+
+    Attributes:
+        connection: Inside the transaction.
+        sequence: Number of the commit that this transaction will be.
+    """
+
+    connection: Connection
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[R_co]):
+    """Result of a command, and what is to be done once it is durable and before anyone is told."""
+
+    result: R_co
+    committed: Callable[[], None] | None = None
+
+
+class Command(Protocol[R_co]):
+    """Something to be written."""
+
+    @property
+    def weight(self) -> int:
+        """How much of the queue it takes, in samples."""
+
+    def apply(self, transaction: Transaction) -> Outcome[R_co]:
+        """Carry it out; raise before writing anything if it cannot be done."""
+
+
+class WriterGauges(Protocol):
+    """Who wants to know how the writer is doing."""
+
+    def committed(self, seconds: float, commands: int) -> None:
+        """A group was committed."""
+
+    def queued(self, weight: int) -> None:
+        """So many samples wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    command: Command[Any]
+    future: Future[Any] = field(default_factory=Future)
+
+
+class Writer:
+    """The thread and its queue."""
+
+    def __init__(self, engine: Engine, max_queue: int, gauges: WriterGauges) -> None:
+        self._engine = engine
+        self._max_queue = max_queue
+        self._gauges = gauges
+        self._queue: deque[_Waiting] = deque()
+        self._weight = 0
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="kuayu-writer")
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what waits, then end; blocks until then."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    async def write(self, command: Command[R_co]) -> R_co:
+        """Queue a command and wait until it is durable.
+
+        Raises:
+            ProblemException: overloaded where too much waits already, or what the command itself raises.
+        """
+        waiting = _Waiting(command)
+        with self._changed:
+            if self._closing or (self._queue and self._weight + command.weight > self._max_queue):
+                raise ProblemException("overloaded", "more waits to be written than the service takes", retry_after=1)
+            self._queue.append(waiting)
+            self._weight += command.weight
+            self._gauges.queued(self._weight)
+            self._changed.notify()
+        # A client that goes away must not take its command with it: others may share its transaction.
+        result: R_co = await asyncio.shield(asyncio.wrap_future(waiting.future))
+        return result
+
+    def _run(self) -> None:
+        while group := self._next_group():
+            try:
+                outcomes = self._commit(group)
+            except SQLAlchemyError:
+                logger.exception("a group of %d commands was rolled back; now one by one", len(group))
+                outcomes = [self._commit_alone(waiting) for waiting in group]
+            for waiting, outcome in zip(group, outcomes, strict=True):
+                _tell(waiting.future, outcome)
+
+    def _next_group(self) -> list[_Waiting]:
+        """Take all that waits; nothing once the writer is closed and the queue empty."""
+        with self._changed:
+            while not self._queue and not self._closing:
+                self._changed.wait()
+            group = list(self._queue)
+            self._queue.clear()
+            self._weight = 0
+            self._gauges.queued(0)
+            return group
+
+    def _commit(self, group: Sequence[_Waiting]) -> list[Outcome[Any] | Exception]:
+        began = time.perf_counter()
+        outcomes: list[Outcome[Any] | Exception] = []
+        with self._engine.begin() as connection:
+            transaction = Transaction(connection, _next_sequence(connection))
+            for waiting in group:
+                try:
+                    outcomes.append(waiting.command.apply(transaction))
+                except SQLAlchemyError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - it belongs to whoever sent the command
+                    outcomes.append(error)
+        self._gauges.committed(time.perf_counter() - began, len(group))
+        return outcomes
+
+    def _commit_alone(self, waiting: _Waiting) -> Outcome[Any] | Exception:
+        try:
+            return self._commit([waiting])[0]
+        except SQLAlchemyError as error:
+            logger.exception("a command could not be written")
+            return error
+
+
+def _tell(future: Future[Any], outcome: Outcome[Any] | Exception) -> None:
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+        return
+    if outcome.committed is not None:
+        outcome.committed()
+    future.set_result(outcome.result)
+
+
+def _next_sequence(connection: Connection) -> int:
+    held = connection.execute(select(meta.c.value).where(meta.c.name == "sequence")).scalar_one()
+    sequence = int(held) + 1
+    connection.execute(update(meta).where(meta.c.name == "sequence").values(value=str(sequence)))
+    return sequence

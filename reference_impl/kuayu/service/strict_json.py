@@ -1,0 +1,70 @@
+"""JSON as the standard takes it: UTF-8, no NaN or infinities, no repeated member names, at most 64 levels deep.
+
+orjson is strict on all but repeated names and depth. Both are looked at before a body counts as read: cheaply where
+the bytes alone can tell, else by the standard library's parser, which is slower but sees every member.
+"""
+
+import json
+from typing import Any, NoReturn
+
+import orjson
+
+MAX_DEPTH = 64
+
+
+class MalformedJsonError(ValueError):
+    """The bytes are not JSON as the standard takes it."""
+
+
+def parse(body: bytes) -> Any:
+    """Read a JSON text, whatever is in it.
+
+    Raises:
+        MalformedJsonError: It is not JSON as the standard takes it.
+    """
+    value = parse_leniently(body)
+    try:
+        json.loads(body, object_pairs_hook=_no_repetition, parse_constant=_no_constant)
+    except RecursionError:
+        raise MalformedJsonError(f"nested deeper than {MAX_DEPTH} levels") from None
+    if _depth_exceeds(value, MAX_DEPTH):
+        raise MalformedJsonError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def parse_leniently(body: bytes) -> Any:
+    """Read a JSON text that may still repeat member names or be nested too deeply.
+
+    Raises:
+        MalformedJsonError: It is not UTF-8 JSON, or it holds NaN, an infinity or half of a surrogate pair.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedJsonError(str(error)) from None
+
+
+def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise MalformedJsonError(f"the member {name!r} stands twice in one object")
+            seen.add(name)
+    return members
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise MalformedJsonError(f"{name} is not a JSON number")
+
+
+def _depth_exceeds(value: Any, levels: int) -> bool:
+    """Whether more than so many objects and arrays are nested within one another."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [nested for nested in layer if isinstance(nested, dict | list)]
+        if not layer:
+            return False
+        layer = [child for nested in layer for child in (nested.values() if isinstance(nested, dict) else nested)]
+    return True

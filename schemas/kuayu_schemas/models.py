@@ -1,0 +1,1483 @@
+"""Kuayu information model, version 0.1.0.
+
+Generated from spec/model by `make schemas`; do not edit.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from kuayu_schemas.base import Absent, Boolean, InstantText, Json, KuayuModel, Maybe, OmissibleJson, Real, WholeNumber
+
+SPEC_VERSION = "0.1.0"
+"""Version of the standard that these models are of."""
+
+
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+"""Opaque name of a resource, unique for its kind within a tenant. It never encodes placement."""
+
+ComputeUrn = Annotated[
+    str, Field(pattern=r"^urn:kuayu:(service|family|node):[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+]
+"""Compute identifier. The tier, the authority that gave the name, and an opaque name. It never encodes placement."""
+
+Instant = Annotated[
+    datetime,
+    InstantText(
+        r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?Z$"
+    ),
+]
+"""RFC 3339 instant in UTC, written with Z, resolved to the millisecond."""
+
+Duration = Annotated[Real, Field(ge=0)]
+"""Length of time in seconds."""
+
+Ratio = Annotated[Real, Field(ge=0, le=1)]
+"""Fraction between nought and one."""
+
+Amount = Annotated[Real, Field(ge=0)]
+"""Quantity that is never negative; its unit stands with the slot."""
+
+Count = Annotated[int, WholeNumber(0, 9007199254740991)]
+"""Whole number that a double holds exactly."""
+
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+"""SHA-256 of the canonical JSON (RFC 8785) of what it stands for."""
+
+Uri = Annotated[str, Field(pattern=r"^[a-z][a-z0-9+.-]*:[^ ]+$")]
+"""Absolute URI."""
+
+Pointer = Annotated[str, Field(pattern=r"^(/([^/~]|~0|~1)*)*$")]
+"""JSON Pointer (RFC 6901); the empty string is the whole document."""
+
+Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", max_length=2048)]
+"""Words for people, at most 2048 characters."""
+
+
+class HealthState(StrEnum):
+    """How fit something is to work, from best to worst; unknown where it cannot be told."""
+
+    healthy = "healthy"
+    """Works as it should."""
+
+    degraded = "degraded"
+    """Works, but slower or with errors that were mended."""
+
+    faulty = "faulty"
+    """Does not work as it should."""
+
+    offline = "offline"
+    """Does not answer."""
+
+    unknown = "unknown"
+    """Cannot be told."""
+
+
+class PatchVerb(StrEnum):
+    """What a patch operation does (RFC 6902)."""
+
+    add = "add"
+    """Insert a value."""
+
+    remove = "remove"
+    """Take a value away."""
+
+    replace = "replace"  # type: ignore[assignment]
+    """Put another value in its place."""
+
+    test = "test"
+    """Go on only where the value is this one."""
+
+
+class AcceleratorKind(StrEnum):
+    """What kind of processor does the matrix work."""
+
+    gpu = "gpu"
+    """Graphics processor."""
+
+    npu = "npu"
+    """Neural processor."""
+
+    dcu = "dcu"
+    """Deep computing unit."""
+
+    mlu = "mlu"
+    """Machine learning unit."""
+
+    tpu = "tpu"
+    """Tensor processor."""
+
+    cpu = "cpu"
+    """General processor doing the matrix work itself."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class LinkMedium(StrEnum):
+    """What a link between domains runs over."""
+
+    leased = "leased"
+    """Leased line."""
+
+    internet = "internet"
+    """Public network."""
+
+    private = "private"
+    """Network of the operator's own."""
+
+    unknown = "unknown"
+    """Not stated."""
+
+
+class IdentifierTier(StrEnum):
+    """Tiers of compute identifiers, from what a user asks for to where it runs."""
+
+    service = "service"
+    """A compute service that users ask for (服务标识)."""
+
+    family = "family"
+    """A family of nodes that work together (族群标识)."""
+
+    node = "node"
+    """A node (节点标识)."""
+
+
+class Dimension(StrEnum):
+    """The four dimensions of the metric model."""
+
+    compute = "compute"
+    """What can be computed (计算)."""
+
+    storage = "storage"
+    """What can be kept and moved in and out (存储)."""
+
+    network = "network"
+    """What can be exchanged (网络)."""
+
+    state = "state"
+    """How it stands now (状态)."""
+
+
+class ValueKind(StrEnum):
+    """Form of a value."""
+
+    number = "number"
+    """One number."""
+
+    by_precision = "by_precision"
+    """One number for each numeric precision."""
+
+    state = "state"
+    """One of the named states."""
+
+
+class Constancy(StrEnum):
+    """How often a value can change."""
+
+    static = "static"
+    """Changes only when the hardware does."""
+
+    probed = "probed"
+    """Measured by running a probe, now and then."""
+
+    dynamic = "dynamic"
+    """Changes all the time; sampled at least once a minute."""
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    higher = "higher"
+    """More is better."""
+
+    lower = "lower"  # type: ignore[assignment]
+    """Less is better."""
+
+    neutral = "neutral"
+    """Neither; it depends on the use."""
+
+
+class Aggregation(StrEnum):
+    """How values of parts become the value of the whole."""
+
+    sum = "sum"
+    """Sum over the parts."""
+
+    mean = "mean"
+    """Mean over the parts, each counting the same."""
+
+    minimum = "minimum"
+    """Least of the parts."""
+
+    maximum = "maximum"
+    """Greatest of the parts."""
+
+    ratio_of_sums = "ratio_of_sums"
+    """Quotient of the sums of the two measures that the formula names."""
+
+    worst_state = "worst_state"
+    """Worst state of the parts."""
+
+    none = "none"
+    """Not aggregated."""
+
+
+class SubjectKind(StrEnum):
+    """What a value is about."""
+
+    device = "device"
+    """Accelerator of a node."""
+
+    node = "node"
+    """Node."""
+
+    domain = "domain"
+    """Domain."""
+
+    link = "link"
+    """Link between domains."""
+
+
+class Transform(StrEnum):
+    """What turns an exporter's field into a measure."""
+
+    gauge = "gauge"
+    """The field's value times the factor."""
+
+    rate = "rate"
+    """Increase of the counter since the previous page, times the factor, over the time between the pages. A counter
+    that fell has been reset; its increase is its value.
+    """
+
+    increase = "increase"
+    """Increase of the counter since the previous page, times the factor, with the same rule for a reset."""
+
+    state = "state"
+    """The state that the collection map gives for the field's value."""
+
+    present = "present"
+    """One when the field's value is not nought, otherwise nought."""
+
+
+class BulkMode(StrEnum):
+    """What one bad item does to the others of a bulk request."""
+
+    per_item = "per_item"
+    """Good items are taken; bad ones are named."""
+
+    atomic = "atomic"
+    """One bad item refuses them all."""
+
+
+class Durability(StrEnum):
+    """Which crash an acknowledged write survives."""
+
+    process = "process"
+    """The service's own, at any moment."""
+
+    host = "host"
+    """The host's too, power failure included."""
+
+
+class Provenance(StrEnum):
+    """How a value came about."""
+
+    registered = "registered"
+    """Stated when the resource was registered."""
+
+    measured = "measured"
+    """Measured or probed."""
+
+    derived = "derived"
+    """Computed from other measures of the same subject."""
+
+    aggregated = "aggregated"
+    """Computed from the parts of the subject."""
+
+    unknown = "unknown"
+    """Not stated."""
+
+
+class ScrapeState(StrEnum):
+    """How the last scrape of a target went."""
+
+    pending = "pending"
+    """Not scraped yet."""
+
+    succeeded = "succeeded"
+    """Values were taken."""
+
+    failed = "failed"
+    """No value could be taken."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class ActionKind(StrEnum):
+    """What is to be done."""
+
+    reserve = "reserve"
+    """Hold devices for a job."""
+
+    release = "release"
+    """Give them back."""
+
+    start = "start"
+    """Start a job where it was placed."""
+
+    stop = "stop"
+    """Stop it."""
+
+    checkpoint = "checkpoint"
+    """Write a checkpoint."""
+
+    migrate = "migrate"
+    """Go on elsewhere from a checkpoint."""
+
+    resize = "resize"
+    """Go on with more or fewer devices."""
+
+    replicate = "replicate"
+    """Copy data or a checkpoint to another domain."""
+
+    route = "route"
+    """Carry traffic over another path."""
+
+    reconfigure = "reconfigure"
+    """Change a parameter of a running job."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class ActionPhase(StrEnum):
+    """Step of the contract."""
+
+    prepare = "prepare"
+    """Promise that it can be done and hold what it needs."""
+
+    commit = "commit"
+    """Do it."""
+
+    abort = "abort"
+    """Let go of what was held."""
+
+
+class ActionOutcome(StrEnum):
+    """How a step ended."""
+
+    prepared = "prepared"
+    """Held until the promise expires."""
+
+    committed = "committed"
+    """Done."""
+
+    aborted = "aborted"
+    """Let go."""
+
+    refused = "refused"
+    """Cannot be done; nothing is held."""
+
+    expired = "expired"
+    """The promise ran out before it was committed."""
+
+    failed = "failed"
+    """Was begun and could not be finished."""
+
+    unknown = "unknown"
+    """Cannot be told now; ask again with the same identifier."""
+
+
+class SplitMode(StrEnum):
+    """How a job may be spread over domains."""
+
+    none = "none"
+    """Inside one domain only."""
+
+    synchronous = "synchronous"
+    """Data parallel; gradients are exchanged at every step."""
+
+    periodic = "periodic"
+    """Data parallel; models are reconciled every so many steps."""
+
+    pipeline = "pipeline"
+    """Layers are cut between domains."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class JobPhase(StrEnum):
+    """Where a job stands."""
+
+    pending = "pending"
+    """Not placed yet."""
+
+    staging = "staging"
+    """Data is on its way."""
+
+    running = "running"
+    """Runs."""
+
+    interrupted = "interrupted"
+    """Was stopped and will go on."""
+
+    succeeded = "succeeded"
+    """Has done its work."""
+
+    failed = "failed"
+    """Will not go on."""
+
+    cancelled = "cancelled"
+    """Was called off."""
+
+    unknown = "unknown"
+    """Cannot be told."""
+
+
+class Profile(StrEnum):
+    """Parts of the standard that can be claimed."""
+
+    COM = "COM"
+    """Common behaviour; always (通用)."""
+
+    MET = "MET"
+    """Metric model and perception (感知)."""
+
+    IDX = "IDX"
+    """Compute index (算力指数)."""
+
+    DEM = "DEM"
+    """Demand (需求)."""
+
+    FCT = "FCT"
+    """Forecast (预测)."""
+
+    SCH = "SCH"
+    """Scheduling (调度)."""
+
+    RES = "RES"
+    """Resilience (容错)."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class Feature(StrEnum):
+    """Options within profiles; a declared feature is an obligation."""
+
+    scrape = "scrape"
+    """The service fetches exporters' pages by itself."""
+
+    tenancy = "tenancy"
+    """Several tenants share the service and do not see each other."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class Level(StrEnum):
+    """What a requirement is about."""
+
+    interface = "interface"
+    """Schemas and behaviour."""
+
+    performance = "performance"
+    """Figures."""
+
+
+class Modal(StrEnum):
+    """Force of a sentence (GB/T 1.1-2020: 应, 宜, 可)."""
+
+    shall = "shall"
+    """Must be met (应)."""
+
+    should = "should"
+    """Better met (宜)."""
+
+    may = "may"
+    """Allowed (可)."""
+
+
+class Comparison(StrEnum):
+    """On which side of the threshold a figure must lie."""
+
+    at_least = "at_least"
+    """The figure or more."""
+
+    at_most = "at_most"
+    """The figure or less."""
+
+
+class RunLevel(StrEnum):
+    """How much a run of the suite measures."""
+
+    quick = "quick"
+    """Minutes."""
+
+    full = "full"
+    """As much as a published report needs."""
+
+
+class Verdict(StrEnum):
+    """What the suite found."""
+
+    pass_ = "pass"
+    """Met, and the bound shows it."""
+
+    fail = "fail"
+    """Not met."""
+
+    inconclusive = "inconclusive"
+    """Neither shown to be met nor shown not to be."""
+
+    not_applicable = "not-applicable"
+    """Belongs to a profile that is not declared or was not asked for."""
+
+    not_supported = "not-supported"
+    """Belongs to an option that is not declared."""
+
+    not_testable = "not-testable"
+    """Could not be tested in this set-up; the reason says what is missing."""
+
+    harness_error = "harness-error"
+    """The suite itself failed."""
+
+
+class Replay(StrEnum):
+    """How a verdict can be judged again from the report."""
+
+    deterministic = "deterministic"
+    """The requests are made again and the recorded answers are judged again."""
+
+    recorded_times = "recorded-times"
+    """As deterministic, with the times that were recorded."""
+
+
+Extensions = Annotated[
+    dict[Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9._-]{1,64}$")], Json],
+    Field(max_length=64),
+]
+"""The only door for what the standard does not foresee, a JSON object of at most 64 members. Keys are the reverse
+domain name of who defines them, a slash, and a name; readers keep what they do not know.
+"""
+
+
+class Revision(KuayuModel):
+    """Point in the life of a service's state. The number grows by one with each change; the epoch changes when state
+    was lost, and revisions of different epochs are not comparable.
+    """
+
+    epoch: Identifier = Field(description="Life of the state that the number counts in.")
+    number: Count = Field(description="Changes since the epoch began.")
+
+
+class ProblemError(KuayuModel):
+    """One place in a request that is wrong."""
+
+    pointer: Pointer = Field(description="Where in the body.")
+    parameter: Maybe[Text] = Field(
+        default=None, description="Where outside the body: a query, path or header parameter."
+    )
+    detail: Text = Field(description="What is wrong there.")
+
+
+class Problem(KuayuModel):
+    """Answer to a request that failed, media type application/problem+json (RFC 9457)."""
+
+    type: Uri = Field(description="Registered problem type, urn:kuayu:problem:NAME.")
+    title: Text = Field(description="Short summary of the problem type.")
+    status: Annotated[int, WholeNumber(400, 599)] = Field(description="HTTP status code.")
+    detail: Maybe[Text] = Field(default=None, description="What went wrong this time and what to do about it.")
+    instance: Maybe[Text] = Field(default=None, description="Names this occurrence.")
+    retryable: Boolean = Field(description="Whether the same request may succeed later.")
+    retry_after: Maybe[Duration] = Field(
+        default=None, description="Seconds to wait before trying again.", json_schema_extra={"x-unit": "s"}
+    )
+    errors: Maybe[Annotated[list[ProblemError], Field(max_length=100)]] = Field(
+        default=None, description="The places in the request that are wrong."
+    )
+
+
+class ProblemType(KuayuModel):
+    """Row of the registry of problem types."""
+
+    name: Identifier = Field(description="Last part of the type URI.")
+    type: Uri = Field(description="The type URI.")
+    status: Annotated[int, WholeNumber(400, 599)] = Field(description="HTTP status code it comes with.")
+    retryable: Boolean = Field(description="Whether the same request may succeed later.")
+    title_en: Text = Field(description="English title.")
+    title_zh: Text = Field(description="Chinese title.")
+    remedy_en: Text = Field(description="What the caller can do (English).")
+    remedy_zh: Text = Field(description="What the caller can do (Chinese).")
+
+
+class ProblemRegister(KuayuModel):
+    """All registered problem types."""
+
+    problems: Annotated[list[ProblemType], Field(min_length=1)] = Field(description="The rows.")
+
+
+class PatchOperation(KuayuModel):
+    """One operation of a JSON Patch (RFC 6902)."""
+
+    op: PatchVerb = Field(description="What is done.")
+    path: Pointer = Field(description="Where.")
+    value: OmissibleJson = Field(default_factory=Absent, description="With what; absent for remove.")
+
+
+class Patch(KuayuModel):
+    """Difference from a document that both sides hold, named by its digest. Who does not hold the base answers with
+    unknown-base, and the sender sends the whole document.
+    """
+
+    base: Digest = Field(description="The document that the operations start from.")
+    result: Digest = Field(description="The document that they must lead to.")
+    operations: Annotated[list[PatchOperation], Field(max_length=100000)] = Field(description="In order.")
+
+
+class Resource(KuayuModel):
+    """What has an identifier and may be registered."""
+
+    id: Identifier = Field(description="Name of the resource.")
+    label: Maybe[Text] = Field(default=None, description="Name for people.")
+    extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
+
+
+class Location(KuayuModel):
+    """Where a domain stands."""
+
+    latitude: Annotated[Real, Field(ge=-90, le=90)] = Field(
+        description="North is positive.", json_schema_extra={"x-unit": "deg"}
+    )
+    longitude: Annotated[Real, Field(ge=-180, le=180)] = Field(
+        description="East is positive.", json_schema_extra={"x-unit": "deg"}
+    )
+    region: Maybe[Text] = Field(default=None, description="Name of the region or hub.")
+
+
+class Domain(Resource):
+    """Data centre, or part of one, under one operator, inside which nodes reach each other without a wide-area link."""
+
+    location: Maybe[Location] = Field(default=None, description="Where it stands.")
+    operator: Maybe[Text] = Field(default=None, description="Who runs it.")
+
+
+class PrecisionThroughput(KuayuModel):
+    """Dense matrix throughput for each numeric precision; a precision that is absent is not stated."""
+
+    fp64: Maybe[Amount] = Field(
+        default=None, description="IEEE 754 binary64.", json_schema_extra={"x-unit": "{FLOP}/s"}
+    )
+    fp32: Maybe[Amount] = Field(
+        default=None, description="IEEE 754 binary32.", json_schema_extra={"x-unit": "{FLOP}/s"}
+    )
+    tf32: Maybe[Amount] = Field(
+        default=None, description="19-bit TensorFloat or alike.", json_schema_extra={"x-unit": "{FLOP}/s"}
+    )
+    bf16: Maybe[Amount] = Field(default=None, description="bfloat16.", json_schema_extra={"x-unit": "{FLOP}/s"})
+    fp16: Maybe[Amount] = Field(
+        default=None, description="IEEE 754 binary16.", json_schema_extra={"x-unit": "{FLOP}/s"}
+    )
+    fp8: Maybe[Amount] = Field(
+        default=None, description="Eight-bit floating point.", json_schema_extra={"x-unit": "{FLOP}/s"}
+    )
+    fp4: Maybe[Amount] = Field(
+        default=None, description="Four-bit floating point.", json_schema_extra={"x-unit": "{FLOP}/s"}
+    )
+    int8: Maybe[Amount] = Field(
+        default=None, description="Eight-bit integers; operations for FLOP.", json_schema_extra={"x-unit": "{OP}/s"}
+    )
+
+
+class Device(KuayuModel):
+    """Accelerator of a node. Its identifier is unique within the node."""
+
+    id: Identifier = Field(description="Name within the node, commonly the index that the vendor's exporter uses.")
+    kind: AcceleratorKind = Field(description="Kind of accelerator.")
+    vendor: Text = Field(description="Who makes it.")
+    model: Text = Field(description="Name of the product.")
+    memory_capacity: Maybe[Amount] = Field(
+        default=None, description="Memory of the accelerator.", json_schema_extra={"x-unit": "By"}
+    )
+    peak_matrix_throughput: Maybe[PrecisionThroughput] = Field(
+        default=None, description="Dense throughput by the data sheet."
+    )
+    power_limit: Maybe[Amount] = Field(
+        default=None, description="Power that it may draw.", json_schema_extra={"x-unit": "W"}
+    )
+    extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
+
+
+class Node(Resource):
+    """Computer of a domain, with its accelerators."""
+
+    domain: Identifier = Field(description="Domain that it belongs to.")
+    devices: Maybe[Annotated[list[Device], Field(max_length=1024)]] = Field(
+        default=None, description="Its accelerators."
+    )
+    compute_identifier: Maybe[ComputeUrn] = Field(
+        default=None, description="Compute identifier of the node tier that names this node."
+    )
+
+
+class Link(Resource):
+    """Directed path from one domain to another."""
+
+    source: Identifier = Field(description="Domain where it starts.")
+    destination: Identifier = Field(description="Domain where it ends.")
+    capacity: Maybe[Amount] = Field(
+        default=None, description="What is contracted or built.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    medium: Maybe[LinkMedium] = Field(default=None, description="What it runs over.")
+
+
+class DomainRecord(Domain):
+    """Domain as the service holds it."""
+
+    revision: Revision = Field(description="Revision at which it last changed.")
+    updated_at: Instant = Field(description="When it last changed.")
+
+
+class NodeRecord(Node):
+    """Node as the service holds it."""
+
+    revision: Revision = Field(description="Revision at which it last changed.")
+    updated_at: Instant = Field(description="When it last changed.")
+
+
+class LinkRecord(Link):
+    """Link as the service holds it."""
+
+    revision: Revision = Field(description="Revision at which it last changed.")
+    updated_at: Instant = Field(description="When it last changed.")
+
+
+class DomainPage(KuayuModel):
+    """Part of the list of domains, as it stood at one revision."""
+
+    items: list[DomainRecord] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class NodePage(KuayuModel):
+    """Part of the list of nodes, as it stood at one revision."""
+
+    items: list[NodeRecord] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class LinkPage(KuayuModel):
+    """Part of the list of links, as it stood at one revision."""
+
+    items: list[LinkRecord] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class ResourceSnapshot(KuayuModel):
+    """All resources of a tenant at one revision."""
+
+    digest: Digest = Field(description="Digest of the members domains, nodes and links.")
+    revision: Revision = Field(description="Revision that it shows.")
+    taken_at: Instant = Field(description="When it was taken.")
+    domains: list[Domain] = Field(description="In order of identifier.")
+    nodes: list[Node] = Field(description="In order of identifier.")
+    links: list[Link] = Field(description="In order of identifier.")
+
+
+class ComputeIdentifier(KuayuModel):
+    """Compute identifier and what it stands for: a service for families, a family for nodes. The mapping of a node's
+    identifier to the node stands in the node's registration.
+    """
+
+    urn: ComputeUrn = Field(description="The identifier; of the tier service or family.")
+    members: Annotated[list[ComputeUrn], Field(max_length=10000)] = Field(
+        description="Identifiers of the tier below, without repetition."
+    )
+    label: Maybe[Text] = Field(default=None, description="Name for people.")
+    extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
+
+
+class ComputeIdentifierRecord(ComputeIdentifier):
+    """Compute identifier as the service holds it."""
+
+    revision: Revision = Field(description="Revision at which it last changed.")
+    updated_at: Instant = Field(description="When it last changed.")
+
+
+class Resolution(KuayuModel):
+    """A compute identifier with all that it leads to, downwards to nodes and upwards to services."""
+
+    urn: ComputeUrn = Field(description="What was resolved.")
+    tier: IdentifierTier = Field(description="Its tier.")
+    services: list[ComputeUrn] = Field(description="Services that it is part of or is, in order.")
+    families: list[ComputeUrn] = Field(description="Families that it holds, is or is part of, in order.")
+    nodes: list[Identifier] = Field(description="Registered nodes that it leads to, in order.")
+    unresolved: list[ComputeUrn] = Field(description="Members that lead to nothing registered, in order.")
+    revision: Revision = Field(description="Revision that the answer shows.")
+
+
+class LabelMatch(KuayuModel):
+    """Condition on a label of a series."""
+
+    label: Text = Field(description="Name of the label.")
+    value: Text = Field(description="Value that it must have.")
+
+
+class StateMatch(KuayuModel):
+    """Value of a field and the health state that it means."""
+
+    value: Real = Field(description="Value of the field.")
+    state: HealthState = Field(description="What it means.")
+
+
+class CollectionEntry(KuayuModel):
+    """Row of the collection map."""
+
+    exporter: Identifier = Field(description="Which exporter.")
+    fields: Annotated[list[Text], Field(min_length=1)] = Field(
+        description="Names of its series; where there are several, their sum."
+    )
+    field_unit: Text = Field(description="UCUM unit of the field.")
+    transform: Transform = Field(description="What is done with it.")
+    factor: Real = Field(description="From the field's unit to the measure's.")
+    subject: SubjectKind = Field(description="What the field is about; series of the same subject are summed.")
+    match: Maybe[list[LabelMatch]] = Field(default=None, description="Conditions on labels.")
+    states: Maybe[list[StateMatch]] = Field(default=None, description="For the transform state.")
+    resolution: Amount = Field(description="Least step of the field, in its own unit.")
+    source: Text = Field(description="Citation.")
+
+
+class Measure(KuayuModel):
+    """A quantity on the wire that an indicator consists of."""
+
+    name: Identifier = Field(description="Name of the slot in a sample.")
+    name_zh: Text = Field(description="Chinese name.")
+    definition_en: Text = Field(description="What it is (English).")
+    definition_zh: Text = Field(description="What it is (Chinese).")
+    formula: Text = Field(description="How it is computed.")
+    unit: Text = Field(description="UCUM unit on the wire.")
+    display_unit: Text = Field(description="UCUM unit for people.")
+    display_factor: Real = Field(description="Value on the wire times this is the value for people.")
+    kind: ValueKind = Field(description="Form of the value.")
+    minimum: Maybe[Real] = Field(default=None, description="Least possible value.")
+    maximum: Maybe[Real] = Field(default=None, description="Greatest possible value.")
+    constancy: Constancy = Field(description="How often it can change.")
+    period: Maybe[Duration] = Field(
+        default=None,
+        description="Longest time between samples of a dynamic measure.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    accuracy: Ratio = Field(
+        description=(
+            "Greatest relative error of a correct value; half the resolution of the exporter's field comes on top."
+        ),
+        json_schema_extra={"x-unit": "1"},
+    )
+    direction: Direction = Field(description="Which way is better.")
+    subjects: Annotated[list[SubjectKind], Field(min_length=1)] = Field(description="What it may be reported for.")
+    aggregation: Aggregation = Field(description="How devices become a node and nodes a domain.")
+    numerator: Maybe[Identifier] = Field(default=None, description="For ratio_of_sums.")
+    denominator: Maybe[Identifier] = Field(default=None, description="For ratio_of_sums.")
+    collection: Maybe[list[CollectionEntry]] = Field(
+        default=None, description="Which field of which exporter yields it."
+    )
+    collection_note: Maybe[Text] = Field(
+        default=None, description="Where no exporter yields it, where else it comes from."
+    )
+
+
+class Indicator(KuayuModel):
+    """One of the twelve indicators."""
+
+    id: Identifier = Field(description="Permanent identifier, such as CMP-1.")
+    dimension: Dimension = Field(description="Dimension that it belongs to.")
+    name_en: Text = Field(description="English name.")
+    name_zh: Text = Field(description="Chinese name.")
+    definition_en: Text = Field(description="What it is (English).")
+    definition_zh: Text = Field(description="What it is (Chinese).")
+    measures: Annotated[list[Measure], Field(min_length=1)] = Field(
+        description="What is measured for it; the first is the indicator's own value."
+    )
+
+
+class Exporter(KuayuModel):
+    """Program that publishes telemetry in the Prometheus text format."""
+
+    id: Identifier = Field(description="Name in the collection map.")
+    vendor: Text = Field(description="Whose hardware or software it reports on.")
+    version: Text = Field(description="Version that the map was made for.")
+    device_label: Maybe[Text] = Field(
+        default=None, description="Label that names the device; absent where the exporter reports on the node only."
+    )
+    source: Text = Field(description="Citation of its documentation or code.")
+    note: Maybe[Text] = Field(default=None, description="What to know of it.")
+
+
+class IndicatorRegister(KuayuModel):
+    """The twelve indicators and the exporters that they are collected from."""
+
+    indicators: Annotated[list[Indicator], Field(min_length=1)] = Field(description="In order.")
+    exporters: list[Exporter] = Field(description="In order.")
+
+
+class Measures(KuayuModel):
+    """The measures of the twelve indicators, one slot each; what was not observed is absent."""
+
+    peak_matrix_throughput: Maybe[PrecisionThroughput] = Field(
+        default=None, description="CMP-1: dense matrix throughput by the data sheet."
+    )
+    sustained_matrix_throughput: Maybe[PrecisionThroughput] = Field(
+        default=None, description="CMP-2: dense matrix throughput measured by the probe."
+    )
+    matrix_pipe_activity: Maybe[Ratio] = Field(
+        default=None,
+        description="CMP-2: share of time in which the matrix units work.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    energy_efficiency: Maybe[Amount] = Field(
+        default=None,
+        description="CMP-3: sustained throughput over the power drawn meanwhile.",
+        json_schema_extra={"x-unit": "{FLOP}/J"},
+    )
+    power: Maybe[Amount] = Field(default=None, description="CMP-3: power drawn.", json_schema_extra={"x-unit": "W"})
+    accelerator_memory_capacity: Maybe[Amount] = Field(
+        default=None, description="STO-1: memory of the accelerators.", json_schema_extra={"x-unit": "By"}
+    )
+    accelerator_memory_used: Maybe[Amount] = Field(
+        default=None, description="STO-1: memory in use.", json_schema_extra={"x-unit": "By"}
+    )
+    accelerator_memory_bandwidth: Maybe[Amount] = Field(
+        default=None, description="STO-2: memory bandwidth measured by the probe.", json_schema_extra={"x-unit": "By/s"}
+    )
+    memory_bandwidth_utilisation: Maybe[Ratio] = Field(
+        default=None, description="STO-2: share of the memory bandwidth in use.", json_schema_extra={"x-unit": "1"}
+    )
+    storage_throughput: Maybe[Amount] = Field(
+        default=None,
+        description="STO-3: throughput of the store for data and checkpoints, measured by the probe.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+    storage_read_flow: Maybe[Amount] = Field(
+        default=None, description="STO-3: bytes read from the store in a second.", json_schema_extra={"x-unit": "By/s"}
+    )
+    storage_write_flow: Maybe[Amount] = Field(
+        default=None, description="STO-3: bytes written to the store in a second.", json_schema_extra={"x-unit": "By/s"}
+    )
+    scale_out_bandwidth: Maybe[Amount] = Field(
+        default=None,
+        description="NET-1: all-reduce bus bandwidth inside the domain, measured by the probe.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+    scale_out_transmit_flow: Maybe[Amount] = Field(
+        default=None,
+        description="NET-1: bytes sent over the network in a second.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+    scale_out_receive_flow: Maybe[Amount] = Field(
+        default=None,
+        description="NET-1: bytes received over the network in a second.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+    inter_domain_bandwidth: Maybe[Amount] = Field(
+        default=None,
+        description="NET-2: bandwidth that is available between two domains.",
+        json_schema_extra={"x-unit": "bit/s"},
+    )
+    round_trip_time: Maybe[Amount] = Field(
+        default=None, description="NET-3: time to the other domain and back.", json_schema_extra={"x-unit": "s"}
+    )
+    jitter: Maybe[Amount] = Field(
+        default=None,
+        description="NET-3: mean difference between round-trip times that follow each other.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    packet_loss: Maybe[Ratio] = Field(
+        default=None, description="NET-3: share of packets lost.", json_schema_extra={"x-unit": "1"}
+    )
+    accelerator_utilisation: Maybe[Ratio] = Field(
+        default=None,
+        description="STA-1: share of time in which the accelerator works.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    health_state: Maybe[HealthState] = Field(default=None, description="STA-2: how fit the subject is to work.")
+    health_score: Maybe[Ratio] = Field(
+        default=None, description="STA-2: one is healthy.", json_schema_extra={"x-unit": "1"}
+    )
+    faults: Maybe[Amount] = Field(
+        default=None, description="STA-2: faults since the previous sample.", json_schema_extra={"x-unit": "{fault}"}
+    )
+    allocatable_share: Maybe[Ratio] = Field(
+        default=None,
+        description="STA-3: share of the accelerators that can be given out.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    queue_pressure: Maybe[Amount] = Field(
+        default=None,
+        description="STA-3: accelerators asked for by waiting jobs, over all accelerators.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class Sample(Measures):
+    """What was observed of one subject at one instant."""
+
+    subject: Identifier = Field(description="Node, domain or link that it is about.")
+    subject_kind: SubjectKind = Field(description="What the subject is; device where a device of the node is meant.")
+    device: Maybe[Identifier] = Field(
+        default=None, description="Device of the node; required where the subject kind is device, absent elsewhere."
+    )
+    observed_at: Instant = Field(description="When it was observed.")
+
+    @model_validator(mode="after")
+    def device_names_device(self) -> Self:
+        """A sample of a device names the device."""
+        if self.subject_kind is SubjectKind.device and self.device is None:
+            raise ValueError("A sample of a device names the device.")
+        return self
+
+    @model_validator(mode="after")
+    def only_device_names_device(self) -> Self:
+        """Only a sample of a device names a device."""
+        if self.device is not None and self.subject_kind is not SubjectKind.device:
+            raise ValueError("Only a sample of a device names a device.")
+        return self
+
+
+class SampleRecord(Sample):
+    """Sample as the service holds it."""
+
+    received_at: Instant = Field(description="When it was received.")
+
+
+class SampleBatch(KuayuModel):
+    """Samples that travel together."""
+
+    mode: BulkMode = Field(description="What one bad item does to the others.")
+    sent_at: Maybe[Instant] = Field(
+        default=None, description="The sender's clock when it sent; lets the receiver correct a clock that is off."
+    )
+    samples: Annotated[list[Sample], Field(min_length=1, max_length=10000)] = Field(description="In any order.")
+
+
+class ItemRejection(KuayuModel):
+    """Item of a bulk request that was not taken, and why."""
+
+    index: Count = Field(description="Position in the request.")
+    problem: Problem = Field(description="Why.")
+
+
+class BatchResult(KuayuModel):
+    """What became of a bulk request."""
+
+    accepted: Count = Field(description="Items taken; a repetition of what is held counts as taken.")
+    rejected: list[ItemRejection] = Field(description="Items not taken.")
+    durability: Durability = Field(description="Which crash the taken items survive.")
+    received_at: Instant = Field(description="When they were received.")
+    clock_offset: Real = Field(
+        description="Seconds that were added to each observed_at, nought where the sender's clock was near enough.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
+class SamplePage(KuayuModel):
+    """Part of a series of samples, by time."""
+
+    items: list[SampleRecord] = Field(description="In order of observed_at, then device.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class ScrapeTarget(KuayuModel):
+    """Exporter's page that the service fetches by itself."""
+
+    id: Identifier = Field(description="Name of the target.")
+    node: Identifier = Field(description="Node that it reports on.")
+    exporter: Identifier = Field(description="Exporter of the collection map.")
+    url: Uri = Field(description="Where the page is.")
+    period: Maybe[Annotated[Real, Field(ge=0.1, le=60)]] = Field(
+        default=None,
+        description="Time between scrapes; the service chooses where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
+
+
+class ScrapeTargetRecord(ScrapeTarget):
+    """Scrape target as the service holds it."""
+
+    state: ScrapeState = Field(description="How the last scrape went.")
+    last_scrape_at: Maybe[Instant] = Field(default=None, description="When it was last scraped.")
+    last_problem: Maybe[Problem] = Field(default=None, description="Why the last scrape failed.")
+    revision: Revision = Field(description="Revision at which it last changed.")
+    updated_at: Instant = Field(description="When it last changed.")
+
+
+class ScrapeTargetPage(KuayuModel):
+    """Part of the list of scrape targets."""
+
+    items: list[ScrapeTargetRecord] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class IndicatorValue(KuayuModel):
+    """Value of a measure of one subject."""
+
+    indicator: Identifier = Field(description="Indicator that the measure belongs to.")
+    measure: Identifier = Field(description="Name of the measure.")
+    device: Maybe[Identifier] = Field(
+        default=None, description="Device that it is about; absent for the subject as a whole."
+    )
+    number: Maybe[Real] = Field(default=None, description="The value of a measure that is a number.")
+    by_precision: Maybe[PrecisionThroughput] = Field(
+        default=None, description="The value of a measure that has one for each precision."
+    )
+    state: Maybe[HealthState] = Field(default=None, description="The value of a measure that is a state.")
+    unit: Text = Field(description="UCUM unit.")
+    observed_at: Instant = Field(description="When it was observed; for an aggregate the oldest of its parts.")
+    provenance: Provenance = Field(description="How it came about.")
+    parts: Maybe[Count] = Field(default=None, description="Parts that an aggregate was made of.")
+
+
+class IndicatorReport(KuayuModel):
+    """Indicators of one subject at one instant."""
+
+    subject: Identifier = Field(description="What it is about.")
+    subject_kind: SubjectKind = Field(description="What the subject is.")
+    at: Instant = Field(description="The instant; each value is the newest at or before it.")
+    values: list[IndicatorValue] = Field(description="In order of indicator, measure and device.")
+    revision: Revision = Field(description="Revision that the answer shows.")
+
+
+class Action(KuayuModel):
+    """Something to be done by whoever owns the resource. The identifier makes it idempotent: the same identifier and
+    phase give the same result however often they are sent.
+    """
+
+    id: Identifier = Field(description="Name of the action.")
+    kind: ActionKind = Field(description="What is to be done.")
+    phase: ActionPhase = Field(description="Step of the contract.")
+    revision: Revision = Field(
+        description="State of the world that it was decided on; a stale one is refused with 409."
+    )
+    job: Maybe[Identifier] = Field(default=None, description="Job that it is for.")
+    domain: Identifier = Field(description="Domain that carries it out.")
+    nodes: Maybe[Annotated[list[Identifier], Field(max_length=10000)]] = Field(
+        default=None, description="Nodes that it touches."
+    )
+    devices: Maybe[Count] = Field(default=None, description="Number of devices.")
+    expires_after: Maybe[Duration] = Field(
+        default=None, description="Seconds that a promise holds.", json_schema_extra={"x-unit": "s"}
+    )
+    cause: Maybe[Text] = Field(default=None, description="Why it was decided.")
+    parameters: Maybe[Extensions] = Field(default=None, description="What the kind of action needs beside.")
+
+
+class ActionResult(KuayuModel):
+    """What became of one step of an action."""
+
+    action: Identifier = Field(description="The action.")
+    phase: ActionPhase = Field(description="The step.")
+    outcome: ActionOutcome = Field(description="How it ended.")
+    at: Instant = Field(description="When.")
+    expires_at: Maybe[Instant] = Field(default=None, description="Until when a promise holds.")
+    nodes: Maybe[Annotated[list[Identifier], Field(max_length=10000)]] = Field(
+        default=None, description="Nodes that are held or were used."
+    )
+    problem: Maybe[Problem] = Field(default=None, description="Why it was refused or failed.")
+
+    @model_validator(mode="after")
+    def prepared_states_expiry(self) -> Self:
+        """A promise states until when it holds."""
+        if self.outcome is ActionOutcome.prepared and self.expires_at is None:
+            raise ValueError("A promise states until when it holds.")
+        return self
+
+    @model_validator(mode="after")
+    def refused_states_problem(self) -> Self:
+        """A refusal states why."""
+        if self.outcome is ActionOutcome.refused and self.problem is None:
+            raise ValueError("A refusal states why.")
+        return self
+
+
+class Elasticity(KuayuModel):
+    """How many devices a job can work with."""
+
+    minimum: Count = Field(description="Fewer will not do.")
+    maximum: Count = Field(description="More are of no use.")
+    step: Maybe[Count] = Field(default=None, description="The number is the minimum plus a multiple of this.")
+
+
+class LinkNeed(KuayuModel):
+    """What a job needs of the links between the domains that it spans."""
+
+    bandwidth: Maybe[Amount] = Field(
+        default=None, description="At least this much.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    round_trip_time: Maybe[Duration] = Field(
+        default=None, description="At most this long.", json_schema_extra={"x-unit": "s"}
+    )
+    packet_loss: Maybe[Ratio] = Field(
+        default=None, description="At most this share.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class Artefact(KuayuModel):
+    """Data set or checkpoint and where copies of it are."""
+
+    id: Identifier = Field(description="Its name.")
+    size: Amount = Field(description="Its size.", json_schema_extra={"x-unit": "By"})
+    domains: list[Identifier] = Field(description="Domains that hold a copy.")
+    pinned: Maybe[Boolean] = Field(default=None, description="Whether it may not leave them.")
+
+
+class Estimate(KuayuModel):
+    """Expected value with its uncertainty."""
+
+    expected: Amount = Field(description="Median.")
+    low: Amount = Field(description="Lower end of the interval.")
+    high: Amount = Field(description="Upper end of the interval.")
+    coverage: Ratio = Field(description="Share of cases that lie inside.", json_schema_extra={"x-unit": "1"})
+
+
+class JobSpec(KuayuModel):
+    """What a job asks for. It does not change after it was submitted."""
+
+    id: Identifier = Field(description="Name of the job.")
+    tenant: Maybe[Identifier] = Field(default=None, description="Whose it is; taken from the credentials where absent.")
+    priority: Maybe[Annotated[int, WholeNumber(-1000, 1000)]] = Field(default=None, description="Higher goes first.")
+    home_domain: Maybe[Identifier] = Field(default=None, description="Domain that it was submitted in.")
+    submitted_at: Instant = Field(description="When it was submitted.")
+    deadline: Maybe[Instant] = Field(default=None, description="When it should have ended.")
+    devices: Elasticity = Field(description="Devices that were asked for.")
+    device_kinds: Maybe[list[AcceleratorKind]] = Field(
+        default=None, description="Kinds that will do; any where absent."
+    )
+    memory_per_device: Maybe[Amount] = Field(
+        default=None, description="Memory that each device must have.", json_schema_extra={"x-unit": "By"}
+    )
+    work: Maybe[Estimate] = Field(default=None, description="Work to be done.", json_schema_extra={"x-unit": "{FLOP}"})
+    duration: Maybe[Estimate] = Field(
+        default=None, description="Time that it takes on what was asked for.", json_schema_extra={"x-unit": "s"}
+    )
+    split_mode: SplitMode = Field(description="How it may be spread over domains.")
+    sync_period: Maybe[Count] = Field(default=None, description="Steps between reconciliations; required for periodic.")
+    links: Maybe[LinkNeed] = Field(default=None, description="What it needs of the links.")
+    data: Maybe[list[Artefact]] = Field(default=None, description="Data that it reads.")
+    checkpoint: Maybe[Artefact] = Field(default=None, description="Checkpoint that it starts from.")
+    forecast: Maybe[Uri] = Field(default=None, description="Forecast of its demand.")
+    extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
+
+    @model_validator(mode="after")
+    def periodic_states_period(self) -> Self:
+        """A job with periodic synchronisation states its period."""
+        if self.split_mode is SplitMode.periodic and self.sync_period is None:
+            raise ValueError("A job with periodic synchronisation states its period.")
+        return self
+
+
+class JobStatus(KuayuModel):
+    """How a job stands."""
+
+    job: Identifier = Field(description="The job.")
+    phase: JobPhase = Field(description="Where it stands.")
+    at: Instant = Field(description="When this was so.")
+    domains: list[Identifier] = Field(description="Domains where it runs.")
+    devices_held: Count = Field(description="Devices that it holds.")
+    devices_used: Maybe[Amount] = Field(default=None, description="Devices that it keeps busy.")
+    progress: Maybe[Ratio] = Field(
+        default=None, description="Share of the work that is done.", json_schema_extra={"x-unit": "1"}
+    )
+    finish: Maybe[Instant] = Field(default=None, description="When it is expected to end.")
+    reason: Maybe[Text] = Field(default=None, description="Why it stands so.")
+
+
+class Implementation(KuayuModel):
+    """What is tested."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version.")
+    vendor: Maybe[Text] = Field(default=None, description="Who makes it.")
+
+
+class Limits(KuayuModel):
+    """What an implementation takes at once."""
+
+    max_body: Count = Field(description="Largest request body.", json_schema_extra={"x-unit": "By"})
+    max_batch: Count = Field(description="Most items of a bulk request, at least 1000.")
+    max_page: Count = Field(description="Most items of a page.")
+    retention: Duration = Field(description="How long samples are kept at least.", json_schema_extra={"x-unit": "s"})
+    idempotency: Duration = Field(
+        description="How long idempotency keys are remembered.", json_schema_extra={"x-unit": "s"}
+    )
+
+
+class Declaration(KuayuModel):
+    """What an implementation declares to conform to."""
+
+    spec_version: Text = Field(description="Version of the standard.")
+    implementation: Implementation = Field(description="What it is.")
+    profiles: Annotated[list[Profile], Field(min_length=1)] = Field(
+        description="Profiles that it implements whole; COM is always among them."
+    )
+    features: list[Feature] = Field(description="Options that it implements.")
+    limits: Limits = Field(description="What it takes at once.")
+    durability: Durability = Field(description="Which crash an acknowledged write survives.")
+    revision: Revision = Field(description="Where its state stands.")
+    now: Instant = Field(description="Its clock.")
+
+
+class Threshold(KuayuModel):
+    """Figure that must be reached."""
+
+    value: Real = Field(description="The figure.")
+    comparison: Comparison = Field(description="Which side is right.")
+    unit: Text = Field(description="UCUM unit.")
+
+
+class Requirement(KuayuModel):
+    """Normative sentence."""
+
+    id: Identifier = Field(description="Permanent.")
+    profile: Profile = Field(description="Profile that it belongs to.")
+    level: Level = Field(description="What it is about.")
+    modal: Modal = Field(description="Its force.")
+    feature: Maybe[Feature] = Field(
+        default=None, description="Option that it belongs to; absent where it always holds."
+    )
+    title_en: Text = Field(description="Short name (English).")
+    title_zh: Text = Field(description="Short name (Chinese).")
+    text_en: Text = Field(description="The sentence (English).")
+    text_zh: Text = Field(description="The sentence (Chinese).")
+    threshold: Maybe[Threshold] = Field(default=None, description="Figure that the verdict uses.")
+    aim: Maybe[Threshold] = Field(
+        default=None, description="Figure that the reference wants to reach; printed, never judged."
+    )
+    method_en: Text = Field(description="How it is measured (English).")
+    method_zh: Text = Field(description="How it is measured (Chinese).")
+    source: Text = Field(description="Clause of the brief or of this standard that it comes from.")
+    clause: Identifier = Field(description="Clause of the draft that states it.")
+    check: Maybe[Text] = Field(default=None, description="Check that tests it.")
+    unchecked_because_en: Maybe[Text] = Field(default=None, description="Where there is no check, why (English).")
+    unchecked_because_zh: Maybe[Text] = Field(default=None, description="Where there is no check, why (Chinese).")
+
+    @model_validator(mode="after")
+    def unchecked_says_why(self) -> Self:
+        """A requirement without a check says why."""
+        if self.check is None and (self.unchecked_because_en is None or self.unchecked_because_zh is None):
+            raise ValueError("A requirement without a check says why.")
+        return self
+
+
+class ProfileDefinition(KuayuModel):
+    """What a profile is."""
+
+    profile: Profile = Field(description="Which.")
+    name_en: Text = Field(description="English name.")
+    name_zh: Text = Field(description="Chinese name.")
+    features: list[Feature] = Field(description="Options within it.")
+    mandatory: list[Text] = Field(description="Operations that cannot be left out, as METHOD /path.")
+
+
+class RequirementRegister(KuayuModel):
+    """Every normative sentence of the standard."""
+
+    spec_version: Text = Field(description="Version of the standard.")
+    profiles: list[ProfileDefinition] = Field(description="In order.")
+    requirements: Annotated[list[Requirement], Field(min_length=1)] = Field(description="In order.")
+
+
+class Evidence(KuayuModel):
+    """What a verdict rests on."""
+
+    episode: Text = Field(description="Part of the transcript.")
+    exchange: Maybe[Count] = Field(
+        default=None, description="Number of the exchange within it; absent where the whole part is meant."
+    )
+    expected: Text = Field(description="What the clause asks for.")
+    found: Text = Field(description="What was found.")
+    request: Maybe[Text] = Field(default=None, description="The request, shortened.")
+    answer: Maybe[Text] = Field(default=None, description="The answer, shortened.")
+
+
+class Part(KuayuModel):
+    """Part of a figure, such as one stratum of a sample."""
+
+    label: Text = Field(description="Which part.")
+    estimate: Real = Field(description="Its figure.")
+    bound: Maybe[Real] = Field(default=None, description="Its one-sided bound.")
+    n: Count = Field(description="Observations in it.")
+
+
+class RequirementResult(KuayuModel):
+    """What the suite found for one requirement."""
+
+    requirement: Identifier = Field(description="Which.")
+    verdict: Verdict = Field(description="What was found.")
+    required: Boolean = Field(description="Whether the exit code counts it.")
+    reason: Maybe[Text] = Field(default=None, description="Why it is so.")
+    hint: Maybe[Text] = Field(default=None, description="What to do about it.")
+    estimate: Maybe[Real] = Field(default=None, description="Figure that was found.")
+    bound: Maybe[Real] = Field(default=None, description="One-sided 95 % bound of the figure, on the side that counts.")
+    threshold: Maybe[Threshold] = Field(default=None, description="Figure that was required.")
+    aim: Maybe[Threshold] = Field(default=None, description="Figure that is aimed at; not judged.")
+    aim_met: Maybe[Boolean] = Field(default=None, description="Whether it was reached.")
+    n: Maybe[Count] = Field(default=None, description="Observations.")
+    unit: Maybe[Text] = Field(default=None, description="UCUM unit.")
+    estimator: Maybe[Text] = Field(default=None, description="How the figure and its bound were computed.")
+    replay: Maybe[Replay] = Field(default=None, description="How it can be judged again.")
+    parts: list[Part] = Field(description="Parts of the figure.")
+    evidence: list[Evidence] = Field(description="What it rests on.")
+    duration: Maybe[Duration] = Field(
+        default=None, description="Time that the check took.", json_schema_extra={"x-unit": "s"}
+    )
+
+
+class Environment(KuayuModel):
+    """Where the suite ran."""
+
+    python: Text = Field(description="Version of Python.")
+    platform: Text = Field(description="Operating system and processor.")
+    processors: Count = Field(description="Logical processors.")
+    packages: list[Text] = Field(description="Libraries that figures depend on, with versions.")
+
+
+class Summary(KuayuModel):
+    """Verdicts counted."""
+
+    verdict: Verdict = Field(description="Which.")
+    count: Count = Field(description="How many.")
+
+
+class ConformanceReport(KuayuModel):
+    """What a run of the suite found."""
+
+    spec_version: Text = Field(description="Version of the standard.")
+    suite_version: Text = Field(description="Version of the suite.")
+    target: Text = Field(description="Where the implementation was, without credentials.")
+    declaration: Maybe[Declaration] = Field(default=None, description="What it declared.")
+    run_level: RunLevel = Field(description="How much was measured.")
+    profiles: list[Profile] = Field(description="Profiles that were asked for.")
+    selection: list[Identifier] = Field(description="Requirements that were asked for; empty for all.")
+    nonce: Text = Field(description="Seed of everything that the suite chose.")
+    started_at: Instant = Field(description="When the run began.")
+    finished_at: Instant = Field(description="When it ended.")
+    environment: Environment = Field(description="Where the suite ran.")
+    results: list[RequirementResult] = Field(description="In order of the register.")
+    summary: list[Summary] = Field(description="Verdicts counted.")
+    exit_code: Count = Field(
+        description=(
+            "0 all required pass; 1 any fail; 2 no fail, but something required is inconclusive or not testable; "
+            "3 the suite failed."
+        )
+    )
+    transcript: Digest = Field(description="Digest of the bytes of the transcript.")

@@ -1,0 +1,6 @@
+"""The standard explained a second time: one small server, the Python standard library, nothing of ours.
+
+It reads the published registers and schemas as data and shares no code with the reference. Each promise of the standard
+is one short method of :class:`miniature.service.Miniature`, which inherits them from a chain of classes, one a subject:
+``core`` (time, tenants, problems, pages), ``resources``, ``samples``, ``conversion``, ``aggregation``, ``scraping``.
+"""

@@ -1,0 +1,178 @@
+"""The service: which path leads to which promise, and the journal that outlives the process."""
+
+import base64
+import json
+import os
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
+from miniature.resources import KINDS
+from miniature.scraping import Scraping
+
+Operation = Callable[..., Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Method, pattern of the path with what it names, operation, and the query parameters that it knows."""
+
+    method: str
+    path: re.Pattern[str]
+    operation: Operation
+    parameters: tuple[str, ...]
+
+
+class Miniature(Scraping):
+    """The whole service; safe to be called from many threads."""
+
+    def __init__(
+        self, schemas: Path, tokens: Mapping[str, str], allowed: tuple[str, ...] = (), journal: Path | None = None
+    ) -> None:
+        """Replay the journal if there is one, then be ready; nothing is scraped before :meth:`begin`."""
+        super().__init__(schemas, tokens, allowed)
+        self.lock = threading.RLock()
+        self.routes = tuple(self._routes())
+        self.journal = -1
+        if journal is not None:
+            self.open_journal(journal)
+
+    def _routes(self) -> list[Route]:
+        routes: list[Route] = []
+
+        def add(method: str, path: str, operation: Operation, *parameters: str) -> None:
+            routes.append(Route(method, re.compile(path.replace("{}", "([^/]+)")), operation, parameters))
+
+        def of_kind(operation: Callable[[Request, str, str], Answer], kind: str) -> Operation:
+            return lambda request, name: operation(request, kind, name)
+
+        add("GET", "/metrics", self.metrics)
+        add("GET", "/v1/health", lambda _: Answer(200, {"status": "ok"}))
+        add("GET", "/v1/conformance", self.declaration)
+        add("GET", "/v1/problems", lambda _: Answer(200, self.problem_register))
+        add("GET", "/v1/indicators", lambda _: Answer(200, self.indicators))
+        for kind in KINDS:
+            add("PUT", f"/v1/{kind}/{{}}", of_kind(self.put, kind))
+            add("GET", f"/v1/{kind}/{{}}", of_kind(self.get, kind))
+            add("DELETE", f"/v1/{kind}/{{}}", of_kind(self.delete, kind))
+        for kind in ("domains", "nodes", "links"):
+            add("GET", f"/v1/{kind}/{{}}/indicators", of_kind(self.report, kind), "at")
+        for kind in ("domains", "nodes", "links", "scrape-targets"):
+            own = ("domain",) if kind == "nodes" else ()
+            add("GET", f"/v1/{kind}", lambda request, kind=kind: self.list_page(request, kind), "limit", "cursor", *own)
+        add("GET", "/v1/compute-identifiers/{}/resolution", self.resolve)
+        about = ("subject", "subject_kind", "device", "from", "to")
+        add("GET", "/v1/samples", self.get_samples, "limit", "cursor", *about)
+        add("POST", "/v1/samples", lambda request: self.once(request, self.post_samples))
+        page = ("node", "exporter", "observed_at", "sent_at")
+        add("POST", "/v1/expositions", lambda request: self.once(request, self.post_exposition), *page)
+        return routes
+
+    def declaration(self, request: Request) -> Answer:
+        """What the service conforms to."""
+        declaration = {
+            "spec_version": "0.1.0",
+            "implementation": {"name": "miniature", "version": "0.1.0"},
+            "profiles": ["COM", "MET"],
+            "features": [*(["scrape"] if self.allowed else []), *(["tenancy"] if self.tokens else [])],
+            "limits": LIMITS,
+            "durability": "process",
+            "revision": self.revision(request.tenant),
+            "now": instant(self.moment),
+        }
+        return Answer(200, declaration)
+
+    def metrics(self, _request: Request) -> Answer:
+        """How much is held."""
+        held = sum(len(series.records) for tenant in self.tenants.values() for series in tenant.series.values())
+        return Answer(200, f"# TYPE miniature_samples gauge\nminiature_samples {held}\n")
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Answer a request; never raises."""
+        try:
+            with self.lock:
+                self.moment = self.read_clock()
+                is_open = target in {"/v1/health", "/metrics"}
+                tenant = self.tenant("") if is_open else self.authorise(headers)
+                return self.acknowledge(tenant, method, target, headers, body)
+        except Refusal as refusal:
+            return self.refuse(refusal)
+        except Exception:  # noqa: BLE001 - the last resort
+            traceback.print_exc(file=sys.stderr)
+            return self.refuse(Refusal("internal", "the service failed"))
+
+    def refuse(self, refusal: Refusal) -> Answer:
+        """The answer to a request that is not carried out."""
+        problem = self.problem(refusal)
+        return Answer(problem["status"], problem, {"Content-Type": "application/problem+json", **refusal.headers})
+
+    def push(self, tenant: Tenant, target: str, page: bytes) -> None:
+        """Take a page that was fetched."""
+        with self.lock:
+            self.moment = self.read_clock()
+            self.acknowledge(tenant, "POST", target, {"content-type": "text/plain"}, page)
+
+    def acknowledge(self, tenant: Tenant, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Carry a request out and write it down before anybody is told."""
+        answer = self.carry_out(tenant, method, target, headers, body)
+        if method != "GET" and self.journal >= 0:
+            kept = {name: headers[name] for name in ("content-type", "if-match", "idempotency-key") if name in headers}
+            encoded = base64.b64encode(body).decode()
+            self.write_down([self.moment, tenant.name, method, target, kept, encoded])
+        return answer
+
+    def carry_out(self, tenant: Tenant, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Find the operation and let it answer. What it does follows from the arguments, the state and ``moment``."""
+        try:
+            parts = urlsplit(target)
+        except ValueError as error:
+            raise wrong_parameter("path", f"the target is no path: {error}") from error
+        there = [(route, found) for route in self.routes if (found := route.path.fullmatch(parts.path))]
+        if not there:
+            raise Refusal("not-found", "there is nothing under this path")
+        for route, found in there:
+            if route.method == method:
+                query = self.query(parts.query, route.parameters)
+                request = Request(tenant, method, parts.path, query, headers, body)
+                return route.operation(request, *map(unquote, found.groups()))
+        allow = ", ".join(sorted(route.method for route, _ in there))
+        raise Refusal("method-not-allowed", f"this path takes {allow}", headers={"Allow": allow})
+
+    def query(self, text: str, known: tuple[str, ...]) -> dict[str, str]:
+        """Query parameters, each known and given once."""
+        query: dict[str, str] = {}
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            if name not in known or name in query:
+                raise wrong_parameter(name[:200].replace("\x00", ""), "the parameter is not known, or is given twice")
+            query[name] = value
+        return query
+
+    def open_journal(self, path: Path) -> None:
+        """Carry out again what was acknowledged; a last line that was not written whole was not acknowledged."""
+        written = path.read_bytes() if path.exists() else b""
+        whole = written[: written.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            entry = json.loads(line)
+            if isinstance(entry, dict):
+                self.epoch = entry["epoch"]
+            else:
+                self.moment, name, method, target, headers, body = entry
+                self.carry_out(self.tenant(name), method, target, headers, base64.b64decode(body))
+        self.journal = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.truncate(self.journal, len(whole))
+        os.lseek(self.journal, 0, os.SEEK_END)
+        if not whole:
+            self.write_down({"epoch": self.epoch})
+
+    def write_down(self, entry: Any) -> None:
+        """Hand a line to the kernel, which keeps it whatever becomes of this process."""
+        line = json.dumps(entry).encode() + b"\n"
+        while line:
+            line = line[os.write(self.journal, line) :]

@@ -1,0 +1,46 @@
+"""Implementations that are wrong in one way each: the suite is on trial before them.
+
+Every mutant is the miniature with one promise replaced. It declares the exact set of requirements that do not pass
+because of it, so that the suite is held both to find what is wrong and to blame nothing else. Every requirement that
+has a check is broken by at least one; every figure has a near-miss, and a control where the unchanged miniature is none.
+"""
+
+from mutants import (
+    aggregation,
+    bulk,
+    conversion,
+    counters,
+    declaring,
+    errors,
+    figures,
+    identifiers,
+    paging,
+    scraping,
+    tenancy,
+    time,
+    units,
+    writes,
+)
+from mutants.declaration import DECLARED, Mutant
+
+SUBJECTS = (
+    declaring,
+    errors,
+    writes,
+    paging,
+    bulk,
+    time,
+    tenancy,
+    figures,
+    units,
+    counters,
+    conversion,
+    identifiers,
+    aggregation,
+    scraping,
+)
+
+MUTANTS: tuple[Mutant, ...] = tuple(
+    mutant for subject in SUBJECTS for mutant in DECLARED.values() if mutant.service.__module__ == subject.__name__
+)
+"""All mutants, subject by subject."""

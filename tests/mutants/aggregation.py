@@ -1,0 +1,37 @@
+"""Wrong in wholes made of parts."""
+
+from typing import Any
+
+from miniature.conversion import WORST
+from miniature.core import Json
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("MET-009")
+class SumsAreMeans(Miniature):
+    """What is to be summed is averaged."""
+
+    @override
+    def combine(self, rule: str, values: list[Any]) -> Any:
+        return super().combine("mean" if rule == "sum" else rule, values)
+
+
+@breaks("MET-009")
+class BestStateCounts(Miniature):
+    """The state of a whole is the best of its parts."""
+
+    @override
+    def combine(self, rule: str, values: list[Any]) -> Any:
+        return min(values, key=WORST.index) if rule == "worst_state" else super().combine(rule, values)
+
+
+@breaks("MET-009")
+class StaleValuesCount(Miniature):
+    """Values are shown however old they are."""
+
+    @override
+    def stale(self, measure: Json, observed: int, at: int) -> bool:
+        return False

@@ -1,0 +1,55 @@
+"""Wrong in what follows from two pages."""
+
+from miniature.conversion import Change, Value
+from miniature.core import Json
+from miniature.exposition import Line
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("MET-003")
+class ResetsGoBackwards(Miniature):
+    """A counter that was reset has a negative increase."""
+
+    @override
+    def increase(self, before: float, now: float) -> float:
+        return now - before
+
+
+@breaks("MET-003")
+class ResetsCountForNothing(Miniature):
+    """A counter that was reset has not increased."""
+
+    @override
+    def increase(self, before: float, now: float) -> float:
+        return max(0.0, now - before)
+
+
+@breaks("MET-003")
+class RatesAreIncreases(Miniature):
+    """Increases are not divided by the time between the pages."""
+
+    @override
+    def rate(self, entry: Json, change: Change, factor: float) -> float:
+        return change.increase * factor
+
+
+@breaks("MET-003", "MET-008")
+class GapsAreZeros(Miniature):
+    """A rate that cannot be told is nought."""
+
+    @override
+    def transformed(self, entry: Json, line: Line, change: Change | None) -> Value | None:
+        value = super().transformed(entry, line, change)
+        return 0.0 if value is None else value
+
+
+@breaks("MET-003")
+class LatePagesAreCountedFrom(Miniature):
+    """A page that comes late is what the next one is counted from."""
+
+    @override
+    def in_turn(self, at: int, newest: int | None) -> bool:
+        return True

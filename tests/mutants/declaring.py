@@ -1,0 +1,38 @@
+"""Wrong in what is declared and in what is there."""
+
+from typing import Any
+
+from miniature.core import Answer, Json, Request, Tenant, instant
+from miniature.service import Miniature, Route
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("COM-001")
+class DeclaredClockIsAnHourSlow(Miniature):
+    """The declaration shows a clock that is an hour slow."""
+
+    @override
+    def declaration(self, request: Request) -> Answer:
+        answer = super().declaration(request)
+        return Answer(200, {**answer.body, "now": instant(self.moment - 3_600_000)})
+
+
+@breaks("COM-002")
+class ProblemRegisterIsMissing(Miniature):
+    """GET /v1/problems, a mandatory operation, is not there."""
+
+    @override
+    def _routes(self) -> list[Route]:
+        return [route for route in super()._routes() if not route.path.fullmatch("/v1/problems")]
+
+
+@breaks("COM-003")
+class UpdatedAtIsANumber(Miniature):
+    """Records give updated_at in seconds since 1970."""
+
+    @override
+    def shown(self, tenant: Tenant, kind: str, record: Json) -> Json:
+        shown: dict[str, Any] = super().shown(tenant, kind, record)
+        return {**shown, "updated_at": 1_767_225_600}

@@ -1,0 +1,69 @@
+"""Near-misses of figures, and controls that are as near on the right side."""
+
+from pathlib import Path
+from typing import Any
+
+from miniature.conversion import Value
+from miniature.core import Json
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import control, near_miss
+
+
+@near_miss("MET-001")
+class ElevenIndicators(Miniature):
+    """The indicator NET-3 is missing."""
+
+    @override
+    def __init__(self, schemas: Path, *arguments: Any) -> None:
+        super().__init__(schemas, *arguments)
+        rows = self.indicators["indicators"]
+        self.indicators = {**self.indicators, "indicators": [row for row in rows if row["id"] != "NET-3"]}
+
+
+@near_miss("MET-002")
+class SampledEverySixtySixSeconds(Miniature):
+    """Where a target does not say how often, it is scraped every 66 s."""
+
+    @override
+    def period(self, target: Json) -> float:
+        return float(target.get("period", 66))
+
+
+@control("MET-002")
+class SampledEveryFiftyFiveSeconds(Miniature):
+    """Where a target does not say how often, it is scraped every 55 s."""
+
+    @override
+    def period(self, target: Json) -> float:
+        return float(target.get("period", 55))
+
+
+class Unreliable(Miniature):
+    """Of the numbers that pages yield, one in so many is a tenth too small."""
+
+    one_in = 0
+    made = 0
+
+    @override
+    def combined(self, values: list[Value]) -> Value:
+        value = super().combined(values)
+        if isinstance(value, str):
+            return value
+        self.made += 1
+        return value if self.made % self.one_in else 0.9 * value if value else 1.0
+
+
+@near_miss("MET-003")
+class ThreePercentWrong(Unreliable):
+    """Three numbers in a hundred are wrong, where two may be."""
+
+    one_in = 33
+
+
+@control("MET-003")
+class ThreePerMilleWrong(Unreliable):
+    """Three numbers in a thousand are wrong, where twenty may be."""
+
+    one_in = 333

@@ -1,0 +1,39 @@
+"""Wrong in fetching pages."""
+
+from miniature.core import Json, Tenant
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("MET-010")
+class AllowListIsIgnored(Miniature):
+    """Any address may be a target; so that this does no harm, only the allowed ones are fetched."""
+
+    @override
+    def may_scrape(self, url: str) -> bool:
+        return True
+
+    @override
+    def scrape(self, tenant: Tenant, target: Json) -> Json:
+        return super().scrape(tenant, target) if super().may_scrape(target["url"]) else {"state": "pending"}
+
+
+@breaks("MET-002", "MET-010")
+class ScrapedOnce(Miniature):
+    """A target is scraped when it is registered and never again."""
+
+    @override
+    def period(self, target: Json) -> float:
+        return 86_400.0
+
+
+@breaks("MET-010")
+class FailuresAreHidden(Miniature):
+    """A target that cannot be scraped is shown as scraped."""
+
+    @override
+    def scrape(self, tenant: Tenant, target: Json) -> Json:
+        outcome = super().scrape(tenant, target)
+        return {"state": "succeeded", "last_scrape_at": outcome["last_scrape_at"]}
