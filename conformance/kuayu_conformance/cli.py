@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -117,7 +117,7 @@ def run(
     ] = None,
     timeout: Timeout = 10.0,
     callback_host: Callback = "",
-    language: Annotated[str, typer.Option(metavar="zh|en", help="Language of the summary.")] = "en",
+    language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
 ) -> None:
     """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
     if seed is not None and nonce is not None:
@@ -136,7 +136,7 @@ def run(
     raise typer.Exit(execute(options, output, language))
 
 
-def execute(options: Options, output: Path, language: str = "en") -> int:
+def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en") -> int:
     """Carry a run out, write its report, print the summary, and return the exit code.
 
     Raises:

@@ -46,6 +46,7 @@ EXPOSITION: Final = "text/plain; version=0.0.4; charset=utf-8"
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 SERVER_ERROR: Final = 500
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 PROBLEM_PREFIX: Final = "urn:kuayu:problem:"
 
 Model = TypeVar("Model", bound=KuayuModel)
@@ -136,7 +137,11 @@ class Client:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"{url!r} is no http or https URL")
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout_s)
+        base = httpx.URL(url.rstrip("/"))
+        # A proxy of the environment cannot reach this very host.
+        self._http = httpx.Client(
+            base_url=base, headers=headers, timeout=timeout_s, trust_env=base.host not in LOOPBACK
+        )
         self._attempts = attempts
 
     def __enter__(self) -> Self:

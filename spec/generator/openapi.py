@@ -51,11 +51,11 @@ def document(model: Model, schema: Schema, application: Schema) -> Schema:
 
 def _tidy(item: Schema) -> Schema:
     """The operations of a path, their parameters without what FastAPI reads out of Python."""
-    return {
-        method: operation
-        | {"parameters": [_tidy_parameter(parameter) for parameter in operation.get("parameters", [])]}
-        for method, operation in item.items()
-    }
+    tidied = {}
+    for method, operation in item.items():
+        parameters = [_tidy_parameter(parameter) for parameter in operation.get("parameters", [])]
+        tidied[method] = operation | ({"parameters": parameters} if parameters else {})
+    return tidied
 
 
 def _tidy_parameter(parameter: Schema) -> Schema:

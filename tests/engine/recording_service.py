@@ -78,14 +78,14 @@ class RecordingService:
             if f"/v1/nodes/{sample['subject']}" not in self.resources
         ]
         self.taken += [sample for index, sample in enumerate(batch["samples"]) if index not in unknown]
-        answer = {
+        result = {
             "accepted": len(batch["samples"]) - len(unknown),
             "rejected": [{"index": index, "problem": json.loads(problem("unknown-reference"))} for index in unknown],
             "durability": "process",
             "received_at": self.received_at,
             "clock_offset": 0,
         }
-        self.keys[key] = (body, json.dumps(answer).encode())
+        self.keys[key] = (body, json.dumps(result).encode())
         return 200, self.keys[key][1]
 
     def _resource(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:

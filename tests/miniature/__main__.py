@@ -34,7 +34,7 @@ def serve(kind: type[Miniature], arguments: Sequence[str]) -> None:
             options.journal = Path(folder) / "journal"
         service = kind(options.schemas, tokens, tuple(options.scrape_allow), options.journal)
         server = Server(("127.0.0.1", options.port), service)
-        print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)  # noqa: T201 - what callers wait for
+        print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
         service.begin()
         stack.enter_context(contextlib.suppress(KeyboardInterrupt))
         server.serve_forever()

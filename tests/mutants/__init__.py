@@ -2,7 +2,7 @@
 
 Every mutant is the miniature with one promise replaced. It declares the exact set of requirements that do not pass
 because of it, so that the suite is held both to find what is wrong and to blame nothing else. Every requirement that
-has a check is broken by at least one; every figure has a near-miss, and a control where the unchanged miniature is none.
+has a check is broken by at least one; every figure has a near-miss, and each that is not a count has a control.
 """
 
 from mutants import (

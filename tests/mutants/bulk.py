@@ -60,7 +60,7 @@ class LastValueWins(Miniature):
         super().merge(series, sample)
 
 
-@breaks("COM-015", "MET-003")
+@breaks("COM-003", "COM-015", "MET-003")
 class RepetitionsAddUp(Miniature):
     """A number that is repeated is added to the one that is held."""
 

@@ -1,6 +1,6 @@
 """Wrong in what follows from two pages."""
 
-from miniature.conversion import Change, Value
+from miniature.conversion import Change, Counters, Value
 from miniature.core import Json
 from miniature.exposition import Line
 from miniature.service import Miniature
@@ -53,3 +53,17 @@ class LatePagesAreCountedFrom(Miniature):
     @override
     def in_turn(self, at: int, newest: int | None) -> bool:
         return True
+
+
+@breaks("MET-003", "MET-008")
+class LatePagesGiveRates(Miniature):
+    """A page older than the newest gives a rate, counted from the newest backwards."""
+
+    @override
+    def changes(self, counters: Counters, lines: list[tuple[Line, int]]) -> dict[tuple[object, int], Change]:
+        found = super().changes(counters, lines)
+        for line, at in lines:
+            value, then = counters.last.get(line.series, (0.0, at))
+            if then > at:
+                found[line.series, at] = Change(abs(value - line.value), (then - at) / 1000)
+        return found

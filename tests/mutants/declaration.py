@@ -51,7 +51,7 @@ def control(requirement: str) -> Callable[[Service], Service]:
 
 def _declare(broken: frozenset[str], *, near_miss_of: str = "", control_for: str = "") -> Callable[[Service], Service]:
     def declare(service: Service) -> Service:
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", service.__name__).lower()
+        name = re.sub(r"(?<!^)(?=[A-Z])", "-", service.__name__).lower()
         if name in DECLARED:
             raise ValueError(f"two mutants are named {name}")
         wrong = " ".join((service.__doc__ or "").split())

@@ -18,7 +18,7 @@ class PagesAreNotPinned(Miniature):
         return list(listing()), self.revision(request.tenant)
 
 
-@breaks("COM-012")
+@breaks("COM-003", "COM-012")
 class CursorsFitAnyListing(Miniature):
     """The cursor of one listing opens another."""
 

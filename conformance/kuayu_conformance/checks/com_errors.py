@@ -95,11 +95,11 @@ def _unknown_members(episode: Episode, site: str, machine: str) -> Iterator[Case
     device = {"id": "0", "kind": "abacus", "vendor": "x", "model": "x"}
     body = {"id": machine, "domain": site, "devices": [device]}
     answer = ask("PUT", f"/v1/nodes/{machine}", body)
-    yield Case("a name that the enumeration has not", answer, 422, "invalid-body", "/devices/0/kind")
+    yield Case("a name that the enumeration has not", answer, 422, "invalid-body")
     batch = {"mode": "per_item", "samples": [sample(machine, instant(episode.now()))], "priority": 1}
     yield Case("a batch with an unknown member", ask("POST", "/v1/samples", batch), 422, "invalid-body")
     query = ask("GET", "/v1/domains?colour=red")
-    yield Case("an unknown query parameter", query, 400, "invalid-parameter", parameter="colour")
+    yield Case("an unknown query parameter", query, 400, "invalid-parameter")
 
 
 def _hostile(episode: Episode, site: str) -> Iterator[tuple[str, Answer]]:
@@ -126,7 +126,7 @@ def _hostile(episode: Episode, site: str) -> Iterator[tuple[str, Answer]]:
         yield f"path: {tail[:20]}", episode.ask("GET", f"/v1/domains/{tail}")
         yield f"query: {tail[:20]}", episode.ask("GET", f"/v1/domains?cursor={tail}")
     yield "header: If-Match", episode.ask("PUT", path, {"id": site}, headers={"if-match": '"' * 300})
-    yield "method", episode.ask("BREW", path)
+    yield "method that no resource has", episode.ask("PATCH", path, {"id": site})
     page = b'# TYPE a counter\na{b="' + b"\\" * 501 + b"\n"
     target = f"/v1/expositions?node={site}&exporter=node-exporter"
     yield "exposition", episode.ask("POST", target, content=page, media_type="text/plain")
@@ -152,10 +152,10 @@ def _beyond_limits(episode: Episode, machine: str) -> Iterator[Case]:
 def judge(observed: Observed) -> Iterator[Finding]:
     """Hold each answer against the problem that the case calls for."""
     for case in observed.wrong:
-        yield from _problem("COM-004", case)
+        yield from _problem(case)
     yield from _allow(observed.wrong)
     for case in observed.open_door:
-        yield from _problem("COM-005", case)
+        yield answered("COM-005", case.answer, case.status, case.what, problem=case.problem)
     for what, answer in observed.hostile:
         sound = 200 <= answer.status < 500
         yield holds("COM-006", sound, f"{what}: an answer below 500", answer.brief, answer)
@@ -164,25 +164,25 @@ def judge(observed: Observed) -> Iterator[Finding]:
         yield answered("COM-007", case.answer, case.status, case.what, problem=case.problem)
 
 
-def _problem(requirement: str, case: Case) -> Iterator[Finding]:
+def _problem(case: Case) -> Iterator[Finding]:
     answer = case.answer
-    yield answered(requirement, answer, case.status, case.what, problem=case.problem)
+    yield answered("COM-004", answer, case.status, case.what, problem=case.problem)
     kind = answer.media_type
-    yield holds(requirement, kind == PROBLEM_MEDIA_TYPE, f"{case.what}: media type {PROBLEM_MEDIA_TYPE}", kind, answer)
+    yield holds("COM-004", kind == PROBLEM_MEDIA_TYPE, f"{case.what}: media type {PROBLEM_MEDIA_TYPE}", kind, answer)
     if answer.problem not in {row.name for row in registers.problems().problems}:
-        yield holds(requirement, False, f"{case.what}: a registered problem type", answer.at("type"), answer)
+        yield holds("COM-004", False, f"{case.what}: a registered problem type", answer.at("type"), answer)
         return
     agrees = answer.at("status") == answer.status
-    yield holds(requirement, agrees, f"{case.what}: member status is the HTTP status", answer.at("status"), answer)
+    yield holds("COM-004", agrees, f"{case.what}: member status is the HTTP status", answer.at("status"), answer)
     places = [(e.get("pointer"), e.get("parameter")) for e in answer.items("errors") if isinstance(e, dict)]
     if case.pointer is not None:
         named = any(pointer == case.pointer for pointer, _ in places)
         yield holds(
-            requirement, named, f"{case.what}: errors name the place {case.pointer or '(the whole)'}", places, answer
+            "COM-004", named, f"{case.what}: errors name the place {case.pointer or '(the whole)'}", places, answer
         )
     if case.parameter is not None:
         named = any(parameter == case.parameter for _, parameter in places)
-        yield holds(requirement, named, f"{case.what}: errors name the parameter {case.parameter}", places, answer)
+        yield holds("COM-004", named, f"{case.what}: errors name the parameter {case.parameter}", places, answer)
 
 
 def _allow(cases: tuple[Case, ...]) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Accuracy of data against a known truth, through the traps of real life (MET-003)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -63,10 +63,11 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     now = episode.now()
     step = min(STEP, round(episode.settings.limits["retention"] / 2 / pages, 3))
     cells: dict[tuple[str, str, float], Cell] = {}
+    delay = 0.0
     for page, known in _trapped(played, trap, [now - step * (pages - i) for i in range(pages)]):
-        shift = SKEW if trap == "skew" else 0.0
-        _send(episode, machine, page, name, shift)
-        cells |= {(cell.subject, cell.measure, cell.at): cell for cell in known}
+        previous, delay = delay, _send(episode, machine, page, name, SKEW if trap == "skew" else 0.0)
+        blur = (previous + delay) / step
+        cells |= {(cell.subject, cell.measure, cell.at): _blurred(cell, blur) for cell in known}
     found: dict[tuple[str, int], Mapping[str, Any]] = {}
     kinds = {"node" if subject == NODE else "device" for row in played.mapped for subject in row.series}
     for kind in sorted(kinds):
@@ -74,15 +75,26 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     return Stratum(name, trap, tuple(cells.values()), found, answer)
 
 
-def _send(episode: Episode, machine: str, page: Page, name: str, shift: float) -> None:
-    """Push a page; a clock that is fast by ``shift`` stamps it and says when it was sent."""
+def _send(episode: Episode, machine: str, page: Page, name: str, shift: float) -> float:
+    """Push a page; a clock that is fast by ``shift`` stamps it and says when it was sent.
+
+    Returns seconds by which a correction of that clock may be off: it cannot know how long the page was on its way.
+    """
     query = f"/v1/expositions?node={machine}&exporter={name}"
     if shift:
-        sent = episode.now() + shift
-        query += f"&observed_at={instant(page.at + shift)}&sent_at={instant(sent)}"
-        episode.ask("POST", query, content=page.untimed.encode(), media_type="text/plain")
-    else:
-        episode.ask("POST", query, content=page.text.encode(), media_type="text/plain")
+        sent = episode.now()
+        query += f"&observed_at={instant(page.at + shift)}&sent_at={instant(sent + shift)}"
+        answer = episode.ask("POST", query, content=page.untimed.encode(), media_type="text/plain")
+        return answer.started + answer.seconds - sent + 0.002
+    episode.ask("POST", query, content=page.text.encode(), media_type="text/plain")
+    return 0.0
+
+
+def _blurred(cell: Cell, share: float) -> Cell:
+    """A cell whose time of counting is known to a share only."""
+    if cell.counted and isinstance(cell.truth, float):
+        return replace(cell, tolerance=cell.tolerance + share * cell.truth)
+    return cell
 
 
 def _trapped(played: PlayedExporter, trap: str, instants: list[float]) -> Iterator[tuple[Page, tuple[Cell, ...]]]:

@@ -90,9 +90,10 @@ def combined(measure: Measure, parts: Sequence[Mapping[str, Value]]) -> Value | 
     values = [part[measure.name] for part in parts if measure.name in part]
     if measure.aggregation is Aggregation.ratio_of_sums:
         over, under = str(measure.numerator), str(measure.denominator)
-        both = [p for p in parts if isinstance(p.get(over), int | float) and isinstance(p.get(under), int | float)]
-        below = sum(float(p[under]) for p in both)  # type: ignore[arg-type]
-        return sum(float(p[over]) for p in both) / below if below else None  # type: ignore[arg-type]
+        pairs = [(part.get(over), part.get(under)) for part in parts]
+        both = [(a, b) for a, b in pairs if isinstance(a, int | float) and isinstance(b, int | float)]
+        below = sum(b for _, b in both)
+        return sum(a for a, _ in both) / below if below else None
     if not values:
         return None
     if measure.kind is ValueKind.state:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
@@ -121,7 +122,7 @@ def gaps(instants: Sequence[float], since: float, until: float) -> list[float]:
     """
     inside = sorted({t for t in instants if since <= t <= until})
     edges = [since, *inside, until]
-    return [b - a for a, b in zip(edges, edges[1:], strict=False)]
+    return [b - a for a, b in pairwise(edges)]
 
 
 def judge(o: Observed) -> Iterator[Finding]:

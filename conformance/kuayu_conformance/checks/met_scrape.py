@@ -1,7 +1,7 @@
 """The service fetches exporters' pages by itself (MET-010)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -83,13 +83,7 @@ def observe(episode: Episode) -> Observed:
     )
     before = len(episode.scrapes("page"))
     episode.sleep(2 * PERIOD)
-    return _with_after(observed, len(episode.scrapes("page")) - before)
-
-
-def _with_after(observed: Observed, after: int) -> Observed:
-    from dataclasses import replace
-
-    return replace(observed, after_removal=after)
+    return replace(observed, after_removal=len(episode.scrapes("page")) - before)
 
 
 def judge(o: Observed) -> Iterator[Finding]:

@@ -96,11 +96,12 @@ class PlayedExporter:
     Attributes:
         name: Which exporter.
         random: Where true values come from.
+        totals: Counters as they stand, in the exporter's unit.
     """
 
     name: str
     random: random.Random
-    _totals: dict[Series, float] = field(default_factory=dict)
+    totals: dict[Series, float] = field(default_factory=dict)
     _taken: dict[Series, float] = field(default_factory=dict)
     _previous: float | None = None
 
@@ -192,7 +193,7 @@ class PlayedExporter:
             ]
         else:
             self._previous = at
-            self._taken = dict(self._totals)
+            self._taken = dict(self.totals)
         return Page(at, self.capture.render(written, round(at * 1000)), self.capture.render(written), tuple(cells))
 
     def _others(self, row: Mapped) -> Iterator[Series]:
@@ -245,9 +246,9 @@ class PlayedExporter:
         for s in series:
             drawn = self.random.uniform(low, high) * (TYPICAL_STEP if per_second else 1) / len(series) / entry.factor
             growth = max(step, round(drawn / step) * step)
-            self._totals[s] = (0.0 if reset else self._totals.get(s, growth * 1000)) + growth
-            values[s] = _written(self._totals[s], step)
-            grown += (self._totals[s] - (0.0 if reset else self._taken.get(s, 0.0))) * entry.factor
+            self.totals[s] = (0.0 if reset else self.totals.get(s, growth * 1000)) + growth
+            values[s] = _written(self.totals[s], step)
+            grown += (self.totals[s] - (0.0 if reset else self._taken.get(s, 0.0))) * entry.factor
         if elapsed is None:
             return Cell(subject, measure.name, at, None, counted=True)
         truth = grown / elapsed if per_second else grown

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import httpx
 import typer
@@ -40,7 +40,7 @@ def check(
     level: Annotated[RunLevel, typer.Option(help="How much is measured.")] = RunLevel.quick,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
     probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Measure what this host sustains.")] = True,
-    language: Annotated[str, typer.Option(metavar="zh|en", help="Language of the summary.")] = "en",
+    language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
 ) -> None:
     """Serve the reference on SQLite, collect this host's telemetry through it, test it over HTTP, write the report.
 

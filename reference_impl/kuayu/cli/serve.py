@@ -55,10 +55,10 @@ def serve(
     environment variable KUAYU_TOKENS, as TENANT=TOKEN with commas between. Metrics of the service itself are under
     /metrics.
     """
-    from kuayu.service.allowlist import AllowList  # noqa: PLC0415 - so that help stays quick
-    from kuayu.service.app import create_app  # noqa: PLC0415
-    from kuayu.service.settings import Settings  # noqa: PLC0415
-    from kuayu.service.storage.database import DatabaseError, open_database  # noqa: PLC0415
+    from kuayu.service.allowlist import AllowList
+    from kuayu.service.app import create_app
+    from kuayu.service.settings import Settings
+    from kuayu.service.storage.database import DatabaseError, open_database
 
     if log_level not in {"debug", "info", "warning", "error"}:
         _fail(f"there is no log level {log_level!r}", "use debug, info, warning or error")
@@ -80,16 +80,16 @@ def serve(
     except DatabaseError as error:
         _fail(error.cause, error.hint)
     address = f"http://{host}:{listener.getsockname()[1]}"
-    typer.echo(f"kuayu serves {address} from {database}, {len(set(settings.tokens.values())) or 'no'} tenants")
+    typer.echo(f"kuayu serves {address} from {opened.shown}, {len(set(settings.tokens.values())) or 'no'} tenants")
     _run(create_app(settings, opened), listener, log_level)
 
 
 def _run(app: "FastAPI", listener: "socket.socket", log_level: str) -> None:
-    import gc  # noqa: PLC0415
-    import signal  # noqa: PLC0415
-    import sys  # noqa: PLC0415
+    import gc
+    import signal
+    import sys
 
-    import uvicorn  # noqa: PLC0415
+    import uvicorn
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(COLLECTION_THRESHOLD, 20, 50)
@@ -109,7 +109,7 @@ def _run(app: "FastAPI", listener: "socket.socket", log_level: str) -> None:
 
 
 def _listen(host: str, port: int) -> "socket.socket":
-    import socket  # noqa: PLC0415
+    import socket
 
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -117,7 +117,8 @@ def _listen(host: str, port: int) -> "socket.socket":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as error:
-        _fail(f"cannot listen on {host}:{port}: {error.strerror}", "choose another address or port, or stop what has it")
+        hint = "choose another address or port, or stop what has it"
+        _fail(f"cannot listen on {host}:{port}: {error.strerror}", hint)
     return listener
 
 

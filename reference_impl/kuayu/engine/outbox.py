@@ -31,6 +31,7 @@ class Outbox:
     def __init__(self, capacity: int) -> None:
         """Begin empty."""
         self._capacity = max(1, capacity)
+        self._largest = max(1, capacity // 2)  # the other half stays free for what comes meanwhile
         self._queue: deque[Sample] = deque()
         self._batch: Batch | None = None
         self._dropped = 0
@@ -63,7 +64,7 @@ class Outbox:
         """
         with self._changed:
             if self._batch is None and self._changed.wait_for(lambda: bool(self._queue), timeout_s):
-                taken = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
+                taken = [self._queue.popleft() for _ in range(min(most, self._largest, len(self._queue)))]
                 self._batch = Batch(str(uuid.uuid4()), tuple(taken))
             return self._batch
 

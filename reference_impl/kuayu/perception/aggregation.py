@@ -91,9 +91,7 @@ def _reduced(reduce: Callable[[Sequence[float]], float], quantities: Sequence[Qu
         return reduce(numbers)
     tables = [quantity for quantity in quantities if isinstance(quantity, Mapping)]
     precisions = sorted({precision for table in tables for precision in table})
-    return {
-        precision: reduce([table[precision] for table in tables if precision in table]) for precision in precisions
-    }
+    return {precision: reduce([table[precision] for table in tables if precision in table]) for precision in precisions}
 
 
 def _ratio_of_sums(measure: Measure, parts: Sequence[Values]) -> Value | None:

@@ -51,7 +51,7 @@ def parse(page: str) -> list[Series]:
                 sample.name,
                 sample.labels,
                 float(sample.value),
-                None if sample.timestamp is None else round(sample.timestamp * 1000),
+                None if sample.timestamp is None else round(float(sample.timestamp) * 1000),
             )
             for family in text_string_to_metric_families(lines)
             for sample in family.samples

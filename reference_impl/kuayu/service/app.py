@@ -54,5 +54,6 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     problems.install(app)
     openapi.install(app)
     for group in (about, resources, identifiers, samples, expositions, reports, targets):
-        app.include_router(group.router)
+        # Flat, not nested: who asks which methods a path takes must see every route.
+        app.router.routes.extend(group.router.routes)
     return app

@@ -70,4 +70,5 @@ def _check_media_type(request: Request, media_type: str) -> None:
 
 
 def _too_large(limit: int) -> ProblemException:
-    return ProblemException("payload-too-large", f"the body is larger than {limit} bytes", headers={"Connection": "close"})
+    detail = f"the body is larger than {limit} bytes"
+    return ProblemException("payload-too-large", detail, headers={"Connection": "close"})

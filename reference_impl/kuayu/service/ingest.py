@@ -124,7 +124,7 @@ def _has_no_repetition(body: bytes, batch: Mapping[str, Any]) -> bool:
     In the strings of a valid batch colons stand only in instants, two in each. Unless a string is written with
     escapes, more colons than members and instants explain are those of repeated members.
     """
-    samples = batch["samples"]
+    samples: Sequence[Mapping[str, Any]] = batch["samples"]
     members = len(batch) + sum(map(len, samples)) + 2 * (len(samples) + ("sent_at" in batch))
     tables = (sample[name] for name in PRECISION_MEASURES for sample in samples if name in sample)
     return b"\\" not in body and body.count(b":") == members + sum(map(len, tables))
@@ -132,7 +132,7 @@ def _has_no_repetition(body: bytes, batch: Mapping[str, Any]) -> bool:
 
 def _read_item_by_item(body: bytes, max_batch: int) -> Batch:
     value = bodies.parse_json(body)
-    samples = value.get("samples") if isinstance(value, dict) else None
+    samples: Any = value.get("samples") if isinstance(value, dict) else None
     shell = value | {"samples": [_EXAMPLE]} if samples and isinstance(samples, list) else value
     errors = schema.errors("SampleBatch", shell)
     if errors:

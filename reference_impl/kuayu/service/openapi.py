@@ -100,7 +100,8 @@ def _document(app: FastAPI) -> Json:
                 for status, found in operation["responses"].items()
                 if "HTTPValidationError" not in str(found)
             }
-        made["components"] = {"schemas": _components(), "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}}
+        bearer = {"type": "http", "scheme": "bearer"}
+        made["components"] = {"schemas": _components(), "securitySchemes": {"bearer": bearer}}
         made["security"] = [{}, {"bearer": []}]
         app.openapi_schema = made
     return app.openapi_schema

@@ -34,7 +34,7 @@ class Place:
         return wire if self.parameter is None else wire | {"parameter": _text(self.parameter)}
 
 
-class ProblemException(Exception):  # noqa: N818 - it is what the standard calls a problem
+class ProblemException(Exception):
     """A request cannot be done; the name is that of a registered problem type."""
 
     def __init__(
@@ -130,7 +130,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def broken(_: Request, error: Exception) -> Response:
-        return ProblemException("internal", f"the service failed ({type(error).__name__}); its log says more").response()
+        detail = f"the service failed ({type(error).__name__}); its log says more"
+        return ProblemException("internal", detail).response()
 
 
 def _methods(request: Request) -> set[str]:

@@ -75,9 +75,7 @@ class Runtime:
             await asyncio.sleep(self.settings.maintenance_period)
             now = instants.now()
             before = now - round(self.settings.retention * 1000)
-            await self.writer.write(
-                Prune(before, now - round(self.settings.idempotency * 1000), self.settings.history)
-            )
+            await self.writer.write(Prune(before, now - round(self.settings.idempotency * 1000), self.settings.history))
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""

@@ -63,7 +63,7 @@ def probe_matmul(
         rows, product = _sized(make, budget_s)
     except (RuntimeError, NotImplementedError) as error:  # what PyTorch raises for what a device cannot do
         raise ProbeUnavailableError(
-            f"{stack} does no {precision} product here ({str(error).splitlines()[0]})",
+            f"{stack} does no {precision} product here ({str(error).partition(chr(10))[0]})",
             "nothing need be done unless the device should be able to",
         ) from error
     before = joules()

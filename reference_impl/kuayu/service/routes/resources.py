@@ -67,7 +67,7 @@ def record_answer(record: Record, members: dict[str, Any] | None = None, *, crea
 
 def _add_put(kind: Kind, path: str) -> None:
     described = f"{kind.class_name}Record"
-    answers = {
+    answers: dict[int | str, dict[str, Any]] = {
         200: openapi.answer(described, "It was there already; this is how it is now.", openapi.ETAG),
         201: openapi.answer(described, "It was registered.", openapi.ETAG),
     }
@@ -81,7 +81,9 @@ def _add_put(kind: Kind, path: str) -> None:
         responses=answers | problems,
         openapi_extra=openapi.body(kind.class_name, openapi.IF_MATCH),
     )
-    async def put(request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]) -> Response:
+    async def put(
+        request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]
+    ) -> Response:
         tenant = tenant_of(request)
         conditions.if_match(request)
         stored = await put_resource(request, tenant, kind, await read_resource(request, kind, name))
@@ -99,7 +101,9 @@ def _add_get(kind: Kind, path: str) -> None:
             **openapi.problems("not-found"),
         },
     )
-    async def get(request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]) -> Response:
+    async def get(
+        request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]
+    ) -> Response:
         return record_answer(await get_resource(request, tenant_of(request), kind, name))
 
 
@@ -114,7 +118,9 @@ def _add_delete(kind: Kind, path: str) -> None:
         responses={204: {"description": "It is gone."}, **openapi.problems("not-found", "in-use", "stale-revision")},
         openapi_extra={"parameters": [openapi.IF_MATCH]},
     )
-    async def delete(request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]) -> Response:
+    async def delete(
+        request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]
+    ) -> Response:
         await delete_resource(request, tenant_of(request), kind, name)
         return Response(status_code=204)
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
@@ -50,7 +51,7 @@ async def post_samples(request: Request, _: Annotated[NoQuery, Query()]) -> Resp
     blocks = done.blocks
     if batch.atomic and done.rejected:
         refusal = done.refusal()
-        answer, blocks = Answer(refusal.status, refusal.response().body), []
+        answer, blocks = Answer(refusal.status, orjson.dumps(refusal.to_wire())), []
     if blocks or key is not None:
         bound = None if key is None else conditions.bind(key, request, tenant, body, done.reception.received)
         answer = await runtime.once(bound, StoreSamples(blocks, done.reception.received, answer))

@@ -18,11 +18,13 @@ from kuayu_schemas import registers
 
 router = APIRouter()
 
+ONE = f"{SCRAPE_TARGET.path}/{{id}}"
+
 Name = Annotated[str, Path(alias="id")]
 
 
 @router.put(
-    "/v1/scrape-targets/{id}",
+    ONE,
     operation_id="putScrapeTarget",
     summary="Register or replace a scrape target",
     tags=["perception"],
@@ -53,7 +55,7 @@ async def put_target(request: Request, name: Name, _: Annotated[NoQuery, Query()
 
 
 @router.get(
-    "/v1/scrape-targets/{id}",
+    ONE,
     operation_id="getScrapeTarget",
     summary="A registered scrape target and how its last scrape went",
     tags=["perception"],
@@ -70,7 +72,7 @@ async def get_target(request: Request, name: Name, _: Annotated[NoQuery, Query()
 
 
 @router.delete(
-    "/v1/scrape-targets/{id}",
+    ONE,
     operation_id="deleteScrapeTarget",
     summary="Take a scrape target away",
     tags=["perception"],
@@ -88,7 +90,7 @@ async def delete_target(request: Request, name: Name, _: Annotated[NoQuery, Quer
 
 
 @router.get(
-    "/v1/scrape-targets",
+    SCRAPE_TARGET.path,
     operation_id="listScrapeTargets",
     summary="Registered scrape targets",
     tags=["perception"],

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-
 from sqlalchemy import insert, select
 
 from kuayu.service.problems import ProblemException

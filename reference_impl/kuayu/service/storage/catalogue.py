@@ -57,6 +57,6 @@ def allocate(connection: Connection, tenant: str, keys: Iterable[SubjectKey]) ->
         conditions = [subject.c[column] == value for column, value in row.items()]
         number = connection.execute(select(subject.c.no).where(*conditions)).scalar()
         if number is None:
-            number = connection.execute(insert(subject).values(row)).inserted_primary_key[0]
+            number = connection.execute(insert(subject).values(row).returning(subject.c.no)).scalar_one()
         numbers[kind, name, device] = number
     return numbers

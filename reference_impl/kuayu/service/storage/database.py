@@ -47,6 +47,11 @@ class Database:
     epoch: str
     secret: bytes
 
+    @property
+    def shown(self) -> str:
+        """URL for people, without a password."""
+        return self.write.url.render_as_string(hide_password=True)
+
     def close(self) -> None:
         """Note that nothing was lost, and let go of all connections."""
         with self.write.begin() as connection:
@@ -65,7 +70,9 @@ def open_database(url: str, durability: Durability) -> Database:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
         if backend not in {"sqlite", "postgresql"}:
-            raise DatabaseError(f"{backend} is not a database that Kuayu knows", "Use sqlite:///FILE or postgresql+psycopg://…")
+            raise DatabaseError(
+                f"{backend} is not a database that Kuayu knows", "Use sqlite:///FILE or postgresql+psycopg://…"
+            )
         if backend == "sqlite" and parsed.database in {None, "", ":memory:"}:
             raise DatabaseError("SQLite in memory cannot be shared between connections", "Name a file: sqlite:///FILE")
         write, read = _sqlite(url, durability) if backend == "sqlite" else _postgresql(url, durability)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
 from kuayu.perception.collection import CollectionMap, Counters, Reading
 from kuayu.perception.exposition import Series
@@ -103,7 +103,7 @@ class StorePage:
         name = {"tenant": self.tenant, "node": self.node, "exporter": self.exporter.exporter.id}
         connection.execute(insert(counter).values(**name, state=orjson.dumps(counters).decode()))
 
-    def _conditions(self) -> list:
+    def _conditions(self) -> list[ColumnElement[bool]]:
         return [
             counter.c.tenant == self.tenant,
             counter.c.node == self.node,

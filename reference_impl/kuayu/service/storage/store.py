@@ -56,10 +56,10 @@ class Store:
     def load(self, catalogue: Catalogue) -> None:
         """Fill the catalogue with what is registered."""
         with self._reading() as connection:
-            numbers = {
-                (row.tenant, row.kind, row.id, row.device or None): row.no for row in connection.execute(select(subject))
-            }
-            rows = connection.execute(_valid(select(resource.c.tenant, resource.c.kind, resource.c.id, resource.c.body)))
+            subjects = connection.execute(select(subject))
+            numbers = {(row.tenant, row.kind, row.id, row.device or None): row.no for row in subjects}
+            columns = (resource.c.tenant, resource.c.kind, resource.c.id, resource.c.body)
+            rows = connection.execute(_valid(select(*columns)))
             for row in rows:
                 keys = subjects_of(KINDS[row.kind], row.id, orjson.loads(row.body))
                 catalogue.replace(row.tenant, (), {key: numbers[row.tenant, *key] for key in keys})

@@ -88,8 +88,8 @@ subject = Table(
 Index("subject_name", subject.c.tenant, subject.c.kind, subject.c.id, subject.c.device, unique=True)
 
 
-def _measure_type(name: str) -> type[Text | Double]:
-    return Text if name in PRECISION_MEASURES | STATE_MEASURES else Double
+def _measure_type(name: str) -> Text | Double[float]:
+    return Text() if name in PRECISION_MEASURES | STATE_MEASURES else Double()
 
 
 sample = Table(

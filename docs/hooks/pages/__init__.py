@@ -1,0 +1,33 @@
+"""Pages of the site that follow from what is published: registers, schemas, checks, the reference's report.
+
+Each module makes the pages of one subject in one language, as Markdown. Nothing made here is committed. Links begin
+with a slash and lead from the root of the language's own folder.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kuayu_conformance.rendering.words import Language
+
+from . import api, decisions, exporters, indicators, problems, requirements, results, schemas, standard
+from .made import Made
+
+__all__ = ["Made", "shared_files", "written_pages"]
+
+
+def written_pages(language: Language, root: Path) -> Iterator[Made]:
+    """Every generated page in one language; ``root`` is the folder of the repository."""
+    yield from standard.pages(language, root / "spec/text")
+    yield from requirements.pages(language, results.reference(root))
+    yield from indicators.pages(language)
+    yield from exporters.pages(language)
+    yield from api.pages(language)
+    yield from problems.pages(language)
+    yield from schemas.pages(language)
+    yield from results.pages(language, results.reference(root))
+    yield from decisions.pages(language, root / "docs/decisions")
+
+
+def shared_files(root: Path) -> Iterator[Made]:
+    """Every generated file that is for both languages."""
+    yield from results.shared(results.reference(root))

@@ -1,0 +1,38 @@
+"""The decision records, as they stand in docs/decisions, and the list of them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kuayu_conformance.rendering.words import Language, Words
+
+from .made import Made
+from .markdown import link, page, table
+
+TITLE = re.compile(r"^# (\d+)\. (.+)$", re.MULTILINE)
+DATE = re.compile(r"^Date: (\S+)$", re.MULTILINE)
+
+INTRODUCTION = Words(
+    "Why the house is built as it is: short records, each written when the decision was made and not changed "
+    "afterwards. A later record may replace an earlier one and says so.",
+    "说明何以如此构建的简短记录，作出决定时写成，此后不再改动；后来的记录取代先前的记录时予以注明。记录以英文书写。",
+)
+
+
+def pages(language: Language, folder: Path) -> Iterator[Made]:
+    """The list and the records.
+
+    Raises:
+        ValueError: A record does not begin as all do.
+    """
+    headings = {"en": ("No.", "Decision", "Date"), "zh": ("编号", "决策", "日期")}[language]
+    rows = []
+    for file in sorted(folder.glob("[0-9]*.md")):
+        text = file.read_text("utf-8")
+        title, date = TITLE.search(text), DATE.search(text)
+        if title is None or date is None:
+            raise ValueError(f"{file.name} does not begin with '# N. TITLE' and 'Date: …'")
+        rows.append((title[1], link(title[2], f"/decisions/{file.name}"), date[1]))
+        yield Made(f"decisions/{file.name}", text, "Decisions")
+    heading = {"en": "# Decisions", "zh": "# 决策记录"}[language]
+    yield Made("decisions/index.md", page(heading, INTRODUCTION.in_(language), table(headings, rows)))

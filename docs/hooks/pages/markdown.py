@@ -1,0 +1,53 @@
+"""Markdown out of text that is none."""
+
+from collections.abc import Iterable, Sequence
+
+_ENTITIES = str.maketrans({character: f"&#{ord(character)};" for character in "&<>|*_`[]{}~^\\#!"})
+_UNDERSCORE = "_".translate(_ENTITIES)
+
+
+def plain(text: object) -> str:
+    """Text as it is: no character of it means anything to Markdown or HTML, and it stays on one line."""
+    return " ".join(str(text).translate(_ENTITIES).split())
+
+
+def code(text: object) -> str:
+    """Text as code; long names may break after an underscore."""
+    return f"<code>{plain(text).replace(_UNDERSCORE, _UNDERSCORE + '<wbr>')}</code>"
+
+
+def link(text: str, target: str) -> str:
+    """A link; ``text`` is Markdown."""
+    return f"[{text}]({target})"
+
+
+def heading(level: int, text: str, anchor: str) -> str:
+    """A heading with an anchor of its own; ``text`` is Markdown."""
+    return f"{'#' * level} {text} {{ #{anchor} }}"
+
+
+def badge(kind: str, text: str) -> str:
+    """A word in a box; ``kind`` is the class by which the style sheet colours it."""
+    return f'<span class="badge {kind}">{plain(text)}</span>'
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are Markdown."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join("| " + " | ".join(cell or " " for cell in line) + " |" for line in lines) + "\n"
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names and values without a head; rows without a value are left out."""
+    present = [(f"**{name}**", value) for name, value in rows if value]
+    return "<div class='facts' markdown>\n\n" + table(("", ""), present) + "\n</div>\n"
+
+
+def quote(text: str) -> str:
+    """A block quotation."""
+    return f"> {text}\n"
+
+
+def page(*blocks: str) -> str:
+    """Blocks of Markdown, apart from each other; empty ones are left out."""
+    return "\n\n".join(block for block in blocks if block) + "\n"

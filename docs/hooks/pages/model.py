@@ -1,0 +1,82 @@
+"""The information model beside the schema that is published from it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kuayu_schemas import schema
+
+from .markdown import code, link
+from .terms import MODEL
+
+KINDS = ("classes", "enums", "types")
+ROOT = Path(__file__).parents[3]
+
+Definition = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the model.
+
+    Attributes:
+        name: Name of the file, without its ending.
+        description: What it is about.
+        members: Entries of each of :data:`KINDS` that are published, by name, as the model has them.
+    """
+
+    name: str
+    description: str
+    members: Mapping[str, Mapping[str, Definition]]
+
+
+@cache
+def parts() -> tuple[Part, ...]:
+    """The parts of the model in the order of :data:`.terms.MODEL`."""
+    return tuple(_read(name) for name in MODEL)
+
+
+def published() -> Mapping[str, Definition]:
+    """Definitions of the published schema, by name."""
+    definitions: Mapping[str, Definition] = schema.document()["$defs"]
+    return definitions
+
+
+def class_link(name: str) -> str:
+    """A link to a definition of the schema."""
+    return link(name, f"/reference/schemas/{_place(name)}.md#{name}")
+
+
+def type_words(member: Mapping[str, Any], many: str) -> str:
+    """Type of a member or parameter: a link to its definition, or the JSON type; ``many`` goes before that of a list."""
+    if "$ref" in member:
+        return class_link(str(member["$ref"]).rpartition("/")[2])
+    if member.get("type") == "array":
+        return f"{many}{type_words(member['items'], many)}"
+    return code(member["type"])
+
+
+def rules_of(name: str) -> Iterator[str]:
+    """What the rules of a class and of its ancestors say."""
+    classes = {each: definition for part in parts() for each, definition in part.members["classes"].items()}
+    ancestor: str | None = name
+    while ancestor in classes:
+        yield from (rule["description"] for rule in classes[ancestor].get("rules", ()))
+        ancestor = classes[ancestor].get("is_a")
+
+
+@cache
+def _place(name: str) -> str:
+    return next(part.name for part in parts() if any(name in part.members[kind] for kind in KINDS))
+
+
+def _read(name: str) -> Part:
+    source = yaml.safe_load((ROOT / f"spec/model/{name}.yaml").read_text("utf-8"))
+    members = {
+        kind: {each: row for each, row in source.get(kind, {}).items() if each in published()} for kind in KINDS
+    }
+    return Part(name, source["description"], members)

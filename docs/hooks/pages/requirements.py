@@ -1,0 +1,134 @@
+"""Every requirement with its sentence, its measure, its check or the reason that there is none, and what was found."""
+
+import importlib
+from collections.abc import Iterable, Iterator
+
+from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+from kuayu_conformance.rendering.figures import unit_of
+from kuayu_conformance.rendering.view import Entry, View, view_of
+from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words
+from kuayu_schemas import registers
+from kuayu_schemas.models import ConformanceReport, Requirement, Threshold
+
+from .made import Made
+from .markdown import badge, code, facts, heading, link, page, plain, quote, table
+from .standard import clause_link
+from .terms import LEVELS, named
+
+INTRODUCTION = Words(
+    "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} have "
+    "a check; the others say why not. Verdicts are those of the {report}.",
+    "标准的每条规范性条文各列一次，标识永久不变。共 {total} 项要求，其中 {checked} 项有检验，其余说明原因。判定取自{report}。",
+)
+REPORT = Words("reference's last full report", "参考实现最近的报告")
+CHECKS_TITLE = Words("From a check to its requirements", "由检验查要求")
+CHECKS_TEXT = Words(
+    "The modules of the suite, and what each of them judges. <code>kuayu conformance explain ID</code> prints a "
+    "requirement on the terminal.",
+    "测试套件的各模块及其所判定的要求。<code>kuayu conformance explain ID</code> 在终端打印一项要求。",
+)
+COLUMNS = {
+    "en": ("Requirement", "Title", "Force", "Level", "Check", "Reference"),
+    "zh": ("要求", "名称", "效力", "级别", "检验", "参考实现"),
+}
+FORCE, LEVEL, FEATURE = Words("Force", "效力"), Words("Level", "级别"), Words("Only with feature", "仅限特性")
+REQUIRED, AIM = Words("Required", "要求值"), Words("Aim", "目标值")
+AIM_NOTE = Words("printed, never judged", "仅列出，不作判定")
+METHOD, SOURCE, CLAUSE = Words("How it is measured", "测量方法"), Words("Source", "来源"), Words("Stated in", "所在条款")
+CHECK, WHY_NOT = Words("Check", "检验"), Words("No check, because", "尚无检验的原因")
+FOUND = Words("Found for the reference", "参考实现的判定")
+
+
+def pages(language: Language, report: ConformanceReport) -> Iterator[Made]:
+    """One page for each profile, and the list of all."""
+    register = registers.requirements()
+    view = view_of(report, register)
+    for group in view.groups:
+        entries = [entry for entry in group.entries if entry.requirement]
+        text = page(
+            f"# {group.profile} · {group.name.in_(language)}",
+            *(_entry(language, entry, entry.requirement) for entry in entries if entry.requirement),
+        )
+        yield Made(f"requirements/{group.profile.lower()}.md", text, "Requirements")
+    yield Made("requirements/index.md", _index(language, view))
+
+
+def requirement_link(identifier: str) -> str:
+    """A link to a requirement."""
+    return link(identifier, f"/requirements/{identifier[:3].lower()}.md#{identifier}")
+
+
+def state_badge(language: Language, entry: Entry) -> str:
+    """What was found for the reference, in its colour."""
+    return badge(entry.state, STATES[entry.state].in_(language))
+
+
+def threshold_words(language: Language, threshold: Threshold) -> str:
+    """A threshold in units for people."""
+    amount = unit_of(threshold.unit, [threshold.value]).text(threshold.value)
+    return f"{COMPARISONS[threshold.comparison].in_(language)} {plain(amount)}"
+
+
+def _entry(language: Language, entry: Entry, row: Requirement) -> str:
+    chinese = language == "zh"
+    aim = f"{threshold_words(language, row.aim)} ({AIM_NOTE.in_(language)})" if row.aim else ""
+    because = row.unchecked_because_zh if chinese else row.unchecked_because_en
+    rows = [
+        (FORCE.in_(language), MODALS[row.modal].in_(language)),
+        (LEVEL.in_(language), named(LEVELS, row.level).in_(language)),
+        (FEATURE.in_(language), code(row.feature) if row.feature else ""),
+        (REQUIRED.in_(language), threshold_words(language, row.threshold) if row.threshold else ""),
+        (AIM.in_(language), aim),
+        (METHOD.in_(language), plain(row.method_zh if chinese else row.method_en)),
+        (CLAUSE.in_(language), link(row.clause, clause_link(row.clause, row.id))),
+        (SOURCE.in_(language), plain(row.source)),
+        (CHECK.in_(language), f"{code(row.check)}<br>{plain(_purpose(row.check))}" if row.check else ""),
+        (WHY_NOT.in_(language), plain(because or "")),
+        (FOUND.in_(language), link(state_badge(language, entry), f"/results.md#{row.id}") if row.check else ""),
+    ]
+    title = f"{row.id} · {plain(row.title_zh if chinese else row.title_en)}"
+    return page(heading(2, title, row.id), quote(plain(row.text_zh if chinese else row.text_en)), facts(rows))
+
+
+def _purpose(check: str) -> str:
+    """First line of the check's own description."""
+    return (importlib.import_module(check).__doc__ or "").strip().splitlines()[0]
+
+
+def _index(language: Language, view: View) -> str:
+    entries = [entry for entry in view.entries if entry.requirement]
+    checked = sum(bool(entry.requirement and entry.requirement.check) for entry in entries)
+    introduction = INTRODUCTION.in_(language).format(
+        total=len(entries), checked=checked, report=link(REPORT.in_(language), "/results.md")
+    )
+    blocks = []
+    for group in view.groups:
+        rows = (_row(language, entry, entry.requirement) for entry in group.entries if entry.requirement)
+        blocks += [f"## {group.profile} · {group.name.in_(language)}", table(COLUMNS[language], rows)]
+    title = {"en": "# Requirements and their checks", "zh": "# 要求与检验"}[language]
+    return page(title, introduction, *blocks, _checks(language))
+
+
+def _row(language: Language, entry: Entry, row: Requirement) -> tuple[str, ...]:
+    check = code(row.check.rpartition(".")[2]) if row.check else "–"
+    return (
+        requirement_link(row.id),
+        plain(row.title_zh if language == "zh" else row.title_en),
+        MODALS[row.modal].in_(language),
+        named(LEVELS, row.level).in_(language),
+        check,
+        state_badge(language, entry) if row.check else badge("untested", STATES["untested"].in_(language)),
+    )
+
+
+def _checks(language: Language) -> str:
+    headings = {"en": ("Check", "What it does", "Requirements"), "zh": ("检验", "内容", "要求")}[language]
+
+    def links(identifiers: Iterable[str]) -> str:
+        return ", ".join(requirement_link(identifier) for identifier in identifiers)
+
+    rows = [
+        (code(check.name), plain(_purpose(f"kuayu_conformance.checks.{check.name}")), links(check.requirements))
+        for check in (*CHECKS, *RUN_CHECKS)
+    ]
+    return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))

@@ -1,0 +1,72 @@
+"""The draft's text: the files of spec/text, each requirement's identifier made a link to its test and a place to go to."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kuayu_conformance.rendering.words import Language, Words
+from kuayu_schemas import registers
+
+from .made import Made
+from .markdown import link, page, table
+
+IDENTIFIER = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+
+INTRODUCTION = Words(
+    "The draft, version {version}. Each normative sentence ends with the identifier of its requirement; follow it to "
+    "the threshold, the method and the check, and from there back to the sentence.",
+    "标准草案 {version} 版。每条规范性条文末尾为其要求的标识；由此可到达阈值、方法与检验，并可由彼处返回条文。",
+)
+
+
+def pages(language: Language, folder: Path) -> Iterator[Made]:
+    """One page for each clause, by profile and file name, and the list of them."""
+    names = {row.profile.value: Words(row.name_en, row.name_zh) for row in registers.requirements().profiles}
+    clauses = sorted((folder / language).glob("*.md"), key=lambda file: _place(file, list(names)))
+    listed = []
+    for file in clauses:
+        text, profile = file.read_text("utf-8"), _profile(file)
+        title = TITLE.search(text)
+        listed.append((profile, file.name, title[1] if title else file.stem))
+        group = names[profile].in_(language) if profile in names else ""
+        yield Made(f"standard/{file.name}", _linked(text), "Standard", group)
+    yield Made("standard/index.md", _index(language, listed, names))
+
+
+def clause_link(clause: str, anchor: str) -> str:
+    """Where a requirement's sentence stands in the text."""
+    return f"/standard/{clause}.md#{anchor}"
+
+
+def _profile(file: Path) -> str:
+    return file.stem.partition("-")[0].upper()
+
+
+def _place(file: Path, profiles: Sequence[str]) -> tuple[int, str]:
+    """Profiles in the order of the register; what belongs to none comes last."""
+    profile = _profile(file)
+    return (profiles.index(profile) if profile in profiles else len(profiles), file.name)
+
+
+def _linked(text: str) -> str:
+    def to_requirement(found: re.Match[str]) -> str:
+        identifier = found[1]
+        place = f"/requirements/{identifier[:3].lower()}.md#{identifier}"
+        return f"{link(identifier, place)}{{ #{identifier} .requirement }}"
+
+    return IDENTIFIER.sub(to_requirement, text)
+
+
+def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: dict[str, Words]) -> str:
+    headings = {"en": ("Part", "Clause"), "zh": ("部分", "条款")}[language]
+    rows, before = [], ""
+    for profile, file, title in listed:
+        name = f"**{profile}** {names[profile].in_(language)}" if profile in names and profile != before else ""
+        rows.append((name, link(title, f"/standard/{file}")))
+        before = profile
+    return page(
+        {"en": "# The standard", "zh": "# 标准文本"}[language],
+        INTRODUCTION.in_(language).format(version=registers.SPEC_VERSION),
+        table(headings, rows),
+    )

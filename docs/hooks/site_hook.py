@@ -1,0 +1,76 @@
+"""The hook by which mkdocs gets the generated pages (package ``pages``) and lists them.
+
+mkdocs-static-i18n makes new files of all that it finds, so a generated page is announced before it runs, as if it lay
+in the folder of its language, and gets its content afterwards. mkdocs calls all of this once for each language.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import CombinedEvent, event_priority
+from mkdocs.structure.files import File, Files
+from pages import Made, shared_files, written_pages
+
+from kuayu_conformance.rendering.words import Language
+
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+ROOT = Path(__file__).parents[2]
+
+
+def made() -> dict[str, Made]:
+    """Everything that is generated, by its path below docs/."""
+    pages = {f"{language}/{page.path}": page for language in LANGUAGES for page in written_pages(language, ROOT)}
+    return pages | {file.path: file for file in shared_files(ROOT)}
+
+
+@event_priority(-200)
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the generated pages, with headings in the language that is being built."""
+    if not config.site_url:
+        config.theme.static_templates.discard("sitemap.xml")  # a map of addresses needs an address
+    for section, listed in sections(config.nav or []):
+        generated = entries(section, config.theme["language"])
+        if generated:
+            listed[1:] = generated
+    return config
+
+
+def sections(nav: list[Any]) -> list[tuple[str, list[Any]]]:
+    """Every section of the navigation with its entries, whatever its depth."""
+    found = [pair for item in nav if isinstance(item, dict) for pair in item.items() if isinstance(pair[1], list)]
+    return found + [below for _, entries in found for below in sections(entries)]
+
+
+def entries(section: str, language: Language) -> list[Any]:
+    """What the navigation lists in a section after its first page."""
+    listed: dict[str, list[Any]] = {}
+    for page in written_pages(language, ROOT):
+        if page.section == section:
+            listed.setdefault(page.group, []).append(page.path)
+    return [entry for group, paths in listed.items() for entry in ([{group: paths}] if group else paths)]
+
+
+@event_priority(100)
+def announce(files: Files, config: MkDocsConfig) -> Files:
+    """Name the generated files, in place of those from which they are made."""
+    for file in list(files):
+        if file.inclusion.is_excluded():
+            files.remove(file)
+    for path in made():
+        files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))
+    return files
+
+
+@event_priority(-200)
+def fill(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - mkdocs passes both by name
+    """Put the content into the generated files of the language that is being built."""
+    content = made()
+    for file in files:
+        if file.src_uri in content:
+            file.content_string = content[file.src_uri].text
+    return files
+
+
+on_files = CombinedEvent(announce, fill)

@@ -1,0 +1,41 @@
+"""What the stories about the suite share: the second server as a process, and one report on it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mutants.matrix import MINIATURE, served
+
+from kuayu_conformance.folder import write
+from kuayu_conformance.run.runner import Options, Progress, Run
+
+QUICK = ("COM-001", "COM-004", "COM-008", "COM-012", "COM-017", "MET-001", "MET-003", "MET-009")
+"""Requirements that take a second or two together, figures and behaviour among them."""
+
+
+@pytest.fixture(scope="session")
+def miniature() -> Iterator[str]:
+    """Base URL of the second server."""
+    with served(MINIATURE) as target:
+        yield target
+
+
+@pytest.fixture(scope="session")
+def options(miniature: str) -> Options:
+    """A run of the quick requirements against the second server."""
+    return Options(
+        target=miniature,
+        nonce="stories",
+        headers={"authorization": "Bearer own"},
+        other_headers={"authorization": "Bearer other"},
+        selection=QUICK,
+        timeout=30,
+    )
+
+
+@pytest.fixture(scope="session")
+def report_folder(options: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a report on the second server."""
+    folder = tmp_path_factory.mktemp("report")
+    write(folder, Run(options, folder, Progress()).execute())
+    return folder

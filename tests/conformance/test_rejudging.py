@@ -1,0 +1,92 @@
+"""A report can be judged again, and nothing in it can be changed unnoticed."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kuayu_conformance.folder import verify
+from kuayu_conformance.run.judging import judge
+from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
+from kuayu_schemas import schema
+
+FILES = ("report.json", "report.html", "junit.xml", "badge.svg", FILE_NAME)
+
+
+def agrees(folder: Path) -> bool:
+    try:
+        return all(verdict.agrees for verdict in verify(folder))
+    except TranscriptError:
+        return False
+
+
+def test_an_untouched_report_follows_from_its_transcript(report_folder: Path) -> None:
+    assert sorted(path.name for path in report_folder.iterdir()) == sorted(FILES)
+    assert agrees(report_folder)
+
+
+def test_the_report_is_what_the_schema_says(report_folder: Path) -> None:
+    report = json.loads((report_folder / "report.json").read_text("utf-8"))
+    assert schema.errors("ConformanceReport", report) == []
+    assert {row["verdict"] for row in report["results"]} == {"pass", "not-applicable"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_byte_changed_anywhere_is_noticed(report_folder: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(report_folder, folder)
+    original = (folder / name).read_bytes()
+    chance = random.Random(name)
+    for place in [0, len(original) - 1, *(chance.randrange(len(original)) for _ in range(6))]:
+        changed = bytearray(original)
+        changed[place] ^= 1 << chance.randrange(7)
+        (folder / name).write_bytes(changed)
+        assert not agrees(folder), f"byte {place} of {name}"
+    (folder / name).write_bytes(original)
+    assert agrees(folder)
+
+
+def test_a_missing_and_a_foreign_file_are_noticed(report_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(report_folder, folder)
+    (folder / "notes.txt").write_text("hello")
+    assert not agrees(folder)
+    (folder / "notes.txt").unlink()
+    (folder / "badge.svg").unlink()
+    assert not agrees(folder)
+
+
+def test_an_answer_made_better_afterwards_does_not_carry_the_old_report(report_folder: Path, tmp_path: Path) -> None:
+    """Who edits the transcript must come to another report, for the report names its digest."""
+    folder = tmp_path / "copy"
+    shutil.copytree(report_folder, folder)
+    path = folder / FILE_NAME
+    path.write_bytes(path.read_bytes().replace(b'"status":404', b'"status":200', 1))
+    disagreeing = {verdict.name for verdict in verify(folder) if not verdict.agrees}
+    assert "report.json" in disagreeing
+
+
+def test_a_transcript_of_other_requests_is_a_harness_error(report_folder: Path, tmp_path: Path) -> None:
+    """A record made with another nonce does not fit the requests that the suite makes again."""
+    folder = tmp_path / "copy"
+    shutil.copytree(report_folder, folder)
+    path = folder / FILE_NAME
+    path.write_bytes(path.read_bytes().replace(b'"nonce":"stories"', b'"nonce":"another"', 1))
+    verdicts = {row.requirement: row.verdict.value for row in judge(Transcript.read(folder)).results}
+    assert verdicts["MET-003"] == "harness-error"
+
+
+def test_a_run_cut_short_is_no_report(report_folder: Path, tmp_path: Path) -> None:
+    lines = (report_folder / FILE_NAME).read_bytes().splitlines(keepends=True)
+    (tmp_path / FILE_NAME).write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(TranscriptError, match="cut short"):
+        Transcript.read(tmp_path)
+
+
+def test_no_credential_is_in_the_folder(report_folder: Path) -> None:
+    for path in report_folder.iterdir():
+        text = path.read_text("utf-8")
+        assert "Bearer own" not in text, path.name
+        assert "Bearer other" not in text, path.name

@@ -1,0 +1,208 @@
+"""Stories told to the miniature over HTTP, as a process of its own, with nothing of ours in between."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from miniature.validator import ASSERTIONS
+
+TESTS = Path(__file__).parents[1]
+SCHEMAS = TESTS.parent / "schemas" / "kuayu_schemas" / "published"
+PAGE = b'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 37\nDCGM_FI_DEV_FB_USED{gpu="0"} 512\n'
+
+
+@dataclass
+class Client:
+    """Talks to one process of the miniature."""
+
+    process: subprocess.Popen[str]
+    url: str
+    token: str = ""
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
+        """Status, JSON and headers of the answer; bytes are sent as text, all else as JSON."""
+        content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        kind = {"Content-Type": "text/plain" if isinstance(body, bytes) else "application/json"}
+        token = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(self.url + path, content, {**kind, **token, **named}, method=method)  # noqa: S310
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - our own process
+                return answer.status, json.loads(answer.read() or b"null"), dict(answer.headers)
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, json.loads(refused.read()), dict(refused.headers)
+
+    def value(self, path: str, measure: str, device: str | None = None) -> Any:
+        """Number that a report gives for a measure."""
+        _, report, _ = self.ask("GET", path)
+        return next(
+            (v["number"] for v in report["values"] if (v["measure"], v.get("device")) == (measure, device)), None
+        )
+
+
+def start(*arguments: str) -> Client:
+    command = [sys.executable, "-m", "miniature", "--port", "0", "--schemas", str(SCHEMAS), *arguments]
+    process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return Client(process, process.stdout.readline().split()[-1])
+
+
+def stop(client: Client, how: signal.Signals = signal.SIGTERM) -> None:
+    client.process.send_signal(how)
+    client.process.wait(timeout=10)
+    assert client.process.stdout is not None
+    client.process.stdout.close()
+
+
+def ago(seconds: float) -> str:
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def register(client: Client, domain: str = "north", node: str = "rack-1") -> None:
+    device = {"id": "0", "kind": "gpu", "vendor": "NVIDIA", "model": "H200", "memory_capacity": 1.5e11}
+    assert client.ask("PUT", f"/v1/domains/{domain}", {"id": domain})[0] == 201
+    body = {"id": node, "domain": domain, "devices": [device]}
+    assert client.ask("PUT", f"/v1/nodes/{node}", body)[0] == 201
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    client = start()
+    yield client
+    stop(client)
+
+
+def test_a_node_sends_samples_and_its_domain_shows_them(client: Client) -> None:
+    register(client)
+    sample = {"subject": "rack-1", "subject_kind": "device", "device": "0", "observed_at": ago(1), "power": 420.0}
+    stray = {**sample, "device": "9"}
+    status, result, _ = client.ask("POST", "/v1/samples", {"mode": "per_item", "samples": [sample, stray]})
+    assert (status, result["accepted"], result["rejected"][0]["index"]) == (200, 1, 1)
+    assert result["rejected"][0]["problem"]["type"] == "urn:kuayu:problem:unknown-reference"
+    assert client.value("/v1/domains/north/indicators", "power") == 420.0
+    assert client.value("/v1/domains/north/indicators", "accelerator_memory_capacity") == 1.5e11
+
+
+def test_an_exporters_page_is_converted_by_the_published_map(client: Client) -> None:
+    register(client)
+    status, result, _ = client.ask("POST", "/v1/expositions?node=rack-1&exporter=dcgm-exporter", PAGE)
+    assert (status, result["accepted"]) == (200, 1)
+    assert client.value("/v1/nodes/rack-1/indicators", "accelerator_utilisation", "0") == pytest.approx(0.37)
+    assert client.value("/v1/nodes/rack-1/indicators", "accelerator_memory_used", "0") == 512 * 2**20
+
+
+def test_a_counter_gives_a_rate_across_its_reset(client: Client) -> None:
+    register(client)
+    for seconds, total in ((30, 1_000_000), (20, 3_000_000), (10, 500_000)):
+        page = f'node_disk_read_bytes_total{{device="sda"}} {total}\n'.encode()
+        path = f"/v1/expositions?node=rack-1&exporter=node-exporter&observed_at={ago(seconds)}"
+        assert client.ask("POST", path, page)[0] == 200
+    _, page_of_samples, _ = client.ask("GET", "/v1/samples?subject=rack-1&subject_kind=node")
+    rates = [item["storage_read_flow"] for item in page_of_samples["items"]]
+    assert rates == [pytest.approx(200_000, rel=0.05), pytest.approx(50_000, rel=0.05)]
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    journal = str(tmp_path / "journal")
+    client = start("--journal", journal)
+    register(client)
+    sample = {"subject": "rack-1", "subject_kind": "node", "observed_at": ago(1), "power": 700.0}
+    batch = {"mode": "atomic", "samples": [sample]}
+    first = client.ask("POST", "/v1/samples", batch, Idempotency_Key="once")
+    _, record, _ = client.ask("GET", "/v1/nodes/rack-1")
+    stop(client, signal.SIGKILL)
+
+    client = start("--journal", journal)
+    assert client.ask("GET", "/v1/nodes/rack-1")[1] == record
+    assert client.value("/v1/nodes/rack-1/indicators", "power") == 700.0
+    again = client.ask("POST", "/v1/samples", batch, Idempotency_Key="once")
+    assert again[1] == first[1]
+    assert again[2]["Idempotency-Replayed"] == "true"
+    stop(client)
+
+
+def test_a_line_of_the_journal_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    client = start("--journal", str(journal))
+    register(client)
+    stop(client, signal.SIGKILL)
+    journal.write_bytes(journal.read_bytes() + b'[1, "", "PUT", "/v1/dom')
+    client = start("--journal", str(journal))
+    assert client.ask("PUT", "/v1/domains/south", {"id": "south"})[0] == 201
+    stop(client, signal.SIGKILL)
+    client = start("--journal", str(journal))
+    assert [item["id"] for item in client.ask("GET", "/v1/domains")[1]["items"]] == ["north", "south"]
+    stop(client)
+
+
+def test_tenants_do_not_see_each_other() -> None:
+    client = start("--token", "one=1", "--token", "two=2")
+    one, two = Client(client.process, client.url, "1"), Client(client.process, client.url, "2")
+    register(one)
+    assert two.ask("GET", "/v1/nodes/rack-1")[0] == 404
+    register(two)
+    status, problem, headers = client.ask("GET", "/v1/nodes/rack-1")
+    assert (status, problem["type"], headers["WWW-Authenticate"]) == (401, "urn:kuayu:problem:unauthorised", "Bearer")
+    stop(client)
+
+
+def test_an_allowed_exporter_is_scraped_and_no_other() -> None:
+    fetched = threading.Event()
+
+    class Exporter(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(PAGE)))
+            self.end_headers()
+            self.wfile.write(PAGE)
+            fetched.set()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    exporter = HTTPServer(("127.0.0.1", 0), Exporter)
+    threading.Thread(target=exporter.serve_forever, daemon=True).start()
+    client = start("--scrape-allow", "127.0.0.0/8")
+    register(client)
+    url = f"http://127.0.0.1:{exporter.server_address[1]}/metrics"
+    target = {"id": "t", "node": "rack-1", "exporter": "dcgm-exporter", "url": url, "period": 0.1}
+    assert client.ask("PUT", "/v1/scrape-targets/t", target)[0] == 201
+    assert fetched.wait(10)
+    while client.ask("GET", "/v1/scrape-targets/t")[1]["state"] == "pending":
+        pass
+    assert client.value("/v1/nodes/rack-1/indicators", "accelerator_utilisation") == pytest.approx(0.37)
+    elsewhere = {**target, "url": "http://192.0.2.1/metrics"}
+    status, problem, _ = client.ask("PUT", "/v1/scrape-targets/t", elsewhere)
+    assert (status, problem["errors"][0]["pointer"]) == (422, "/url")
+    stop(client)
+    exporter.shutdown()
+    exporter.server_close()
+
+
+def test_the_validator_knows_every_keyword_of_the_published_schema() -> None:
+    structure = {"$ref", "allOf", "if", "then", "anyOf", "not", "type", "properties", "required", "items"}
+    structure |= {"additionalProperties", "propertyNames"}
+    remarks = {"title", "description", "x-unit", "x-label-zh", "examples"}
+
+    def keywords(schema: dict[str, Any]) -> Iterator[str]:
+        for keyword, rule in schema.items():
+            yield keyword
+            below = rule if keyword in {"allOf", "anyOf"} else rule.values() if keyword == "properties" else [rule]
+            yield from (word for part in below if isinstance(part, dict) for word in keywords(part))
+
+    document = json.loads((SCHEMAS / "kuayu.schema.json").read_text("utf-8"))
+    used = {word for schema in document["$defs"].values() for word in keywords(schema)}
+    assert used <= structure | remarks | set(ASSERTIONS)

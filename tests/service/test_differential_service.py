@@ -1,0 +1,76 @@
+"""The running service takes what the JSON Schema takes: every example, and every mutant of one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from schemas.mutations import examples, mutated_examples
+from schemas.verdicts import is_well_formed, schema_accepts
+from service.conftest import Service, problem
+
+PATHS = {
+    "Domain": ("/v1/domains", "id"),
+    "Node": ("/v1/nodes", "id"),
+    "Link": ("/v1/links", "id"),
+    "ComputeIdentifier": ("/v1/compute-identifiers", "urn"),
+    "ScrapeTarget": ("/v1/scrape-targets", "id"),
+}
+BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
+"""Problems of a body that the schema has nothing against."""
+
+RULES_OF_THE_OPERATION = (
+    "two devices",
+    "of the tier node",
+    "stand in the registration",
+    "no member of this tier",
+    "for the second time",
+)
+"""What the service refuses as invalid-body although the schema cannot state it."""
+
+
+def bodies() -> Iterator[tuple[str, str, bytes]]:
+    for sort in ("valid", "invalid", "edge"):
+        for class_name, path in examples(sort):
+            yield class_name, path.name, Path(path).read_bytes()
+    for mutant in mutated_examples():
+        yield mutant.class_name, mutant.origin, mutant.body
+
+
+def send(client: httpx.Client, class_name: str, body: bytes) -> httpx.Response:
+    headers = {"Content-Type": "application/json"}
+    if class_name == "SampleBatch":
+        return client.post("/v1/samples", content=body, headers=headers)
+    path, key = PATHS[class_name]
+    name = "nameless"
+    if is_well_formed(body):
+        value = json.loads(body)
+        name = str(value.get(key) or name) if isinstance(value, dict) else name
+    return client.put(f"{path}/{quote(name, safe='')}", content=body, headers=headers)
+
+
+def accepts(answer: httpx.Response, class_name: str) -> bool:
+    if answer.status_code < 300:
+        rejected = answer.json()["rejected"] if class_name == "SampleBatch" else []
+        return all("invalid-body" not in item["problem"]["type"] for item in rejected)
+    assert answer.status_code < 500, answer.text
+    if problem(answer) == "batch-refused":
+        return all("invalid-body" not in place["detail"] for place in answer.json()["errors"])
+    return problem(answer) in BEYOND_THE_SCHEMA or any(rule in answer.text for rule in RULES_OF_THE_OPERATION)
+
+
+@pytest.mark.slow
+def test_the_service_and_the_schema_agree_on_every_body(shared: Service) -> None:
+    apart: list[str] = []
+    judged = 0
+    for class_name, origin, body in bodies():
+        if class_name != "SampleBatch" and class_name not in PATHS:
+            continue
+        answer = send(shared.client, class_name, body)
+        judged += 1
+        if accepts(answer, class_name) != schema_accepts(class_name, body):
+            apart.append(f"{class_name} {origin}: {body[:300]!r} → {answer.status_code} {answer.text[:300]}")
+    assert judged >= 400
+    assert apart == []

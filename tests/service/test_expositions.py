@@ -1,0 +1,183 @@
+"""Exporters' pages: posted to the service and fetched by it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from service.conftest import Service, StartService, instant, problem
+
+DCGM = """# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).
+# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="a"} 50
+DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="b"} 75
+# TYPE DCGM_FI_DEV_POWER_USAGE gauge
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="a"} 300.5
+DCGM_FI_DEV_POWER_USAGE{gpu="1",UUID="b"} NaN
+unheard_of_metric 5
+"""
+DISK = '# TYPE node_disk_read_bytes_total counter\nnode_disk_read_bytes_total{{device="a"}} {}\n'
+
+
+def test_a_page_becomes_a_sample_for_each_device(shared: Service) -> None:
+    shared.register(node="dcgm")
+    moment = instant(-1)
+    answer = shared.send_page(DCGM, node="dcgm", exporter="dcgm-exporter", observed_at=moment).json()
+    assert (answer["accepted"], answer["rejected"]) == (2, [])
+    first, second = shared.samples("dcgm", "device")
+    assert (first["accelerator_utilisation"], first["power"]) == (0.5, 300.5)
+    assert second["accelerator_utilisation"] == 0.75
+    assert "power" not in second
+    assert first["observed_at"] == moment
+
+
+def test_rates_need_two_pages_and_survive_a_reset(shared: Service) -> None:
+    shared.register(node="disk")
+    query = {"node": "disk", "exporter": "node-exporter"}
+    accepted = [
+        shared.send_page(DISK.format(value), observed_at=instant(seconds), **query).json()["accepted"]
+        for seconds, value in ((-40, 1000), (-30, 6000), (-20, 500), (-25, 9000))
+    ]
+    assert accepted == [0, 1, 1, 0]
+    flows = [sample["storage_read_flow"] for sample in shared.samples("disk")]
+    assert flows == pytest.approx([500, 50], rel=0.01)
+
+
+def test_what_a_page_cannot_give_is_named(shared: Service) -> None:
+    shared.register(node="odd", devices=1)
+    page = 'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 101\nDCGM_FI_DEV_GPU_UTIL{gpu="7"} 1\n'
+    answer = shared.send_page(page, node="odd", exporter="dcgm-exporter").json()
+    assert answer["accepted"] == 0
+    assert [item["problem"]["type"].rpartition(":")[2] for item in answer["rejected"]] == [
+        "out-of-range",
+        "unknown-reference",
+    ]
+
+
+@pytest.mark.parametrize("page", ["<html>", "a b c\n", "power{gpu=0} 1\n", "x 1 2 3\n", '{"a": 1}'])
+def test_what_is_no_page_is_refused(shared: Service, page: str) -> None:
+    shared.register(node="html")
+    refused = shared.send_page(page, node="html", exporter="dcgm-exporter")
+    assert problem(refused) == "malformed-exposition"
+
+
+def test_unknown_exporters_and_nodes_are_refused(shared: Service) -> None:
+    shared.register(node="known")
+    assert problem(shared.send_page("", node="known", exporter="guesswork")) == "unknown-exporter"
+    assert problem(shared.send_page("", node="unknown", exporter="dcgm-exporter")) == "unknown-reference"
+    assert problem(shared.send_page("", node="known")) == "invalid-parameter"
+
+
+class Exporter(ThreadingHTTPServer):
+    """An exporter on a port of its own, whose page and status a test can change."""
+
+    def __init__(self) -> None:
+        self.page = DCGM
+        self.status = 200
+        self.location = ""
+        self.fetched = 0
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://127.0.0.1:{self.server_port}/metrics"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with what the exporter is set to."""
+
+    server: Exporter
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.server.fetched += 1
+        self.send_response(self.server.status)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
+        self.end_headers()
+        self.wfile.write(self.server.page.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def exporter() -> Iterator[Exporter]:
+    server = Exporter()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def wait_for_state(service: Service, name: str, state: str) -> dict:  # type: ignore[type-arg]
+    for _ in range(200):
+        record: dict = service.client.get(f"/v1/scrape-targets/{name}").json()  # type: ignore[type-arg]
+        if record["state"] == state:
+            return record
+        time.sleep(0.05)
+    raise AssertionError(record)
+
+
+def test_a_target_is_scraped_at_once_and_then_every_period(shared: Service, exporter: Exporter) -> None:
+    shared.register(node="scraped")
+    body = {"id": "t", "node": "scraped", "exporter": "dcgm-exporter", "url": exporter.url, "period": 0.2}
+    assert shared.put("/v1/scrape-targets/t", body).status_code == 201
+    record = wait_for_state(shared, "t", "succeeded")
+    assert record["last_scrape_at"]
+    while exporter.fetched < 3:
+        time.sleep(0.05)
+    assert len(shared.samples("scraped", "device", device="0")) >= 2
+    assert problem(shared.client.delete("/v1/nodes/scraped")) == "in-use"
+
+    exporter.page = "<html>"
+    record = wait_for_state(shared, "t", "failed")
+    assert record["last_problem"]["type"] == "urn:kuayu:problem:malformed-exposition"
+    exporter.page, exporter.status = DCGM, 500
+    listed = shared.client.get("/v1/scrape-targets").json()["items"]
+    assert [item["id"] for item in listed] == ["t"]
+    assert shared.client.delete("/v1/scrape-targets/t").status_code == 204
+
+
+def test_redirects_are_not_followed(shared: Service, exporter: Exporter) -> None:
+    shared.register(node="redirected")
+    exporter.status, exporter.location = 302, "http://169.254.169.254/"
+    body = {"id": "r", "node": "redirected", "exporter": "dcgm-exporter", "url": exporter.url}
+    shared.put("/v1/scrape-targets/r", body).raise_for_status()
+    assert "302" in wait_for_state(shared, "r", "failed")["last_problem"]["detail"]
+    shared.client.delete("/v1/scrape-targets/r").raise_for_status()
+
+
+def test_only_allowed_targets_are_taken(shared: Service) -> None:
+    shared.register(node="guarded")
+    body = {"id": "g", "node": "guarded", "exporter": "dcgm-exporter"}
+    for url in (
+        "http://10.1.2.3/metrics",
+        "http://[::1]:9100/metrics",
+        "ftp://127.0.0.1/metrics",
+        "file:///etc/passwd",
+        "http://user:secret@127.0.0.1/metrics",
+        "http://127.0.0.1.example.invalid/metrics",
+        "http://127.0.0.1:99999/metrics",
+    ):
+        assert problem(shared.put("/v1/scrape-targets/g", body | {"url": url})) == "target-not-allowed"
+    unknown = shared.put("/v1/scrape-targets/g", body | {"url": "http://127.0.0.1/", "exporter": "guesswork"})
+    assert problem(unknown) == "unknown-reference"
+    assert unknown.json()["errors"][0]["pointer"] == "/exporter"
+
+
+def test_scraping_goes_on_after_a_restart(start_service: StartService, exporter: Exporter) -> None:
+    service = start_service("--scrape-allow", "127.0.0.0/8")
+    service.register()
+    body = {"id": "t", "node": "node", "exporter": "dcgm-exporter", "url": exporter.url, "period": 60}
+    service.put("/v1/scrape-targets/t", body).raise_for_status()
+    wait_for_state(service, "t", "succeeded")
+    assert service.stop() == 0
+    fetched = exporter.fetched
+    service.start()
+    wait_for_state(service, "t", "succeeded")
+    assert exporter.fetched == fetched + 1

@@ -1,0 +1,67 @@
+"""The API keeps to its own document, whatever it is sent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import Case
+from schemathesis.checks import CHECKS
+from service.conftest import Service
+
+from kuayu.service.app import create_app
+from kuayu.service.settings import Settings
+
+LEFT_OUT = {
+    "positive_data_acceptance",  # a body that the schema allows may still name what is not registered
+    "ensure_resource_availability",
+    "use_after_free",
+    "ignored_auth",
+    "unsupported_method",  # 405 is tested by itself; TRACE and the like never reach the application
+}
+SPENT = {"max_examples": 12, "deadline": None, "derandomize": True, "phases": [Phase.explicit, Phase.generate]}
+
+document = schemathesis.openapi.from_dict(create_app().openapi())
+
+
+@document.parametrize()
+@settings(**SPENT, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+def test_no_request_breaks_the_service_or_the_document(case: Case, shared: Service) -> None:
+    answer = case.call(base_url=shared.url)
+    checks = CHECKS.get_by_names([name for name in CHECKS.get_all_names() if name not in LEFT_OUT])
+    case.validate_response(answer, checks=checks)
+
+
+def test_making_the_document_touches_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = create_app(Settings(database="sqlite:///never.db")).openapi()
+    assert made["openapi"].startswith("3.1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_operation_has_a_name_a_summary_and_problems() -> None:
+    operations: list[dict[str, Any]] = [
+        operation for item in create_app().openapi()["paths"].values() for operation in item.values()
+    ]
+    assert len({operation["operationId"] for operation in operations}) == len(operations)
+    for operation in operations:
+        assert operation["summary"]
+        problems = [found for status, found in operation["responses"].items() if int(status) >= 400]
+        assert problems
+        assert all("application/problem+json" in found["content"] for found in problems)
+
+
+def test_every_reference_in_the_document_leads_somewhere() -> None:
+    made = create_app().openapi()
+    text = json.dumps(made)
+    named = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert named <= made["components"]["schemas"].keys()
+
+
+def test_the_running_service_serves_the_same_document(shared: Service) -> None:
+    served: httpx.Response = shared.client.get("/openapi.json")
+    assert served.json() == json.loads(json.dumps(create_app().openapi()))
