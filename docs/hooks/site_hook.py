@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - mkdocs loads the hook by its path
 """The hook by which mkdocs gets the generated pages (package ``pages``) and lists them.
 
 mkdocs-static-i18n makes new files of all that it finds, so a generated page is announced before it runs, as if it lay
@@ -9,7 +10,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import CombinedEvent, event_priority
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from pages import Made, shared_files, written_pages
 
 from kuayu_conformance.rendering.words import Language
@@ -56,7 +57,7 @@ def entries(section: str, language: Language) -> list[Any]:
 def announce(files: Files, config: MkDocsConfig) -> Files:
     """Name the generated files, in place of those from which they are made."""
     for file in list(files):
-        if file.inclusion.is_excluded():
+        if file.inclusion is InclusionLevel.EXCLUDED:
             files.remove(file)
     for path in made():
         files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))

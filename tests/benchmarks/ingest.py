@@ -1,6 +1,6 @@
 """How fast samples are taken in: the raw store and the service over HTTP, one after the other in the same run.
 
-    python tests/benchmarks/ingest.py [--rows N] [--batch N …] [--repeat N] [--json FILE]
+    python tests/benchmarks/ingest.py [--rows N] [--batch N …] [--devices N] [--repeat N] [--json FILE]
 
 Raw store: one process, the service's own SQLite file and table, ``executemany`` of wide rows, one transaction a batch.
 HTTP: `kuayu serve` in one process, clients on four connections in another, the same rows as JSON, every batch
@@ -36,6 +36,8 @@ from kuayu.service.storage.tables import MEASURES
 from kuayu_schemas.models import Durability
 
 DEVICES = 100
+"""How many devices report unless told otherwise. The fewer, the more neighbours in the table a batch has."""
+
 CONNECTIONS = 4
 REPORTED = (
     "matrix_pipe_activity",
@@ -52,16 +54,16 @@ REPORTED = (
 Sample = dict[str, Any]
 
 
-def make_samples(rows: int, *, seed: int = 1) -> list[Sample]:
-    """Samples of a hundred devices, instant after instant, the newest of them now."""
+def make_samples(rows: int, devices: int, seed: int) -> list[Sample]:
+    """Samples of so many devices, instant after instant, the newest of them now."""
     chance = random.Random(seed)
-    beginning = instants.now() - rows // DEVICES * 1000
+    beginning = instants.now() - rows // devices * 1000
     return [
         {
             "subject": "node",
             "subject_kind": "device",
-            "device": str(row % DEVICES),
-            "observed_at": instants.to_text(beginning + row // DEVICES * 1000),
+            "device": str(row % devices),
+            "observed_at": instants.to_text(beginning + row // devices * 1000),
             **{name: chance.random() for name in REPORTED},
         }
         for row in range(rows)
@@ -84,7 +86,7 @@ def raw_store(samples: list[Sample], batch: int, folder: Path) -> float:
     ]
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA wal_autocheckpoint=4000")
+    connection.execute("PRAGMA wal_autocheckpoint=64000")
     began = time.perf_counter()
     for start in range(0, len(rows), batch):
         connection.execute("BEGIN")
@@ -101,7 +103,7 @@ def over_http(samples: list[Sample], batch: int, folder: Path) -> float:
     batches = [samples[start : start + batch] for start in range(0, len(samples), batch)]
     bodies = [json.dumps({"mode": "per_item", "samples": part}, separators=(",", ":")).encode() for part in batches]
     with _serving(file) as url:
-        _register(url)
+        _register(url, 1 + max(int(sample["device"]) for sample in samples))
         port = int(url.rpartition(":")[2])
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             taken: float = pool.apply(send_all, (port, bodies))
@@ -160,19 +162,19 @@ def _serving(file: Path) -> Iterator[str]:
         process.wait()
 
 
-def _register(url: str) -> None:
-    devices = [{"id": str(n), "kind": "gpu", "vendor": "Example", "model": "Example"} for n in range(DEVICES)]
+def _register(url: str, count: int) -> None:
+    devices = [{"id": str(n), "kind": "gpu", "vendor": "Example", "model": "Example"} for n in range(count)]
     httpx.put(f"{url}/v1/domains/domain", json={"id": "domain"}).raise_for_status()
     node = {"id": "node", "domain": "domain", "devices": devices}
     httpx.put(f"{url}/v1/nodes/node", json=node).raise_for_status()
 
 
-def compare(rows: int, batch: int, repeat: int) -> dict[str, float]:
+def compare(rows: int, batch: int, repeat: int, devices: int) -> dict[str, float]:
     """Measure both in turn, several times, and compare the medians."""
     raw: list[float] = []
     http: list[float] = []
     for turn in range(repeat):
-        samples = make_samples(rows, seed=turn)
+        samples = make_samples(rows, devices, turn)
         for measure, rates in ((raw_store, raw), (over_http, http)):
             with tempfile.TemporaryDirectory() as folder:
                 rates.append(measure(samples, batch, Path(folder)))
@@ -185,6 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--batch", type=int, nargs="+", default=[100, 1_000, 10_000])
+    parser.add_argument("--devices", type=int, default=DEVICES)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
@@ -196,13 +199,24 @@ def main() -> None:
         "packages": {name: _version(name) for name in packages},
         "processors": os.cpu_count(),
         "rows": options.rows,
+        "devices": options.devices,
         "results": [],
     }
+    say(", ".join(f"{name} {found}" for name, found in report["packages"].items()))
+    say(f"{report['date']}  Python {report['python']}  SQLite {report['sqlite']}  {report['processors']} processors")
+    say(f"{'batch':>8}{'raw rows/s':>14}{'HTTP rows/s':>14}{'ratio':>8}")
     for batch in options.batch:
-        found = compare(options.rows, batch, options.repeat)
+        found = compare(options.rows, batch, options.repeat, options.devices)
         report["results"].append(found)
+        say(f"{batch:>8}{found['raw']:>14,.0f}{found['http']:>14,.0f}{found['ratio']:>8.2f}")
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def _version(package: str) -> str:

@@ -9,7 +9,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, node, post, sample
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.playing import PlayedExporter, played_exporters
-from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
+from kuayu_conformance.findings import Claim, Figure, Finding, holds
 from kuayu_schemas import registers
 from kuayu_schemas.models import Indicator, Measure, SubjectKind, ValueKind
 
@@ -94,7 +94,7 @@ def judge(o: Observed) -> Iterator[Finding]:
     """An indicator counts when each of its measures comes back, with its unit, from every origin that yields it."""
     published = {row.get("id") for row in o.register.items("indicators") if isinstance(row, dict)}
     complete = 0
-    parts, misses = [], []
+    misses = []
     for indicator in registers.indicators().indicators:
         claims = list(_claims(indicator, o.wanted))
         unmet = [claim for claim in claims if not claim.met]
@@ -102,19 +102,14 @@ def judge(o: Observed) -> Iterator[Finding]:
             unmet.append(holds("MET-001", False, f"GET /v1/indicators lists {indicator.id}", published, o.register))
         complete += not unmet
         misses += unmet
-        label = f"{indicator.id} {indicator.name_en} {indicator.name_zh}"
-        share = (len(claims) - len(unmet)) / max(1, len(claims))
-        parts.append(PartFigure(label, max(0.0, share), None, len(claims)))
     yield Figure(
         "MET-001",
         complete,
         complete,
         len(o.wanted),
         f"indicators of which every measure is answered, with its unit, from each of {len(played_exporters())} "
-        "exporters that yields it and as a sample of each kind of subject; a count of all, not a sample; "
-        "the parts are the share of expected values that came back",
-        parts,
-        misses,
+        "exporters that yields it and as a sample of each kind of subject; a count of all, not a sample",
+        misses=misses,
     )
 
 

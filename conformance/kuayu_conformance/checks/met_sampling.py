@@ -16,7 +16,7 @@ WINDOW_QUICK, WINDOW_FULL = 75.0, 600.0
 """Seconds watched: longer than the longest gap allowed, so that one gap too long always shows."""
 
 SETTLE = 2.0
-"""Seconds that a fetched page may take to be seen in a query before its absence counts (clause met-6-sampling)."""
+"""Seconds that a fetched page may take to be seen in a query before its absence counts (clause met-05-scraping)."""
 
 LONGEST = 60.0
 """Seconds between samples that MET-002 allows; used for evidence only, the verdict takes the register's threshold."""

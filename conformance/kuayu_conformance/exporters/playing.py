@@ -245,7 +245,9 @@ class PlayedExporter:
         grown = 0.0
         for s in series:
             drawn = self.random.uniform(low, high) * (TYPICAL_STEP if per_second else 1) / len(series) / entry.factor
-            growth = max(step, round(drawn / step) * step)
+            # A counter that has already passed its old value cannot be seen to have been reset, by nobody.
+            most = self._taken[s] / 2 if reset and s in self._taken else drawn
+            growth = max(step, round(min(drawn, most) / step) * step)
             self.totals[s] = (0.0 if reset else self.totals.get(s, growth * 1000)) + growth
             values[s] = _written(self.totals[s], step)
             grown += (self.totals[s] - (0.0 if reset else self._taken.get(s, 0.0))) * entry.factor

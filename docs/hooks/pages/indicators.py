@@ -12,8 +12,8 @@ from .markdown import code, facts, heading, link, page, plain, table
 from .terms import AGGREGATIONS, CONSTANCIES, DIMENSIONS, DIRECTIONS, KINDS, SUBJECTS, TRANSFORMS, named
 
 INTRODUCTION = Words(
-    "Four dimensions with three indicators each. The first measure of an indicator is its own value; the others help to "
-    "read it. Values travel in the unit on the wire, whatever an exporter writes; the collection map says how one "
+    "Four dimensions with three indicators each. The first measure of an indicator is its own value; the others help "
+    "to read it. Values travel in the unit on the wire, whatever an exporter writes; the collection map says how one "
     "becomes the other.",
     "四个维度，每个维度三项指标。指标的第一个测度为其自身的值，其余用于辅助解读。"
     "无论采集器采用何种单位，值均以传输单位传送，采集映射规定换算方法。",

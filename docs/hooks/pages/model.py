@@ -52,7 +52,7 @@ def class_link(name: str) -> str:
 
 
 def type_words(member: Mapping[str, Any], many: str) -> str:
-    """Type of a member or parameter: a link to its definition, or the JSON type; ``many`` goes before that of a list."""
+    """Type of a member or parameter: a link to its definition, or the JSON type; ``many`` stands before a list's."""
     if "$ref" in member:
         return class_link(str(member["$ref"]).rpartition("/")[2])
     if member.get("type") == "array":
@@ -76,7 +76,5 @@ def _place(name: str) -> str:
 
 def _read(name: str) -> Part:
     source = yaml.safe_load((ROOT / f"spec/model/{name}.yaml").read_text("utf-8"))
-    members = {
-        kind: {each: row for each, row in source.get(kind, {}).items() if each in published()} for kind in KINDS
-    }
+    members = {kind: {each: row for each, row in source.get(kind, {}).items() if each in published()} for kind in KINDS}
     return Part(name, source["description"], members)

@@ -16,11 +16,12 @@ from .standard import clause_link
 from .terms import LEVELS, named
 
 INTRODUCTION = Words(
-    "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} have "
-    "a check; the others say why not. Verdicts are those of the {report}.",
-    "标准的每条规范性条文各列一次，标识永久不变。共 {total} 项要求，其中 {checked} 项有检验，其余说明原因。判定取自{report}。",
+    "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} "
+    "have a check; the others say why not. Verdicts are those of the {report}.",
+    "标准的每条规范性条文各列一次，标识永久不变。共 {total} 项要求，其中 {checked} 项有检验，其余说明原因。"
+    "判定取自{report}。",
 )
-REPORT = Words("reference's last full report", "参考实现最近的报告")
+REPORT = Words("reference's committed report", "参考实现已提交的报告")
 CHECKS_TITLE = Words("From a check to its requirements", "由检验查要求")
 CHECKS_TEXT = Words(
     "The modules of the suite, and what each of them judges. <code>kuayu conformance explain ID</code> prints a "
@@ -34,7 +35,8 @@ COLUMNS = {
 FORCE, LEVEL, FEATURE = Words("Force", "效力"), Words("Level", "级别"), Words("Only with feature", "仅限特性")
 REQUIRED, AIM = Words("Required", "要求值"), Words("Aim", "目标值")
 AIM_NOTE = Words("printed, never judged", "仅列出，不作判定")
-METHOD, SOURCE, CLAUSE = Words("How it is measured", "测量方法"), Words("Source", "来源"), Words("Stated in", "所在条款")
+METHOD, SOURCE = Words("How it is measured", "测量方法"), Words("Source", "来源")
+CLAUSE = Words("Stated in", "所在条款")
 CHECK, WHY_NOT = Words("Check", "检验"), Words("No check, because", "尚无检验的原因")
 FOUND = Words("Found for the reference", "参考实现的判定")
 
@@ -127,8 +129,8 @@ def _checks(language: Language) -> str:
     def links(identifiers: Iterable[str]) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
+    modules = [*((check.name, check.requirements) for check in CHECKS), *((c.name, c.requirements) for c in RUN_CHECKS)]
     rows = [
-        (code(check.name), plain(_purpose(f"kuayu_conformance.checks.{check.name}")), links(check.requirements))
-        for check in (*CHECKS, *RUN_CHECKS)
+        (code(name), plain(_purpose(f"kuayu_conformance.checks.{name}")), links(judged)) for name, judged in modules
     ]
     return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))

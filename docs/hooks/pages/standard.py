@@ -1,4 +1,4 @@
-"""The draft's text: the files of spec/text, each requirement's identifier made a link to its test and a place to go to."""
+"""The draft's text: the files of spec/text, each identifier in them made a link to its requirement and a place to go."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -31,10 +31,7 @@ class Parts(TyperGroup):
         if cmd_name not in PARTS:
             return None
         module, name, purpose = PARTS[cmd_name]
-        try:
-            part = getattr(importlib.import_module(module), name)
-        except ModuleNotFoundError as missing:
-            part = _stand_in(cmd_name, missing.name or "a module")
+        part = getattr(importlib.import_module(module), name)
         if not isinstance(part, typer.Typer):
             alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             alone.command(help=None if part.__doc__ else purpose)(part)
@@ -47,14 +44,6 @@ class Parts(TyperGroup):
         """List the parts without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, purpose) for name, (_, _, purpose) in PARTS.items()])
-
-
-def _stand_in(name: str, missing: str) -> Any:
-    def explain(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:  # noqa: ARG001
-        typer.echo(f"error kuayu {name} needs {missing}\nhint  pip install 'kuayu[reference]'", err=True)
-        raise typer.Exit(3)
-
-    return explain
 
 
 app = typer.Typer(cls=Parts, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
@@ -76,5 +65,11 @@ def commands(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line."""
-    app(args=arguments, prog_name="kuayu")
+    """Run the command line; what a light installation lacks is said with how to get it."""
+    try:
+        app(args=arguments, prog_name="kuayu")
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("kuayu"):
+            raise
+        typer.echo(f"error this command needs {missing.name}\nhint  pip install 'kuayu[reference]'", err=True)
+        raise SystemExit(3) from missing

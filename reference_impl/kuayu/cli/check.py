@@ -64,7 +64,7 @@ def check(
             _until("the reference", lambda: client.get("/v1/health").is_success, beside / "serve.log")
             with _process(collect, beside / "collect.log", {"KUAYU_TOKEN": own}):
                 path = f"/v1/nodes/{NODE}/indicators"
-                _until("the collector", lambda: len(_values(client, path)) > 0, beside / "collect.log")
+                _until("the collector", lambda: _sampled(client, path), beside / "collect.log")
                 console.print(f"reference at {target}, fed with this host's telemetry; the suite begins")
                 options = Options(
                     target=target,
@@ -120,6 +120,11 @@ def _until(what: str, holds: Callable[[], bool], log: Path) -> None:
         time.sleep(0.1)
     console.print(log.read_text("utf-8", "replace")[-2000:], markup=False)
     raise NotStarted(f"{what} did not answer within {PATIENCE:.0f} s")
+
+
+def _sampled(client: httpx.Client, path: str) -> bool:
+    """Whether telemetry flows: the probes are over then, which must not run beside the suite."""
+    return any(value["measure"] == "accelerator_utilisation" for value in _values(client, path))
 
 
 def _values(client: httpx.Client, path: str) -> list[dict[str, Any]]:

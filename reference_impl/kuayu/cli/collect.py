@@ -33,7 +33,7 @@ def collect(
     url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")],
     domain: Annotated[str, typer.Option(metavar="ID", help="Domain of this host; registered when there is none.")],
     node: Annotated[str, typer.Option(metavar="ID", help="Node to register this host as.")],
-    period: Annotated[float, typer.Option(metavar="S", min=0.1, max=60, help="Seconds between observations.")] = 1.0,
+    period: Annotated[float, typer.Option(metavar="S", min=0.1, max=60, help="Seconds between observations.")] = 0.9,
     token: Token = None,
     probe: Annotated[bool, typer.Option(help="Measure once, at the beginning, what this host sustains.")] = True,
     probe_budget: Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds for these probes.")] = 10.0,

@@ -26,7 +26,7 @@ class Settings:
         max_batch: Items of the largest bulk request.
         max_page: Items of the largest page.
         max_queue: Samples that may wait for the writer before requests are turned away.
-        scrape_period: Seconds between scrapes of a target that does not say.
+        scrape_period: Seconds between scrapes of a target that does not say; with its jitter no more than a second.
         scrape_timeout: Seconds that one scrape may take.
         maintenance_period: Seconds between rounds of pruning.
     """
@@ -42,6 +42,6 @@ class Settings:
     max_batch: int = 10_000
     max_page: int = 1_000
     max_queue: int = 200_000
-    scrape_period: float = 15.0
+    scrape_period: float = 0.9
     scrape_timeout: float = 10.0
     maintenance_period: float = 60.0

@@ -108,7 +108,7 @@ def _prepare_sqlite(engine: Engine, begin: str, synchronous: str) -> None:
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute(f"PRAGMA synchronous={synchronous}")
-        cursor.execute("PRAGMA wal_autocheckpoint=4000")
+        cursor.execute("PRAGMA wal_autocheckpoint=64000")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.close()
 

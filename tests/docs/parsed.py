@@ -1,0 +1,51 @@
+"""Pages of the built site as a reader's browser takes them."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+FETCHED = {"script": "src", "img": "src", "iframe": "src", "link": "href"}
+"""Attribute of each element by which a browser fetches something without being asked."""
+
+
+@dataclass
+class Parsed(HTMLParser):
+    """What a page holds.
+
+    Attributes:
+        ids: Places that can be led to.
+        links: Where anchors lead.
+        fetched: What the browser fetches.
+        text: All words.
+    """
+
+    ids: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note identifiers, links and what is fetched."""
+        given = dict(attrs)
+        if given.get("id"):
+            self.ids.add(str(given["id"]))
+        if tag == "a" and given.get("href"):
+            self.links.append(str(given["href"]))
+        if tag in FETCHED and given.get(FETCHED[tag]) and "alternate" not in str(given.get("rel")):
+            self.fetched.append(str(given[FETCHED[tag]]))
+
+    def handle_data(self, data: str) -> None:
+        """Note words."""
+        self.text += data
+
+
+@cache
+def parsed(file: Path) -> Parsed:
+    """A page, read once."""
+    page = Parsed()
+    page.feed(file.read_text(encoding="utf-8"))
+    return page

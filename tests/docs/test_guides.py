@@ -1,0 +1,97 @@
+"""What the guides tell people to type works as it stands."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+GUIDES = Path(__file__).parents[2] / "docs"
+PAGES = sorted(page.name for page in (GUIDES / "en/guides").glob("*.md"))
+KUAYU = (sys.executable, "-c", "from kuayu.cli import main; main()")
+WRITTEN_FOR = "http://127.0.0.1:8080"
+CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+
+def blocks(page: str, language: str = "en") -> list[tuple[str, str]]:
+    """Blocks of code of a guide, each with the language that it is in."""
+    return CODE.findall((GUIDES / language / "guides" / page).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The reference, served as the guide says but on a port of its own."""
+    folder = tmp_path_factory.mktemp("service")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*KUAYU, "serve", "--port", str(port)]
+    command += ["--database", f"sqlite:///{folder / 'kuayu.db'}", "--scrape-allow", "127.0.0.1"]
+    url = f"http://127.0.0.1:{port}"
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            transport = httpx.HTTPTransport(retries=10)
+            with httpx.Client(transport=transport, trust_env=False) as client:
+                assert client.get(f"{url}/v1/health").is_success
+            yield url
+        finally:
+            process.terminate()
+
+
+def run(command: list[str], folder: Path) -> str:
+    """What a command prints; it has to succeed."""
+    environment = {**os.environ, "no_proxy": "127.0.0.1", "COLUMNS": "200"}
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def answers(service: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the service answers to all requests of the integrator's guide, in order."""
+    shell = shutil.which("sh")
+    if shell is None or shutil.which("curl") is None:
+        pytest.skip("no shell or no curl on this machine")
+    requests = "\n".join(text for kind, text in blocks("integrator.md") if kind == "sh" and "curl" in text)
+    script = 'set -eu\ncurl() { command curl -sS --fail-with-body "$@"; echo; }\n' + requests
+    return run([shell, "-c", script.replace(WRITTEN_FOR, service)], tmp_path_factory.mktemp("typed"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_both_languages_show_the_same_commands(page: str) -> None:
+    assert blocks(page, "en") == blocks(page, "zh")
+
+
+def test_the_integrators_requests_are_all_answered_with_success(answers: str) -> None:
+    assert answers.count('"accepted":1,"rejected":[]') == 2
+    assert '"measure":"accelerator_utilisation","unit":"1","number":0.87' in answers
+
+
+@pytest.mark.usefixtures("answers")
+def test_the_integrators_program_runs(service: str, tmp_path: Path) -> None:
+    program = "\n".join(text for kind, text in blocks("integrator.md") if kind == "python")
+    printed = run([sys.executable, "-c", program.replace(WRITTEN_FOR, service)], tmp_path)
+    assert printed.startswith("1\n")
+    assert "STO-3 storage_read_flow None 1200000000.0 By/s" in printed
+
+
+@pytest.fixture(scope="module")
+def known_options(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Every option that the command line tells of."""
+    folder = tmp_path_factory.mktemp("help")
+    parts = [["serve"], ["collect"], ["probe"], *(["conformance", part] for part in ("run", "doctor", "list"))]
+    return {option for part in parts for option in OPTION.findall(run([*KUAYU, *part, "--help"], folder))}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_option_that_a_guide_names_exists(known_options: set[str], page: str) -> None:
+    text = (GUIDES / "en/guides" / page).read_text(encoding="utf-8")
+    prose = CODE.sub("", text) + "\n".join(line for line in text.splitlines() if line.startswith("kuayu "))
+    assert set(OPTION.findall(prose)) <= known_options

@@ -1,0 +1,87 @@
+"""Everything that the site says leads somewhere, in both languages, without a network."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from docs.parsed import parsed
+
+from kuayu_schemas import registers
+from kuayu_schemas.models import ConformanceReport
+
+LANGUAGES = {"en": "", "zh": "zh/"}
+REPORT = Path(__file__).parents[2] / "docs/results/reference/report.json"
+
+
+def pages(site: Path) -> list[Path]:
+    return [page for page in sorted(site.rglob("*.html")) if page.name != "404.html"]
+
+
+def test_every_internal_link_leads_to_a_place_that_is_there(site: Path) -> None:
+    lost = []
+    for page in pages(site):
+        for link in parsed(page).links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            place = unquote(parts.fragment)
+            if not target.is_file() or (place and target.suffix == ".html" and place not in parsed(target).ids):
+                lost.append(f"{page.relative_to(site)}: {link}")
+    assert lost == []
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    fetched = {link for page in pages(site) for link in parsed(page).fetched}
+    assert [link for link in fetched if urlsplit(link).scheme not in {"", "data"} or link.startswith("//")] == []
+
+
+def test_every_page_is_there_in_both_languages(site: Path) -> None:
+    chinese = {page.relative_to(site / "zh") for page in pages(site / "zh")}
+    shared = {Path("results/reference/report.html")}
+    english = {page.relative_to(site) for page in pages(site) if page.relative_to(site).parts[0] != "zh"}
+    assert english - shared == chinese
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_requirement_has_its_place_and_so_has_its_sentence(site: Path, language: str) -> None:
+    folder = site / LANGUAGES[language]
+    for row in registers.requirements().requirements:
+        page = parsed(folder / f"requirements/{row.profile.lower()}.html")
+        sentence = row.text_zh if language == "zh" else row.text_en
+        assert row.id in page.ids
+        assert sentence in page.text
+        assert row.id in parsed(folder / f"standard/{row.clause}.html").ids
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_requirement_shows_its_check_or_says_why_there_is_none(site: Path, language: str) -> None:
+    for row in registers.requirements().requirements:
+        text = parsed(site / LANGUAGES[language] / f"requirements/{row.profile.lower()}.html").text
+        because = row.unchecked_because_zh if language == "zh" else row.unchecked_because_en
+        assert (row.check or because or "nothing is said") in text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_registers_are_shown_whole(site: Path, language: str) -> None:
+    folder = site / LANGUAGES[language] / "reference"
+    indicators = registers.indicators()
+    shown = parsed(folder / "indicators.html").ids
+    assert {each.id for each in indicators.indicators} <= shown
+    assert {measure.name for each in indicators.indicators for measure in each.measures} <= shown
+    assert {each.id for each in indicators.exporters} <= parsed(folder / "exporters.html").ids
+    assert {each.name for each in registers.problems().problems} <= parsed(folder / "problems.html").ids
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "aim missed"), ("zh", "未达目标")])
+def test_a_missed_aim_is_printed_as_missed(site: Path, language: str, words: str) -> None:
+    report = ConformanceReport.model_validate_json(REPORT.read_bytes())
+    page = parsed(site / LANGUAGES[language] / "results.html")
+    assert page.text.count(words) == sum(result.aim_met is False for result in report.results)
+    assert {result.requirement for result in report.results} <= page.ids
+
+
+def test_the_report_lies_beside_its_page(site: Path) -> None:
+    report = ConformanceReport.model_validate_json(REPORT.read_bytes())
+    assert (site / "results/reference/report.json").read_bytes() == REPORT.read_bytes()
+    assert report.nonce in parsed(site / "results/reference/report.html").text
