@@ -1,4 +1,4 @@
-"""The draft's text: the files of spec/text, each identifier in them made a link to its requirement and a place to go."""
+"""The draft's text, the files of spec/text; each identifier in them leads to its requirement and can be led to."""
 
 import re
 from collections.abc import Iterator, Sequence
