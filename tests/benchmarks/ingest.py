@@ -86,7 +86,7 @@ def raw_store(samples: list[Sample], batch: int, folder: Path) -> float:
     ]
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA wal_autocheckpoint=64000")
+    connection.execute("PRAGMA wal_autocheckpoint=16000")
     began = time.perf_counter()
     for start in range(0, len(rows), batch):
         connection.execute("BEGIN")

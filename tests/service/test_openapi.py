@@ -22,18 +22,28 @@ LEFT_OUT = {
     "ignored_auth",
     "unsupported_method",  # 405 is tested by itself; TRACE and the like never reach the application
 }
-SPENT = {"max_examples": 12, "deadline": None, "derandomize": True, "phases": [Phase.explicit, Phase.generate]}
+ANSWERED_ITEM_BY_ITEM = {"/v1/samples"}
+"""Where a bad item is named in an answer with status 200."""
+
+SPENT = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 
 document = schemathesis.openapi.from_dict(create_app().openapi())
 
 
 @document.parametrize()
-@settings(**SPENT, suppress_health_check=list(HealthCheck))
+@SPENT
 @pytest.mark.slow
-def test_no_request_breaks_the_service_or_the_document(case: Case, shared: Service) -> None:
+def test_no_request_breaks_the_service_or_the_document(case: Case[Any], shared: Service) -> None:
     answer = case.call(base_url=shared.url)
-    checks = CHECKS.get_by_names([name for name in CHECKS.get_all_names() if name not in LEFT_OUT])
-    case.validate_response(answer, checks=checks)
+    left_out = LEFT_OUT | ({"negative_data_rejection"} if case.path in ANSWERED_ITEM_BY_ITEM else set())
+    checks = CHECKS.get_by_names([name for name in CHECKS.get_all_names() if name not in left_out])
+    case.validate_response(answer, checks=checks)  # type: ignore[arg-type]  # what the registry gives is what it takes
 
 
 def test_making_the_document_touches_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

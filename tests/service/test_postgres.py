@@ -18,7 +18,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         try:
             import pgserver
 
-            server = pgserver.get_server(folder / "data", cleanup_mode="delete")
+            server = pgserver.get_server(  # type: ignore[attr-defined]
+                folder / "data", cleanup_mode="delete"
+            )
         except Exception as error:  # noqa: BLE001 - whatever keeps the server's own binaries from running
             pytest.skip(f"no PostgreSQL can be started here: {error}")
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")

@@ -19,12 +19,12 @@ def device_sample(node: str, device: str, seconds: float = 0, **measures: Any) -
 
 
 def test_devices_make_a_node_and_nodes_make_a_domain(shared: Service) -> None:
-    for node in ("n1", "n2"):
-        shared.register(node=node, domain="report")
+    for name in ("n1", "n2"):
+        shared.register(node=name, domain="report")
         shared.send(
-            device_sample(node, "0", -2, power=100, accelerator_utilisation=0.2, health_state="healthy"),
-            device_sample(node, "1", -1, power=300, accelerator_utilisation=0.6, health_state="unknown"),
-            device_sample(node, "1", -9, faults=2),
+            device_sample(name, "0", -2, power=100, accelerator_utilisation=0.2, health_state="healthy"),
+            device_sample(name, "1", -1, power=300, accelerator_utilisation=0.6, health_state="unknown"),
+            device_sample(name, "1", -9, faults=2),
         )
     node = values(shared, "/v1/nodes/n1")
     assert (node["power", None]["number"], node["power", None]["parts"]) == (400, 2)

@@ -94,8 +94,8 @@ def test_compute_identifiers_resolve_both_ways(shared: Service) -> None:
     dangling = shared.client.get(f"/v1/compute-identifiers/{FAMILY}/resolution").json()
     assert dangling["unresolved"] == [FAMILY]
 
-    body = {"urn": FAMILY, "members": list(nodes.values())}
-    shared.put(f"/v1/compute-identifiers/{FAMILY}", body).raise_for_status()
+    family = {"urn": FAMILY, "members": list(nodes.values())}
+    shared.put(f"/v1/compute-identifiers/{FAMILY}", family).raise_for_status()
     for urn, tier in ((SERVICE, "service"), (FAMILY, "family"), (nodes["first"], "node")):
         found = shared.client.get(f"/v1/compute-identifiers/{urn}/resolution").json()
         assert (found["tier"], found["services"], found["families"]) == (tier, [SERVICE], [FAMILY])

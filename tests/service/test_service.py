@@ -103,6 +103,15 @@ def test_a_busy_port_is_told_in_words(shared: Service, tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
+def test_a_database_has_one_service_at_a_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'one.db'}"
+    database = open_database(url, Durability.process)
+    with pytest.raises(DatabaseError, match="another service"):
+        open_database(url, Durability.process)
+    database.close()
+    open_database(url, Durability.process).close()
+
+
 @pytest.mark.parametrize(
     "url",
     [

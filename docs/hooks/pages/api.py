@@ -7,14 +7,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language, Words, named
 
 from .made import Made
 from .markdown import code, heading, page, plain, table
-from .model import class_link, type_words
+from .model import class_link, named_type, type_words
 from .problems import problem_link
 from .schemas import MANY, REQUIRED, bounds_words
-from .terms import ENGLISH_ONLY, TAGS, named
+from .terms import ENGLISH_ONLY, TAGS
 
 INTRODUCTION = Words(
     "Version {version} of the interface, all under <code>/v1</code>. The OpenAPI 3.1 document is part of the "
@@ -81,14 +81,15 @@ def _operation(language: Language, method: str, path: str, operation: Operation)
 
 
 def _parameter(language: Language, row: Mapping[str, Any]) -> tuple[str, ...]:
-    kind = [type_words(row["schema"], MANY.in_(language)), bounds_words(language, row["schema"])]
+    of_type = named_type(row["schema"])
+    kind = [type_words(of_type, MANY.in_(language)), bounds_words(language, of_type)]
     kind += [f"**{REQUIRED.in_(language)}**"] if row.get("required") else []
     return code(row["name"]), row["in"], "<br>".join(filter(None, kind)), plain(row.get("description", ""))
 
 
 def _body(language: Language, operation: Operation) -> str:
     content = operation.get("requestBody", {}).get("content", {})
-    shown = [f"{_content(media)} ({code(name)})" for name, media in content.items()]
+    shown = [f"{code(name)}, {_content(media)}" for name, media in content.items()]
     return BODY.in_(language).format(", ".join(shown)) if shown else ""
 
 

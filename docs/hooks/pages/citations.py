@@ -16,5 +16,6 @@ def _link(part: str) -> str:
     found = _CITATION.fullmatch(part)
     if found is None:
         return plain(part)
-    target = f"https://github.com/{found['place']}/blob/{found['commit']}/{found['path']}"
-    return link(plain(f"{found['place']} {found['path']}"), target) + plain(found["rest"])
+    place, path = found["place"], found["path"]
+    target = f"https://github.com/{place}/blob/{found['commit']}/{path}"
+    return f"{link(plain(f'{place} {path}'), target)} {plain(found['rest'])}"

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from kuayu_conformance.rendering.words import Language, Words
+from kuayu_conformance.rendering.words import Language, Words, named
 from kuayu_schemas import registers
 from kuayu_schemas.models import CollectionEntry, Indicator, Measure
 
 from .citations import cited
 from .made import Made
 from .markdown import code, facts, heading, link, page, plain, table
-from .terms import AGGREGATIONS, CONSTANCIES, DIMENSIONS, DIRECTIONS, KINDS, SUBJECTS, TRANSFORMS, named
+from .terms import AGGREGATIONS, CONSTANCIES, DIMENSIONS, DIRECTIONS, KINDS, SUBJECTS, TRANSFORMS
 
 INTRODUCTION = Words(
     "Four dimensions with three indicators each. The first measure of an indicator is its own value; the others help "

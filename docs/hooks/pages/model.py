@@ -51,6 +51,14 @@ def class_link(name: str) -> str:
     return link(name, f"/reference/schemas/{_place(name)}.md#{name}")
 
 
+def named_type(inline: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A reference to the type of the model that has the same pattern, where there is one; otherwise what was given."""
+    pattern = inline.get("pattern")
+    same = (name for name, definition in published().items() if pattern and definition.get("pattern") == pattern)
+    name = next(same, None)
+    return {"$ref": f"#/$defs/{name}"} if name else inline
+
+
 def type_words(member: Mapping[str, Any], many: str) -> str:
     """Type of a member or parameter: a link to its definition, or the JSON type; ``many`` stands before a list's."""
     if "$ref" in member:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.rendering.figures import unit_of
 from kuayu_conformance.rendering.view import Entry, View, view_of
-from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words
+from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words, named
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Requirement, Threshold
 
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .standard import clause_link
-from .terms import LEVELS, named
+from .terms import LEVELS
 
 INTRODUCTION = Words(
     "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} "
@@ -86,7 +86,7 @@ def _entry(language: Language, entry: Entry, row: Requirement) -> str:
         (SOURCE.in_(language), plain(row.source)),
         (CHECK.in_(language), f"{code(row.check)}<br>{plain(_purpose(row.check))}" if row.check else ""),
         (WHY_NOT.in_(language), plain(because or "")),
-        (FOUND.in_(language), link(state_badge(language, entry), f"/results.md#{row.id}") if row.check else ""),
+        (FOUND.in_(language), link(state_badge(language, entry), f"/results.md#{row.id}") if entry.result else ""),
     ]
     title = f"{row.id} · {plain(row.title_zh if chinese else row.title_en)}"
     return page(heading(2, title, row.id), quote(plain(row.text_zh if chinese else row.text_en)), facts(rows))

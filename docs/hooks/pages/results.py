@@ -1,6 +1,6 @@
 """What the suite found for the reference: the committed report as a page, and the report itself beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kuayu_conformance.rendering import badge as drawn_badge
@@ -11,10 +11,11 @@ from kuayu_conformance.rendering.headline import coverage, headline, meaning
 from kuayu_conformance.rendering.view import Entry, View, view_of
 from kuayu_conformance.rendering.words import COMPARISONS, MEANINGS, REPLAYS, RUN_LEVELS, STATES, Language, Words, named
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, RequirementResult
+from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
 
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
+from .requirements import state_badge
 
 FOLDER = "results/reference"
 
@@ -31,16 +32,21 @@ FACTS = {
     "exit": Words("Exit code", "退出码"),
     "transcript": Words("Transcript", "记录摘要"),
 }
-FIGURES, ALL = Words("Figures", "数值项"), Words("All requirements with a check", "全部有检验的要求")
+FIGURES, ALL = Words("Figures", "数值项"), Words("All that was judged", "全部判定")
+TROUBLES = Words("What did not pass", "未通过的项目")
 FIGURE_COLUMNS = {
     "en": ("Requirement", "Found", "Bound", "Required", "Aim", "n", "Verdict"),
     "zh": ("要求", "估计值", "置信界", "要求值", "目标值", "n", "判定"),
 }
 PART_COLUMNS = {"en": ("Part", "Found", "Bound", "n"), "zh": ("分项", "估计值", "置信界", "n")}
-PARTS = Words("{} parts", "{} 个分项")
+PARTS, ESTIMATOR = Words("Parts: {}", "分项：{}"), Words("**Estimator:** {}", "**估计方法：**{}")
 MET, MISSED = Words("aim met", "达到目标"), Words("aim missed", "未达目标")
-ESTIMATOR, REASON, HINT = Words("Estimator", "估计方法"), Words("Reason", "原因"), Words("What would help", "建议")
-OBSERVED, DURATION, AGAIN = Words("Observations", "观测数"), Words("Took", "用时"), Words("Judged again", "复核方式")
+REASON, HINT = Words("Reason", "原因"), Words("What would help", "建议")
+ALL_COLUMNS = {
+    "en": ("Requirement", "Title", "Verdict", "n", "Took", "Judged again"),
+    "zh": ("要求", "名称", "判定", "n", "用时", "复核"),
+}
+AGAIN = {"deterministic": Words("replayed", "重放"), "recorded-times": Words("recorded times", "记录的时刻")}
 STATE_COLUMNS = {"en": ("Verdict", "Requirements", "Meaning"), "zh": ("判定", "要求数", "含义")}
 
 
@@ -62,7 +68,9 @@ def pages(language: Language, report: ConformanceReport) -> Iterator[Made]:
     judged = [(entry, entry.result) for entry in view.entries if entry.result]
     text = page(
         f"# {TITLE.in_(language)}",
+        f'<div class="exit-{report.exit_code}" markdown="1">\n',
         quote(f"**{plain(headline(view).in_(language))}** {plain(meaning(view).in_(language))}"),
+        "</div>",
         plain(coverage(view).in_(language)),
         f"![{TITLE.in_(language)}](/{FOLDER}/badge.svg) {link(OPEN.in_(language), f'/{FOLDER}/report.html')} · "
         f"{link('report.json', f'/{FOLDER}/report.json')}",
@@ -70,8 +78,11 @@ def pages(language: Language, report: ConformanceReport) -> Iterator[Made]:
         _facts(language, report),
         f"## {FIGURES.in_(language)}",
         _figures(language, judged),
+        *(_figure(language, entry, result) for entry, result in judged if result.estimate is not None),
+        _troubles(language, judged),
         f"## {ALL.in_(language)}",
-        *(_entry(language, entry, result) for entry, result in judged),
+        *(f"{AGAIN[key].in_(language)}: {REPLAYS[key].in_(language)}" for key in AGAIN),
+        table(ALL_COLUMNS[language], (_row(language, entry, result) for entry, result in judged)),
     )
     yield Made("results.md", text)
 
@@ -108,7 +119,7 @@ def _facts(language: Language, report: ConformanceReport) -> str:
     return facts((FACTS[key].in_(language), rows[key]) for key in FACTS if key in rows)
 
 
-def _figures(language: Language, judged: list[tuple[Entry, RequirementResult]]) -> str:
+def _figures(language: Language, judged: Sequence[tuple[Entry, RequirementResult]]) -> str:
     rows = []
     for entry, result in judged:
         if result.estimate is None or result.threshold is None:
@@ -116,13 +127,13 @@ def _figures(language: Language, judged: list[tuple[Entry, RequirementResult]]) 
         unit = figure_unit(result)
         rows.append(
             (
-                f"{link(entry.id, f'#{entry.id}')}<br>{plain(entry.title.in_(language))}",
+                f"{link(entry.id, f'#{entry.id}-figure')}<br>{plain(entry.title.in_(language))}",
                 plain(unit.text(result.estimate, apart_from=[result.threshold.value])),
                 plain(unit.text(result.bound, apart_from=[result.threshold.value])) if result.bound is not None else "",
                 f"{COMPARISONS[result.threshold.comparison].in_(language)} {plain(unit.text(result.threshold.value))}",
                 _aim(language, result, unit),
                 count(result.n or 0),
-                badge(entry.state, STATES[entry.state].in_(language)),
+                state_badge(language, entry),
             )
         )
     return table(FIGURE_COLUMNS[language], rows)
@@ -139,22 +150,34 @@ def _aim(language: Language, result: RequirementResult, unit: Unit) -> str:
     )
 
 
-def _entry(language: Language, entry: Entry, result: RequirementResult) -> str:
+def _figure(language: Language, entry: Entry, result: RequirementResult) -> str:
+    title = f"{entry.id} · {plain(entry.title.in_(language))}"
+    estimator = ESTIMATOR.in_(language).format(plain(result.estimator or "–"))
+    return page(heading(3, title, f"{entry.id}-figure"), estimator, _parts(language, result))
+
+
+def _troubles(language: Language, judged: Sequence[tuple[Entry, RequirementResult]]) -> str:
+    """Every result that is no pass, with its reason and its evidence."""
+    blocks = []
+    for entry, result in judged:
+        if result.verdict is Verdict.pass_:
+            continue
+        rows = [(REASON.in_(language), plain(result.reason or "")), (HINT.in_(language), plain(result.hint or ""))]
+        blocks.append(heading(3, f"{entry.id} · {plain(entry.title.in_(language))}", f"{entry.id}-why"))
+        blocks += [state_badge(language, entry), facts(rows)]
+        blocks += [quote(f"{plain(each.expected)}<br>{plain(each.found)}") for each in result.evidence]
+    return page(f"## {TROUBLES.in_(language)}", *blocks) if blocks else ""
+
+
+def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[str, ...]:
     place = f"/requirements/{entry.profile.lower()}.md#{entry.id}"
-    rows = [
-        (OBSERVED.in_(language), count(result.n) if result.n is not None else ""),
-        (ESTIMATOR.in_(language), plain(result.estimator or "")),
-        (REASON.in_(language), plain(result.reason or "")),
-        (HINT.in_(language), plain(result.hint or "")),
-        (AGAIN.in_(language), named(REPLAYS, result.replay).in_(language) if result.replay else ""),
-        (DURATION.in_(language), plain(length_of_time(result.duration)) if result.duration is not None else ""),
-    ]
-    return page(
-        heading(3, f"{entry.id} · {plain(entry.title.in_(language))}", entry.id),
-        f"{badge(entry.state, STATES[entry.state].in_(language))} {link('→ ' + entry.id, place)}",
-        facts(rows),
-        _parts(language, result),
-        *(quote(f"{plain(each.expected)}<br>{plain(each.found)}") for each in result.evidence),
+    return (
+        f"{link(entry.id, place)}{{ #{entry.id} }}",
+        plain(entry.title.in_(language)),
+        state_badge(language, entry),
+        count(result.n) if result.n is not None else "",
+        plain(length_of_time(result.duration)) if result.duration is not None else "",
+        named(AGAIN, result.replay).in_(language) if result.replay else "",
     )
 
 

@@ -59,14 +59,13 @@ def _linked(text: str) -> str:
 
 
 def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: dict[str, Words]) -> str:
-    headings = {"en": ("Part", "Clause"), "zh": ("部分", "条款")}[language]
-    rows, before = [], ""
+    headings = {"en": ("Part", "Clauses"), "zh": ("部分", "条款")}[language]
+    parts: dict[str, list[str]] = {}
     for profile, file, title in listed:
-        name = f"**{profile}** {names[profile].in_(language)}" if profile in names and profile != before else ""
-        rows.append((name, link(title, f"/standard/{file}")))
-        before = profile
+        part = f"**{profile}** {names[profile].in_(language)}" if profile in names else ""
+        parts.setdefault(part, []).append(link(title, f"/standard/{file}"))
     return page(
         {"en": "# The standard", "zh": "# 标准文本"}[language],
         INTRODUCTION.in_(language).format(version=registers.SPEC_VERSION),
-        table(headings, rows),
+        table(headings, ((part, "<br>".join(clauses)) for part, clauses in parts.items())),
     )

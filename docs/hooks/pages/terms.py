@@ -1,6 +1,6 @@
 """Words for the values of the model's enumerations, for those pages where they stand in sentences and tables."""
 
-from kuayu_conformance.rendering.words import Words, named
+from kuayu_conformance.rendering.words import Words
 
 LEVELS = {"interface": Words("interface", "接口"), "performance": Words("performance", "性能")}
 DIMENSIONS = {
@@ -49,7 +49,6 @@ TRANSFORMS = {
 TAGS = {
     "common": Words("Common", "通用"),
     "resources": Words("Resources", "资源"),
-    "identifiers": Words("Compute identifiers", "算力标识"),
     "perception": Words("Perception", "感知"),
 }
 MODEL = {
@@ -64,18 +63,3 @@ MODEL = {
 
 ENGLISH_ONLY = Words("", "本页的说明取自英文的信息模型；名称与标签附中文。")
 """Said on pages whose descriptions exist in English alone."""
-
-__all__ = [
-    "AGGREGATIONS",
-    "CONSTANCIES",
-    "DIMENSIONS",
-    "DIRECTIONS",
-    "ENGLISH_ONLY",
-    "KINDS",
-    "LEVELS",
-    "MODEL",
-    "SUBJECTS",
-    "TAGS",
-    "TRANSFORMS",
-    "named",
-]

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from kuayu_schemas import registers
@@ -127,6 +128,10 @@ def install(app: FastAPI) -> None:
         ]
         detail = f"{places[0].parameter}: {places[0].detail}"
         return ProblemException("invalid-parameter", detail, places).response()
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, __: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody is there to read it
 
     @app.exception_handler(Exception)
     async def broken(_: Request, error: Exception) -> Response:

@@ -1,11 +1,13 @@
 """What lives while the service runs, and what more than one route does with it."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
 
+import orjson
 from fastapi import Request
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
@@ -27,7 +29,7 @@ from kuayu.service.storage.store import Store
 from kuayu.service.storage.writer import Command, Writer
 from kuayu_schemas import registers
 
-T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -70,12 +72,19 @@ class Runtime:
         self.database.close()
 
     async def maintain(self) -> None:
-        """Forget what need not be kept, again and again."""
+        """Forget what need not be kept, again and again; a round that fails is made up for by the next."""
         while True:
             await asyncio.sleep(self.settings.maintenance_period)
             now = instants.now()
-            before = now - round(self.settings.retention * 1000)
-            await self.writer.write(Prune(before, now - round(self.settings.idempotency * 1000), self.settings.history))
+            prune = Prune(
+                samples_before=now - round(self.settings.retention * 1000),
+                answers_before=now - round(self.settings.idempotency * 1000),
+                revisions=self.settings.history,
+            )
+            try:
+                await self.writer.write(prune)
+            except (ProblemException, SQLAlchemyError):
+                logger.exception("nothing was forgotten this time")
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""
@@ -119,7 +128,11 @@ class Runtime:
         command = StorePage(
             tenant, node, numbers, exporter, series, observed, reception, self.settings.durability.value
         )
-        return await self.once(key, command)
+        answer = await self.once(key, command)
+        if not answer.replayed:
+            result = orjson.loads(answer.body)
+            self.metrics.took("page", result["accepted"], len(result["rejected"]))
+        return answer
 
     async def _take_scraped(self, target: Target, page: str) -> None:
         await self.take_page(

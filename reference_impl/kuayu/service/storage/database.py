@@ -1,8 +1,10 @@
 """Opening the database: connections as the service wants them, the schema brought up to date, the epoch decided."""
 
+import fcntl
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from alembic import command
 from alembic.config import Config
@@ -40,12 +42,14 @@ class Database:
         read: Engine for readers; each transaction sees one state of the database throughout.
         epoch: Life of the state.
         secret: Key that cursors are signed with.
+        lock: Held while the database is open, so that no second service opens it; None for PostgreSQL.
     """
 
     write: Engine
     read: Engine
     epoch: str
     secret: bytes
+    lock: IO[str] | None
 
     @property
     def shown(self) -> str:
@@ -58,6 +62,8 @@ class Database:
             connection.execute(delete(meta).where(meta.c.name == "open_since_boot"))
         self.write.dispose()
         self.read.dispose()
+        if self.lock is not None:
+            self.lock.close()
 
 
 def open_database(url: str, durability: Durability) -> Database:
@@ -75,6 +81,7 @@ def open_database(url: str, durability: Durability) -> Database:
             )
         if backend == "sqlite" and parsed.database in {None, "", ":memory:"}:
             raise DatabaseError("SQLite in memory cannot be shared between connections", "Name a file: sqlite:///FILE")
+        lock = _lock(Path(str(parsed.database))) if backend == "sqlite" else None
         write, read = _sqlite(url, durability) if backend == "sqlite" else _postgresql(url, durability)
         with write.begin() as connection:
             _migrate(connection)
@@ -85,7 +92,28 @@ def open_database(url: str, durability: Durability) -> Database:
     except SQLAlchemyError as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise DatabaseError(f"the database does not open: {cause}", "See that it exists and may be written") from error
-    return Database(write, read, epoch, secret)
+    return Database(write, read, epoch, secret, lock)
+
+
+def _lock(file: Path) -> IO[str]:
+    """Keep others off a SQLite file: two services would not see each other's registrations.
+
+    Raises:
+        DatabaseError: Another service has it, or there is no such folder.
+    """
+    beside = file.with_name(file.name + ".lock")
+    try:
+        lock = beside.open("w", encoding="utf-8")
+    except OSError as error:
+        raise DatabaseError(f"cannot write {beside}: {error.strerror}", "Name a folder that may be written") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise DatabaseError(
+            f"another service has {file} open", "Stop it, or give each a database of its own"
+        ) from error
+    return lock
 
 
 def _sqlite(url: str, durability: Durability) -> tuple[Engine, Engine]:
@@ -108,7 +136,7 @@ def _prepare_sqlite(engine: Engine, begin: str, synchronous: str) -> None:
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute(f"PRAGMA synchronous={synchronous}")
-        cursor.execute("PRAGMA wal_autocheckpoint=64000")
+        cursor.execute("PRAGMA wal_autocheckpoint=16000")
         cursor.execute("PRAGMA cache_size=-65536")
         cursor.close()
 

@@ -4,8 +4,8 @@ Requests queue their commands. The thread takes all that wait, carries them out 
 then tells each request its result, so that what was acknowledged is as durable as a commit is. While one group is
 being committed the next one gathers; the busier the service, the larger the groups.
 
-A command that raises must not have written anything before; the others of its group are unharmed. Should the database
-itself fail in the midst of a group, the group is rolled back and its commands are carried out one by one.
+A command that raises a problem must not have written anything before; the others of its group are unharmed. Should
+anything else fail in the midst of a group, the group is rolled back and its commands are carried out one by one.
 """
 
 import asyncio
@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage.tables import meta
@@ -58,7 +57,7 @@ class Command(Protocol[R_co]):
         """How much of the queue it takes, in samples."""
 
     def apply(self, transaction: Transaction) -> Outcome[R_co]:
-        """Carry it out; raise before writing anything if it cannot be done."""
+        """Carry it out; raise a problem before writing anything if it cannot be done."""
 
 
 class WriterGauges(Protocol):
@@ -123,7 +122,7 @@ class Writer:
         while group := self._next_group():
             try:
                 outcomes = self._commit(group)
-            except SQLAlchemyError:
+            except Exception:
                 logger.exception("a group of %d commands was rolled back; now one by one", len(group))
                 outcomes = [self._commit_alone(waiting) for waiting in group]
             for waiting, outcome in zip(group, outcomes, strict=True):
@@ -148,17 +147,15 @@ class Writer:
             for waiting in group:
                 try:
                     outcomes.append(waiting.command.apply(transaction))
-                except SQLAlchemyError:
-                    raise
-                except Exception as error:  # noqa: BLE001 - it belongs to whoever sent the command
-                    outcomes.append(error)
+                except ProblemException as problem:
+                    outcomes.append(problem)
         self._gauges.committed(time.perf_counter() - began, len(group))
         return outcomes
 
     def _commit_alone(self, waiting: _Waiting) -> Outcome[Any] | Exception:
         try:
             return self._commit([waiting])[0]
-        except SQLAlchemyError as error:
+        except Exception as error:
             logger.exception("a command could not be written")
             return error
 

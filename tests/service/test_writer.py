@@ -1,0 +1,99 @@
+"""The writer: groups, failures within groups, and what happens when too much waits."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import TableClause, column, insert, select, table
+from sqlalchemy.exc import SQLAlchemyError
+
+from kuayu.service.metrics import Metrics
+from kuayu.service.problems import ProblemException
+from kuayu.service.storage.database import Database, open_database
+from kuayu.service.storage.tables import meta
+from kuayu.service.storage.writer import Outcome, Transaction, Writer
+from kuayu_schemas.models import Durability
+
+
+@dataclass(frozen=True)
+class Note:
+    """Notes a name in a table, once it may."""
+
+    name: str
+    table: TableClause = meta
+    weight: int = 1
+    gate: threading.Event | None = None
+
+    def apply(self, transaction: Transaction) -> Outcome[int]:
+        """Wait for the gate, then note it."""
+        if self.gate is not None:
+            self.gate.wait()
+        transaction.connection.execute(insert(self.table).values(name=self.name, value="x"))
+        return Outcome(transaction.sequence)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(f"sqlite:///{tmp_path / 'writer.db'}", Durability.process)
+    yield opened
+    opened.close()
+
+
+def names(database: Database) -> set[str]:
+    with database.read.connect() as connection:
+        return set(connection.execute(select(meta.c.name).where(meta.c.value == "x")).scalars())
+
+
+async def wait_behind_a_closed_gate(writer: Writer, gate: threading.Event, *others: Note) -> list[object]:
+    first = asyncio.create_task(writer.write(Note("first", gate=gate)))
+    await asyncio.sleep(0.1)
+    tasks = [asyncio.create_task(writer.write(other)) for other in others]
+    await asyncio.sleep(0.1)
+    gate.set()
+    return await asyncio.gather(first, *tasks, return_exceptions=True)
+
+
+def test_what_waits_shares_a_commit_and_one_failure_harms_no_other(database: Database) -> None:
+    writer = Writer(database.write, 100, Metrics())
+    writer.start()
+    commands = (Note("good"), Note("bad", table=table("nowhere", column("name"), column("value"))), Note("fine"))
+    first, good, bad, fine = asyncio.run(wait_behind_a_closed_gate(writer, threading.Event(), *commands))
+    writer.close()
+    assert isinstance(bad, SQLAlchemyError)
+    assert all(isinstance(result, int) for result in (first, good, fine))
+    assert names(database) == {"first", "good", "fine"}
+
+
+def test_more_than_the_queue_holds_is_turned_away_for_a_while(database: Database) -> None:
+    writer = Writer(database.write, 10, Metrics())
+    writer.start()
+    commands = (Note("fits", weight=10), Note("too much"))
+    _, fits, refused = asyncio.run(wait_behind_a_closed_gate(writer, threading.Event(), *commands))
+    writer.close()
+    assert isinstance(fits, int)
+    assert isinstance(refused, ProblemException)
+    answer = refused.response()
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert names(database) == {"first", "fits"}
+
+
+def test_closing_writes_what_waits_and_takes_no_more(database: Database) -> None:
+    async def story() -> None:
+        writer = Writer(database.write, 10, Metrics())
+        writer.start()
+        gate = threading.Event()
+        waiting = [asyncio.create_task(writer.write(Note(name, gate=gate))) for name in ("a", "b")]
+        await asyncio.sleep(0.1)
+        closing = asyncio.create_task(asyncio.to_thread(writer.close))
+        await asyncio.sleep(0.1)
+        with pytest.raises(ProblemException):
+            await writer.write(Note("late"))
+        gate.set()
+        await asyncio.gather(closing, *waiting)
+
+    asyncio.run(story())
+    assert names(database) == {"a", "b"}
