@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 export PYTHONPATH :=
+export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help check test schemas drift lint types contracts docs serve-docs mutants benchmark report lock clean
@@ -33,6 +34,7 @@ lint: $(READY) ## Check style.
 
 types: $(READY) ## Check types.
 	$(BIN)/mypy
+	$(BIN)/mypy docs/hooks
 
 contracts: $(READY) ## Check that imports go one way.
 	PYTHONPATH=schemas:conformance:reference_impl $(BIN)/lint-imports

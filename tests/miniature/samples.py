@@ -156,6 +156,8 @@ class Samples(Identifiers):
                 raise wrong_parameter(name, f"{name} must be an identifier")
         if device is not None and kind != "device":
             raise wrong_parameter("device", "only the subject kind device has devices")
+        if subject not in self.held(request.tenant, SUBJECTS[kind]):
+            raise Refusal("not-found", f"no {kind} {subject} is registered")
         start, end = self.moment_of(request, "from", 0), self.moment_of(request, "to", 1 << 62)
 
         def listing() -> Iterator[Json]:

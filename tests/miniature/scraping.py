@@ -89,7 +89,7 @@ class Scraping(Aggregation):
         except Refusal as refusal:
             return {**when, "state": "failed", "last_problem": self.problem(refusal)}
         except (OSError, HTTPException, ValueError) as error:
-            nothing = Refusal("malformed-exposition", f"no page came: {error or type(error).__name__}")
+            nothing = Refusal("scrape-failed", f"no page came: {error or type(error).__name__}")
             return {**when, "state": "failed", "last_problem": self.problem(nothing)}
         return {**when, "state": "succeeded"}
 

@@ -52,6 +52,7 @@ def observe(episode: Episode) -> Observed:
         ask(f"/v1/nodes/{machine}"),
         ask(f"/v1/nodes/{machine}/indicators"),
         ask(f"/v1/domains/{site}/indicators"),
+        ask(f"/v1/samples?subject={machine}&subject_kind=node"),
     )
     listing = episode.ask("GET", f"/v1/nodes?domain={site}", tenant="other")
     stranger = episode.name_of("stranger")

@@ -79,7 +79,6 @@ def observe(episode: Episode) -> Observed:
     empty = node(episode, site, "empty")
     stranger = push(empty, good)
     ranged, played = machine("ranged")
-    page = played.advance(now - 10)
     field = next(row for row in played.mapped if row.measure.name == "accelerator_utilisation")
     series = field.series[played.devices[0]][0]
     excess = played.capture.render({series: "250"}, round((now - 10) * 1000))
@@ -103,7 +102,7 @@ def observe(episode: Episode) -> Observed:
         unknown_node,
         stranger,
         out_of_range=push(ranged, excess),
-        after_out_of_range=held(episode, ranged, kind="device") if page else stranger,
+        after_out_of_range=held(episode, ranged, kind="device"),
     )
 
 
@@ -133,8 +132,9 @@ def judge(o: Observed) -> Iterator[Finding]:
     kind = o.out_of_range.at("rejected", 0, "problem", "type")
     expected_kind = "urn:kuayu:problem:out-of-range"
     yield holds("MET-008", kind == expected_kind, "250 % utilisation is refused as out-of-range", kind, o.out_of_range)
-    value = o.after_out_of_range.at("items", 0, "accelerator_utilisation")
-    yield holds("MET-008", value is None, "the value out of range is not held", value, o.after_out_of_range)
+    count = len(o.after_out_of_range.items("items"))
+    found = f"{count} samples"
+    yield holds("MET-008", count == 0, "nothing of the sample with the value is held", found, o.after_out_of_range)
 
 
 def _rates(o: Observed) -> Iterator[Finding]:

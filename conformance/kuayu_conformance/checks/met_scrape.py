@@ -104,7 +104,8 @@ def judge(o: Observed) -> Iterator[Finding]:
     )
     yield holds("MET-010", o.failing.at("state") == "failed", "a failing target says so", o.failing.brief, o.failing)
     problem = o.failing.at("last_problem", "type")
-    yield holds("MET-010", isinstance(problem, str), "and says why", o.failing.brief, o.failing)
+    why = problem == "urn:kuayu:problem:scrape-failed"
+    yield holds("MET-010", why, "and says why: scrape-failed", problem, o.failing)
     for address, answer in o.forbidden:
         yield answered("MET-010", answer, 422, f"{address} is refused", problem="target-not-allowed")
     yield answered("MET-010", o.orphan, 422, "a target for a node that is not there", problem="unknown-reference")

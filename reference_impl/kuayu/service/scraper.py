@@ -17,7 +17,6 @@ from kuayu.service.settings import Settings
 logger = logging.getLogger(__name__)
 
 ACCEPT = "text/plain;version=0.0.4;charset=utf-8, text/plain;q=0.5"
-UNREACHABLE = 502
 
 Ingest = Callable[["Target", str], Awaitable[None]]
 """What is done with a page."""
@@ -126,9 +125,10 @@ class Scraper:
         except NotAllowedError as error:
             return Status("failed", at, ProblemException("target-not-allowed", str(error)).to_wire())
         except TimeoutError:
-            return Status("failed", at, _unreachable(f"no whole page within {self._settings.scrape_timeout:g} s"))
+            slow = f"no whole page within {self._settings.scrape_timeout:g} s"
+            return Status("failed", at, ProblemException("scrape-failed", slow).to_wire())
         except (ScrapeError, httpx.HTTPError, httpx.InvalidURL, UnicodeDecodeError) as error:
-            return Status("failed", at, _unreachable(str(error) or type(error).__name__))
+            return Status("failed", at, ProblemException("scrape-failed", _words(error)).to_wire())
         except Exception as error:
             logger.exception("scraping %s", target.name)
             return Status("failed", at, ProblemException("internal", type(error).__name__).to_wire())
@@ -162,12 +162,5 @@ class Scraper:
         )
 
 
-def _unreachable(detail: str) -> dict[str, Any]:
-    """A problem without a meaning beyond its status (RFC 9457, about:blank)."""
-    return {
-        "type": "about:blank",
-        "title": "Bad Gateway",
-        "status": UNREACHABLE,
-        "detail": detail[:500],
-        "retryable": True,
-    }
+def _words(error: Exception) -> str:
+    return (str(error) or type(error).__name__)[:500]

@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 
 from kuayu_schemas.models import Measures
 
-MAX_VALUES = 16_000
+MAX_VALUES = 32_000
 """Values bound at once; SQLite takes 32 766."""
 
-MAX_ROWS = 512
+MAX_ROWS = 2048
 LEADING = 2
 """Values of a row before its measures: number of the subject, instant."""
 
