@@ -48,8 +48,8 @@ serve-docs: $(READY) ## Show the site while you write.
 mutants: $(READY) ## Run the kill matrix; writes build/mutants/matrix.json and matrix.html.
 	PYTHONPATH=tests $(BIN)/python -m mutants.matrix
 
-benchmark: $(READY) ## Measure ingest beside the raw store's limit, in one run.
-	$(BIN)/python tests/benchmarks/ingest.py
+benchmark: $(READY) ## Measure ingest beside the raw store's limit, in one run; writes build/ingest.json.
+	mkdir -p build && $(BIN)/python tests/benchmarks/ingest.py --json build/ingest.json
 
 report: $(READY) ## Make the full report of the reference for docs/results/reference.
 	$(BIN)/kuayu check --level full -o build/reference

@@ -25,7 +25,7 @@ from mutants.declaration import Mutant
 TESTS = Path(__file__).resolve().parents[1]
 PUBLISHED = Path(kuayu_schemas.__file__).parent / "published"
 MINIATURE = "miniature"
-SIDE_BY_SIDE = 12
+SIDE_BY_SIDE = 10
 """Runs at once: each waits most of its time for samples to be taken, or not."""
 
 SEED = 1

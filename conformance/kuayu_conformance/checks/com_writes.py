@@ -21,8 +21,8 @@ class Observed:
     keyed: Answer
     keyed_again: Answer
     keyed_other: Answer
-    unkeyed: Answer
-    samples: Answer
+    after_keys: Answer
+    after_samples: Answer
     stale: Answer
     fresh: Answer
     after_stale: Answer
@@ -54,8 +54,8 @@ def observe(episode: Episode) -> Observed:
     keyed = ask("POST", "/v1/samples", batch, headers=key)
     keyed_again = ask("POST", "/v1/samples", batch, headers=key)
     keyed_other = ask("POST", "/v1/samples", other, headers=key)
-    unkeyed = ask("GET", f"/v1/samples?subject={machine}&subject_kind=node")
-    samples = ask("GET", path)
+    after_keys = ask("GET", f"/v1/samples?subject={machine}&subject_kind=node")
+    after_samples = ask("GET", path)
 
     stale = ask("PUT", path, {"id": site, "label": "third"}, headers={"if-match": created.headers.get("etag", '"x:0"')})
     after_stale = ask("GET", path)
@@ -75,8 +75,8 @@ def observe(episode: Episode) -> Observed:
         keyed,
         keyed_again,
         keyed_other,
-        unkeyed,
-        samples,
+        after_keys,
+        after_samples,
         stale,
         fresh,
         after_stale,
@@ -122,8 +122,8 @@ def _idempotency_key(o: Observed) -> Iterator[Finding]:
         "COM-009", mark == "true", "the answer says Idempotency-Replayed: true", mark or "nothing", o.keyed_again
     )
     yield answered("COM-009", o.keyed_other, 422, "the same key with another body", problem="idempotency-mismatch")
-    count = len(o.unkeyed.items("items"))
-    yield holds("COM-009", count == 1, "the refused body has left nothing behind", f"{count} samples", o.unkeyed)
+    count = len(o.after_keys.items("items"))
+    yield holds("COM-009", count == 1, "the refused body has left nothing behind", f"{count} samples", o.after_keys)
 
 
 def _revisions(o: Observed) -> Iterator[Finding]:
@@ -135,8 +135,9 @@ def _revisions(o: Observed) -> Iterator[Finding]:
     tag = f'"{o.read.at("revision", "epoch")}:{o.read.at("revision", "number")}"'
     found = o.read.headers.get("etag", "no ETag")
     yield holds("COM-010", found == tag, "ETag is the revision of the record", found, o.read)
-    unmoved = o.samples.at("revision") == o.read.at("revision")
-    yield holds("COM-010", unmoved, "samples do not change the revision of a resource", o.samples.brief, o.samples)
+    after = o.after_samples
+    unmoved = after.at("revision") == o.read.at("revision")
+    yield holds("COM-010", unmoved, "samples do not change the revision of a resource", after.brief, after)
     yield answered("COM-010", o.stale, 409, "If-Match with an earlier revision is refused", problem="stale-revision")
     kept = o.after_stale.at("label") == "second"
     yield holds("COM-010", kept, "the refused write has changed nothing", o.after_stale.at("label"), o.after_stale)

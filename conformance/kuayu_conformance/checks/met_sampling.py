@@ -9,7 +9,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, held, node
 from kuayu_conformance.episode import Episode, NotTestable, instant, seconds_of
-from kuayu_conformance.exporters import playing
+from kuayu_conformance.exporters.playing import PlayedExporter
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 
 WINDOW_QUICK, WINDOW_FULL = 75.0, 600.0
@@ -90,7 +90,7 @@ def _of_a_run(name: str) -> bool:
 
 def _watch(episode: Episode) -> str:
     site = domain(episode)
-    played = playing.PlayedExporter(STEADY, episode.random)
+    played = PlayedExporter(STEADY, episode.random)
     machine = node(episode, site, names=played.devices)
     url = episode.publish("page", played.advance(episode.now()).untimed)
     target = {"id": episode.name_of("t"), "node": machine, "exporter": STEADY, "url": url}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kuayu_conformance.rendering.words import Language
 
-from . import api, decisions, exporters, indicators, problems, requirements, results, schemas, standard
+from . import api, decisions, exporters, indicators, ingest, problems, requirements, results, schemas, standard
 from .made import Made
 
 __all__ = ["Made", "shared_files", "written_pages"]
@@ -24,7 +24,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from api.pages(language)
     yield from problems.pages(language)
     yield from schemas.pages(language)
-    yield from results.pages(language, results.reference(root))
+    yield from results.pages(language, results.reference(root), ingest.section(language, root))
     yield from decisions.pages(language, root / "docs/decisions")
 
 

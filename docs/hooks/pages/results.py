@@ -62,8 +62,8 @@ def shared(report: ConformanceReport) -> Iterator[Made]:
     yield Made(f"{FOLDER}/badge.svg", drawn_badge(report))
 
 
-def pages(language: Language, report: ConformanceReport) -> Iterator[Made]:
-    """The one page of the results."""
+def pages(language: Language, report: ConformanceReport, beside: str) -> Iterator[Made]:
+    """The one page of the results; ``beside`` is what else was measured."""
     view = view_of(report, registers.requirements())
     judged = [(entry, entry.result) for entry in view.entries if entry.result]
     text = page(
@@ -83,6 +83,7 @@ def pages(language: Language, report: ConformanceReport) -> Iterator[Made]:
         f"## {ALL.in_(language)}",
         *(f"{AGAIN[key].in_(language)}: {REPLAYS[key].in_(language)}" for key in AGAIN),
         table(ALL_COLUMNS[language], (_row(language, entry, result) for entry, result in judged)),
+        beside,
     )
     yield Made("results.md", text)
 

@@ -1,44 +1,21 @@
 """The page in a real browser: by mouse, by keyboard, on a wide screen and on a telephone."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conformance.rendering.samples import LONG, every_verdict, hostile, sample
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from kuayu_conformance.rendering import page
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 REPORTS = {
     "every-verdict": every_verdict(),
     "hostile": hostile(),
     "long": sample({"COM-008": "fail", "MET-003": "fail"}, words=LONG),
 }
 LANGUAGES = "input[name=language]"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, as the system has it."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium on this machine")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
