@@ -1,5 +1,6 @@
 """Everything that the site says leads somewhere, in both languages, without a network."""
 
+import json
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,6 +11,7 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport
 
 LANGUAGES = {"en": "", "zh": "zh/"}
+INGEST_AIM = 0.6
 REPORT = Path(__file__).parents[2] / "docs/results/reference/report.json"
 
 
@@ -77,7 +79,10 @@ def test_registers_are_shown_whole(site: Path, language: str) -> None:
 def test_a_missed_aim_is_printed_as_missed(site: Path, language: str, words: str) -> None:
     report = ConformanceReport.model_validate_json(REPORT.read_bytes())
     page = parsed(site / LANGUAGES[language] / "results.html")
-    assert page.text.count(words) == sum(result.aim_met is False for result in report.results)
+    ingest = json.loads(REPORT.with_name("ingest.json").read_text("utf-8"))["results"]
+    best = max(row["of_limit"] for row in ingest if row["way"].startswith("HTTP"))
+    missed = sum(result.aim_met is False for result in report.results) + (best < INGEST_AIM)
+    assert page.text.count(words) == missed
     assert {result.requirement for result in report.results} <= page.ids
 
 

@@ -29,7 +29,7 @@ def observe(episode: Episode) -> Observed:
     declaration = episode.ask("GET", "/v1/conformance")
     read_at = episode.now()
     again = episode.ask("GET", "/v1/conformance")
-    declared = {profile for profile in declaration.items("profiles") if isinstance(profile, str)}
+    declared = {"COM", *(profile for profile in declaration.items("profiles") if isinstance(profile, str))}
     wanted = [
         operation
         for definition in registers.requirements().profiles

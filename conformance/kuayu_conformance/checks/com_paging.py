@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, held, node, post, sample
+from kuayu_conformance.checks.fixtures import domain, held, node, pages, post, sample
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds
 
@@ -31,13 +31,13 @@ def observe(episode: Episode) -> Observed:
     site = domain(episode)
     names = tuple(node(episode, site, f"n{i}", label="before") for i in range(NODES))
     listing = f"/v1/nodes?domain={site}&limit={PAGE}"
-    pages = [episode.ask("GET", listing)]
+    listed = [episode.ask("GET", listing)]
     episode.set_up("DELETE", f"/v1/nodes/{names[-1]}")
     node(episode, site, "n5a", label="between")
     episode.set_up("PUT", f"/v1/nodes/{names[4]}", {"id": names[4], "domain": site, "label": "after"})
-    pages += _rest(episode, listing, pages[0])
+    listed += list(pages(episode, listing, listed[0]))[1:]
     fresh = episode.ask("GET", f"/v1/nodes?domain={site}")
-    foreign = episode.ask("GET", f"/v1/links?cursor={quote(str(pages[0].at('next_cursor')), safe='')}")
+    foreign = episode.ask("GET", f"/v1/links?cursor={quote(str(listed[0].at('next_cursor')), safe='')}")
 
     now = episode.now()
     instants = tuple(instant(now - 60 + i) for i in range(NODES))
@@ -46,18 +46,8 @@ def observe(episode: Episode) -> Observed:
     series = [held(episode, names[0], query=query)]
     late = [sample(names[0], instant(now - 60 + i + 0.5), power=2.0) for i in range(NODES)]
     post(episode, late)
-    series += _rest(episode, f"/v1/samples?subject={names[0]}&subject_kind=node{query}", series[0])
-    return Observed(names, tuple(pages), fresh, foreign, tuple(series), instants)
-
-
-def _rest(episode: Episode, listing: str, first: Answer) -> Iterator[Answer]:
-    answer = first
-    for _ in range(NODES + 1):
-        cursor = answer.at("next_cursor")
-        if not isinstance(cursor, str):
-            return
-        answer = episode.ask("GET", f"{listing}&cursor={quote(cursor, safe='')}")
-        yield answer
+    series += list(pages(episode, f"/v1/samples?subject={names[0]}&subject_kind=node{query}", series[0]))[1:]
+    return Observed(names, tuple(listed), fresh, foreign, tuple(series), instants)
 
 
 def judge(o: Observed) -> Iterator[Finding]:

@@ -1,12 +1,16 @@
 """What checks set up at the target before they begin; none of it scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Episode
 
 Body = dict[str, Any]
+
+MOST_PAGES = 2000
+"""Pages of one listing that are asked for; a target that never comes to an end must not keep the suite."""
 
 
 def domain(episode: Episode, label: str = "d", *, tenant: str = "own") -> str:
@@ -42,3 +46,16 @@ def post(episode: Episode, samples: list[Body], *, mode: str = "per_item", **mem
 def held(episode: Episode, subject: str, *, kind: str = "node", query: str = "") -> Answer:
     """Ask for the samples of a subject."""
     return episode.ask("GET", f"/v1/samples?subject={subject}&subject_kind={kind}{query}")
+
+
+def pages(episode: Episode, path: str, first: Answer | None = None) -> Iterator[Answer]:
+    """Pages of a listing, following the cursors; ``first`` where the first page is there already."""
+    answer = first or episode.ask("GET", path)
+    seen: set[str] = set()
+    for _ in range(MOST_PAGES):
+        yield answer
+        cursor = answer.at("next_cursor")
+        if not isinstance(cursor, str) or cursor in seen:
+            return
+        seen.add(cursor)
+        answer = episode.ask("GET", f"{path}&cursor={quote(cursor, safe='')}")

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, node
+from kuayu_conformance.checks.fixtures import domain, node, pages
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.exporters.playing import NODE, Cell, Page, PlayedExporter, played_exporters
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
@@ -59,19 +58,19 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     played = PlayedExporter(name, episode.random)
     machine = node(episode, site, f"{name}-{trap}", names=played.devices)
     a_page = sum(len(row.series) for row in played.mapped)
-    pages = -(-(CELLS_FULL if episode.settings.full else CELLS_QUICK) // a_page) + 2
+    count = -(-(CELLS_FULL if episode.settings.full else CELLS_QUICK) // a_page) + 2
     now = episode.now()
-    step = min(STEP, round(episode.settings.limits["retention"] / 2 / pages, 3))
+    step = min(STEP, round(episode.settings.limits["retention"] / 2 / count, 3))
     cells: dict[tuple[str, str, float], Cell] = {}
     delay = 0.0
-    for page, known in _trapped(played, trap, [now - step * (pages - i) for i in range(pages)]):
+    for page, known in _trapped(played, trap, [now - step * (count - i) for i in range(count)]):
         previous, delay = delay, _send(episode, machine, page, name, SKEW if trap == "skew" else 0.0)
         blur = (previous + delay) / step
         cells |= {(cell.subject, cell.measure, cell.at): _blurred(cell, blur) for cell in known}
     found: dict[tuple[str, int], Mapping[str, Any]] = {}
     kinds = {"node" if subject == NODE else "device" for row in played.mapped for subject in row.series}
     for kind in sorted(kinds):
-        answer = _read(episode, machine, kind, now - step * (pages + 1), found)
+        answer = _read(episode, machine, kind, now - step * (count + 1), found)
     return Stratum(name, trap, tuple(cells.values()), found, answer)
 
 
@@ -129,16 +128,12 @@ def _read(
 ) -> Answer:
     path = f"/v1/samples?subject={machine}&subject_kind={kind}&from={instant(since)}"
     path += f"&limit={int(min(1000, episode.settings.limits['max_page']))}"
-    answer = episode.ask("GET", path)
-    while True:
+    for answer in pages(episode, path):
         for item in answer.items("items"):
             when = seconds_of(item.get("observed_at")) if isinstance(item, dict) else None
             if when is not None:
                 found[(str(item.get("device", NODE)), round(when * 1000))] = item
-        cursor = answer.at("next_cursor")
-        if not isinstance(cursor, str):
-            return answer
-        answer = episode.ask("GET", f"{path}&cursor={quote(cursor, safe='')}")
+    return answer
 
 
 def judge(o: Observed) -> Iterator[Finding]:

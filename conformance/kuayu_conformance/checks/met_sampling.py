@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, held, node
+from kuayu_conformance.checks.fixtures import domain, held, node, pages
 from kuayu_conformance.episode import Episode, NotTestable, instant, seconds_of
 from kuayu_conformance.exporters.playing import PlayedExporter
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
@@ -99,20 +98,19 @@ def _watch(episode: Episode) -> str:
 
 
 def _series(episode: Episode, subject: str, since: float, until: float, *, played: bool) -> Series:
-    base = f"&from={instant(since)}&to={instant(until)}&limit=100"
-    answer = held(episode, subject, kind=(kind := "device" if played else "node"), query=base)
-    if not answer.items("items"):
-        answer = held(episode, subject, kind=(kind := "node" if played else "device"), query=base)
+    window = f"&from={instant(since)}&to={instant(until)}&limit=100"
+    kinds = ("device", "node") if played else ("node", "device")
+    first = held(episode, subject, kind=kinds[0], query=window)
+    kind = kinds[0] if first.items("items") else kinds[1]
+    path = f"/v1/samples?subject={subject}&subject_kind={kind}{window}"
     pairs: list[tuple[float, float]] = []
-    while True:
+    for answer in pages(episode, path):
         for item in answer.items("items"):
-            observed, received = (seconds_of(item.get(name)) for name in ("observed_at", "received_at"))
+            row = item if isinstance(item, dict) else {}
+            observed, received = seconds_of(row.get("observed_at")), seconds_of(row.get("received_at"))
             if observed is not None and received is not None:
                 pairs.append((observed, received))
-        cursor = answer.at("next_cursor")
-        if not isinstance(cursor, str):
-            return Series(subject, played, tuple(pairs), answer)
-        answer = held(episode, subject, kind=kind, query=f"{base}&cursor={quote(cursor, safe='')}")
+    return Series(subject, played, tuple(pairs), answer)
 
 
 def gaps(instants: Sequence[float], since: float, until: float) -> list[float]:
