@@ -109,8 +109,8 @@ def _trapped(played: PlayedExporter, trap: str, instants: list[float]) -> Iterat
                 yield page, page.cells
                 yield page, ()
         case "disorder":
-            pages = [played.advance(at, overtaken=i % 2 == 0) for i, at in enumerate(instants)]
-            for early, late in zip(pages[::2], pages[1::2], strict=False):
+            made = [played.advance(at, overtaken=i % 2 == 0) for i, at in enumerate(instants)]
+            for early, late in zip(made[::2], made[1::2], strict=False):
                 yield late, late.cells
                 yield early, early.cells
         case "gap":
@@ -140,7 +140,7 @@ def judge(o: Observed) -> Iterator[Finding]:
     """The worst stratum is the figure, so that one trap cannot hide among the others."""
     parts, misses = [], []
     for stratum in o.strata:
-        wrong = [claim for claim in _wrong(stratum) if claim]
+        wrong = list(_wrong(stratum))
         right, n = len(stratum.cells) - len(wrong), len(stratum.cells)
         bound = proportion_lower_bound(right, n)
         parts.append(PartFigure(f"{stratum.exporter} · {stratum.trap}", right / n, bound, n))

@@ -2,7 +2,7 @@
 
 Truth is kept in the standard's units. For each page it is divided by the factor that the published collection map
 gives, rounded to the resolution of the exporter's field, and written into the captured page. What a target makes of
-the page is then held against the truth, within half a step of the field and the stated accuracy of the measure.
+the page is then held against the truth, within half a step of the field and a tenth of the measure's accuracy.
 """
 
 import random
