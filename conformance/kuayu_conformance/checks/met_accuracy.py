@@ -21,6 +21,9 @@ CELLS_QUICK, CELLS_FULL = 450, 3000
 STEP, SKEW = 15.0, 3600.0
 """Seconds between pages at most; seconds by which the clock of the trap ``skew`` is fast."""
 
+MOST_BLUR = 0.1
+"""Share of a rate that delays may blur under the trap ``skew`` at most: a slow target earns no more tolerance."""
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -65,7 +68,7 @@ def _stratum(episode: Episode, site: str, name: str, trap: str) -> Stratum:
     delay = 0.0
     for page, known in _trapped(played, trap, [now - step * (count - i) for i in range(count)]):
         previous, delay = delay, _send(episode, machine, page, name, SKEW if trap == "skew" else 0.0)
-        blur = (previous + delay) / step
+        blur = min(MOST_BLUR, (previous + delay) / step)
         cells |= {(cell.subject, cell.measure, cell.at): _blurred(cell, blur) for cell in known}
     found: dict[tuple[str, int], Mapping[str, Any]] = {}
     kinds = {"node" if subject == NODE else "device" for row in played.mapped for subject in row.series}

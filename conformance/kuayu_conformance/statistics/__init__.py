@@ -1,6 +1,6 @@
 """Estimators and bounds. Each one-sided bound is fixed before a run; none is chosen by its outcome."""
 
-from kuayu_conformance.statistics.proportions import proportion_lower_bound, proportion_upper_bound
+from kuayu_conformance.statistics.proportions import proportion_lower_bound
 from kuayu_conformance.statistics.rounding import rounded
 
-__all__ = ["proportion_lower_bound", "proportion_upper_bound", "rounded"]
+__all__ = ["proportion_lower_bound", "rounded"]

@@ -14,24 +14,10 @@ def proportion_lower_bound(successes: int, trials: int, confidence: float = CONF
     Raises:
         ValueError: The counts contradict each other.
     """
-    _check(successes, trials)
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} successes in {trials} trials")
     if successes == 0:
         return 0.0
     from scipy.special import betaincinv
 
     return float(betaincinv(successes, trials - successes + 1, 1 - confidence))
-
-
-def proportion_upper_bound(successes: int, trials: int, confidence: float = CONFIDENCE) -> float:
-    """Smallest p that ``successes`` or fewer of ``trials`` refute at the one-sided confidence; one without trials.
-
-    Raises:
-        ValueError: The counts contradict each other.
-    """
-    _check(successes, trials)
-    return 1.0 - proportion_lower_bound(trials - successes, trials, confidence)
-
-
-def _check(successes: int, trials: int) -> None:
-    if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes in {trials} trials")
