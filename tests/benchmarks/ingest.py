@@ -4,8 +4,8 @@
 
 Raw store: one process that does nothing else, the service's own SQLite file and table, the same rows and the same rule
 for repetitions, ten thousand rows a transaction, in two ways; the faster is the limit. HTTP: `kuayu serve` in one
-process, clients on sixteen connections in another, the same rows as JSON, every batch acknowledged, and the rows counted
-in the file afterwards. All are repeated in turn and the medians compared.
+process, clients on sixteen connections in another, the same rows as JSON, every batch acknowledged, and the rows
+counted in the file afterwards. All are repeated in turn and the medians compared.
 """
 
 import argparse
