@@ -1,18 +1,27 @@
 """The exporters that the suite plays: captured form, known truth."""
 
 import random
+from itertools import groupby
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
+from kuayu.perception.collection import CollectionMap, Counters
+from kuayu.perception.exposition import parse
 from kuayu_conformance.checks.met_accuracy import correct
 from kuayu_conformance.exporters.captures import capture_of
 from kuayu_conformance.exporters.playing import Cell, PlayedExporter, played_exporters
+from kuayu_schemas import registers
 from kuayu_schemas.models import Transform
 
 EXPORTERS = played_exporters()
+
+
+def samples(page: str) -> list[Sample]:
+    return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
 
 
 @pytest.mark.parametrize("name", EXPORTERS)
@@ -21,8 +30,7 @@ def test_a_played_page_is_in_the_exposition_format_and_keeps_every_captured_seri
     page = played.advance(1000.0)
     found = {
         (sample.name.removesuffix("_total"), tuple(sorted(sample.labels.items())))  # the parser adds it to counters
-        for family in text_string_to_metric_families(page.untimed)
-        for sample in family.samples
+        for sample in samples(page.untimed)
     }
     for series in capture_of(name).series:
         assert (series.field.removesuffix("_total"), tuple(sorted(series.labels.items()))) in found
@@ -33,6 +41,49 @@ def test_every_row_of_the_collection_map_is_played(name: str) -> None:
     played = PlayedExporter(name, random.Random(1))
     assert played.mapped
     assert all(row.series and all(row.series.values()) for row in played.mapped)
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_a_page_speaks_of_each_field_in_one_place(name: str) -> None:
+    """The text format asks for it, and a strict reader may refuse a page that does not."""
+    page = PlayedExporter(name, random.Random(1)).advance(1000.0).untimed
+    fields = [line.split("{")[0].split(" ")[0] for line in page.splitlines() if not line.startswith("#")]
+    runs = [field for field, _ in groupby(fields)]
+    assert len(runs) == len(set(runs))
+
+
+@pytest.mark.parametrize(("name", "label"), [("dcgm-exporter", "GPU_I_ID"), ("mlu-exporter", "vf")])
+def test_parts_of_a_device_stand_on_the_page_beside_the_whole_and_are_no_part_of_the_truth(
+    name: str, label: str
+) -> None:
+    """A reader that adds a part to the whole is caught: the part shows a value of its own or that of the whole."""
+    played = PlayedExporter(name, random.Random(1))
+    page = played.advance(1000.0)
+    of_parts = [sample for sample in samples(page.untimed) if sample.labels.get(label)]
+    mapped = {field for row in played.mapped for field in row.entry.fields}
+    assert {sample.name for sample in of_parts} & mapped
+    assert all(sample.value for sample in of_parts if sample.name.endswith(("POWER_USAGE", "power_usage")))
+    taken = {series for row in played.mapped for group in row.series.values() for series in group}
+    assert not any(series.labels.get(label) for series in taken)
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_the_reference_reads_the_truth_from_every_played_page(name: str) -> None:
+    """Two readers of one map, written apart: what the suite divides by the factor, the collection multiplies."""
+    played = PlayedExporter(name, random.Random(7))
+    collection = CollectionMap.of(registers.indicators(), name)
+    counters: Counters = {}
+    for at in (1000.0, 1015.0):
+        page = played.advance(at)
+        conversion = collection.convert(parse(page.text), lambda series: series.instant or 0, counters)
+        counters = conversion.counters
+        found = {
+            (reading.device or "", measure): value
+            for reading in conversion.readings
+            for measure, value in reading.measures.items()
+        }
+        for cell in page.cells:
+            assert correct(cell, found.get((cell.subject, cell.measure))), cell
 
 
 @settings(max_examples=25)

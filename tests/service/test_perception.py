@@ -77,6 +77,17 @@ def test_states_take_the_worst_and_unforeseen_values_are_unknown() -> None:
     assert [measures["health_state"] for measures in found] == ["healthy", "faulty", "unknown"]
 
 
+def test_a_row_that_asks_for_an_empty_label_leaves_out_the_parts_of_a_divided_accelerator() -> None:
+    def power(watts: float, **labels: str) -> Series:
+        return Series("DCGM_FI_DEV_POWER_USAGE", {"gpu": "0", **labels}, watts, 0)
+
+    dcgm = CollectionMap.of(registers.indicators(), "dcgm-exporter")
+    instances = [power(80, GPU_I_ID="1"), power(90, GPU_I_ID="2", GPU_I_PROFILE="3g.40gb")]
+    for entire in (power(300), power(300, GPU_I_ID="")):
+        assert convert([[*instances, entire]], dcgm)[0].measures == {"power": 300}
+    assert convert([instances], dcgm) == []
+
+
 def test_a_sum_with_a_missing_or_absent_term_is_no_sum() -> None:
     dcgm = CollectionMap.of(registers.indicators(), "dcgm-exporter")
     fields = ("DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_RESERVED")

@@ -1,7 +1,8 @@
-"""Captured public pages of real exporters, used as the form into which the suite writes its own values.
+"""Public pages of real exporters, used as the form into which the suite writes its own values.
 
 A page that is made up by whoever wrote the parser proves nothing. Here every line keeps the name and the labels that
-the real exporter published; only the value is replaced. ``captures/provenance.yaml`` says where each page is from.
+the real exporter publishes; only the value is replaced. Where no whole page was published, the page was built from the
+names, types and labels in the exporter's own code. ``captures/provenance.yaml`` says where each page is from.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 LINE = re.compile(r"^(?P<field>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<time>-?\d+))?\s*$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -48,17 +50,23 @@ class Capture:
     def render(self, values: Mapping[Series, str], milliseconds: int | None = None) -> str:
         """The page with other values; series that are not named keep those that were published.
 
-        Series without a place in the captured page follow at its end.
+        Series without a place in the captured page follow the last one of their field, as the text format asks for,
+        or else at the end of the page.
         """
+        further: dict[str, list[str]] = {}
+        known = set(self.series)
+        for series, value in values.items():
+            if series not in known:
+                further.setdefault(series.field, []).append(series.line(value, milliseconds))
+        last = {series.field: series for series in self.series}
         page = []
         for line in self.lines:
             if isinstance(line, Series):
                 page.append(line.line(values.get(line, self.published[line]), milliseconds))
+                page += further.pop(line.field, []) if line == last[line.field] else []
             else:
                 page.append(line)
-        known = set(self.series)
-        page += [series.line(value, milliseconds) for series, value in values.items() if series not in known]
-        return "\n".join(page) + "\n"
+        return "\n".join([*page, *chain.from_iterable(further.values())]) + "\n"
 
 
 @cache

@@ -157,11 +157,29 @@ class PlayedExporter:
 
     def _absent_series(self, name: str, subject: str, entry: CollectionEntry) -> Series:
         """A mapped series that the captured page lacks, with labels like those of its neighbours."""
-        label = self.exporter.device_label
-        near = next((s for s in self.capture.series if subject != NODE and s.labels.get(label or "") == subject), None)
-        text = near.label_text if near else ""
-        extra = [f'{m.label}="{m.value}"' for m in entry.match or () if near is None or m.label not in near.labels]
+        label = self.exporter.device_label or ""
+        wanted = {m.label: m.value for m in entry.match or ()}
+        neighbours = (s for s in self.capture.series if subject != NODE and s.labels.get(label) == subject)
+        near = next((s for s in neighbours if all(s.labels.get(k, v) == v for k, v in wanted.items())), None)
+        there = near.labels if near else {label: subject} if subject != NODE else {}
+        text = near.label_text if near else ",".join(f'{k}="{v}"' for k, v in there.items())
+        extra = [f'{k}="{v}"' for k, v in wanted.items() if v and k not in there]
         return Series(name, ",".join([*([text] if text else []), *extra]))
+
+    @cached_property
+    def parts(self) -> Mapping[Series, Series]:
+        """Series of a part of a device, such as a GPU instance, that the map leaves out, each with that of the whole.
+
+        A captured page that has some of its own is given no more.
+        """
+        return {
+            Series(whole.field, f'{whole.label_text},{match.label}="1"'): whole
+            for row in self.mapped
+            for match in row.entry.match or ()
+            if not match.value and not any(match.label in s.labels for s in self.capture.series)
+            for series in row.series.values()
+            for whole in series
+        }
 
     def advance(self, at: float, *, reset: bool = False, blank: bool = False, overtaken: bool = False) -> Page:
         """Let time go on to ``at``; return the page of that instant.
@@ -185,6 +203,7 @@ class PlayedExporter:
         # Further series of mapped fields are written as nought, so that sums over series stay what is known.
         quiet = {s: "0" for row in self.mapped for s in self._others(row) if s not in values}
         written = {**quiet, **values}
+        written |= {part: written[whole] for part, whole in self.parts.items()}
         if blank:
             written = dict.fromkeys(written, "NaN")
         if blank or overtaken:
@@ -258,8 +277,11 @@ class PlayedExporter:
 
 
 def takes(entry: CollectionEntry, series: Series) -> bool:
-    """Whether a row of the map takes a series: one of its fields, with the labels that it asks for."""
-    return series.field in entry.fields and all(series.labels.get(m.label) == m.value for m in entry.match or ())
+    """Whether a row of the map takes a series: one of its fields, with the labels that it asks for.
+
+    A label that is absent is empty, as in Prometheus.
+    """
+    return series.field in entry.fields and all(series.labels.get(m.label, "") == m.value for m in entry.match or ())
 
 
 def _written(value: float, resolution: float) -> str:
