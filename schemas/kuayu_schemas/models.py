@@ -55,6 +55,9 @@ Pointer = Annotated[str, Field(pattern=r"^(/([^/~]|~0|~1)*)*$")]
 Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", max_length=2048)]
 """Words for people, at most 2048 characters."""
 
+PositiveAmount = Annotated[Real, Field(ge=1e-30, le=1e30)]
+"""Quantity that is more than nought; its unit stands with the slot."""
+
 
 class HealthState(StrEnum):
     """How fit something is to work, from best to worst; unknown where it cannot be told."""
@@ -317,6 +320,75 @@ class ScrapeState(StrEnum):
     """Of a kind that this version does not name."""
 
 
+class NumericPrecision(StrEnum):
+    """Number formats of matrix work."""
+
+    fp64 = "fp64"
+    """IEEE 754 binary64."""
+
+    fp32 = "fp32"
+    """IEEE 754 binary32."""
+
+    tf32 = "tf32"
+    """19-bit TensorFloat or alike."""
+
+    bf16 = "bf16"
+    """bfloat16."""
+
+    fp16 = "fp16"
+    """IEEE 754 binary16."""
+
+    fp8 = "fp8"
+    """Eight-bit floating point."""
+
+    fp4 = "fp4"
+    """Four-bit floating point."""
+
+    int8 = "int8"
+    """Eight-bit integers."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class Capability(StrEnum):
+    """What a task's time on a device can depend on."""
+
+    matrix = "matrix"
+    """Peak matrix throughput, in the fastest precision that task and device share."""
+
+    vector = "vector"
+    """Peak throughput in binary32, which work outside the matrix units takes."""
+
+    memory = "memory"
+    """Accelerator memory bandwidth."""
+
+    scale_out = "scale_out"
+    """Bandwidth between devices that work together."""
+
+    fixed = "fixed"
+    """What no capability of the device makes shorter, such as the host's part."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class IndexBasis(StrEnum):
+    """What a compute index rests on."""
+
+    measured = "measured"
+    """Device and reference were both measured on the task."""
+
+    probed = "probed"
+    """The device was measured on other tasks, and the index is inferred from them."""
+
+    specified = "specified"
+    """The device was not measured; the index rests on its data sheet."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class ActionKind(StrEnum):
     """What is to be done."""
 
@@ -546,6 +618,16 @@ class Verdict(StrEnum):
 
     harness_error = "harness-error"
     """The suite itself failed."""
+
+
+class PlotKind(StrEnum):
+    """How a plot is drawn."""
+
+    agreement = "agreement"
+    """Points against the line where both are equal, both axes logarithmic."""
+
+    lines = "lines"
+    """Lines, both axes linear from nought."""
 
 
 class Replay(StrEnum):
@@ -828,7 +910,11 @@ class LabelMatch(KuayuModel):
     """Condition on a label of a series."""
 
     label: Text = Field(description="Name of the label.")
-    value: Text = Field(description="Value that it must have.")
+    value: Text = Field(
+        description=(
+            "Value that it must have; a label that is absent is empty, so that the empty value asks for its absence."
+        )
+    )
 
 
 class StateMatch(KuayuModel):
@@ -1157,6 +1243,311 @@ class IndicatorReport(KuayuModel):
     revision: Revision = Field(description="Revision that the answer shows.")
 
 
+class IndexedDevice(KuayuModel):
+    """Kind of accelerator with its software, as the compute index sees it. The same silicon with other software is
+    another one.
+    """
+
+    id: Identifier = Field(description="Its name in this request.")
+    stack: Text = Field(description="Software that it was measured with; driver, framework and their versions.")
+    measured_at: Maybe[Instant] = Field(default=None, description="When it was measured.")
+    peak_matrix_throughput: Maybe[PrecisionThroughput] = Field(
+        default=None, description="CMP-1: dense matrix throughput by the data sheet."
+    )
+    accelerator_memory_capacity: Maybe[PositiveAmount] = Field(
+        default=None, description="STO-1: its memory.", json_schema_extra={"x-unit": "By"}
+    )
+    accelerator_memory_bandwidth: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="STO-2: memory bandwidth, measured or by the data sheet.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+    scale_out_bandwidth: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="NET-1: bandwidth to the devices that it works with.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+    power: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="CMP-3: power that it draws at work, measured or by the data sheet.",
+        json_schema_extra={"x-unit": "W"},
+    )
+
+
+class IndexedTask(KuayuModel):
+    """Training task, as the compute index sees it."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    precisions: Annotated[list[NumericPrecision], Field(min_length=1)] = Field(
+        description="Number formats that its matrix work may take; the fastest that the device has counts."
+    )
+    family: Maybe[Identifier] = Field(default=None, description="Family of models that it belongs to.")
+    work: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Work of one unit of its throughput, such as one sample.",
+        json_schema_extra={"x-unit": "{FLOP}"},
+    )
+    memory_traffic: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Bytes that one unit moves to and from accelerator memory.",
+        json_schema_extra={"x-unit": "By"},
+    )
+    exchange: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Bytes that each device exchanges with the others for one unit.",
+        json_schema_extra={"x-unit": "By"},
+    )
+
+
+class Measurement(KuayuModel):
+    """Throughput of a task, measured on devices of one kind."""
+
+    device: Identifier = Field(description="Which.")
+    task: Identifier = Field(description="Which.")
+    devices: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="How many worked together; one where it is absent."
+    )
+    throughput: PositiveAmount = Field(
+        description=(
+            "Units of the task's own in a second that all of them did together; any unit will do that is the same"
+            " for the whole task."
+        )
+    )
+    power: Maybe[PositiveAmount] = Field(
+        default=None, description="Power that one of them drew meanwhile.", json_schema_extra={"x-unit": "W"}
+    )
+
+
+class Corpus(KuayuModel):
+    """What was measured on what. It is all that a compute index rests on, and it travels in the request."""
+
+    devices: Annotated[list[IndexedDevice], Field(min_length=1, max_length=10000)] = Field(
+        description="In any order, without repetition."
+    )
+    tasks: Annotated[list[IndexedTask], Field(min_length=1, max_length=1000)] = Field(
+        description="In any order, without repetition."
+    )
+    measurements: Annotated[list[Measurement], Field(max_length=100000)] = Field(
+        description="In any order. The same combination may be there several times."
+    )
+
+
+class GroupMember(KuayuModel):
+    """Part of a group: so many devices of a kind, or so many groups that are alike."""
+
+    device: Maybe[Identifier] = Field(default=None, description="Kind of device; either this or the group.")
+    group: Maybe[Identifier] = Field(
+        default=None, description="Group that stands earlier in the request; either this or the device."
+    )
+    count: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="How many.")
+
+    @model_validator(mode="after")
+    def device_or_group(self) -> Self:
+        """A member is a device or a group."""
+        if self.device is None and self.group is None:
+            raise ValueError("A member is a device or a group.")
+        return self
+
+    @model_validator(mode="after")
+    def not_both(self) -> Self:
+        """A member is not a device and a group at once."""
+        if self.device is not None and self.group is not None:
+            raise ValueError("A member is not a device and a group at once.")
+        return self
+
+
+class DeviceGroup(KuayuModel):
+    """Devices that are seen as one: a node, a domain, a federation."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    members: Annotated[list[GroupMember], Field(min_length=1, max_length=10000)] = Field(
+        description="What it consists of."
+    )
+    scale_out_bandwidth: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Bandwidth of each member to the others. Without it, only independent jobs are told.",
+        json_schema_extra={"x-unit": "By/s"},
+    )
+
+
+class IndexRequest(KuayuModel):
+    """Asks for compute indices. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the corpus was taken from; the answer repeats it.")
+    corpus: Corpus = Field(description="What was measured.")
+    reference: Identifier = Field(description="Device whose index is one, for every task.")
+    devices: Maybe[list[Identifier]] = Field(default=None, description="Devices to tell of; all where it is absent.")
+    tasks: Maybe[list[Identifier]] = Field(default=None, description="Tasks to tell of; all where it is absent.")
+    groups: Maybe[Annotated[list[DeviceGroup], Field(max_length=10000)]] = Field(
+        default=None, description="Groups to tell of; a group stands after those that it consists of."
+    )
+    coverage: Maybe[Annotated[Real, Field(ge=0.5, le=0.99)]] = Field(
+        default=None,
+        description="Share of cases that the intervals are to hold; 0.9 where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    tolerance: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Widest interval that is still of use, as √(high/low) − 1; 0.4 where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    explain: Maybe[Boolean] = Field(default=None, description="Whether each index is to be explained.")
+
+
+class IndexTerm(KuayuModel):
+    """Part of a compute index that one capability makes."""
+
+    capability: Capability = Field(description="Which.")
+    weight: Ratio = Field(
+        description="Sensitivity of the task: share of its time on the reference. The weights of all terms sum to one.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    ratio: PositiveAmount = Field(
+        description="The device's capability over the reference's, as calibrated by measurements.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    share: Ratio = Field(
+        description="Share of the task's time on the device. The shares of all terms sum to one.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class IndexLever(KuayuModel):
+    """What a compute index would be with another device."""
+
+    capability: Capability = Field(description="What would be changed.")
+    factor: PositiveAmount = Field(description="How many times as much of it.", json_schema_extra={"x-unit": "1"})
+    value: PositiveAmount = Field(description="What the index would be.", json_schema_extra={"x-unit": "1"})
+
+
+class IndexExplanation(KuayuModel):
+    """Why a compute index is what it is: residual / Σ weight/ratio."""
+
+    terms: Annotated[list[IndexTerm], Field(min_length=1)] = Field(
+        description="One for each capability that the task depends on."
+    )
+    residual: PositiveAmount = Field(
+        description="What measurements say beyond the terms; one where there is nothing to say.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    dominant: Capability = Field(description="The term with the largest share.")
+    levers: list[IndexLever] = Field(description="What would change it.")
+
+
+class ComputeIndex(KuayuModel):
+    """How many of the reference one device is worth for a task."""
+
+    device: Identifier = Field(description="Which.")
+    task: Identifier = Field(description="Which.")
+    value: PositiveAmount = Field(description="The index.", json_schema_extra={"x-unit": "1"})
+    low: Amount = Field(description="Lower end of its interval.", json_schema_extra={"x-unit": "1"})
+    high: Amount = Field(description="Upper end of its interval.", json_schema_extra={"x-unit": "1"})
+    basis: IndexBasis = Field(description="What it rests on.")
+    abstained: Boolean = Field(
+        description="Whether the interval is wider than the tolerance; the value is then not to be relied on."
+    )
+    per_watt: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="The index, times the reference's power over the device's; absent where a power is not known.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    stack: Text = Field(description="Software that it holds for.")
+    measured_at: Maybe[Instant] = Field(default=None, description="When the device was measured.")
+    explanation: Maybe[IndexExplanation] = Field(default=None, description="Why it is so, where that was asked for.")
+
+
+class GroupIndex(KuayuModel):
+    """How many of the reference a group is worth for a task."""
+
+    group: Identifier = Field(description="Which.")
+    task: Identifier = Field(description="Which.")
+    devices: Count = Field(description="Devices in it.")
+    independent: PositiveAmount = Field(
+        description="For jobs of one device each: the sum of the indices.", json_schema_extra={"x-unit": "1"}
+    )
+    together: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="For one job over all of its devices; absent where the exchange or the bandwidth is not known.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    efficiency: Maybe[Ratio] = Field(
+        default=None, description="Scale-out efficiency, the quotient of the two.", json_schema_extra={"x-unit": "1"}
+    )
+    low: Amount = Field(description="Lower end of the interval of independent.", json_schema_extra={"x-unit": "1"})
+    high: Amount = Field(description="Upper end of the interval of independent.", json_schema_extra={"x-unit": "1"})
+    per_watt: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="The sum of the indices, times the reference's power over that of all devices.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class IndexMethod(KuayuModel):
+    """How an implementation computes."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version; the same version gives the same answers.")
+
+
+class IndexReport(KuayuModel):
+    """Compute indices of devices and groups for tasks."""
+
+    revision: Revision = Field(description="The request's.")
+    reference: Identifier = Field(description="Device whose index is one.")
+    coverage: Ratio = Field(
+        description="Share of cases that the intervals are to hold.", json_schema_extra={"x-unit": "1"}
+    )
+    method: IndexMethod = Field(description="How they were computed.")
+    indices: list[ComputeIndex] = Field(description="By device, then task, in the order of the request.")
+    groups: list[GroupIndex] = Field(description="By group, then task, in the order of the request.")
+
+
+class CorpusCell(KuayuModel):
+    """A device and a task, measured or to be measured."""
+
+    device: Identifier = Field(description="Which.")
+    task: Identifier = Field(description="Which.")
+
+
+class ProbePlanRequest(KuayuModel):
+    """Asks which measurements would make indices surest. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the corpus was taken from; the answer repeats it.")
+    corpus: Corpus = Field(description="What was measured so far.")
+    candidates: Annotated[list[CorpusCell], Field(min_length=1, max_length=10000)] = Field(
+        description="What could be measured."
+    )
+    targets: Annotated[list[CorpusCell], Field(min_length=1, max_length=10000)] = Field(
+        description="Indices that are to become surer; a target that is measured counts as sure."
+    )
+    probes: Annotated[int, WholeNumber(1, 100)] = Field(description="How many measurements at most.")
+
+
+class PlannedProbe(KuayuModel):
+    """Measurement to make."""
+
+    device: Identifier = Field(description="On which device.")
+    task: Identifier = Field(description="Which task.")
+    half_width: Amount = Field(
+        description=(
+            "Mean of √(high/low) − 1 over the targets that is expected once this and all earlier ones are made, "
+            "at a coverage of 0.9."
+        ),
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class ProbePlan(KuayuModel):
+    """Which measurements to make, the most telling first."""
+
+    revision: Revision = Field(description="The request's.")
+    method: IndexMethod = Field(description="How it was computed.")
+    without: Amount = Field(
+        description="Mean of √(high/low) − 1 over the targets as things stand.", json_schema_extra={"x-unit": "1"}
+    )
+    probes: list[PlannedProbe] = Field(description="In this order.")
+
+
 class Action(KuayuModel):
     """Something to be done by whoever owns the resource. The identifier makes it idempotent: the same identifier and
     phase give the same result however often they are sent.
@@ -1396,6 +1787,38 @@ class RequirementRegister(KuayuModel):
     requirements: Annotated[list[Requirement], Field(min_length=1)] = Field(description="In order.")
 
 
+class TableRow(KuayuModel):
+    """Row of a table."""
+
+    cells: list[Text] = Field(description="One for each column.")
+
+
+class ReportTable(KuayuModel):
+    """Figures beside a verdict that are printed, not judged."""
+
+    title: Text = Field(description="What it shows.")
+    columns: list[Text] = Field(description="Headings.")
+    rows: list[TableRow] = Field(description="In order.")
+
+
+class PlotSeries(KuayuModel):
+    """Points that belong together."""
+
+    label: Text = Field(description="What they are.")
+    x: list[Real] = Field(description="Across.")
+    y: list[Real] = Field(description="Up; as many as across.")
+
+
+class ReportPlot(KuayuModel):
+    """Picture beside a verdict."""
+
+    title: Text = Field(description="What it shows.")
+    kind: PlotKind = Field(description="How it is drawn.")
+    x_label: Text = Field(description="What runs across.")
+    y_label: Text = Field(description="What runs up.")
+    series: list[PlotSeries] = Field(description="In order.")
+
+
 class Evidence(KuayuModel):
     """What a verdict rests on."""
 
@@ -1436,6 +1859,8 @@ class RequirementResult(KuayuModel):
     estimator: Maybe[Text] = Field(default=None, description="How the figure and its bound were computed.")
     replay: Maybe[Replay] = Field(default=None, description="How it can be judged again.")
     parts: list[Part] = Field(description="Parts of the figure.")
+    tables: Maybe[list[ReportTable]] = Field(default=None, description="Further figures.")
+    plots: Maybe[list[ReportPlot]] = Field(default=None, description="Pictures.")
     evidence: list[Evidence] = Field(description="What it rests on.")
     duration: Maybe[Duration] = Field(
         default=None, description="Time that the check took.", json_schema_extra={"x-unit": "s"}
@@ -1458,6 +1883,13 @@ class Summary(KuayuModel):
     count: Count = Field(description="How many.")
 
 
+class DataTable(KuayuModel):
+    """Table of measurements that a run used."""
+
+    name: Identifier = Field(description="Its name.")
+    digest: Digest = Field(description="Digest of what it holds.")
+
+
 class ConformanceReport(KuayuModel):
     """What a run of the suite found."""
 
@@ -1472,6 +1904,7 @@ class ConformanceReport(KuayuModel):
     started_at: Instant = Field(description="When the run began.")
     finished_at: Instant = Field(description="When it ended.")
     environment: Environment = Field(description="Where the suite ran.")
+    data: Maybe[list[DataTable]] = Field(default=None, description="Tables beyond those that come with the suite.")
     results: list[RequirementResult] = Field(description="In order of the register.")
     summary: list[Summary] = Field(description="Verdicts counted.")
     exit_code: Count = Field(

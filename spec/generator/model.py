@@ -221,12 +221,16 @@ def _unit(slot: SlotDefinition, scalar: Scalar | None) -> str | None:
     return scalar.unit if scalar else None
 
 
+EXACT = 2.0**53
+"""Whole numbers below this are the same as an int and as a double."""
+
+
 def _number(value: Any) -> float | None:
     """Bound as an int where it is whole, so that it is published without a fraction."""
     if value is None:
         return None
     number = float(value)
-    return int(number) if number.is_integer() else number
+    return int(number) if number.is_integer() and abs(number) < EXACT else number
 
 
 def _either(first: float | None, second: float | None) -> float | None:
