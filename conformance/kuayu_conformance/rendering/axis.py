@@ -12,6 +12,8 @@ _LOGARITHMIC_FROM = 30.0  # ratio of the greatest to the least figure
 _MARGIN = 0.12  # room beside the outermost figures, as a share of their span
 _FINEST = 1e-9  # least room, as a share of the figures themselves
 _TICKS = 5
+_MOST_LOGARITHMIC = 8  # ticks on a logarithmic axis of one, two and five to a decade
+_LEAST_LOGARITHMIC = 4  # with fewer, the stretch is so short that equal steps serve it better
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _ROUND_TIMES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0)
 
@@ -44,7 +46,7 @@ class Axis:
     def over(cls, figures: Iterable[float], unit: Unit) -> Self | None:
         """The axis for some figures; None where they cannot be drawn on one."""
         shown = sorted(figures)
-        if not shown or not all(figure == 0 or _LEAST < abs(figure) < _GREATEST for figure in shown):
+        if not shown or not all(map(within_reach, shown)):
             return None
         low, high = shown[0], shown[-1]
         if unit.ratio:
@@ -66,12 +68,31 @@ class Axis:
         if self.logarithmic:
             return tuple(Tick(self.place(figure), self.unit.text(figure)) for figure in self._round_ratios())
         scaling = self.unit.scaling(self.high)
-        low, high = self.low / scaling.divisor, self.high / scaling.divisor
-        step = max(_round_step((high - low) / _TICKS), 1.0 if self.unit.whole else 0.0)
+        step, figures = self._round_sums(scaling.divisor)
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        figures = (number * step * scaling.divisor for number in range(first, last + 1))
         return tuple(Tick(self.place(figure), scaling.fixed(figure, decimals)) for figure in figures)
+
+    def round_figures(self) -> tuple[float, ...]:
+        """Round figures along the axis: one, two and five to a decade where it is logarithmic and not too long."""
+        if not self.logarithmic:
+            return tuple(self._round_sums()[1])
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        fine = [step * 10.0**power for power in range(first, last + 1) for step in _STEPS[:-1]]
+        inside = [figure for figure in fine if self.low <= figure <= self.high]
+        if len(inside) < _LEAST_LOGARITHMIC:
+            return tuple(self._round_sums()[1])
+        if len(inside) <= _MOST_LOGARITHMIC:
+            return tuple(inside)
+        stride = math.ceil((last - first) / _MOST_LOGARITHMIC)
+        decades = (10.0**power for power in range(first, last + 1) if power % stride == 0)
+        return tuple(figure for figure in decades if self.low <= figure <= self.high)
+
+    def _round_sums(self, divisor: float = 1.0) -> tuple[float, list[float]]:
+        """The step between round figures in equal distances, and the figures; round once divided."""
+        low, high = self.low / divisor, self.high / divisor
+        step = max(_round_step((high - low) / _TICKS), 1.0 if self.unit.whole else 0.0)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        return step, [number * step * divisor for number in range(first, last + 1)]
 
     def _round_ratios(self) -> list[float]:
         if self.unit.code == "s":
@@ -81,6 +102,11 @@ class Axis:
             candidates = [10.0**power for power in powers]
         inside = [figure for figure in candidates if self.low <= figure <= self.high]
         return inside[:: math.ceil(len(inside) / (_TICKS + 1)) or 1]
+
+
+def within_reach(figure: float) -> bool:
+    """Whether a figure is of a size that an axis can hold."""
+    return figure == 0 or _LEAST < abs(figure) < _GREATEST
 
 
 def _ratios(low: float, high: float) -> tuple[float, float]:

@@ -8,6 +8,8 @@ _NARROW = "\u202f"  # narrow no-break space, between groups of digits and before
 _SIGNIFICANT = 3
 _MOST_SIGNIFICANT = 15  # a double holds no more
 _EXPONENT_FROM = 1e15
+_BRIEF_FROM, _BRIEF_TO = 1e-4, 1e6  # sizes that are written without a power of ten where there is little room
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _TIMES = ((86400.0, "d", 172800.0), (3600.0, "h", 7200.0), (60.0, "min", 120.0), (1.0, "s", 1.0))
 _SMALL_TIMES = ((1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -86,6 +88,17 @@ def unit_of(code: str, figures: Iterable[float]) -> Unit:
 def count(number: int) -> str:
     """A whole number, digits in groups."""
     return _grouped(str(number))
+
+
+def brief(figure: float, significant: int = _SIGNIFICANT) -> str:
+    """A pure number where there is little room: ``0.05``, ``20 000``, ``2·10⁻⁷``."""
+    mantissa, _, exponent = f"{figure:.{significant - 1}e}".partition("e")
+    rounded = float(f"{mantissa}e{exponent}")
+    if rounded == 0 or _BRIEF_FROM <= abs(rounded) < _BRIEF_TO:
+        return _grouped(f"{rounded:.{significant + 4}f}".rstrip("0").rstrip(".")) if rounded else "0"
+    power = "10" + str(int(exponent)).translate(_RAISED)
+    factor = _grouped(mantissa.rstrip("0").rstrip("."))
+    return factor[:-1] + power if factor in {"1", "−1"} else f"{factor}·{power}"
 
 
 def length_of_time(seconds: float) -> str:

@@ -26,7 +26,7 @@ from kuayu_schemas.registers import requirements
 def page(report: ConformanceReport) -> str:
     """The report as HTML."""
     view = view_of(report, requirements())
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = _asset("report.css") + _asset("plot.css"), _asset("report.js")
     return (
         _environment()
         .get_template("report.html.j2")

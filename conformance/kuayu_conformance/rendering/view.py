@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kuayu_conformance.rendering.chart import Chart, chart
+from kuayu_conformance.rendering.plot import Plot, plots
+from kuayu_conformance.rendering.table import Table, table
 from kuayu_conformance.rendering.words import STATES, UNASKED, UNTESTED, Words
 from kuayu_schemas.models import ConformanceReport, Requirement, RequirementRegister, RequirementResult
 
@@ -37,6 +39,16 @@ class Entry:
     def number(self) -> str:
         """What is left of the identifier when its profile is known."""
         return self.id.removeprefix(f"{self.profile}-") or self.id
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """Pictures beside the verdict."""
+        return plots((self.result and self.result.plots) or ())
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Further figures, printed and not judged."""
+        return tuple(map(table, (self.result and self.result.tables) or ()))
 
     @property
     def reason(self) -> Words | None:

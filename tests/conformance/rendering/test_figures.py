@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.rendering.axis import Axis
-from kuayu_conformance.rendering.figures import Unit, count, length_of_time, unit_of
+from kuayu_conformance.rendering.figures import Unit, brief, count, length_of_time, unit_of
 
 FIGURES = st.floats(allow_nan=False, allow_infinity=False)
 RATIOS = st.just(0.0) | st.floats(1e-12, 1)
@@ -103,3 +103,45 @@ def test_the_axis_of_a_count_has_whole_ticks() -> None:
     axis = Axis.over([12.0, 12.0], unit_of("{indicator}", [12.0]))
     assert axis is not None
     assert [tick.label for tick in axis.ticks()] == ["11", "12", "13"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "shown"),
+    [
+        (0.0, "0"),
+        (0.05, "0.05"),
+        (3 * 0.1, "0.3"),
+        (20000.0, "20 000"),
+        (-1.5, "−1.5"),
+        (1e6, "10⁶"),
+        (999999.9, "10⁶"),
+        (2e-7, "2·10⁻⁷"),
+        (-1e98, "−10⁹⁸"),
+    ],
+)
+def test_a_tick_takes_little_room(figure: float, shown: str) -> None:
+    assert plain(brief(figure)) == shown
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "round_figures"),
+    [
+        (0.04, 11.0, (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)),
+        (0.8, 1.3, (0.8, 0.9, 1, 1.1, 1.2, 1.3)),
+        (1e-6, 1e12, (1e-6, 1e-3, 1, 1e3, 1e6, 1e9, 1e12)),
+    ],
+)
+def test_ratios_have_one_two_and_five_to_a_decade_while_there_is_room(
+    low: float, high: float, round_figures: tuple[float, ...]
+) -> None:
+    axis = Axis(low, high, logarithmic=True, unit=Unit("1"))
+    assert axis.round_figures() == pytest.approx(round_figures)
+
+
+@given(st.floats(1e-99, 1e99), st.floats(1.5, 1e30))
+def test_a_logarithmic_axis_has_some_round_figures_and_no_two_look_alike(low: float, ratio: float) -> None:
+    high = min(low * ratio, 1.6e99)
+    figures = Axis(low, high, logarithmic=True, unit=Unit("1")).round_figures()
+    assert 2 <= len(figures) <= 12
+    assert len({brief(figure, 6) for figure in figures}) == len(figures)
+    assert all(low * (1 - 1e-6) <= figure <= high * (1 + 1e-6) for figure in figures)

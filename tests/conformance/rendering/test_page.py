@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from conformance.rendering.plotted import DATA, agreement, hostile_plots, lines, plotted, result
 from conformance.rendering.samples import CHINESE, HOSTILE, LONG, every_verdict, hostile, sample
 
 from kuayu_conformance.rendering import page
@@ -59,6 +60,8 @@ REPORTS = {
     "all pass": sample(),
     "hostile": hostile(),
     "long": sample({"COM-008": "fail"}, words=LONG),
+    "plots": plotted(data=DATA),
+    "hostile plots": hostile_plots(),
     "no declaration": sample(declaration=None, results=[], summary=[], exit_code=3),
 }
 
@@ -100,12 +103,12 @@ def test_no_escape_is_escaped_twice() -> None:
 
 def test_a_failure_shows_what_was_asked_and_what_came_back() -> None:
     outline = Outline(page(every_verdict()))
-    for result in every_verdict().results:
-        assert result.requirement in outline.values("id")
-        for evidence in result.evidence:
+    for found in every_verdict().results:
+        assert found.requirement in outline.values("id")
+        for evidence in found.evidence:
             shown = (evidence.expected, evidence.found, evidence.request, evidence.answer)
             assert all(text in outline.text for text in shown if text)
-        assert (result.hint or "") in outline.text
+        assert (found.hint or "") in outline.text
     assert CHINESE in outline.text
 
 
@@ -116,8 +119,9 @@ def test_what_the_register_does_not_know_is_shown_all_the_same() -> None:
     assert "NEW-001" in outline.values("id")
 
 
-def test_hostile_words_stay_words() -> None:
-    outline = Outline(page(hostile()))
+@pytest.mark.parametrize("report", [hostile(), hostile_plots()])
+def test_hostile_words_stay_words(report: ConformanceReport) -> None:
+    outline = Outline(page(report))
     tags = [tag for tag, _ in outline.elements]
     assert tags.count("script") == 1
     assert "img" not in tags
@@ -141,7 +145,7 @@ def test_it_is_the_same_bytes_after_a_round_trip(report: ConformanceReport) -> N
 
 
 def test_it_is_the_same_bytes_in_another_process(tmp_path: Path) -> None:
-    (tmp_path / "report.json").write_bytes(every_verdict().to_json())
+    (tmp_path / "report.json").write_bytes(plotted(data=DATA).to_json())
     program = (
         "import hashlib, pathlib; from kuayu_conformance.rendering import badge, junit, page;"
         "from kuayu_schemas.models import ConformanceReport;"
@@ -167,9 +171,9 @@ def test_it_is_the_same_bytes_in_another_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        ("pass", "kuayu meets all 26 requirements tested."),
-        ("fail", "kuayu does not meet 1 of 26 requirements tested."),
-        ("inconclusive", "kuayu fails nothing, but 1 of 26 requirements stay undecided."),
+        ("pass", "kuayu meets all 28 requirements tested."),
+        ("fail", "kuayu does not meet 1 of 28 requirements tested."),
+        ("inconclusive", "kuayu fails nothing, but 1 of 28 requirements stay undecided."),
         ("harness-error", "The suite itself failed, so kuayu is not judged."),
     ],
 )
@@ -181,3 +185,52 @@ def test_shape_and_colour_both_tell_the_verdicts_apart() -> None:
     html = page(every_verdict())
     drawings = re.findall(r'<symbol id="mark:[a-z-]+" viewBox="0 0 12 12">(.*?)</symbol>', html)
     assert len(drawings) == len({hashlib.sha256(drawing.encode()).digest() for drawing in drawings}) == 9
+
+
+def test_plots_and_tables_stand_beside_the_figure_and_without_one_in_the_account() -> None:
+    unjudged = result("IDX-005", estimate=None, bound=None, threshold=None, aim=None)
+    outline = Outline(page(plotted(result(), unjudged)))
+    for owner in ("IDX-001", "IDX-005"):
+        for kind in ("plot", "table"):
+            assert {f"{owner}:{kind}:1", f"{owner}:{kind}:2"} <= set(outline.values("id"))
+    assert outline.values("class").count("further") == 1
+    for body in (agreement(), lines()):
+        assert all(body[word] in outline.text for word in ("title", "x_label", "y_label"))
+        assert all(series["label"] in outline.text for series in body["series"])
+
+
+def test_a_plot_has_a_name_and_a_description_for_those_who_do_not_see_it() -> None:
+    outline = Outline(page(plotted()))
+    pictures = [attributes for tag, attributes in outline.elements if tag == "svg" and attributes.get("role") == "img"]
+    assert [picture["aria-labelledby"] for picture in pictures] == ["IDX-001:plot:1", "IDX-001:plot:2"]
+    assert {str(picture["aria-describedby"]) for picture in pictures} <= set(outline.values("id"))
+    assert "from 24.1 at 0 to 8.43 at 6" in outline.text
+
+
+def test_a_thousand_points_stay_a_small_file() -> None:
+    many, few = (page(plotted(result(plots=[agreement(points)]))) for points in (1000, 10))
+    assert len(many) - len(few) < 30_000
+
+
+def test_data_beyond_the_suites_own_are_named_with_their_digests() -> None:
+    text = Outline(page(plotted(data=DATA))).text
+    assert all(table["name"] in text and table["digest"] in text for table in DATA)
+    assert "外部数据表" in text
+    assert "外部数据表" not in Outline(page(plotted())).text
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_symbols_stand_out_from_the_paper(scheme: int) -> None:
+    """Contrast of at least 3 to 1, WCAG 2.2, 1.4.11."""
+    style = page(sample()).partition("</style>")[0]
+    paper = _luminance(re.findall(r"--paper: (#[0-9a-f]{6})", style)[scheme])
+    for name in ("one", "two", "three", "four", "five", "six"):
+        colour = _luminance(re.findall(rf"--{name}: (#[0-9a-f]{{6}})", style)[scheme])
+        assert (max(colour, paper) + 0.05) / (min(colour, paper) + 0.05) >= 3
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from conformance.rendering.plotted import hostile_plots, plotted
 from conformance.rendering.samples import LONG, every_verdict, hostile, sample
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, FloatRect, Locator, Page
 
 from kuayu_conformance.rendering import page
 
@@ -13,8 +14,14 @@ pytestmark = pytest.mark.browser
 REPORTS = {
     "every-verdict": every_verdict(),
     "hostile": hostile(),
+    "plots": plotted(),
+    "hostile-plots": hostile_plots(),
     "long": sample({"COM-008": "fail", "MET-003": "fail"}, words=LONG),
 }
+_SCROLLS = """box => new Promise(done => {
+  const look = frames => box.scrollLeft > 0 || !frames ? done(frames) : requestAnimationFrame(() => look(frames - 1));
+  look(600);
+})"""
 LANGUAGES = "input[name=language]"
 
 
@@ -66,13 +73,13 @@ def test_it_fits_the_screen_and_nothing_complains(
 
 def test_it_starts_in_the_readers_language_and_remembers_the_choice(browser: Browser, folder: Path) -> None:
     opened = Opened(browser, folder / "every-verdict.html", locale="zh-CN").page
-    assert opened.inner_text("h1") == "“kuayu”在受测的 24 项要求中有 2 项未满足。"
+    assert opened.inner_text("h1") == "“kuayu”在受测的 26 项要求中有 2 项未满足。"
     assert opened.evaluate("document.documentElement.lang") == "zh-Hans"
     opened.get_by_text("English", exact=True).click()
-    assert opened.inner_text("h1") == "kuayu does not meet 2 of 24 requirements tested."
+    assert opened.inner_text("h1") == "kuayu does not meet 2 of 26 requirements tested."
     assert opened.url.endswith("#lang:en")
     opened.reload()
-    assert opened.inner_text("h1") == "kuayu does not meet 2 of 24 requirements tested."
+    assert opened.inner_text("h1") == "kuayu does not meet 2 of 26 requirements tested."
 
 
 def test_a_tile_opens_its_requirement_and_the_address_can_be_passed_on(browser: Browser, folder: Path) -> None:
@@ -101,9 +108,9 @@ def test_it_works_by_keyboard(browser: Browser, folder: Path) -> None:
 
 def test_without_script_it_is_english_and_the_toggle_still_works(browser: Browser, folder: Path) -> None:
     opened = Opened(browser, folder / "every-verdict.html", locale="zh-CN", script=False).page
-    assert opened.inner_text("h1") == "kuayu does not meet 2 of 24 requirements tested."
+    assert opened.inner_text("h1") == "kuayu does not meet 2 of 26 requirements tested."
     opened.get_by_text("中文", exact=True).click()
-    assert opened.inner_text("h1") == "“kuayu”在受测的 24 项要求中有 2 项未满足。"
+    assert opened.inner_text("h1") == "“kuayu”在受测的 26 项要求中有 2 项未满足。"
 
 
 def test_on_paper_every_requirement_is_unfolded(browser: Browser, folder: Path) -> None:
@@ -112,3 +119,41 @@ def test_on_paper_every_requirement_is_unfolded(browser: Browser, folder: Path) 
     assert opened.locator("details:not([open])").count() == 0
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.locator("details:not([open])").count() > 0
+
+
+def test_a_plot_is_a_picture_with_a_name_and_its_text_keeps_its_size(browser: Browser, folder: Path) -> None:
+    heights, widths = set(), set()
+    for width in (1280, 390):
+        opened = Opened(browser, folder / "plots.html", width=width).page
+        picture = opened.get_by_role("img", name="Predicted against measured, four probes")
+        assert picture.is_visible()
+        heights.add(round(_box(picture.locator("text").first)["height"]))
+        widths.add(round(_box(picture)["width"]))
+        assert _box(picture)["width"] == pytest.approx(_box(picture)["height"], abs=1)
+    assert len(heights) == 1
+    assert len(widths) == 2
+
+
+def test_a_long_table_scrolls_in_its_own_box_by_keyboard(browser: Browser, folder: Path) -> None:
+    opened = Opened(browser, folder / "plots.html", width=390).page
+    box = opened.get_by_role("region", name="Errors by table, four probes")
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    box.focus()
+    opened.keyboard.press("ArrowRight")
+    assert box.evaluate(_SCROLLS)
+
+
+def test_plots_are_in_view_at_once_and_the_clause_a_click_away(browser: Browser, folder: Path) -> None:
+    opened = Opened(browser, folder / "plots.html").page
+    assert opened.locator("#IDX-001 .plot").count() == 2
+    assert opened.locator("#IDX-001 .plot").first.is_visible()
+    assert not opened.locator("#IDX-001 blockquote").is_visible()
+    opened.locator("a.tile[href='#IDX-001']").click()
+    assert opened.locator("#IDX-001 blockquote").is_visible()
+
+
+def _box(element: Locator) -> FloatRect:
+    """Where an element is on the screen."""
+    box = element.bounding_box()
+    assert box is not None
+    return box

@@ -25,11 +25,11 @@ function speak(language) {
 
 function reveal(id) {
   const target = id && document.getElementById(id);
-  const details = target?.querySelector("details");
-  if (!details) return;
-  details.open = true;
+  const folds = target?.querySelectorAll("details") ?? [];
+  if (!folds.length) return;
+  for (const details of folds) details.open = true;
   target.scrollIntoView({ block: "start" });
-  details.querySelector("summary").focus({ preventScroll: true });
+  folds[0].querySelector("summary").focus({ preventScroll: true });
 }
 
 function follow() {

@@ -1,0 +1,192 @@
+"""A check's plot drawn: points against the line of equality on logarithmic axes, or lines over linear ones.
+
+Text stands at per cent of the drawing, so that it keeps its size on any screen; points and lines are in steps of a
+two-thousandth of its width.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from kuayu_conformance.rendering.axis import Axis, Tick
+from kuayu_conformance.rendering.figures import Unit, brief, count
+from kuayu_conformance.rendering.points import Note, Point, gather
+from kuayu_conformance.rendering.symbols import Symbol, symbol
+from kuayu_conformance.rendering.words import Words
+from kuayu_schemas.models import PlotKind, ReportPlot
+
+_WIDTH = 2000
+_HEIGHTS = {PlotKind.agreement: _WIDTH, PlotKind.lines: 1500}
+_BAND = 0.1  # distance from equality that is shaded, as a share of what was measured
+_ROOM = 1.25  # factor beyond the outermost points on a logarithmic axis
+_HEADROOM = 1.06  # factor beyond the highest point of a line
+_CROWD = 250  # points beyond which symbols are small
+_MOST_MARKED = 60  # points of a line that are marked one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points that belong together.
+
+    Attributes:
+        label: What they are.
+        symbol: How they look.
+        n: How many are drawn.
+        dots: SVG path of the points; empty where a line has too many to mark each.
+        line: SVG path of the line through them, in their order; empty where there is none.
+        said: Where a line begins and ends, in words; None where there is no line.
+    """
+
+    label: str
+    symbol: Symbol
+    n: int
+    dots: str
+    line: str
+    said: Words | None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Where points are drawn, 2000 steps wide.
+
+    Attributes:
+        across: Axis from left to right.
+        up: Axis from bottom to top.
+        height: Height in steps.
+    """
+
+    across: Axis
+    up: Axis
+    height: int
+
+    @classmethod
+    def of_ratios(cls, points: Sequence[Point]) -> Self:
+        """The same logarithmic axis twice."""
+        figures = [figure for point in points for figure in point]
+        axis = Axis(min(figures) / _ROOM, max(figures) * _ROOM, logarithmic=True, unit=Unit("1"))
+        return cls(axis, axis, _HEIGHTS[PlotKind.agreement])
+
+    @classmethod
+    def from_nought(cls, points: Sequence[Point]) -> Self:
+        """Linear axes that hold nought."""
+        across, up = zip(*points, strict=True)
+        return cls(_from_nought(across), _from_nought(up, _HEADROOM), _HEIGHTS[PlotKind.lines])
+
+    @property
+    def x_ticks(self) -> tuple[Tick, ...]:
+        """Round figures across, per cent from the left."""
+        return tuple(Tick(self.across.place(figure), brief(figure, 6)) for figure in self.across.round_figures())
+
+    @property
+    def y_ticks(self) -> tuple[Tick, ...]:
+        """Round figures up, per cent from the top."""
+        return tuple(
+            Tick(round(100 - self.up.place(figure), 2), brief(figure, 6)) for figure in self.up.round_figures()
+        )
+
+    def place(self, point: Point) -> tuple[int, int]:
+        """Where a point stands, in steps from the left and from the top."""
+        across, up = self.across.place(point[0]) / 100, self.up.place(point[1]) / 100
+        return round(across * _WIDTH), round((1 - up) * self.height)
+
+    @property
+    def band(self) -> str:
+        """SVG path of the band about equality, cut off at the edges; empty but on logarithmic axes."""
+        if not self.across.logarithmic:
+            return ""
+        span = math.log(self.across.high / self.across.low)
+        above = round(math.log(1 + _BAND) / span * _WIDTH)
+        below = round(-math.log(1 - _BAND) / span * _WIDTH)
+        return f"M0 {_WIDTH}V{_WIDTH - above}L{_WIDTH - above} 0H{_WIDTH}V{below}L{below} {_WIDTH}z"
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """What is drawn.
+
+    Attributes:
+        title: What it shows.
+        kind: Its kind, as a class of the style sheet.
+        x_label: What runs across.
+        y_label: What runs up.
+        field: Where it is drawn; None where there is nothing to draw, and the notes say why.
+        crowded: Whether points are so many that symbols are better small.
+        series: What is drawn in it.
+        said: What the drawing shows beyond its series, in words; None where that is all.
+        notes: What was left out.
+    """
+
+    title: str
+    kind: str
+    x_label: str
+    y_label: str
+    field: Field | None
+    crowded: bool
+    series: tuple[Series, ...]
+    said: Words | None
+    notes: tuple[Note, ...]
+
+
+def plots(drawings: Sequence[ReportPlot]) -> tuple[Plot, ...]:
+    """What is drawn of a requirement's plots; a label has the same symbol in all of them."""
+    numbers: dict[str, int] = {}
+    for drawing in drawings:
+        labels = dict.fromkeys(series.label for series in drawing.series)
+        taken = {numbers[label] for label in labels if label in numbers}
+        free = (number for number in range(len(labels)) if number not in taken)
+        numbers |= {label: next(free) for label in labels if label not in numbers}
+    symbols = {label: symbol(number) for label, number in numbers.items()}
+    return tuple(_plot(drawing, symbols) for drawing in drawings)
+
+
+def _plot(drawing: ReportPlot, symbols: Mapping[str, Symbol]) -> Plot:
+    gathered = gather(drawing)
+    points, ratios = gathered.points, drawing.kind is PlotKind.agreement
+    field = None if not points else Field.of_ratios(points) if ratios else Field.from_nought(points)
+    draw = _scatter if ratios else _line
+    return Plot(
+        title=drawing.title,
+        kind=drawing.kind.value,
+        x_label=drawing.x_label,
+        y_label=drawing.y_label,
+        field=field,
+        crowded=len(points) > _CROWD,
+        series=tuple(draw(field, symbols[label], label, its) for label, its in gathered.series) if field else (),
+        said=_agreement(points) if points and ratios else None,
+        notes=gathered.notes,
+    )
+
+
+def _scatter(field: Field, look: Symbol, label: str, points: Sequence[Point]) -> Series:
+    """Points alone; those that fall on the same place are drawn once."""
+    dots = look.path(dict.fromkeys(map(field.place, points)))
+    return Series(label, look, len(points), dots, line="", said=None)
+
+
+def _line(field: Field, look: Symbol, label: str, points: Sequence[Point]) -> Series:
+    """A line through points, which are marked where they are few."""
+    places = [field.place(point) for point in points]
+    dots = look.path(places) if len(points) <= _MOST_MARKED else ""
+    line = "M" + "L".join(f"{x} {y}" for x, y in places)
+    first, last = ([brief(figure) for figure in point] for point in (points[0], points[-1]))
+    said = Words(
+        f"from {first[1]} at {first[0]} to {last[1]} at {last[0]}",
+        f"横坐标 {first[0]} 处为 {first[1]}，{last[0]} 处为 {last[1]}",
+    )
+    return Series(label, look, len(points), dots, line, said)
+
+
+def _from_nought(figures: Sequence[float], headroom: float = 1.0) -> Axis:
+    shown = [0.0, *figures]
+    low, high = min(shown), max(shown) * headroom
+    whole = all(figure.is_integer() for figure in shown)
+    return Axis(low, high if high > low else low + 1.0, logarithmic=False, unit=Unit("1", whole=whole))
+
+
+def _agreement(points: Sequence[Point]) -> Words:
+    n, within = count(len(points)), count(sum(abs(up / across - 1) <= _BAND for across, up in points))
+    return Words(
+        f"{within} of {n} points lie within ±10\u202f% of equality. Both axes are logarithmic.",
+        f"{n} 个点中有 {within} 个的纵横坐标之差在 ±10\u202f% 以内。两轴均为对数坐标。",
+    )
