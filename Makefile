@@ -55,7 +55,7 @@ report: $(READY) ## Make the full report of the reference for docs/results/refer
 	$(BIN)/kuayu check --level full --seed 20261121 -o build/reference
 	mkdir -p docs/results/reference && cp build/reference/report.json docs/results/reference/report.json
 
-lock: ## Resolve the pinned versions anew.
+lock: ## Resolve the pinned versions anew; what only PyTorch's CUDA build needs stays out ([tool.uv] in pyproject.toml).
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
 	build/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --quiet --output-file requirements.lock

@@ -17,7 +17,7 @@ from kuayu_conformance.run.runner import Options, Run, TargetUnreachable
 from kuayu_conformance.terminal import TerminalProgress
 from kuayu_conformance.transcript import TranscriptError
 from kuayu_schemas import registers
-from kuayu_schemas.models import Profile, Requirement, RunLevel
+from kuayu_schemas.models import ConformanceReport, Profile, Requirement, RunLevel
 
 app = typer.Typer(
     help="Test an implementation of Kuayu over HTTP, and judge reports again.",
@@ -43,6 +43,16 @@ Profiles = Annotated[
     typer.Option("--profile", metavar="P", help="Profile to test; all that are declared by default. May be repeated."),
 ]
 Timeout = Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds to wait for one answer.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="KUAYU_DATA",
+        exists=True,
+        file_okay=False,
+        help="Folder of further measurements to judge with, beside those that come with the suite.",
+    ),
+]
 Callback = Annotated[
     str,
     typer.Option(metavar="ADDRESS", help="Address of this machine as the target reaches it, for the suite's exporter."),
@@ -117,6 +127,7 @@ def run(
     ] = None,
     timeout: Timeout = 10.0,
     callback_host: Callback = "",
+    data: Data = None,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
 ) -> None:
     """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
@@ -132,12 +143,13 @@ def run(
         level=level.value,
         timeout=timeout,
         callback_host=callback_host,
+        data=data,
     )
-    raise typer.Exit(execute(options, output, language))
+    raise typer.Exit(int(execute(options, output, language).exit_code))
 
 
-def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en") -> int:
-    """Carry a run out, write its report, print the summary, and return the exit code.
+def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en") -> ConformanceReport:
+    """Carry a run out, write its report, print the summary, and return the report.
 
     Raises:
         typer.Exit: The run could not begin or was called off.
@@ -162,7 +174,7 @@ def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en"
     write(output, report)
     console.print(summary(report, language))
     console.print(f"report   {output / 'report.html'}\nverify   kuayu conformance verify {output}")
-    return int(report.exit_code)
+    return report
 
 
 @app.command()
@@ -235,10 +247,12 @@ def explain(identifier: Annotated[str, typer.Argument(metavar="ID", help="Identi
 
 
 @app.command()
-def verify(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a report.")]) -> None:
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a report.")], data: Data = None
+) -> None:
     """Judge a report again from its transcript; every file must come out the same, byte for byte."""
     try:
-        verdicts = list(verify_folder(folder))
+        verdicts = list(verify_folder(folder, data))
     except TranscriptError as error:
         raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
     for verdict in verdicts:

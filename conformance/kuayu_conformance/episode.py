@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from kuayu_conformance.answers import Answer, shorten
+from kuayu_conformance.corpora import Table
 
 
 class SetUpFailed(Exception):
@@ -83,6 +84,7 @@ class Settings:
         features: Options that the target declares.
         limits: Limits that the target declares.
         other_tenant: Whether credentials of a second tenant are at hand.
+        tables: Measurements that the run may use; those that come with the suite and those of the data folder.
     """
 
     nonce: str
@@ -91,6 +93,7 @@ class Settings:
     features: frozenset[str]
     limits: Mapping[str, float]
     other_tenant: bool
+    tables: tuple[Table, ...] = ()
 
 
 class Episode:

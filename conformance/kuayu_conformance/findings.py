@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
+from kuayu_schemas.models import ReportPlot, ReportTable
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Figure:
         estimator: How the figure and its bound were computed, in words.
         parts: Figures of the parts.
         misses: What speaks against it, at most a handful.
+        tables: Further figures, printed and not judged.
+        plots: Pictures.
     """
 
     requirement: str
@@ -56,6 +59,8 @@ class Figure:
     estimator: str
     parts: Sequence[PartFigure] = ()
     misses: Sequence[Claim] = ()
+    tables: Sequence[ReportTable] = ()
+    plots: Sequence[ReportPlot] = ()
 
 
 Finding = Claim | Figure

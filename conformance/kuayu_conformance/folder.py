@@ -58,8 +58,10 @@ class FileVerdict:
     why: str = ""
 
 
-def verify(folder: Path) -> Iterator[FileVerdict]:
+def verify(folder: Path, data: Path | None = None) -> Iterator[FileVerdict]:
     """Judge the transcript again and hold every file of the folder against the outcome, byte for byte.
+
+    ``data`` is the folder of tables of measurements that do not come with the suite.
 
     Raises:
         TranscriptError: The transcript cannot be read, or was made by another version of the suite.
@@ -71,13 +73,13 @@ def verify(folder: Path) -> Iterator[FileVerdict]:
             f"the report was made by version {made_by} of the suite, this is {kuayu_conformance.__version__}; "
             f"install that version to judge it again"
         )
-    expected = rendered(judge(transcript))
-    for name, data in expected.items():
+    expected = rendered(judge(transcript, data))
+    for name, content in expected.items():
         path = folder / name
         if not path.is_file():
             yield FileVerdict(name, agrees=False, why="is missing")
-        elif path.read_bytes() != data:
-            yield FileVerdict(name, agrees=False, why=_first_difference(path.read_bytes(), data))
+        elif path.read_bytes() != content:
+            yield FileVerdict(name, agrees=False, why=_first_difference(path.read_bytes(), content))
         else:
             yield FileVerdict(name, agrees=True)
     for path in sorted(folder.iterdir()):

@@ -1,13 +1,15 @@
 """The bounds against known answers and against their own promise."""
 
 import math
+import random
+from statistics import fmean, stdev
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from kuayu_conformance.statistics import proportion_lower_bound, rounded
+from kuayu_conformance.statistics import mean_lower_bound, mean_upper_bound, proportion_lower_bound, rounded
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,37 @@ def test_rounding_keeps_nine_digits_and_is_settled(value: float) -> None:
     once = rounded(value)
     assert rounded(once) == once
     assert math.isclose(once, value, rel_tol=1e-8, abs_tol=1e-300)
+
+
+def test_a_bootstrap_of_like_clusters_knows_their_mean() -> None:
+    assert mean_upper_bound([[0.2, 0.4]] * 5, "seed") == pytest.approx(0.3)
+    assert mean_lower_bound([[0.2, 0.4]] * 5, "seed") == pytest.approx(0.3)
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=2, max_size=8))
+@settings(max_examples=20)
+def test_bootstrap_bounds_stand_on_either_side_of_the_median_resample(clusters: list[list[float]]) -> None:
+    lower, upper = mean_lower_bound(clusters, "seed"), mean_upper_bound(clusters, "seed")
+    everything = [value for cluster in clusters for value in cluster]
+    assert min(everything) - 1e-9 <= lower <= upper <= max(everything) + 1e-9
+
+
+def test_a_bootstrap_draws_clusters_and_not_their_members() -> None:
+    """A hundred members of two clusters say little; a hundred clusters say much."""
+    two = mean_upper_bound([[0.0] * 50, [1.0] * 50], "seed")
+    hundred = mean_upper_bound([[0.0]] * 50 + [[1.0]] * 50, "seed")
+    assert two == 1.0
+    assert hundred < 0.6
+
+
+def test_the_bound_is_that_of_the_normal_distribution_where_clusters_are_many() -> None:
+    chance = random.Random(9)
+    values = [chance.gauss(0.5, 0.1) for _ in range(400)]
+    expected = fmean(values) + 1.645 * stdev(values) / math.sqrt(400)
+    assert mean_upper_bound([[value] for value in values], "seed") == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("clusters", [[], [[]], [[0.1], []]])
+def test_nothing_cannot_be_drawn_from(clusters: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="clusters"):
+        mean_upper_bound(clusters, "seed")

@@ -5,6 +5,7 @@ from typing import Any
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import (
     com_bulk,
+    com_decisions,
     com_declaration,
     com_errors,
     com_extensions,
@@ -13,6 +14,11 @@ from kuayu_conformance.checks import (
     com_tenancy,
     com_time,
     com_writes,
+    idx_behaviour,
+    idx_error,
+    idx_explanation,
+    idx_groups,
+    idx_plans,
     met_accuracy,
     met_aggregation,
     met_exposition,
@@ -38,6 +44,12 @@ CHECKS: tuple[Check[Any], ...] = (
     met_aggregation.CHECK,
     met_scrape.CHECK,
     met_sampling.CHECK,
+    com_decisions.CHECK,
+    idx_plans.CHECK,
+    idx_behaviour.CHECK,
+    idx_explanation.CHECK,
+    idx_groups.CHECK,
+    idx_error.CHECK,
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (com_schemas.CHECK,)

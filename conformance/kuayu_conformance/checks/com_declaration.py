@@ -10,6 +10,19 @@ from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import registers, schema
 
+_CORPUS = {
+    "devices": [{"id": "device", "stack": "none"}, {"id": "other", "stack": "none"}],
+    "tasks": [{"id": "task", "precisions": ["fp16"]}],
+    "measurements": [{"device": "device", "task": "task", "throughput": 1.0}],
+}
+_CELLS = [{"device": "other", "task": "task"}]
+_DECISION = {"revision": {"epoch": "none", "number": 0}, "corpus": _CORPUS}
+DECISIONS = {
+    "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
+    "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
+}
+"""The least that each decision service can be asked."""
+
 MANY = 1000
 """Items that every implementation takes in one batch (class Limits)."""
 
@@ -37,7 +50,8 @@ def observe(episode: Episode) -> Observed:
         for operation in definition.mandatory
     ]
     if "MET" not in declared:
-        answers = tuple((operation, episode.ask(*operation.split())) for operation in wanted)
+        called = ((operation, *operation.split()) for operation in wanted)
+        answers = tuple((name, episode.ask(method, path, DECISIONS.get(name))) for name, method, path in called)
         return Observed(declaration, again, read_at, answers)
     return Observed(declaration, again, read_at, tuple(_each(episode, wanted)))
 
@@ -76,7 +90,7 @@ def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer
             case "GET /v1/samples":
                 answer = episode.ask(method, f"{path}?subject={machine}&subject_kind=node")
             case _:
-                answer = episode.ask(method, path, bodies.get(base) if method == "PUT" else None)
+                answer = episode.ask(method, path, bodies.get(base) if method == "PUT" else DECISIONS.get(operation))
         yield operation, answer
 
 

@@ -1,9 +1,11 @@
 """From a transcript to a report. A run and its re-judgement go through here alike."""
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Exchanges
 from kuayu_conformance.episode import Episode, NotTestable, SetUpFailed
@@ -14,6 +16,7 @@ from kuayu_conformance.run.verdicts import conclude, without_verdict
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas.models import (
     ConformanceReport,
+    DataTable,
     Environment,
     Replay,
     Requirement,
@@ -35,20 +38,41 @@ def read_declaration(episode: Episode) -> Answer:
     return episode.ask("GET", "/v1/conformance")
 
 
-def plan_of(transcript: Transcript) -> Plan:
-    """The plan that the transcript was made by."""
-    header = transcript.header
-    source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
-    return Plan.from_header(header, read_declaration(Episode(PREAMBLE, blank_settings(header), source)))
-
-
-def judge(transcript: Transcript) -> ConformanceReport:
-    """The report that follows from a transcript, and from nothing else.
+def plan_of(transcript: Transcript, data: Path | None) -> Plan:
+    """The plan that the transcript was made by.
 
     Raises:
-        TranscriptError: The transcript lacks what every run begins with.
+        TranscriptError: A table of measurements that the run used is not at hand, or is another one by now.
     """
-    plan = plan_of(transcript)
+    header = transcript.header
+    source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
+    declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
+    return Plan.from_header(header, declaration, (*corpora.shipped(), *_further_tables(header, data)))
+
+
+def _further_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
+    for used in header["data"]:
+        try:
+            table = corpora.load(used["name"], data)
+        except corpora.UnknownTable as unknown:
+            raise TranscriptError(
+                f"the run used measurements ({used['name']}) that do not come with the suite and are not at hand: "
+                f"{unknown}; name their folder with --data or KUAYU_DATA"
+            ) from unknown
+        if table.digest != used["digest"]:
+            raise TranscriptError(f"the measurements {used['name']} at hand are not those that the run used")
+        yield table
+
+
+def judge(transcript: Transcript, data: Path | None = None) -> ConformanceReport:
+    """The report that follows from a transcript, the tables of measurements that it names, and nothing else.
+
+    ``data`` is the folder of those that do not come with the suite.
+
+    Raises:
+        TranscriptError: The transcript lacks what every run begins with, or a table that it names is not at hand.
+    """
+    plan = plan_of(transcript, data)
     header = transcript.header
     results: Results = {}
     exchanges: list[tuple[str, Any, Answer]] = []
@@ -71,6 +95,7 @@ def judge(transcript: Transcript) -> ConformanceReport:
         started_at=header["started_at"],
         finished_at=transcript.footer["finished_at"],
         environment=Environment.model_validate(header["environment"]),
+        data=[DataTable.model_validate(used) for used in header["data"]] or None,
         results=ordered,
         summary=_summary(ordered),
         exit_code=exit_code(ordered),

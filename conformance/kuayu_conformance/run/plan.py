@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+from kuayu_conformance.corpora import Table
 from kuayu_conformance.episode import Settings
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import (
@@ -42,6 +43,7 @@ class Plan:
         run: Name of this run alone.
         other_tenant: Whether credentials of a second tenant are at hand.
         declaration: What the target declares; None where it could not be read.
+        tables: Measurements that the run may use.
     """
 
     profiles: tuple[str, ...]
@@ -51,9 +53,10 @@ class Plan:
     run: str
     other_tenant: bool
     declaration: Declaration | None
+    tables: tuple[Table, ...] = ()
 
     @classmethod
-    def from_header(cls, header: Mapping[str, Any], declaration: Answer) -> "Plan":
+    def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
         """The plan that a transcript's header and the answer to GET /v1/conformance give."""
         body = declaration.json
         readable = declaration.status == 200 and schema.is_valid("Declaration", body, reader=True)  # noqa: PLR2004
@@ -65,6 +68,7 @@ class Plan:
             str(header["run"]),
             bool(header["other_tenant"]),
             declaration_of(body) if readable else None,
+            tables,
         )
 
     @property
@@ -79,6 +83,7 @@ class Plan:
             frozenset(feature.value for feature in declared.features) if declared else frozenset(),
             {name: float(value) for name, value in limits.items()},
             self.other_tenant,
+            self.tables,
         )
 
     def applies(self, requirement: Requirement) -> tuple[Verdict, str] | None:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 import kuayu_conformance
+from kuayu_conformance import corpora
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
@@ -48,6 +49,7 @@ class Options:
         nonce: Seed of everything that the suite chooses.
         timeout: Seconds to wait for one answer.
         callback_host: Address of this machine as the target reaches it; "" to find out for targets on this machine.
+        data: Folder of further tables of measurements; None for those that come with the suite only.
     """
 
     target: str
@@ -59,6 +61,7 @@ class Options:
     level: str = "quick"
     timeout: float = 10.0
     callback_host: str = ""
+    data: Path | None = None
 
     @property
     def credentials(self) -> Credentials:
@@ -140,6 +143,7 @@ class Run:
             "other_tenant": bool(options.other_headers),
             "started_at": instant(time.time()),
             "environment": environment(),
+            "data": [{"name": table.name, "digest": table.digest} for table in self._further_tables()],
         }
         transcript = TranscriptWriter(self._folder, header)
         exporter = ExporterServer(options.exporter_host())
@@ -155,7 +159,11 @@ class Run:
                 exporter.close()
                 left = sum(remove(client, options.credentials, episode.created) for episode in self._episodes)
                 self._progress.cleaned(left)
-        return judge(Transcript.read(self._folder))
+        return judge(Transcript.read(self._folder), options.data)
+
+    def _further_tables(self) -> list[corpora.Table]:
+        own = {table.name for table in corpora.shipped()}
+        return [table for table in corpora.available(self._options.data) if table.name not in own]
 
     def _client(self) -> httpx.Client:
         return httpx.Client(
@@ -173,7 +181,7 @@ class Run:
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
         if declaration.failure:
             raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")
-        return Plan.from_header(header, declaration)
+        return Plan.from_header(header, declaration, corpora.available(self._options.data))
 
     def _episodes_of(self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter) -> None:
         checks = plan.checks()

@@ -104,6 +104,8 @@ def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> Req
             "estimator": figure.estimator,
             "parts": [_part(*part) for part in ((p.label, p.estimate, p.bound, p.n) for p in figure.parts)],
             "evidence": [*result.evidence, *(_evidence(claim, episode) for claim in figure.misses)][:MOST_EVIDENCE],
+            "tables": list(figure.tables) or None,
+            "plots": list(figure.plots) or None,
         }
     )
 

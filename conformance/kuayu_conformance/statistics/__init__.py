@@ -1,6 +1,7 @@
 """Estimators and bounds. Each one-sided bound is fixed before a run; none is chosen by its outcome."""
 
+from kuayu_conformance.statistics.bootstrap import mean_lower_bound, mean_upper_bound
 from kuayu_conformance.statistics.proportions import proportion_lower_bound
 from kuayu_conformance.statistics.rounding import rounded
 
-__all__ = ["proportion_lower_bound", "rounded"]
+__all__ = ["mean_lower_bound", "mean_upper_bound", "proportion_lower_bound", "rounded"]

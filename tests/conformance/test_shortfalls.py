@@ -1,0 +1,38 @@
+"""What the reference is known to miss is named; anything else that is amiss still counts."""
+
+import pytest
+
+from kuayu import shortfalls
+from kuayu_schemas import registers
+from kuayu_schemas.models import RequirementResult, Verdict
+
+
+def result(requirement: str, verdict: Verdict) -> RequirementResult:
+    return RequirementResult(requirement=requirement, verdict=verdict, required=True, parts=[], evidence=[])
+
+
+@pytest.fixture
+def known() -> shortfalls.Shortfall:
+    return shortfalls.KNOWN[0]
+
+
+def test_a_known_shortfall_is_named_and_nothing_else_is_amiss(known: shortfalls.Shortfall) -> None:
+    results = [result("COM-001", Verdict.pass_), result(known.requirement, known.verdict)]
+    assert shortfalls.of(results) == ([known], [])
+
+
+def test_a_shortfall_that_is_no_more_is_not_named(known: shortfalls.Shortfall) -> None:
+    assert shortfalls.of([result(known.requirement, Verdict.pass_)]) == ([], [])
+
+
+def test_a_worse_verdict_than_the_known_one_counts(known: shortfalls.Shortfall) -> None:
+    assert shortfalls.of([result(known.requirement, Verdict.harness_error)]) == ([], [known.requirement])
+
+
+def test_what_is_not_on_the_list_counts() -> None:
+    assert shortfalls.of([result("COM-001", Verdict.fail)]) == ([], ["COM-001"])
+
+
+def test_the_list_names_requirements_that_have_a_check() -> None:
+    checked = {row.id for row in registers.requirements().requirements if row.check}
+    assert {each.requirement for each in shortfalls.KNOWN} <= checked
