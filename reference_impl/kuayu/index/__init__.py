@@ -1,0 +1,11 @@
+"""Compute index: what one device is worth for a task, counted in devices of a reference kind.
+
+Pure: an answer depends on the request alone. No input or output, no clock, no chance.
+"""
+
+from kuayu.index.method import METHOD_NAME, METHOD_VERSION
+from kuayu.index.names import RepeatedName, UnknownName
+from kuayu.index.planning import plan_probes
+from kuayu.index.report import compute_indices
+
+__all__ = ["METHOD_NAME", "METHOD_VERSION", "RepeatedName", "UnknownName", "compute_indices", "plan_probes"]

@@ -1,0 +1,249 @@
+"""Calibration of the harmonic mean by a corpus.
+
+The log throughput of device d on task t is
+
+    y_dt = −log Σ_k exp(z_tk − l_dtk − δ_dtk) + β_t · φ_d + ρ_dt + ε,
+
+with log demands z of the task, log capabilities l of the data sheet, log factors δ that calibrate them, likeness β · φ
+and a rest ρ. The time as a sum over what a task needs is the roofline's (Williams, Waterman and Patterson 2009) with a
+sum for the maximum. Gavel (Narayanan et al. 2020) takes full tables of measured throughputs instead, NeuSight (Lee et
+al. 2025) a network for each kind of operation. Demands are found by Gauss-Newton steps, in which
+everything but the first term is Gaussian, and variances by their evidence on the well-measured devices.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.index.cells import Cells, Rows, batches, factor_weights, gap_shapes, shapes
+from kuayu.index.evidence import Batch, search, solve_at
+from kuayu.index.likeness import coordinates, features
+from kuayu.index.observations import Floats, Observations, Whole
+from kuayu.index.posterior import Hints, Linear, Solved
+from kuayu.index.sheets import usual
+from kuayu.index.terms import MATRIX_TERM, MEMORY_TERM, TERMS, Levels, TaskTerms, levels, task_terms
+from kuayu.index.variances import USUAL, USUAL_WEIGHTS, TaskPrior, Variances
+
+BASIS_SIZE = 32
+"""How many well-measured devices variances and likeness rest on at most."""
+
+STEPS, SETTLED = 8, 1e-11
+"""Gauss-Newton steps at most, and the change at which they end."""
+
+WHOLE_STEPS = 5
+"""Steps that are taken whole. Each later one is half of the one before, so that any measurements come to rest."""
+
+LONGEST_STEP = 3.0
+"""Largest change of a log demand or factor in one step, so that wild measurements cannot throw it off."""
+
+HINT_VARIANCE = 0.5**2
+"""Variance of log(work / memory traffic) around what a task's profile says: neither runs at its peak."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a corpus says of its tasks and devices.
+
+    Attributes:
+        seen: The corpus.
+        reference: Position of the reference.
+        terms: Terms of the tasks.
+        number: How many terms there are: without *scale_out* where every index is one of single devices.
+        centre: Usual data sheet.
+        shift: Logarithms of capabilities of the usual device for each task, T × len(TERMS).
+        place: Log capabilities less ``shift``.
+        likeness: Features of the devices, D × p.
+        basis: Well-measured devices.
+        variances: How much things vary.
+        demands: Log demands z, T × K.
+        rows: Measured rows, in batches.
+        linear: The same, linear around the solution.
+        solved: Posterior.
+    """
+
+    seen: Observations
+    reference: int
+    terms: TaskTerms
+    number: int
+    centre: Floats
+    shift: Floats
+    place: Levels
+    likeness: Floats
+    basis: Whole
+    variances: Variances
+    demands: Floats
+    rows: tuple[Rows, ...]
+    linear: tuple[Linear, ...]
+    solved: Solved
+
+    @property
+    def width(self) -> int:
+        """Parameters of a task."""
+        return self.number + int(self.likeness.shape[1])
+
+    @property
+    def likings(self) -> Floats:
+        """β, T × p."""
+        return self.solved.mean[:, self.number :]
+
+    def levels_of(self, sheets: Floats) -> Levels:
+        """Capabilities that devices with these data sheets would have, on the scale of ``place``."""
+        found = levels(sheets, self.centre, self.terms)
+        return Levels(found.logs - self.shift, found.variance, found.chosen)
+
+
+def calibrate(seen: Observations, reference: int) -> Calibration:
+    """Calibrate by a corpus.
+
+    Nothing here depends on the data sheet of a device that was not measured, unless it is the reference.
+    """
+    terms = task_terms(seen.formats, seen.index_count)
+    number = len(TERMS) - (0 if (seen.index_count > 1).any() else 1)
+    basis = _well_measured(seen, reference)
+    counted = np.unique(np.append(basis, reference))
+    centre = usual(seen.sheets[counted])
+    place = levels(seen.sheets, centre, terms)
+    shift = place.logs[counted].mean(axis=0)
+    place = Levels(place.logs - shift, place.variance, place.chosen)
+    likeness = features(coordinates(seen.sheets, centre, terms, counted), counted)
+    pooled = (terms.pool[:, None] == terms.pool[None, :]).astype(float)
+    prior = TaskPrior(pooled, seen.alike, number, likeness.shape[1])
+    rows = batches(seen, place, terms, number)
+    start = _start(rows, seen, number)
+    search_on = _Fit(tuple(_on(rows, basis)), likeness, seen, prior, start, _hints(seen, shift, start, prior))
+    logs = np.log(USUAL)
+    if rows:
+        search_on.settle(Variances.of(logs), steps=3)
+        logs = search(search_on.batches(), prior, search_on.hints, logs)
+    fit = _Fit(tuple(rows), likeness, seen, prior, start, search_on.hints)
+    fit.demands = search_on.demands
+    variances = Variances.of(logs)
+    solved = fit.settle(variances)
+    linear = tuple(batch.linear for batch in fit.batches())
+    return Calibration(
+        seen,
+        reference,
+        terms,
+        number,
+        centre,
+        shift,
+        place,
+        likeness,
+        basis,
+        variances,
+        fit.demands,
+        fit.rows,
+        linear,
+        solved,
+    )
+
+
+def _well_measured(seen: Observations, reference: int) -> Whole:
+    """Devices with at least half as many rows as the one with most, the most measured first where they are too many."""
+    rows = np.bincount(seen.device, minlength=len(seen.devices))
+    if not rows.any():
+        return np.array([reference], dtype=np.int64)
+    chosen = np.flatnonzero(2 * rows >= rows.max())
+    by_rows = chosen[np.argsort(-rows[chosen], kind="stable")]
+    return np.sort(by_rows[:BASIS_SIZE])
+
+
+def _on(rows: list[Rows], devices: Whole) -> list[Rows]:
+    """Rows on these devices alone."""
+    found = []
+    for batch in rows:
+        kept = np.isin(batch.cells.device, devices)
+        if kept.any():
+            found.append(batch.only(kept))
+    return found
+
+
+def _start(rows: list[Rows], seen: Observations, number: int) -> Floats:
+    """Log demands that tasks start from: usual weights, in the unit of the task's throughput."""
+    demands = np.tile(np.log(USUAL_WEIGHTS[:number]), (len(seen.tasks), 1))
+    total, found = np.zeros(len(seen.tasks)), np.zeros(len(seen.tasks))
+    for batch in rows:
+        time, _ = batch.cells.times(demands)
+        np.add.at(total, batch.cells.task, -batch.found - time)
+        np.add.at(found, batch.cells.task, 1.0)
+    return demands + (total / np.maximum(found, 1.0))[:, None]
+
+
+def _hints(seen: Observations, shift: Floats, start: Floats, prior: TaskPrior) -> Hints:
+    """What tasks' work and memory traffic say: their ratio alone, since their unit need not be that of throughput."""
+    width = prior.terms + prior.features
+    known = [place for place, task in enumerate(seen.tasks) if task.work and task.memory_traffic]
+    ratios = [math.log(task.work / task.memory_traffic) for task in seen.tasks if task.work and task.memory_traffic]
+    places = np.array(known, dtype=np.int64)
+    usual_ratio = (start + shift[:, : prior.terms])[places][:, [MATRIX_TERM, MEMORY_TERM]]
+    found = np.array(ratios) - (usual_ratio[:, 0] - usual_ratio[:, 1])
+    plus, minus = places * width + MATRIX_TERM, places * width + MEMORY_TERM
+    return Hints(plus, minus, found, np.full(len(places), HINT_VARIANCE))
+
+
+class _Fit:
+    """Gauss-Newton steps on rows of measurements."""
+
+    def __init__(
+        self,
+        rows: tuple[Rows, ...],
+        likeness: Floats,
+        seen: Observations,
+        prior: TaskPrior,
+        start: Floats,
+        hints: Hints,
+    ) -> None:
+        self.rows, self.likeness, self.seen, self.prior, self.start, self.hints = (
+            rows,
+            likeness,
+            seen,
+            prior,
+            start,
+            hints,
+        )
+        self.demands = start
+        self.factors: list[Floats] = [np.zeros(batch.cells.logs.shape) for batch in rows]
+
+    def settle(self, variances: Variances, steps: int = STEPS) -> Solved:
+        """Step until nothing changes, and solve there."""
+        for step in range(steps):
+            solved = solve_at(self.batches(), self.prior, self.hints, variances)
+            if self._step(variances, solved, 0.5 ** max(0, step + 1 - WHOLE_STEPS)) < SETTLED:
+                break
+        return solve_at(self.batches(), self.prior, self.hints, variances)
+
+    def batches(self) -> list[Batch]:
+        """The rows, linear around the present point."""
+        found: list[Batch] = []
+        for rows, factors in zip(self.rows, self.factors, strict=True):
+            held = rows.cells
+            time, shares = held.times(self.demands, factors)
+            moved = (factors - (self.demands - self.start)[held.task]) * shares
+            phi = np.broadcast_to(self.likeness[held.device][:, None, :], (*held.task.shape, self.likeness.shape[1]))
+            linear = Linear(held.task, np.concatenate([-shares, phi], axis=2), rows.found + time + moved.sum(axis=2))
+            fixed = gap_shapes(held, held, shares, shares).sum(axis=3) + rows.noise[:, :, None] * np.eye(
+                held.task.shape[1]
+            )
+            found.append(Batch(linear, shapes(held, held, shares, shares, self.seen.alike), fixed))
+        return found
+
+    def _step(self, variances: Variances, solved: Solved, length: float) -> float:
+        """Move so much of the way to the solution; return the largest change."""
+        aim = self.start + solved.mean[:, : self.prior.terms]
+        change = length * np.clip(aim - self.demands, -LONGEST_STEP, LONGEST_STEP)
+        largest = float(np.abs(change).max())
+        factors: list[Floats] = []
+        for rows, old, pulls in zip(self.rows, self.factors, solved.pulls, strict=True):
+            _, shares = rows.cells.times(self.demands, old)
+            aimed = factors_at(rows.cells, rows.cells, shares, variances, pulls)
+            moved = length * np.clip(aimed - old, -LONGEST_STEP, LONGEST_STEP)
+            largest = max(largest, float(np.abs(moved).max()))
+            factors.append(old + moved)
+        self.demands, self.factors = self.demands + change, factors
+        return largest
+
+
+def factors_at(at: Cells, measured: Cells, shares: Floats, variances: Variances, pulls: Floats) -> Floats:
+    """Log factors on the capabilities at cells, given what the same devices' measured rows pull at, (B, n, K)."""
+    return np.asarray(np.einsum("bqnk,bn->bqk", factor_weights(at, measured, shares, variances.devices), pulls))
