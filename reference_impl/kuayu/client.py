@@ -29,11 +29,15 @@ from kuayu_schemas.models import (
     Declaration,
     Domain,
     DomainRecord,
+    IndexReport,
+    IndexRequest,
     IndicatorReport,
     Link,
     LinkRecord,
     Node,
     NodeRecord,
+    ProbePlan,
+    ProbePlanRequest,
     Problem,
     Sample,
     SampleBatch,
@@ -266,6 +270,23 @@ class Client:
         """Indicators of a node, domain or link at an instant, now where it is None."""
         query = {} if at is None else {"at": write_instant(at)}
         return self._read(IndicatorReport, "GET", _path(f"{subject_kind.value}s", subject) + "/indicators", query)
+
+    def compute_indices(self, request: IndexRequest) -> IndexReport:
+        """How many of a reference device other devices are worth for training tasks.
+
+        The service keeps nothing of the request, so all that it is to know has to be in the corpus. A name that the
+        corpus does not hold is a :class:`RefusedError` that points to it.
+        """
+        return self._ask(IndexReport, "/v1/compute-indices", request)
+
+    def probe_plan(self, request: ProbePlanRequest) -> ProbePlan:
+        """Which of the candidates to measure to make the targets surest, the most telling first."""
+        return self._ask(ProbePlan, "/v1/probe-plans", request)
+
+    def _ask(self, answer: type[Model], path: str, request: KuayuModel) -> Model:
+        """Have something decided; that may be repeated, since nothing is kept."""
+        headers = {"content-type": "application/json"}
+        return self._read(answer, "POST", path, content=request.to_json(), headers=headers)
 
     def _put(self, record: type[Model], collection: str, resource: Domain | Node | Link) -> Model:
         headers = {"content-type": "application/json"}

@@ -15,6 +15,7 @@ PARTS = {
     "serve": ("kuayu.cli.serve", "serve", "Serve the reference implementation."),
     "collect": ("kuayu.cli.collect", "collect", "Send this host's telemetry to a service."),
     "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
+    "index": ("kuayu.cli.index", "index", "Compare devices for training tasks on measurements in a file."),
 }
 """Name of each part, where it is, and what it is for."""
 

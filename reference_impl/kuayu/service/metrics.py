@@ -37,6 +37,22 @@ class Metrics:
             registry=self.registry,
         )
         self.scrapes = Counter("kuayu_scrapes", "Scrapes by outcome.", ["outcome"], registry=self.registry)
+        self.decisions_waiting = Gauge(
+            "kuayu_decisions_waiting", "Requests that wait for a decision to be computed.", registry=self.registry
+        )
+        self.decision_seconds = Histogram(
+            "kuayu_decision_seconds",
+            "Time of computing a decision, from the bytes of the request to those of the answer.",
+            ["operation"],
+            buckets=LATENCY_BUCKETS,
+            registry=self.registry,
+        )
+        self.indices = Counter(
+            "kuayu_indices",
+            "Compute indices by what they rest on and what became of them.",
+            ["basis", "outcome"],
+            registry=self.registry,
+        )
 
     def committed(self, seconds: float, commands: int) -> None:
         """A group was committed."""

@@ -100,7 +100,12 @@ def invalid_parameter(parameter: str, detail: str) -> ProblemException:
 
 def unknown_reference(pointer: str, detail: str) -> ProblemException:
     """The body names something that is not registered."""
-    return ProblemException("unknown-reference", detail, [Place(detail, pointer)])
+    return unknown_references(Place(detail, pointer))
+
+
+def unknown_references(*places: Place) -> ProblemException:
+    """The body names several things that are not known, each at its place."""
+    return ProblemException("unknown-reference", places[0].detail, places)
 
 
 def install(app: FastAPI) -> None:

@@ -12,7 +12,8 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
-from kuayu.service import auth, instants
+from kuayu.service import auth, indexing, instants
+from kuayu.service.decisions import Decisions
 from kuayu.service.ingest import Reception
 from kuayu.service.kinds import SCRAPE_TARGET
 from kuayu.service.metrics import Metrics
@@ -43,6 +44,7 @@ class Runtime:
     catalogue: Catalogue
     writer: Writer
     scraper: Scraper = field(init=False)
+    decisions: Decisions = field(init=False)
 
     @classmethod
     def open(cls, settings: Settings, metrics: Metrics, database: Database | None) -> "Runtime":
@@ -59,15 +61,18 @@ class Runtime:
         return cls(settings, metrics, database, store, catalogue, writer)
 
     def start(self) -> None:
-        """Begin to write and to scrape. Call it in the event loop."""
+        """Begin to write, to decide and to scrape. Call it in the event loop."""
         self.writer.start()
+        self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
+        self.decisions.prepare(indexing.warm)
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
             self.scraper.start(self.target(tenant, record))
 
     async def close(self) -> None:
-        """Stop scraping, write all that waits, let go of the database."""
+        """Stop scraping and deciding, write all that waits, let go of the database."""
         await self.scraper.close()
+        await run_in_threadpool(self.decisions.close)
         await run_in_threadpool(self.writer.close)
         self.database.close()
 

@@ -26,6 +26,9 @@ class Settings:
         max_batch: Items of the largest bulk request.
         max_page: Items of the largest page.
         max_queue: Samples that may wait for the writer before requests are turned away.
+        max_indices: Compute indices of the largest report.
+        workers: Decisions that are computed at once.
+        max_waiting: Decisions that may wait to be computed before requests are turned away.
         scrape_period: Seconds between scrapes of a target that does not say; with its jitter no more than a second.
         scrape_timeout: Seconds that one scrape may take.
         maintenance_period: Seconds between rounds of pruning.
@@ -42,6 +45,9 @@ class Settings:
     max_batch: int = 10_000
     max_page: int = 1_000
     max_queue: int = 200_000
+    max_indices: int = 100_000
+    workers: int = 2
+    max_waiting: int = 64
     scrape_period: float = 0.9
     scrape_timeout: float = 10.0
     maintenance_period: float = 60.0
