@@ -1,11 +1,12 @@
 """``kuayu probe``: measure what this host sustains, show it, and hand it to a service where one is named."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +15,8 @@ from rich.markup import escape
 if TYPE_CHECKING:
     from kuayu.engine.host import Host
     from kuayu.engine.probes import ProbeReport, Progress
+    from kuayu.engine.workloads import WorkloadReport
+    from kuayu_schemas.models import Corpus
 
 USAGE = 2
 """Exit status of a command that was not called rightly."""
@@ -34,9 +37,23 @@ def fail(cause: str, hint: str, code: int = 1) -> typer.Exit:
 
 def probe(
     *,
-    budget: Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds for all probes together.")] = 20.0,
+    budget: Annotated[
+        float, typer.Option(metavar="S", min=0.1, help="Seconds for all of it; workloads get half.")
+    ] = 40.0,
     only: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Some of matmul,memory,storage,all_reduce; all by default.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Some of matmul,memory,storage,all_reduce,workloads; all by default."),
+    ] = None,
+    workloads: Annotated[
+        bool, typer.Option(help="Measure reference workloads, which need the extra 'training'.")
+    ] = True,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Corpus to add the throughputs of workloads to, made where there is none. It is how they are handed"
+            " over, for compute indices are asked for with a corpus; --upload sends what the other probes gave.",
+        ),
     ] = None,
     storage_path: Annotated[
         Path | None,
@@ -50,26 +67,78 @@ def probe(
     token: Token = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
 ) -> None:
-    """Measure what this host sustains: matrix products, memory, storage, all-reduce."""
+    """Measure what this host sustains: matrix products, memory, storage, all-reduce, reference workloads."""
     from kuayu.engine.host import Host
     from kuayu.engine.probes import PROBES, probe_all
+    from kuayu.engine.workloads import GROUP, fragment, merged, read, run_workloads, write
 
-    wanted = [name.strip() for name in only.split(",")] if only else list(PROBES)
-    if unknown := [name for name in wanted if name not in PROBES]:
-        raise fail(f"there is no probe {unknown[0]}", f"probes are {', '.join(PROBES)}", USAGE)
+    wanted = _wanted(only, workloads=workloads)
+    simple, reference = [name for name in PROBES if name in wanted], GROUP in wanted
     if upload and not (domain and node):
         raise fail("--upload needs to know what this host is", "add --domain ID and --node ID", USAGE)
-    host = Host.here()
-    with progress_bar() as progress:
-        report = probe_all(host, budget, progress, only=wanted, storage_path=storage_path)
+    if upload and not simple:
+        raise fail("--upload sends what other probes than workloads gave", "hand workloads over with --corpus", USAGE)
+    if corpus and not reference:
+        raise fail("--corpus takes what workloads gave", "leave --no-workloads out, or add workloads to --only", USAGE)
+    host, ends_at = Host.here(), time.monotonic() + budget
+    with _said(), progress_bar() as progress:
+        kept = read(corpus) if corpus else None
+        share = budget / 2 if reference else budget
+        report = probe_all(host, share, progress, only=simple, storage_path=storage_path) if simple else None
+        ran = run_workloads(host, max(0.0, ends_at - time.monotonic()), progress) if reference else None
+    found = fragment(ran, report.bandwidths() if report else {}) if ran else None
     if as_json:
-        typer.echo(json.dumps(asdict(report), default=str, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(_as_json(report, ran, found), default=str, ensure_ascii=False, indent=2))
     else:
-        show(report)
-    if upload and domain and node:
+        show(report, ran)
+    if corpus and found:
+        with _said():
+            write(corpus, merged(kept, found) if kept else found.to_wire())
+        errors.print(f"added {len(found.measurements)} measurements to {escape(str(corpus))}")
+    if upload and domain and node and report:
         _upload(report, host, upload, domain=domain, node=node, token=token)
-    if not report.results:
+    if not (report and report.results) and not found:
         raise typer.Exit(1)
+
+
+def _wanted(only: str | None, *, workloads: bool) -> set[str]:
+    """Names of the probes that are asked for."""
+    from kuayu.engine.probes import PROBES
+    from kuayu.engine.workloads import GROUP
+
+    names = [*PROBES, GROUP]
+    wanted = {name.strip() for name in only.split(",")} if only else set(names)
+    if unknown := sorted(wanted - set(names)):
+        raise fail(f"there is no probe {unknown[0]}", f"probes are {', '.join(names)}", USAGE)
+    wanted -= set() if workloads else {GROUP}
+    if not wanted:
+        raise fail("--no-workloads leaves no probe", f"probes are {', '.join(names)}", USAGE)
+    return wanted
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Say what is wrong with a corpus file, and leave."""
+    from kuayu.engine.workloads import CorpusFileError
+
+    try:
+        yield
+    except CorpusFileError as error:
+        raise fail(error.cause, error.hint) from error
+
+
+def _as_json(report: "ProbeReport | None", ran: "WorkloadReport | None", found: "Corpus | None") -> dict[str, Any]:
+    """What was measured, in SI units; throughputs of workloads in samples in a second."""
+    of_probes: dict[str, Any] = asdict(report) if report else {"results": [], "skipped": []}
+    if ran is None:
+        return of_probes
+    of_workloads = {
+        "results": [asdict(each) for each in ran.results],
+        "skipped": [asdict(each) for each in ran.skipped],
+        "finished_at": ran.finished_at,
+        "corpus": found.to_wire() if found else None,
+    }
+    return of_probes | {"workloads": of_workloads}
 
 
 @contextmanager
@@ -83,34 +152,48 @@ def progress_bar() -> Iterator["Progress"]:
         yield lambda name, share: bar.update(task, description=name, completed=share)
 
 
-def show(report: "ProbeReport") -> None:
+def show(report: "ProbeReport | None", ran: "WorkloadReport | None") -> None:
     """Print the figures in units for people, and what could not be measured."""
     from rich.table import Table
 
-    from kuayu_schemas import registers
-
-    known = {measure.name: measure for each in registers.indicators().indicators for measure in each.measures}
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("probe", "median", "IQR", "n", "s"):
-        table.add_column(heading, justify="left" if heading == "probe" else "right")
+        table.add_column(heading, justify="left" if heading == "probe" else "right", no_wrap=True)
     table.add_column("on", overflow="fold", style="dim")
-    for result in report.results:
-        measure = known[result.measure]
-        unit = measure.display_unit.replace("FLOP", "OP") if result.precision == "int8" else measure.display_unit
-        table.add_row(
-            result.name,
-            f"{result.value * measure.display_factor:.4g} {unit}",
-            f"{result.spread / result.value:.1%}",
-            str(result.n),
-            f"{result.seconds:.1f}",
-            result.stack,
-        )
-    if report.results:
+    for row in (*(_rows(report) if report else ()), *(_workload_rows(ran) if ran else ())):
+        table.add_row(*row)
+    if table.row_count:
         console.print(table)
-    for skipped in report.skipped:
+    for place in ran.places if ran else ():
+        console.print(f"[dim]{place.device} is {escape(place.id)}: {escape(place.model)}, {escape(place.stack)}[/]")
+    for skipped in (*(report.skipped if report else ()), *(ran.skipped if ran else ())):
         console.print(
             f"[yellow]not measured[/] {escape(skipped.name)}: {escape(skipped.cause)}; {escape(skipped.hint)}"
         )
+
+
+def _rows(report: "ProbeReport") -> Iterator[tuple[str, ...]]:
+    """Rows of the simple probes, in the units that the indicator register shows."""
+    from kuayu_schemas import registers
+
+    known = {measure.name: measure for each in registers.indicators().indicators for measure in each.measures}
+    for result in report.results:
+        measure = known[result.measure]
+        unit = measure.display_unit.replace("FLOP", "OP") if result.precision == "int8" else measure.display_unit
+        figure = f"{result.value * measure.display_factor:.4g} {unit}"
+        spread = f"{result.spread / result.value:.1%}"
+        yield result.name, figure, spread, str(result.n), f"{result.seconds:.1f}", escape(result.stack)
+
+
+def _workload_rows(ran: "WorkloadReport") -> Iterator[tuple[str, ...]]:
+    """Rows of the workloads; a step that was timed in parts says so."""
+    devices = {place.id: place.device for place in ran.places}
+    for result in ran.results:
+        part = "" if result.part == result.batch else f", {result.part} at once"
+        on = f"{devices[result.place]}, {result.format}, batch {result.batch}{part}"
+        spread = f"{result.spread / result.value:.1%}"
+        figures = f"{result.value:.4g} /s", spread, str(result.n), f"{result.seconds:.1f}"
+        yield result.workload, *figures, on
 
 
 def _upload(report: "ProbeReport", host: "Host", url: str, *, domain: str, node: str, token: str | None) -> None:

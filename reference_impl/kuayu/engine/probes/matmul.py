@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from kuayu.engine.probes import pytorch
+from kuayu.engine.probes.energy import Joules
 from kuayu.engine.probes.repetition import Step, repeat, timed
 from kuayu.engine.probes.result import ProbeResult, ProbeUnavailableError
 
@@ -31,8 +32,6 @@ ACCELERATOR_PRECISIONS: Final = ("fp64", "fp32", "tf32", "bf16", "fp16", "int8")
 _NUMPY: Final = {"fp64": np.float64, "fp32": np.float32}
 
 Product = Callable[[], object]
-Joules = Callable[[], float | None]
-"""Energy that the device has used since some moment, in joules; None where it cannot be known."""
 
 
 def probe_matmul(

@@ -16,11 +16,15 @@ def load() -> Any:
     """The module ``torch``.
 
     Raises:
-        ProbeUnavailableError: It is not installed.
+        ProbeUnavailableError: It is not installed, or a library that it needs is not.
     """
     if not is_installed():
-        raise ProbeUnavailableError("PyTorch is not installed", "install it to have this precision or device measured")
-    return importlib.import_module("torch")
+        raise ProbeUnavailableError("PyTorch is not installed", "pip install 'kuayu[training]'")
+    try:
+        return importlib.import_module("torch")
+    except (ImportError, OSError) as error:  # the latter where a library does not load
+        cause = str(error).partition("\n")[0]
+        raise ProbeUnavailableError(f"PyTorch cannot be loaded ({cause})", "pip install 'kuayu[training]'") from error
 
 
 def cuda_index(uuid: str) -> int:

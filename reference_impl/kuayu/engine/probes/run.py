@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kuayu.engine.counters import Counters
 from kuayu.engine.host import Host
 from kuayu.engine.probes import pytorch
 from kuayu.engine.probes.all_reduce import probe_all_reduce
+from kuayu.engine.probes.energy import energy
 from kuayu.engine.probes.matmul import ACCELERATOR_PRECISIONS, PROCESSOR_PRECISIONS, probe_matmul
 from kuayu.engine.probes.memory import probe_memory
 from kuayu.engine.probes.repetition import Step
@@ -57,6 +57,11 @@ class ProbeReport:
             )
             for device, results in by_device.items()
         ]
+
+    def bandwidths(self) -> dict[str, float]:
+        """Memory bandwidth in By/s of each device that has one."""
+        measure = "accelerator_memory_bandwidth"
+        return {each.device: each.value for each in self.results if each.measure == measure and each.device}
 
 
 def _measures(results: list[ProbeResult]) -> dict[str, Any]:
@@ -146,24 +151,8 @@ def _plan(host: Host, storage_path: Path) -> Iterator[_Planned]:
 
 def _matmul(budget_s: float, step: Step, *, host: Host, precision: str, device: str, uuid: str | None) -> ProbeResult:
     cuda = None if uuid is None else pytorch.cuda_index(uuid)
-    return probe_matmul(precision, budget_s, step, device=device, cuda=cuda, joules=_energy(host, device))
+    return probe_matmul(precision, budget_s, step, device=device, cuda=cuda, joules=energy(host, device))
 
 
 def _memory(budget_s: float, step: Step, *, device: str, uuid: str | None) -> ProbeResult:
     return probe_memory(budget_s, step, device=device, cuda=None if uuid is None else pytorch.cuda_index(uuid))
-
-
-def _energy(host: Host, device: str) -> Callable[[], float | None]:
-    """Energy counter of a device in joules, without the wrapping of the counters beneath."""
-    if host.nvidia is not None:
-        return partial(host.nvidia.joules, device)
-    meter, counters, total = host.processor.energy, Counters(host.processor.energy.spans), 0.0
-
-    def joules() -> float | None:
-        nonlocal total
-        readings = meter.read()
-        growth = counters.step(time.monotonic(), readings)
-        total += growth.amount if growth else 0.0
-        return total if readings else None
-
-    return joules

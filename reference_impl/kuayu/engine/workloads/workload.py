@@ -1,0 +1,79 @@
+"""What a reference workload is."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from kuayu_schemas.models import IndexedTask, NumericPrecision
+
+if TYPE_CHECKING:
+    import torch
+
+GRADIENT_BYTES: Final = 4
+"""Bytes of one parameter's gradient: weights and gradients are binary32, whatever the matrix products are in."""
+
+
+class Arithmetic(StrEnum):
+    """Number format of a workload's matrix products."""
+
+    single = "single"
+    """Binary32, or TensorFloat-32 on accelerators that have it."""
+    half = "half"
+    """bfloat16, or binary16 on accelerators without it; weights stay binary32 (automatic mixed precision)."""
+
+    @property
+    def precisions(self) -> list[NumericPrecision]:
+        """Formats that a task in this arithmetic may take."""
+        if self is Arithmetic.single:
+            return [NumericPrecision.fp32, NumericPrecision.tf32]
+        return [NumericPrecision.bf16, NumericPrecision.fp16]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A training step of fixed shape: forward, backward, optimiser.
+
+    Attributes:
+        name: Identifier of the task in a corpus. Its number rises whenever the work changes.
+        counterpart: Task of published measurements that it stands for.
+        family: Family of models that it belongs to.
+        arithmetic: Number format of its matrix products.
+        batch: Samples in one step, the same on every device.
+        smallest: Samples of the smallest part that a step may be cut into; ``batch`` over a power of two.
+        work: Floating-point operations of matrix products and convolutions for one sample, forward and backward.
+        memory_traffic: Bytes for one sample that operators read and write (:mod:`~kuayu.engine.workloads.counting`).
+        parameters: Number of parameters.
+        model: Makes the model; called with a batch it gives the loss.
+        data: Makes the tensors of so many samples.
+        optimiser: Makes the optimiser of the model's parameters.
+    """
+
+    name: str
+    counterpart: str
+    family: str
+    arithmetic: Arithmetic
+    batch: int
+    smallest: int
+    work: float
+    memory_traffic: float
+    parameters: int
+    model: Callable[[], "torch.nn.Module"]
+    data: Callable[[int, "torch.Generator"], tuple["torch.Tensor", ...]]
+    optimiser: Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
+
+    @property
+    def exchange(self) -> float:
+        """Bytes of gradients for one sample, which data-parallel training exchanges once in a step."""
+        return GRADIENT_BYTES * self.parameters / self.batch
+
+    def task(self) -> IndexedTask:
+        """The workload as a task of a corpus; its throughput is in samples in a second."""
+        return IndexedTask(
+            id=self.name,
+            precisions=self.arithmetic.precisions,
+            family=self.family,
+            work=self.work,
+            memory_traffic=self.memory_traffic,
+            exchange=self.exchange,
+        )
