@@ -14,23 +14,27 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
+from miniature.plans import Plans
 from miniature.resources import KINDS
-from miniature.scraping import Scraping
 
 Operation = Callable[..., Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Method, pattern of the path with what it names, operation, and the query parameters that it knows."""
+    """Method, pattern of the path with what it names, operation, and the query parameters that it knows.
+
+    What is ``pure`` touches no state: it is neither written down nor waited for.
+    """
 
     method: str
     path: re.Pattern[str]
     operation: Operation
     parameters: tuple[str, ...]
+    pure: bool = False
 
 
-class Miniature(Scraping):
+class Miniature(Plans):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -73,6 +77,8 @@ class Miniature(Scraping):
         add("POST", "/v1/samples", lambda request: self.once(request, self.post_samples))
         page = ("node", "exporter", "observed_at", "sent_at")
         add("POST", "/v1/expositions", lambda request: self.once(request, self.post_exposition), *page)
+        for path, decision in (("/v1/compute-indices", self.compute_indices), ("/v1/probe-plans", self.plan_probes)):
+            routes.append(Route("POST", re.compile(path), decision, (), pure=True))
         return routes
 
     def declaration(self, request: Request) -> Answer:
@@ -80,7 +86,7 @@ class Miniature(Scraping):
         declaration = {
             "spec_version": "0.1.0",
             "implementation": {"name": "miniature", "version": "0.1.0"},
-            "profiles": ["COM", "MET"],
+            "profiles": ["COM", "MET", "IDX"],
             "features": [*(["scrape"] if self.allowed else []), *(["tenancy"] if self.tokens else [])],
             "limits": LIMITS,
             "durability": "process",
@@ -101,12 +107,19 @@ class Miniature(Scraping):
                 self.moment = self.read_clock()
                 is_open = target in {"/v1/health", "/metrics"}
                 tenant = self.tenant("") if is_open else self.authorise(headers)
-                return self.acknowledge(tenant, method, target, headers, body)
+                if not self.is_pure(method, target):
+                    return self.acknowledge(tenant, method, target, headers, body)
+            return self.carry_out(tenant, method, target, headers, body)
         except Refusal as refusal:
             return self.refuse(refusal)
         except Exception:  # noqa: BLE001 - the last resort
             traceback.print_exc(file=sys.stderr)
             return self.refuse(Refusal("internal", "the service failed"))
+
+    def is_pure(self, method: str, target: str) -> bool:
+        """Whether a request leads to an operation that touches no state."""
+        path = target.partition("?")[0]
+        return any(route.pure and route.method == method and route.path.fullmatch(path) for route in self.routes)
 
     def refuse(self, refusal: Refusal) -> Answer:
         """The answer to a request that is not carried out."""

@@ -192,6 +192,59 @@ def test_an_allowed_exporter_is_scraped_and_no_other() -> None:
     exporter.server_close()
 
 
+def corpus() -> dict[str, Any]:
+    """Three devices, the last one not measured, and a task."""
+    sheets = (("a", 1e14, 1e12), ("b", 2e14, 2e12), ("c", 4e14, 2e12))
+    devices = [
+        {
+            "id": name,
+            "stack": f"stack {name}",
+            "peak_matrix_throughput": {"fp16": peak},
+            "accelerator_memory_bandwidth": memory,
+            "power": 300.0,
+        }
+        for name, peak, memory in sheets
+    ]
+    measurements = [{"device": name, "task": "t", "throughput": speed} for name, speed in (("a", 50.0), ("b", 80.0))]
+    return {"devices": devices, "tasks": [{"id": "t", "precisions": ["fp16"]}], "measurements": measurements}
+
+
+def test_an_index_is_explained_and_a_node_sums_it_up(client: Client) -> None:
+    revision = {"epoch": "of-the-caller", "number": 7}
+    node = {"id": "node", "members": [{"device": "b", "count": 4}, {"device": "c", "count": 4}]}
+    question = {"revision": revision, "corpus": corpus(), "reference": "a", "groups": [node], "explain": True}
+    status, report, _ = client.ask("POST", "/v1/compute-indices", question)
+    assert (status, report["revision"]) == (200, revision)
+    reference, measured, inferred = report["indices"]
+    assert (reference["value"], measured["value"], measured["basis"]) == (1.0, pytest.approx(1.6), "measured")
+    assert (inferred["basis"], inferred["stack"]) == ("specified", "stack c")
+    assert inferred["per_watt"] == pytest.approx(inferred["value"])
+    explanation = inferred["explanation"]
+    time = sum(term["weight"] / term["ratio"] for term in explanation["terms"])
+    assert inferred["value"] == pytest.approx(explanation["residual"] / time)
+    assert report["groups"][0]["independent"] == pytest.approx(4 * 1.6 + 4 * inferred["value"])
+
+
+def test_a_name_that_the_corpus_does_not_hold_is_pointed_to(client: Client) -> None:
+    cell = {"device": "c", "task": "t"}
+    plan = {"revision": {"epoch": "e", "number": 0}, "corpus": corpus(), "candidates": [cell], "targets": [cell]}
+    assert client.ask("POST", "/v1/probe-plans", {**plan, "probes": 3})[1]["probes"] == [{**cell, "half_width": 0.0}]
+    stranger = {**plan, "targets": [cell, {**cell, "task": "u"}], "probes": 3}
+    status, problem, _ = client.ask("POST", "/v1/probe-plans", stranger)
+    assert (status, problem["type"]) == (422, "urn:kuayu:problem:unknown-reference")
+    assert [error["pointer"] for error in problem["errors"]] == ["/targets/1/task"]
+
+
+def test_decisions_leave_nothing_behind(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    client = start("--journal", str(journal))
+    before = journal.read_bytes()
+    question = {"revision": {"epoch": "e", "number": 0}, "corpus": corpus(), "reference": "a"}
+    assert client.ask("POST", "/v1/compute-indices", question)[0] == 200
+    assert journal.read_bytes() == before
+    stop(client)
+
+
 def test_the_validator_knows_every_keyword_of_the_published_schema() -> None:
     structure = {"$ref", "allOf", "if", "then", "anyOf", "not", "type", "properties", "required", "items"}
     structure |= {"additionalProperties", "propertyNames"}

@@ -3,6 +3,9 @@
 Every mutant is the miniature with one promise replaced. It declares the exact set of requirements that do not pass
 because of it, so that the suite is held both to find what is wrong and to blame nothing else. Every requirement that
 has a check is broken by at least one; every figure has a near-miss, and each that is not a count has a control.
+
+The figures of the compute index would be beyond the miniature: :mod:`mutants.oracle`, a test double that knows what was
+measured, stands beneath all of them.
 """
 
 from mutants import (
@@ -12,9 +15,13 @@ from mutants import (
     counters,
     declaring,
     errors,
+    estimates,
+    explanations,
     figures,
     identifiers,
+    indices,
     paging,
+    plans,
     scraping,
     tenancy,
     time,
@@ -38,6 +45,10 @@ SUBJECTS = (
     identifiers,
     aggregation,
     scraping,
+    estimates,
+    indices,
+    explanations,
+    plans,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

@@ -4,9 +4,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from miniature.groups import Groups
+from miniature.indices import Indices
+from miniature.plans import Plans
 from miniature.service import Miniature
 
+from mutants.oracle import Oracle
+
 Service = type[Miniature]
+
+BEHIND_THE_INDEX = (Oracle, Plans, Groups, Indices)
+"""What answers the operations of profile IDX, and nothing else does it answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,25 @@ class Mutant:
     service: Service
     near_miss_of: str = ""
     control_for: str = ""
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Profiles that it can be wrong in; none of them is left out where this is empty.
+
+        What replaces only methods that the operations of profile IDX call, and nobody else, answers every other request
+        as the miniature does.
+        """
+        own = [kind for kind in self.service.__mro__ if kind.__module__.startswith("mutants.") and kind is not Oracle]
+        members = ((name, value) for kind in own for name, value in vars(kind).items() if hasattr(Oracle, name))
+        replaced = {name for name, value in members if callable(value) or not name.startswith("__")}
+        behind = {name for kind in BEHIND_THE_INDEX for name in vars(kind)}
+        beyond = {name for kind in Miniature.__mro__ if kind not in BEHIND_THE_INDEX for name in vars(kind)}
+        return ("COM", "IDX") if replaced and replaced <= behind - beyond else ()
+
+
+def served(service: Service) -> Service:
+    """The implementation with figures of profile IDX that pass, unless it has its own."""
+    return service if issubclass(service, Oracle) else type(service.__name__, (service, Oracle), {})
 
 
 DECLARED: dict[str, Mutant] = {}
