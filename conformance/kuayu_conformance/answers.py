@@ -39,7 +39,7 @@ class Answer:
         """The body as JSON, or None where it is not JSON."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     @property

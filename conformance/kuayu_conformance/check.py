@@ -27,6 +27,7 @@ class Check(Generic[Observation]):
             behaviour shows only where there is something to write.
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
+        measurements: Whether the check uses tables of measurements.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Check(Generic[Observation]):
     needs: str = ""
     recorded_times: bool = False
     background: bool = False
+    measurements: bool = False
 
 
 @dataclass(frozen=True)

@@ -1440,8 +1440,12 @@ class ComputeIndex(KuayuModel):
     device: Identifier = Field(description="Which.")
     task: Identifier = Field(description="Which.")
     value: PositiveAmount = Field(description="The index.", json_schema_extra={"x-unit": "1"})
-    low: Amount = Field(description="Lower end of its interval.", json_schema_extra={"x-unit": "1"})
-    high: Amount = Field(description="Upper end of its interval.", json_schema_extra={"x-unit": "1"})
+    low: Annotated[Real, Field(ge=0, le=1e100)] = Field(
+        description="Lower end of its interval.", json_schema_extra={"x-unit": "1"}
+    )
+    high: Annotated[Real, Field(ge=0, le=1e100)] = Field(
+        description="Upper end of its interval.", json_schema_extra={"x-unit": "1"}
+    )
     basis: IndexBasis = Field(description="What it rests on.")
     abstained: Boolean = Field(
         description="Whether the interval is wider than the tolerance; the value is then not to be relied on."
@@ -1473,8 +1477,12 @@ class GroupIndex(KuayuModel):
     efficiency: Maybe[Ratio] = Field(
         default=None, description="Scale-out efficiency, the quotient of the two.", json_schema_extra={"x-unit": "1"}
     )
-    low: Amount = Field(description="Lower end of the interval of independent.", json_schema_extra={"x-unit": "1"})
-    high: Amount = Field(description="Upper end of the interval of independent.", json_schema_extra={"x-unit": "1"})
+    low: Annotated[Real, Field(ge=0, le=1e100)] = Field(
+        description="Lower end of the interval of independent.", json_schema_extra={"x-unit": "1"}
+    )
+    high: Annotated[Real, Field(ge=0, le=1e100)] = Field(
+        description="Upper end of the interval of independent.", json_schema_extra={"x-unit": "1"}
+    )
     per_watt: Maybe[PositiveAmount] = Field(
         default=None,
         description="The sum of the indices, times the reference's power over that of all devices.",
@@ -1528,7 +1536,7 @@ class PlannedProbe(KuayuModel):
 
     device: Identifier = Field(description="On which device.")
     task: Identifier = Field(description="Which task.")
-    half_width: Amount = Field(
+    half_width: Annotated[Real, Field(ge=0, le=1e100)] = Field(
         description=(
             "Mean of √(high/low) − 1 over the targets that is expected once this and all earlier ones are made, "
             "at a coverage of 0.9."
@@ -1542,7 +1550,7 @@ class ProbePlan(KuayuModel):
 
     revision: Revision = Field(description="The request's.")
     method: IndexMethod = Field(description="How it was computed.")
-    without: Amount = Field(
+    without: Annotated[Real, Field(ge=0, le=1e100)] = Field(
         description="Mean of √(high/low) − 1 over the targets as things stand.", json_schema_extra={"x-unit": "1"}
     )
     probes: list[PlannedProbe] = Field(description="In this order.")

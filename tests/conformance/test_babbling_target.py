@@ -21,7 +21,7 @@ WAITLESS = tuple(row.id for row in registers.requirements().requirements if row.
 DECLARATION = {
     "spec_version": "0.1.0",
     "implementation": {"name": "babbler", "version": "0", "colour": "unknown to readers"},
-    "profiles": ["COM", "MET", "from-the-future"],
+    "profiles": ["COM", "MET", "IDX", "from-the-future"],
     "features": ["tenancy", "from-the-future"],
     "limits": {"max_body": 100_000, "max_batch": 1000, "max_page": 100, "retention": 86400, "idempotency": 60},
     "durability": "process",
@@ -48,6 +48,29 @@ def scrap(chance: random.Random, depth: int = 0) -> Any:
     return {name: scrap(chance, depth + 1) for name in chance.sample(MEMBERS, 8)}
 
 
+def told(chance: random.Random, path: str) -> Any:
+    """A valid answer of the index services that tells of what was not asked, or twice, or not at all."""
+    names = [f"device-{number}" for number in range(9)]
+    head = {"revision": {"epoch": "e", "number": 1}, "method": {"name": "m", "version": "0"}}
+    if path == "/v1/probe-plans":
+        probes = [{"device": name, "task": "task-1", "half_width": 1e99} for name in chance.choices(names, k=3)]
+        return {**head, "without": 0, "probes": probes}
+    rows = [
+        {
+            "device": chance.choice(names),
+            "task": f"task-{chance.randrange(6)}",
+            "value": chance.choice((1e-30, 1, 1e30)),
+            "low": 0,
+            "high": 1e99,
+            "basis": chance.choice(("measured", "from-the-future")),
+            "abstained": chance.random() < 0.5,
+            "stack": "",
+        }
+        for _ in range(chance.randrange(60))
+    ]
+    return {**head, "reference": "nobody", "coverage": 0.9, "indices": rows, "groups": []}
+
+
 @pytest.fixture(params=range(4))
 def babbler(request: pytest.FixtureRequest) -> Iterator[str]:
     """A target that declares everything and answers anything."""
@@ -62,7 +85,9 @@ def babbler(request: pytest.FixtureRequest) -> Iterator[str]:
             declared = self.path == "/v1/conformance"
             usual = {"PUT": (200, 201), "DELETE": (204,)}.get(self.command, (200, 200, 201, 204, 404, 422))
             status = 200 if declared else chance.choice(usual)
-            body = json.dumps(DECLARATION if declared else scrap(chance)).encode()
+            index = self.path in {"/v1/compute-indices", "/v1/probe-plans"} and chance.random() < 0.7
+            said = told(chance, self.path) if index else scrap(chance)
+            body = json.dumps(DECLARATION if declared else said).encode()
             body = body if declared or chance.random() < 0.9 else b"\xff{"
             kind = chance.choice(("application/json", "application/problem+json", "text/html"))
             self.send_response(status)

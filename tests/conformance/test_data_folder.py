@@ -33,8 +33,13 @@ def originals(folder: Path, faster: float = 1.0) -> Path:
 @pytest.fixture
 def folder(options: Options, tmp_path: Path) -> Path:
     """Folder of a report of a run that was given the data folder beside it."""
-    made, data = tmp_path / "report", originals(tmp_path / "data")
-    given = dataclasses.replace(options, data=data, selection=("COM-001",))
+    originals(tmp_path / "data")
+    return reported(options, tmp_path, "IDX-004")
+
+
+def reported(options: Options, folder: Path, requirement: str) -> Path:
+    made = folder / "report"
+    given = dataclasses.replace(options, data=folder / "data", selection=(requirement,))
     write(made, Run(given, made, Progress()).execute())
     return made
 
@@ -53,6 +58,13 @@ def test_it_is_judged_again_with_the_same_table(folder: Path) -> None:
 def test_without_the_table_it_cannot_be_judged_and_the_message_says_what_is_missing(folder: Path) -> None:
     with pytest.raises(TranscriptError, match=r"lambda.*--data or KUAYU_DATA"):
         list(verify(folder))
+
+
+def test_a_run_that_measured_no_index_needs_no_table(options: Options, tmp_path: Path) -> None:
+    originals(tmp_path / "data")
+    made = reported(options, tmp_path, "COM-001")
+    assert "data" not in json.loads((made / "report.json").read_text("utf-8"))
+    assert all(verdict.agrees for verdict in verify(made))
 
 
 def test_with_another_table_of_the_same_name_it_is_not_judged(folder: Path, tmp_path: Path) -> None:

@@ -107,8 +107,10 @@ def test_abstaining_often_is_no_way_out(abstained: float, verdict: Verdict) -> N
 
 def test_a_question_that_is_not_answered_fails_all_of_them() -> None:
     answer = Answer(3, "POST /v1/compute-indices", 500, {}, b"", "", 0.0, 0.0)
-    found = verdicts(pairs(), [Refused("compute indices", answer)])
+    found = verdicts(pairs(), [Refused("compute indices", answer, counts=True)])
     assert {result.verdict for result in found.values()} == {Verdict.fail}
+    printed = verdicts(pairs(), [Refused("compute indices", answer, counts=False)])
+    assert {result.verdict for result in printed.values()} == {Verdict.pass_}
 
 
 def test_the_report_shows_tables_and_plots_beside_the_error() -> None:

@@ -46,7 +46,7 @@ def judge(observation: tuple[Decided, ...]) -> Iterable[Finding]:
         body = decided.first.json if isinstance(decided.first.json, dict) else {}
         told = body.get("revision")
         yield holds("COM-028", told == wanted, f"revision {wanted}", told, decided.first)
-        same = decided.again.json == decided.first.json
+        same = decided.first.json is not None and decided.again.json == decided.first.json
         yield holds("COM-029", same, "the same decision again", decided.again.brief, decided.again)
 
 

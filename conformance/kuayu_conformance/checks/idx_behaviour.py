@@ -18,6 +18,7 @@ from kuayu_conformance.checks.idx_fixtures import (
     changed,
     corpus,
     device_of,
+    incomplete,
     near,
     question,
 )
@@ -45,6 +46,12 @@ class Observation:
     def plain(self) -> Asked:
         """The corpus as it is."""
         return self.tolerances[0]
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Every question."""
+        risen = [asked for _, asked in self.risen]
+        return [*self.tolerances, *risen, self.doubled, self.renamed, self.rescaled]
 
 
 def observe(episode: Episode) -> Observation:
@@ -116,19 +123,14 @@ def _shuffled(episode: Episode, rows: list[Any]) -> list[Any]:
 
 def judge(observation: Observation) -> Iterable[Finding]:
     """Claims about each property."""
-    yield _complete(observation.plain)
+    if wrong := incomplete(CHECK.requirements, observation.asked):
+        yield from wrong
+        return
     yield from _abstention(observation.tolerances)
     yield from _monotone(observation)
     yield from _invariant(observation)
     yield from _measured(observation.plain)
     yield from _stack(observation.plain)
-
-
-def _complete(asked: Asked) -> Claim:
-    of = asked.body["corpus"]
-    expected = {(device["id"], task["id"]) for device in of["devices"] for task in of["tasks"]}
-    missing = sorted(expected ^ set(asked.indices))
-    return holds("IDX-008", not missing, "an index of every device for every task", missing[:3], asked.answer)
 
 
 def _abstention(asked: tuple[Asked, ...]) -> Iterator[Claim]:
@@ -174,16 +176,16 @@ def _monotone(observation: Observation) -> Iterator[Claim]:
 
 def _invariant(observation: Observation) -> Iterator[Claim]:
     plain, names = observation.plain, observation.names
-    renamed = {pair: observation.renamed.indices.get((names[pair[0]], names[pair[1]])) for pair in plain.indices}
+    renamed = {pair: observation.renamed.indices[names[pair[0]], names[pair[1]]] for pair in plain.indices}
     for what, asked, rows in (
         ("names and order", observation.renamed, renamed),
         ("units", observation.rescaled, observation.rescaled.indices),
     ):
         moved = [
-            f"{pair} {name}: {row[name]:.6g} → {rows[pair][name]:.6g}"  # type: ignore[index]
+            f"{pair} {name}: {row[name]:.6g} → {rows[pair][name]:.6g}"
             for pair, row in plain.indices.items()
             for name in ("value", "low", "high")
-            if rows[pair] and not near(rows[pair][name], row[name], THOUSANDTH)  # type: ignore[index]
+            if not near(rows[pair][name], row[name], THOUSANDTH)
         ]
         yield holds("IDX-007", not moved, f"the same indices with other {what}", moved[:3], asked.answer)
 

@@ -4,8 +4,9 @@ Measured throughputs, disguised, travel in the request. A device, then a family 
 says which probes it would have, gets them, and is asked for the rest.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -30,10 +31,11 @@ REQUIREMENTS = ("IDX-001", "IDX-002", "IDX-003", "IDX-004")
 
 @dataclass(frozen=True)
 class Refused:
-    """A question that was not answered as the standard says."""
+    """A question that was not answered as the standard says, and whether it is judged."""
 
     question: str
     answer: Answer
+    counts: bool
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,13 @@ def _asked(episode: Episode, fold: Fold, *, counts: bool) -> Iterator[Pair | Ref
         answer = episode.ask("POST", "/v1/probe-plans", {**body, "probes": most})
         planned = _planned(answer, disguise, fold)
         if planned is None:
-            yield Refused("a probe plan", answer)
+            yield Refused("a probe plan", answer, counts)
             return
         plan = planned[:most]
     for probes in wanted:
         made = plan[:probes]
+        if probes == PROBES and fold.split == "device":
+            yield from (Pair.of_probe(fold, cell, counts=counts) for cell in made)
         targets = [cell for cell in fold.cells if cell not in made]
         corpus = fold.with_probes(made)
         alone = measured_alone(corpus)
@@ -93,7 +97,7 @@ def _asked(episode: Episode, fold: Fold, *, counts: bool) -> Iterator[Pair | Ref
             answer = episode.ask("POST", "/v1/compute-indices", question)
             said = _said(answer, disguise)
             if said is None or not set(told) <= set(said):
-                yield Refused("compute indices", answer)
+                yield Refused("compute indices", answer, counts and probes == PROBES)
                 continue
             for cell in told:
                 unit = fold.truth[Cell(reference, cell.task)]
@@ -125,19 +129,26 @@ def _said(answer: Answer, disguise: Disguise) -> dict[Cell, tuple[float, float, 
     if answer.status != 200 or not schema.is_valid("IndexReport", answer.json, reader=True):
         return None
     rows = ((disguise.revealed(row), row) for row in answer.json["indices"])
-    return {cell: (row["value"], row["low"], row["high"], row["abstained"]) for cell, row in rows if cell}
+    return {cell: (row["value"], row["low"], row["high"], _open(row)) for cell, row in rows if cell}
+
+
+def _open(row: Mapping[str, Any]) -> bool:
+    """Whether an index is not to be relied on: it says so, or its interval is too wide whatever it says."""
+    return bool(row["abstained"]) or row["high"] > (1 + TOLERANCE) ** 2 * row["low"]
 
 
 def judge(observation: Observation) -> Iterable[Finding]:
     """Figures over the pairs that count, with as many probes as the requirement grants."""
-    for refused in observation.refused[:1]:
-        found = f"{len(observation.refused)} questions were not, the first: {refused.answer.brief}"
+    judged = [refused for refused in observation.refused if refused.counts]
+    for refused in judged[:1]:
+        found = f"{len(judged)} questions were not, the first: {refused.answer.brief}"
         for requirement in REQUIREMENTS:
             yield Claim(requirement, f"{refused.question}: every question is answered", False, found, refused.answer)
-    pairs = [pair for pair in observation.pairs if pair.counts and pair.last]
+    told = [pair for pair in observation.pairs if pair.counts and pair.last]
+    pairs = [pair for pair in told if not pair.probed]
     if not pairs:
         return
-    tables, plots = exhibits(observation.pairs)
+    tables, plots = exhibits([pair for pair in observation.pairs if not pair.probed])
     devices = "one-sided 95 % bootstrap bound over devices"
     errors = by_device(pairs, lambda pair: pair.error)
     yield Figure(
@@ -153,15 +164,14 @@ def judge(observation: Observation) -> Iterable[Finding]:
         tables=tables,
         plots=plots,
     )
-    correlations = [[each] for each in rank_correlations(pair for pair in pairs if pair.split == "device")]
-    if correlations:
-        yield Figure(
-            "IDX-002",
-            _mean(correlations),
-            mean_lower_bound(correlations, "IDX-002"),
-            len(correlations),
-            "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
-        )
+    correlations = [[each] for each in rank_correlations(pair for pair in told if pair.split == "device")]
+    yield Figure(
+        "IDX-002",
+        _mean(correlations),
+        mean_lower_bound(correlations, "IDX-002"),
+        len(correlations),
+        "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
+    )
     held = by_device(pairs, lambda pair: float(pair.held))
     yield Figure(
         "IDX-003",
@@ -191,4 +201,4 @@ def _mean(clusters: Sequence[Sequence[float]]) -> float:
     return sum(values) / len(values)
 
 
-CHECK = Check("idx_error", REQUIREMENTS, observe, judge)
+CHECK = Check("idx_error", REQUIREMENTS, observe, judge, measurements=True)

@@ -3,33 +3,46 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.idx_fixtures import (
     UNMEASURED,
     Asked,
     Json,
-    Pair,
     ask,
     changed,
     corpus,
     device_of,
+    incomplete,
     near,
     question,
 )
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+from kuayu_schemas import schema
 
 THOUSANDTH, LEVER = 1e-3, 0.02
+LEAST_PULL = 0.1
+"""Part by which a lever changes its capability at least; less would show nothing."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A lever and what came of it; no answer where the device does not have the capability."""
+    """A lever, what it is said to do, and the answer to the corpus with it pulled."""
 
     task: str
     capability: str
+    factor: float
     said: float
-    asked: Asked | None
+    answer: Answer
+
+    @property
+    def found(self) -> float | None:
+        """The index with the lever pulled; None where the answer does not tell it."""
+        if self.answer.status != 200 or not schema.is_valid("IndexReport", self.answer.json, reader=True):
+            return None
+        rows = {(row["device"], row["task"]): row["value"] for row in self.answer.json["indices"]}
+        return rows.get((UNMEASURED, self.task))
 
 
 @dataclass(frozen=True)
@@ -47,10 +60,12 @@ def observe(episode: Episode) -> Observation:
     tried = []
     for task in of["tasks"]:
         row = explained.indices.get((UNMEASURED, task["id"]), {})
-        for lever in row.get("explanation", {}).get("levers", []):
-            pulled = _pulled(of, task, lever["capability"], lever["factor"])
-            asked = ask(episode, question(episode, pulled, devices=[UNMEASURED])) if pulled else None
-            tried.append(Tried(task["id"], lever["capability"], lever["value"], asked))
+        levers = {lever["capability"]: lever for lever in row.get("explanation", {}).get("levers", [])}
+        for capability, lever in levers.items():
+            if pulled := _pulled(of, task, capability, lever["factor"]):
+                body = question(episode, pulled, devices=[UNMEASURED])
+                answer = episode.ask("POST", "/v1/compute-indices", body)
+                tried.append(Tried(task["id"], capability, lever["factor"], lever["value"], answer))
     return Observation(explained, tuple(tried))
 
 
@@ -73,6 +88,9 @@ def _pulled(of: Json, task: Json, capability: str, factor: float) -> Json | None
 
 def judge(observation: Observation) -> Iterable[Finding]:
     """Claims about terms and levers."""
+    if wrong := incomplete(CHECK.requirements, [observation.explained]):
+        yield from wrong
+        return
     yield from _terms(observation.explained)
     yield from _levers(observation)
 
@@ -114,15 +132,14 @@ def _levers(observation: Observation) -> Iterator[Claim]:
     for task in of["tasks"]:
         row = observation.explained.indices.get((UNMEASURED, task["id"]), {})
         terms = {term["capability"] for term in row.get("explanation", {}).get("terms", [])} - {"fixed"}
-        pulled = {tried.capability for tried in observation.tried if tried.task == task["id"]}
+        pulled = {t.capability for t in observation.tried if t.task == task["id"] and abs(t.factor - 1) >= LEAST_PULL}
         lacking = sorted(terms - pulled)
+        yield holds("IDX-010", bool(terms), f"a term that depends on the device for {task['id']}", terms, answer)
         yield holds("IDX-010", not lacking, f"a lever for each term of {task['id']}", lacking, answer)
     for tried in observation.tried:
-        pair: Pair = (UNMEASURED, tried.task)
-        value = tried.asked.indices.get(pair, {}).get("value") if tried.asked else None
-        met = value is not None and near(value, tried.said, LEVER)
-        expected = f"{tried.said:.6g} for {tried.task} with more {tried.capability}"
-        yield holds("IDX-010", met, expected, value, tried.asked.answer if tried.asked else answer)
+        met = tried.found is not None and near(tried.found, tried.said, LEVER)
+        expected = f"{tried.said:.6g} for {tried.task} with {tried.factor:g} times as much {tried.capability}"
+        yield holds("IDX-010", met, expected, tried.found, tried.answer)
 
 
 CHECK = Check("idx_explanation", ("IDX-009", "IDX-010"), observe, judge)

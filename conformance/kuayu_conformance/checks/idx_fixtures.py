@@ -1,11 +1,13 @@
 """Corpora that the checks of the compute index make up, and asking for indices of them."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Episode, SetUpFailed
+from kuayu_conformance.findings import Claim, holds
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -33,6 +35,30 @@ class Asked:
     answer: Answer
     indices: Mapping[Pair, Json]
     groups: Mapping[Pair, Json]
+
+    @property
+    def amiss(self) -> list[str]:
+        """Pairs that are missing, were not asked for, or stand twice."""
+        of, report = self.body["corpus"], self.answer.json
+        tasks = self.body.get("tasks", [task["id"] for task in of["tasks"]])
+        devices = self.body.get("devices", [device["id"] for device in of["devices"]])
+        groups = [group["id"] for group in self.body.get("groups", [])]
+        found = []
+        for kind, names, rows in (("device", devices, report["indices"]), ("group", groups, report["groups"])):
+            told = Counter((row[kind], row["task"]) for row in rows)
+            asked = Counter((name, task) for name in names for task in tasks)
+            found += [f"{name} for {task} is missing" for name, task in asked - told]
+            found += [f"{name} for {task} is too many" for name, task in told - asked]
+        return found
+
+
+def incomplete(requirements: Iterable[str], questions: Iterable[Asked]) -> list[Claim]:
+    """What stands against each of the requirements where an answer does not tell what it was asked; else nothing."""
+    for asked in questions:
+        if amiss := asked.amiss:
+            expected = "an index of every pair that was asked for, and of no other"
+            return [holds(requirement, False, expected, amiss[:3], asked.answer) for requirement in requirements]
+    return []
 
 
 def corpus(episode: Episode) -> Json:

@@ -40,8 +40,9 @@ class Table:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the corpus."""
-        return digest(self.corpus)
+        """Digest of all that folds and verdicts depend on."""
+        alike = sorted(sorted(group) for group in self.alike)
+        return digest({"corpus": self.corpus, "alike": alike, "one_party": self.one_party})
 
     @property
     def kinds(self) -> int:

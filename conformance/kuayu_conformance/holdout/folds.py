@@ -15,6 +15,8 @@ Document = Mapping[str, Any]
 
 LEAST_TARGETS = 2
 """Pairs that must remain to be inferred when the probes have been made."""
+LEAST_OTHERS = 2
+"""Other kinds of devices that a task must have been measured on to be told of a new one."""
 
 
 class Cell(NamedTuple):
@@ -96,7 +98,7 @@ def device_folds(table: Table) -> Iterator[Fold]:
         cells = tuple(
             cell
             for cell in truth
-            if cell.device == device and sum(other.task == cell.task for other in others) >= LEAST_TARGETS
+            if cell.device == device and sum(other.task == cell.task for other in others) >= LEAST_OTHERS
         )
         if len(cells) > LEAST_TARGETS:
             visible = [row for row in table.corpus["measurements"] if row["device"] not in twins]

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import ceil
 from statistics import fmean, median
 
-from kuayu_conformance.holdout.folds import Split
+from kuayu_conformance.holdout.folds import Cell, Fold, Split
 from kuayu_conformance.holdout.simple import Simple
 
 NEAR = 0.1
@@ -31,6 +32,7 @@ class Pair:
         high: Upper end of its interval.
         abstained: Whether the service abstained.
         simple: What the simple indices say.
+        probed: Whether the pair was a probe, so that the index is what was measured; it counts for order alone.
     """
 
     table: str
@@ -47,6 +49,29 @@ class Pair:
     high: float
     abstained: bool
     simple: Simple
+    probed: bool = False
+
+    @classmethod
+    def of_probe(cls, fold: Fold, cell: Cell, *, counts: bool) -> "Pair":
+        """A probe, in the unit of throughput."""
+        truth, nothing = fold.truth[cell], Simple(None, None, None)
+        return cls(
+            fold.table,
+            counts,
+            fold.split,
+            fold.room,
+            True,
+            cell.device,
+            cell.task,
+            truth,
+            1.0,
+            truth,
+            truth,
+            truth,
+            False,
+            nothing,
+            probed=True,
+        )
 
     @property
     def error(self) -> float:
@@ -113,7 +138,7 @@ class Summary:
             len(pairs),
             fmean(errors),
             median(errors),
-            errors[min(len(errors) - 1, int(0.9 * len(errors)))],
+            errors[ceil(0.9 * len(errors)) - 1],
             fmean(error <= NEAR for error in errors),
             fmean(pair.held for pair in pairs),
             sum(pair.abstained for pair in pairs),

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,13 @@ def plan_of(transcript: Transcript, data: Path | None) -> Plan:
     header = transcript.header
     source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
-    return Plan.from_header(header, declaration, (*corpora.shipped(), *_further_tables(header, data)))
+    plan = Plan.from_header(header, declaration, corpora.shipped())
+    if not any(check.measurements for check in plan.checks()):
+        return plan
+    return replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
 
 
-def _further_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
+def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
     for used in header["data"]:
         try:
             table = corpora.load(used["name"], data)
@@ -95,7 +99,7 @@ def judge(transcript: Transcript, data: Path | None = None) -> ConformanceReport
         started_at=header["started_at"],
         finished_at=transcript.footer["finished_at"],
         environment=Environment.model_validate(header["environment"]),
-        data=[DataTable.model_validate(used) for used in header["data"]] or None,
+        data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.table_names] or None,
         results=ordered,
         summary=_summary(ordered),
         exit_code=exit_code(ordered),

@@ -72,6 +72,11 @@ class Plan:
         )
 
     @property
+    def table_names(self) -> set[str]:
+        """Names of the tables of measurements."""
+        return {table.name for table in self.tables}
+
+    @property
     def settings(self) -> Settings:
         """What episodes may know."""
         declared = self.declaration

@@ -16,7 +16,7 @@ RESAMPLES = 4000
 def mean_upper_bound(clusters: Sequence[Sequence[float]], seed: str, confidence: float = CONFIDENCE) -> float:
     """One-sided upper bound of the mean over all members of the clusters, by the percentile of bootstrap means.
 
-    ``seed`` fixes what is drawn. Python's own generator draws, whose sequence no version changes.
+    ``seed`` fixes what is drawn: Python's own generator draws fractions, a sequence that no version changes.
 
     Raises:
         ValueError: There is no cluster, or one is empty.
@@ -25,13 +25,13 @@ def mean_upper_bound(clusters: Sequence[Sequence[float]], seed: str, confidence:
         raise ValueError("a bootstrap needs clusters that are not empty")
     chance = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
     sums = [(fsum(cluster), len(cluster)) for cluster in clusters]
-    means = sorted(_mean(chance.choices(sums, k=len(sums))) for _ in range(RESAMPLES))
+    means = sorted(_mean([sums[int(chance.random() * len(sums))] for _ in sums]) for _ in range(RESAMPLES))
     return means[ceil(confidence * RESAMPLES) - 1]
 
 
 def mean_lower_bound(clusters: Sequence[Sequence[float]], seed: str, confidence: float = CONFIDENCE) -> float:
     """One-sided lower bound, likewise."""
-    return -mean_upper_bound([[-value for value in cluster] for cluster in clusters], seed, confidence)
+    return 0.0 - mean_upper_bound([[-value for value in cluster] for cluster in clusters], seed, confidence)
 
 
 def _mean(drawn: Sequence[tuple[float, int]]) -> float:
