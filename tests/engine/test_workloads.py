@@ -313,6 +313,16 @@ def test_merging_keeps_what_was_there_and_replaces_what_was_measured_anew() -> N
     assert merged(whole, corpus_of(device="d", throughput=2.0, power=250.0)) == whole
 
 
+def test_merging_keeps_what_several_devices_did_together() -> None:
+    rows: list[dict[str, Any]] = [
+        {"device": "d", "task": "t", "throughput": 7.0, "devices": 8},
+        {"device": "d", "task": "t", "throughput": 1.0, "devices": 1},
+    ]
+    old = corpus_of(device="d").to_wire() | {"measurements": rows}
+    whole = merged(old, corpus_of(device="d", throughput=2.0))
+    assert whole["measurements"] == [rows[0], {"device": "d", "task": "t", "throughput": 2.0}]
+
+
 def test_merging_refuses_a_device_whose_stack_differs() -> None:
     with pytest.raises(CorpusFileError, match="another stack"):
         merged(corpus_of(device="d").to_wire(), corpus_of(device="d", stack="newer"))

@@ -1,6 +1,7 @@
 """Odd corpora are answered too: with wide intervals, never with a traceback, and bad names with where they stand."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -151,3 +152,44 @@ def test_a_name_that_stands_twice_is_pointed_at() -> None:
     ]
     with pytest.raises(RepeatedName):
         plan_probes(plan_request(corpus, [("device-0", "task-0")], 1))
+
+
+def test_lists_that_are_empty_are_answered_with_nothing() -> None:
+    assert ask(world(), devices=[], explain=True).indices == []
+    assert ask(world(), tasks=[], explain=True).indices == []
+
+
+def test_groups_of_groups_beyond_all_counts_stay_within_the_range() -> None:
+    corpus = world(measured=4)
+    groups: list[dict[str, Any]] = [{"id": "g0", "members": [{"device": "device-1", "count": 2**53 - 1}]}]
+    groups += [
+        {"id": f"g{level}", "members": [{"group": f"g{level - 1}", "count": 2**53 - 1}]} for level in range(1, 25)
+    ]
+    report = ask(corpus, groups=groups)
+    assert IndexReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_nought_is_less_than_any_peak() -> None:
+    corpus = world(measured=4)
+    values = []
+    for peak in (0.0, 1e6, 1e13, 1e15):
+        changed = {**corpus, "devices": [*corpus["devices"], bare("new", peak_matrix_throughput={"fp16": peak})]}
+        values.append([index.value for index in ask(changed, devices=["new"]).indices])
+    for less, more in pairwise(values):
+        assert all(after >= before for before, after in zip(less, more, strict=True))
+
+
+def test_devices_that_look_alike_may_stand_in_any_order() -> None:
+    """More of one data sheet than calibration rests on: which of them count must not depend on where they stand."""
+    tasks = [task(f"t{number}") for number in range(4)]
+    sheet = {"peak_matrix_throughput": {"fp16": 1e14, "fp32": 1e13}, "accelerator_memory_bandwidth": 1e12}
+    devices = [bare(f"d{number}", **sheet) for number in range(40)]
+    measurements = [
+        {"device": device["id"], "task": each["id"], "throughput": 10 + (7 * d + 3 * t) % 11}
+        for d, device in enumerate(devices)
+        for t, each in enumerate(tasks)
+    ]
+    corpus = {"devices": [*devices, bare("new", **sheet)], "tasks": tasks, "measurements": measurements}
+    turned = {**corpus, "devices": corpus["devices"][::-1], "measurements": measurements[::-1]}
+    first, second = (ask(each, "d0", devices=["new"]).indices for each in (corpus, turned))
+    assert [index.value for index in first] == pytest.approx([index.value for index in second], rel=1e-6)

@@ -163,6 +163,14 @@ def test_what_is_no_corpus_at_all_is_told(content: str, cause: str) -> None:
     assert_told(typed("-", "--reference", "A100", stdin=content), f"the standard input is {cause}", "class Corpus")
 
 
+@pytest.mark.parametrize("width", ["1e31", "inf", "nan", "0"])
+def test_a_tolerance_that_the_model_does_not_have_is_told(corpus: Path, width: str) -> None:
+    ended = typed(corpus, "--reference", "A100", "--tolerance", width)
+    assert ended.returncode == 2
+    assert "Invalid value for '--tolerance'" in " ".join(ended.stderr.split())
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     assert_told(typed(tmp_path / "none.json", "--plan", "x"), "No such file", "- for the standard input")
 

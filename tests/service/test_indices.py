@@ -1,11 +1,12 @@
 """Compute indices and probe plans over HTTP: pure, closed to wrong names, and out of the way of ingest."""
 
 import asyncio
+import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -231,6 +232,53 @@ def test_an_answer_without_bounds_is_not_begun(shared: Service) -> None:
     assert "100004 indices" in refused.json()["detail"]
 
 
+def spread_over(devices: int, tasks: int) -> JsonObject:
+    """A corpus in which every device was measured on every task, and in part twice."""
+    pairs = [(device, task) for device in range(devices) for task in range(tasks)]
+    return {
+        "devices": [{"id": f"device-{number}", "stack": "s"} for number in range(devices)],
+        "tasks": [{"id": f"task-{number}", "precisions": ["fp32"]} for number in range(tasks)],
+        "measurements": [
+            {"device": f"device-{device}", "task": f"task-{task}", "throughput": 1.0}
+            for device, task in [*pairs, pairs[0]]
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "members", "words"),
+    [
+        (INDICES, {"corpus": spread_over(1, 201)}, "201 measured tasks, where 200 are the most"),
+        (PLANS, {"corpus": spread_over(1, 201)}, "201 measured tasks"),
+        (INDICES, {"corpus": spread_over(201, 100), "tasks": ["task-0"]}, "20100 measured pairs of device and task"),
+        (
+            INDICES,
+            {
+                "tasks": ["task-0"] * 501,
+                "groups": [
+                    {"id": f"g-{number}", "members": [{"device": "device-0", "count": 1}] * 1000} for number in range(2)
+                ],
+            },
+            "1002000 members of groups",
+        ),
+        (
+            PLANS,
+            {
+                "candidates": [{"device": "device-4", "task": "task-2"}] * 1001,
+                "targets": [{"device": "device-4", "task": "task-3"}] * 1000,
+                "probes": 10,
+            },
+            "10010000 steps",
+        ),
+    ],
+)
+def test_work_without_bounds_is_not_begun(shared: Service, path: str, members: JsonObject, words: str) -> None:
+    refused = shared.client.post(path, json=REQUESTS[path](**members))
+    assert problem(refused) == "invalid-body"
+    assert pointers(refused) == {""}
+    assert words in refused.json()["detail"]
+
+
 def test_without_a_token_nothing_is_computed(start_service: StartService, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("red=secret-of-red\n", encoding="utf-8")
@@ -313,17 +361,78 @@ def test_too_many_at_once_are_turned_away_and_the_others_answered(tmp_path: Path
     assert b'kuayu_decision_seconds_count{operation="x"} 2.0' in metrics.page()
 
 
+def test_who_leaves_is_counted_until_the_worker_is_done(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    metrics = Metrics()
+
+    async def story() -> int:
+        decisions = Decisions(workers=1, max_waiting=1, metrics=metrics)
+        try:
+            left = asyncio.create_task(decisions.compute("x", Path.read_bytes, gate))
+            # The gate opens for us once the worker stands at it.
+            with await asyncio.to_thread(gate.open, "wb"):
+                left.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await left
+                next_one = asyncio.create_task(decisions.compute("x", abs, -3))
+                await asyncio.sleep(0)
+                assert b"kuayu_decisions_waiting 1.0" in metrics.page()
+                with pytest.raises(ProblemException, match="overloaded"):
+                    await decisions.compute("x", abs, -4)
+            return await next_one
+        finally:
+            decisions.close()
+
+    assert asyncio.run(story()) == 3
+    assert b"kuayu_decisions_waiting 0.0" in metrics.page()
+
+
 def test_a_worker_that_dies_takes_one_request_with_it() -> None:
     async def story() -> int:
-        decisions = Decisions(workers=1, max_waiting=1, metrics=Metrics())
+        decisions = Decisions(workers=2, max_waiting=1, metrics=Metrics())
         try:
-            with pytest.raises(BrokenProcessPool):
+            both = [asyncio.create_task(decisions.compute("x", time.sleep, 0.1)) for _ in range(2)]
+            await asyncio.gather(*both)
+            workers = [psutil.Process(each.pid) for each in multiprocessing.active_children()]
+            assert len(workers) == 2
+            with pytest.raises(ProblemException, match="overloaded") as refused:
                 await decisions.compute("x", os.abort)
+            assert refused.value.retry_after
+            assert psutil.wait_procs(workers, timeout=PATIENCE)[1] == [], "the other belongs to nobody now"
             return await decisions.compute("x", abs, -3)
         finally:
             decisions.close()
 
     assert asyncio.run(story()) == 3
+
+
+def test_a_service_that_ends_does_not_wait_for_its_workers() -> None:
+    async def story() -> None:
+        decisions = Decisions(workers=1, max_waiting=1, metrics=Metrics())
+        await decisions.compute("x", abs, -3)
+        asked = asyncio.create_task(decisions.compute("x", time.sleep, PATIENCE))
+        await asyncio.sleep(0.2)
+        decisions.close()
+        with pytest.raises(ProblemException, match="overloaded"):
+            await asked
+
+    asyncio.run(story())
+
+
+def test_workers_leave_it_to_the_service_when_to_stop() -> None:
+    async def story() -> tuple[int, int]:
+        decisions = Decisions(workers=1, max_waiting=1, metrics=Metrics())
+        try:
+            before = await decisions.compute("x", os.getpid)
+            for stop in (signal.SIGINT, signal.SIGTERM):
+                os.kill(before, stop)
+            return before, await decisions.compute("x", os.getpid)
+        finally:
+            decisions.close()
+
+    before, after = asyncio.run(story())
+    assert before == after
 
 
 def test_workers_end_with_a_service_that_was_killed(start_service: StartService) -> None:

@@ -64,12 +64,15 @@ def check(
     collect = ["collect", "--url", target, "--domain", DOMAIN, "--node", NODE, "--probe" if probe else "--no-probe"]
     tokens = {"KUAYU_TOKENS": f"main={own},other={other}"}
     try:
-        with _process(serve, beside / "serve.log", tokens), httpx.Client(base_url=target, trust_env=False) as client:
+        with (
+            _process(serve, beside / "serve.log", tokens) as service,
+            httpx.Client(base_url=target, trust_env=False) as client,
+        ):
             client.headers["authorization"] = f"Bearer {own}"
-            _until("the reference", lambda: client.get("/v1/health").is_success, beside / "serve.log")
-            with _process(collect, beside / "collect.log", {"KUAYU_TOKEN": own}):
+            _until("the reference", service, lambda: client.get("/v1/health").is_success, beside / "serve.log")
+            with _process(collect, beside / "collect.log", {"KUAYU_TOKEN": own}) as collector:
                 path = f"/v1/nodes/{NODE}/indicators"
-                _until("the collector", lambda: _sampled(client, path), beside / "collect.log")
+                _until("the collector", collector, lambda: _sampled(client, path), beside / "collect.log")
                 console.print(f"reference at {target}, fed with this host's telemetry; the suite begins")
                 options = Options(
                     target=target,
@@ -106,13 +109,13 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _process(arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Iterator[None]:
+def _process(arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run a part of ours beside this one; it is ended cleanly, and killed only when it does not listen."""
     command = [sys.executable, "-c", "from kuayu.cli import main; main()", *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **secret})  # noqa: S603
     try:
-        yield
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -122,20 +125,21 @@ def _process(arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Ite
             process.wait()
 
 
-def _until(what: str, holds: Callable[[], bool], log: Path) -> None:
+def _until(what: str, process: subprocess.Popen[bytes], holds: Callable[[], bool], log: Path) -> None:
     """Wait until a process answers.
 
     Raises:
-        NotStarted: It does not.
+        NotStarted: It does not, or it has ended.
     """
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(httpx.HTTPError):
             if holds():
                 return
         time.sleep(0.1)
     console.print(log.read_text("utf-8", "replace")[-2000:], markup=False)
-    raise NotStarted(f"{what} did not answer within {PATIENCE:.0f} s")
+    how = f"within {PATIENCE:.0f} s" if process.returncode is None else f"but ended with exit code {process.returncode}"
+    raise NotStarted(f"{what} did not answer {how}")
 
 
 def _sampled(client: httpx.Client, path: str) -> bool:

@@ -44,7 +44,7 @@ def index(
         float | None, typer.Option(metavar="C", min=0.5, max=0.99, help="Share of cases that intervals are to hold.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(metavar="W", min=1e-30, help="Widest interval of use, as √(high/low) − 1.")
+        float | None, typer.Option(metavar="W", min=1e-30, max=1e30, help="Widest interval of use, as √(high/low) − 1.")
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell what dominates; of one device and one task, every term.")

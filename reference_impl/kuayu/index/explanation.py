@@ -16,14 +16,12 @@ from kuayu.index.calibration import Calibration
 from kuayu.index.cells import cells
 from kuayu.index.observations import Floats, Whole
 from kuayu.index.prediction import Indices, cells_at
+from kuayu.index.ranges import LARGEST, SMALLEST, raised
 from kuayu.index.sheets import MEMORY, SCALE_OUT, VECTOR
 from kuayu.index.terms import MATRIX_TERM, MEMORY_TERM, SCALE_OUT_TERM, TERMS, VECTOR_TERM, Flags
 
 FACTOR = 2.0
 """Factor of every lever."""
-
-SMALLEST, LARGEST = 1e-30, 1e30
-"""Ends of a positive amount."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,10 @@ def explain(calibration: Calibration, devices: Whole, tasks: Whole, found: Indic
     _, weights = anchor.held.times(calibration.demands, anchor.factors)
     held = cells_at(calibration, devices, tasks)
     factors = found.factors[devices]
-    ratios = np.exp(np.clip(held.logs + factors - anchor.held.logs - anchor.factors, -69.0, 69.0))
+    ratios = raised(held.logs + factors - anchor.held.logs - anchor.factors)
     parts = weights / ratios
     total = parts.sum(axis=2, keepdims=True)
-    value = np.exp(np.clip(found.mean[devices], -69.0, 69.0))
+    value = raised(found.mean[devices])
     residual = np.clip(value * total[..., 0], SMALLEST, LARGEST)
     present = held.present[0]
     levers = _levers(calibration, devices, tasks, found)
@@ -79,8 +77,9 @@ def _levers(calibration: Calibration, devices: Whole, tasks: Whole, found: Indic
         at = np.broadcast_to(tasks[on], (len(devices), int(on.sum())))
         held = cells(np.arange(len(devices)), at, place, calibration.terms, calibration.number)
         after, _ = held.times(calibration.demands, factors[:, on])
-        value = np.exp(np.clip(found.mean[devices][:, on] + before[:, on] - after, -69.0, 69.0))
+        value = raised(found.mean[devices][:, on] + before[:, on] - after)
         made[:, on, term] = np.where(stated.reshape(-1, 1), value, np.nan)
+    made[devices == calibration.reference] = np.nan  # its index is one, whatever changes
     return made
 
 

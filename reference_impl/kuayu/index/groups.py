@@ -13,14 +13,12 @@ slowest of them counts, since the exchange above waits for all.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kuayu.index.ranges import LARGEST, positive
 from kuayu.index.scaling import exchange_traffic
 from kuayu_schemas.models import DeviceGroup, GroupIndex
 
 MOST_DEVICES = 2**53 - 1
 """Largest count that the model can hold."""
-
-SMALLEST, LARGEST = 1e-30, 1e30
-"""Ends of a positive amount."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,11 @@ def _put_together(
     number = sum(count for count, _ in members)
     below = None if None in wires else max(wire for wire in wires if wire is not None)
     return _Whole(
-        devices=sum(count * part.devices for count, part in members),
-        value=sum(count * part.value for count, part in members),
-        low=sum(count * part.low for count, part in members),
-        high=sum(count * part.high for count, part in members),
-        power=None if None in powers else sum(power for power in powers if power is not None),
+        devices=min(sum(count * part.devices for count, part in members), MOST_DEVICES),
+        value=positive(sum(count * part.value for count, part in members)),
+        low=min(sum(count * part.low for count, part in members), LARGEST),
+        high=min(sum(count * part.high for count, part in members), LARGEST),
+        power=None if None in powers else positive(sum(power for power in powers if power is not None)),
         wire=_wire(number, group.scale_out_bandwidth, below),
     )
 
@@ -118,18 +116,18 @@ def _index(group: str, task: str, whole: _Whole, scale: TaskScale) -> GroupIndex
     return GroupIndex.model_construct(
         group=group,
         task=task,
-        devices=min(whole.devices, MOST_DEVICES),
-        independent=min(whole.value, LARGEST),
-        together=None if efficiency is None else min(max(whole.value * efficiency, SMALLEST), LARGEST),
+        devices=whole.devices,
+        independent=whole.value,
+        together=None if efficiency is None else positive(whole.value * efficiency),
         efficiency=efficiency,
         low=whole.low,
         high=whole.high,
-        per_watt=None if per_watt is None else min(max(per_watt, SMALLEST), LARGEST),
+        per_watt=None if per_watt is None else positive(per_watt),
     )
 
 
 def _efficiency(whole: _Whole, scale: TaskScale) -> float | None:
     if whole.wire is None or scale.throughput is None or scale.exchange is None:
         return None
-    own = whole.devices / (whole.value * scale.throughput)
+    own = whole.devices / positive(whole.value * scale.throughput)
     return own / (own + scale.exchange * whole.wire)

@@ -4,6 +4,7 @@ Devices and tasks are sorted by what they are, never by what they are called, so
 leads to the same sums in the same order.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -140,6 +141,7 @@ def _in_order(corpus: Corpus) -> tuple[tuple[IndexedDevice, ...], tuple[IndexedT
     on_device = Counter(measurement.device for measurement in corpus.measurements)
     sheets = {device.id: sheet_of(device) for device in corpus.devices}
     keys = {name: (-on_device[name], *np.nan_to_num(sheet, nan=-1.0).tolist()) for name, sheet in sheets.items()}
+    found = contents(corpus)
     places: dict[str, list[tuple[float, ...]]] = {task.id: [] for task in corpus.tasks}
     for measurement in corpus.measurements:
         places[measurement.task].append(keys[measurement.device])
@@ -148,9 +150,21 @@ def _in_order(corpus: Corpus) -> tuple[tuple[IndexedDevice, ...], tuple[IndexedT
         known = (task.work or 0.0, task.memory_traffic or 0.0, task.exchange or 0.0)
         return (-len(places[task.id]), sorted(map(str, task.precisions)), known, sorted(places[task.id]))
 
-    devices = tuple(sorted(corpus.devices, key=lambda device: keys[device.id]))
+    devices = tuple(sorted(corpus.devices, key=lambda device: (keys[device.id], found[device.id])))
     table = np.array([sheets[device.id] for device in devices]).reshape(-1, len(SHEET))
     return devices, tuple(sorted(corpus.tasks, key=of_task)), table
+
+
+def contents(corpus: Corpus) -> dict[str, tuple[float, ...]]:
+    """What was measured on each device, without names and units: sorted logarithms over the task's geometric mean."""
+    logs: dict[str, list[float]] = defaultdict(list)
+    for measurement in corpus.measurements:
+        logs[measurement.task].append(math.log(measurement.throughput))
+    means = {task: math.fsum(values) / len(values) for task, values in logs.items()}
+    found: dict[str, list[float]] = {device.id: [] for device in corpus.devices}
+    for measurement in corpus.measurements:
+        found[measurement.device].append(round(math.log(measurement.throughput) - means[measurement.task], 9))
+    return {device: tuple(sorted(values)) for device, values in found.items()}
 
 
 def _same_family(tasks: Sequence[IndexedTask]) -> Floats:

@@ -15,8 +15,9 @@ import numpy as np
 from kuayu.index.calibration import Calibration
 from kuayu.index.method import METHOD, calibrated
 from kuayu.index.names import check_plan
-from kuayu.index.observations import Flags, Floats
+from kuayu.index.observations import Flags, Floats, contents
 from kuayu.index.prediction import predict
+from kuayu.index.ranges import WIDEST
 from kuayu.index.report import USUAL_COVERAGE, quantile
 from kuayu_schemas.models import CorpusCell, PlannedProbe, ProbePlan, ProbePlanRequest
 
@@ -60,7 +61,9 @@ def _most_measured(request: ProbePlanRequest) -> str:
         tasks[measurement.device].add(measurement.task)
     most = max(map(len, tasks.values()))
     sheets = {device.id: device.model_dump_json(exclude={"id", "stack"}) for device in request.corpus.devices}
-    return min((sheets[name], position, name) for position, name in enumerate(tasks) if len(tasks[name]) == most)[2]
+    found = contents(request.corpus)
+    most_measured = (name for name in tasks if len(tasks[name]) == most)
+    return min(most_measured, key=lambda name: (sheets[name], found[name]))
 
 
 @dataclass
@@ -115,7 +118,7 @@ class _Search:
         """Mean of √(high/low) − 1 over the targets that is expected."""
         noise = 2 * self.calibration.seen.spread**2
         deviation = np.where(self.sure, 0.0, np.sqrt(self.variance + noise))
-        half = np.minimum(quantile(self.calibration, USUAL_COVERAGE) * deviation, 138.0)
+        half = np.minimum(quantile(self.calibration, USUAL_COVERAGE) * deviation, 2 * WIDEST)
         return float(np.mean(np.expm1(half)))
 
     def take(self) -> Cell:

@@ -149,7 +149,7 @@ def _slopes(calibration: Calibration, tasks: Whole, own: Floats) -> Floats:
     devices, cell_count, width = own.shape
     made = np.zeros((devices, cell_count, len(calibration.seen.tasks), width))
     made[:, np.arange(cell_count), tasks] = own
-    return made.reshape(devices, cell_count, -1)
+    return made.reshape(devices, cell_count, len(calibration.seen.tasks) * width)
 
 
 @dataclass(frozen=True)

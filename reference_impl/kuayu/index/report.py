@@ -16,6 +16,7 @@ from kuayu.index.method import METHOD, calibrated
 from kuayu.index.names import check_indices
 from kuayu.index.observations import Floats, Whole
 from kuayu.index.prediction import Indices, indices
+from kuayu.index.ranges import WIDEST, positive, raised
 from kuayu_schemas.models import ComputeIndex, GroupIndex, IndexBasis, IndexReport, IndexRequest
 
 USUAL_COVERAGE, USUAL_TOLERANCE = 0.9, 0.4
@@ -23,9 +24,6 @@ USUAL_COVERAGE, USUAL_TOLERANCE = 0.9, 0.4
 
 FREEDOM = 4.0
 """Degrees of freedom of intervals beyond the number of well-measured devices, for what is known beforehand."""
-
-WIDEST = 69.0
-"""Largest logarithm of a value, and half of that of an end of an interval; a positive amount ends at 1e30."""
 
 _INDICES = TypeAdapter(list[ComputeIndex])
 """Makes indices of plain values, checked, and faster than one by one."""
@@ -39,8 +37,17 @@ def compute_indices(request: IndexRequest) -> IndexReport:
         UnknownName: The request names what its corpus does not hold.
     """
     check_indices(request)
-    calibration = calibrated(request.corpus, request.reference)
-    answer = _Answer.to(request, calibration)
+    if request.tasks == []:
+        coverage = USUAL_COVERAGE if request.coverage is None else request.coverage
+        return IndexReport(
+            revision=request.revision,
+            reference=request.reference,
+            coverage=coverage,
+            method=METHOD,
+            indices=[],
+            groups=[],
+        )
+    answer = _Answer.to(request, calibrated(request.corpus, request.reference))
     return IndexReport.model_construct(
         revision=request.revision,
         reference=request.reference,
@@ -78,8 +85,9 @@ class _Answer:
         devices = np.array(sorted(seen.device_at[name] for name in wanted), dtype=np.int64)
         found = indices(calibration, devices, tasks)
         half = np.minimum(quantile(calibration, coverage) * np.sqrt(found.variance), 2 * WIDEST)
-        middle = np.clip(found.mean, -WIDEST, WIDEST)
-        ends = np.exp(middle), np.exp(middle - half), np.exp(middle + half)
+        value = raised(found.mean)
+        middle = np.log(value)
+        ends = value, np.exp(middle - half), np.exp(middle + half)
         return _Answer(
             calibration,
             tasks,
@@ -94,7 +102,8 @@ class _Answer:
         names = _asked(request.devices, [device.id for device in request.corpus.devices])
         tasks = _asked(request.tasks, [task.id for task in request.corpus.tasks])
         places = np.array([seen.device_at[name] for name in names], dtype=np.int64)
-        explained = explain(self.calibration, places, self.tasks, self.found) if request.explain else None
+        wanted = bool(request.explain and names and tasks)
+        explained = explain(self.calibration, places, self.tasks, self.found) if wanted else None
         probed = np.bincount(seen.device, minlength=len(seen.devices)) > 0
         found: list[dict[str, Any]] = []
         for row, place in enumerate(places.tolist()):
@@ -129,7 +138,7 @@ class _Answer:
 
     def _per_watt(self, place: int, task: int, value: float) -> float | None:
         own, other = self._power(place, task), self._power(self.calibration.reference, task)
-        return None if own is None or other is None else min(max(value * other / own, 1e-30), 1e30)
+        return None if own is None or other is None else positive(value * other / own)
 
     def _power(self, place: int, task: int) -> float | None:
         """Power on the task where it was measured, else the device's own."""
@@ -155,7 +164,7 @@ class _Answer:
         """Absolute figures of a task: throughput of the reference, and exchange as given or as measured."""
         seen = self.calibration.seen
         measured = bool((seen.task == task).any())
-        throughput = math.exp(float(self.found.reference.mean[0, column])) if measured else None
+        throughput = float(raised(self.found.reference.mean[0, column])) if measured else None
         exchange = seen.tasks[task].exchange
         if exchange is None:
             exchange = seen.exchange.get(task)

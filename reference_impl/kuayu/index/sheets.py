@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kuayu.index.ranges import LARGEST
 from kuayu_schemas.models import IndexedDevice, PrecisionThroughput
 
 Floats = npt.NDArray[np.float64]
@@ -35,11 +36,11 @@ value strays from the others by one half.
 
 
 def sheet_of(device: IndexedDevice) -> Floats:
-    """Natural logarithms of a device's capabilities, NaN where absent; nought says that there is none of it."""
+    """Natural logarithms of a device's capabilities, NaN where absent; nought, which has none, counts as one."""
     peaks = device.peak_matrix_throughput
     values = [None if peaks is None else getattr(peaks, name) for name in FORMATS]
     values += [device.accelerator_memory_bandwidth, device.scale_out_bandwidth]
-    return np.array([math.log(value) if value else math.nan for value in values])
+    return np.array([math.nan if value is None else math.log(min(max(value, 1.0), LARGEST)) for value in values])
 
 
 @dataclass(frozen=True)

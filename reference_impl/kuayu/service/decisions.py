@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from typing import TypeVar, TypeVarTuple, Unpack
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
@@ -44,7 +44,7 @@ class Decisions:
         self._workers = workers
         self._max_waiting = max_waiting
         self._metrics = metrics
-        self._under_way = 0
+        self._under_way: set[Future[Any]] = set()
         self._pool = self._new_pool()
         metrics.decisions_waiting.set_function(self._waiting)
 
@@ -61,33 +61,49 @@ class Decisions:
             arguments: What it is called with.
 
         Raises:
-            ProblemException: overloaded, where too many wait already.
-            BrokenProcessPool: The worker died, as it does when memory runs out; the next request gets a new one.
+            ProblemException: overloaded, where too many wait already or where the worker died, as it does when memory
+                runs out; the next request gets a new one.
         """
         if self._waiting() >= self._max_waiting:
             raise ProblemException("overloaded", "more wait to be decided than the service takes", retry_after=1)
         pool = self._pool
-        self._under_way += 1
         try:
-            seconds, result = await asyncio.wrap_future(pool.submit(_timed, partial(decide, *arguments)))
-        except BrokenProcessPool:
+            future = pool.submit(_timed, partial(decide, *arguments))
+            # A worker goes on with a request whose client is gone, so that it counts until the worker is done.
+            self._under_way.add(future)
+            future.add_done_callback(self._under_way.discard)
+            seconds, result = await asyncio.wrap_future(future)
+        except BrokenProcessPool as error:
             if pool is self._pool:
                 self._pool = self._new_pool()
-            raise
-        finally:
-            self._under_way -= 1
+                _end(pool)
+            raise ProblemException("overloaded", "the process that was to decide it ended", retry_after=1) from error
         self._metrics.decision_seconds.labels(operation).observe(seconds)
         return result
 
     def close(self) -> None:
-        """Let the workers go; blocks until those at work have ended."""
-        self._pool.shutdown(cancel_futures=True)
+        """End the workers, also those at work: a decision leaves nothing behind, so nothing is lost."""
+        _end(self._pool)
 
     def _waiting(self) -> int:
-        return max(0, self._under_way - self._workers)
+        return max(0, len(self._under_way) - self._workers)
 
     def _new_pool(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"), _settle_in)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """Kill the workers of a pool without waiting for them; they do not listen to milder signals."""
+    # The standard library has nothing public for this before Python 3.14.
+    processes, results = pool._processes, pool._result_queue  # noqa: SLF001
+    if processes is None:
+        return  # it was ended before
+    workers = list(processes.values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.kill()
+    # Who reads an answer that was cut off would wait for its rest for ever while anyone could still write it.
+    results._writer.close()  # type: ignore[attr-defined] # noqa: SLF001
 
 
 def _timed(decide: Callable[[], T]) -> tuple[float, T]:
@@ -98,8 +114,13 @@ def _timed(decide: Callable[[], T]) -> tuple[float, T]:
 
 
 def _settle_in() -> None:
-    """Begin the life of a worker: it ends when the service says so, or when the service is there no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Begin the life of a worker: it ends when the service says so, or when the service is there no more.
+
+    Signals to stop often go to all processes of a service at once. The service first answers what it has taken on, for
+    which it needs its workers.
+    """
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.SIG_IGN)
     os.nice(NICENESS)
     for name in THREADS:
         os.environ.setdefault(name, "1")

@@ -12,9 +12,25 @@ from kuayu.service import bodies
 from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_references
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
-from kuayu_schemas.models import IndexRequest, ProbePlanRequest
+from kuayu_schemas.models import Corpus, IndexRequest, ProbePlanRequest
 
 Asked = TypeVar("Asked", bound=KuayuModel)
+
+MOST_TASKS = 200
+"""Most tasks of a corpus that may have measurements. The time grows with their cube; 300 took 30 s on one core."""
+
+MOST_PAIRS = 20_000
+"""Most pairs of device and task that may have measurements; repetitions of a pair cost next to nothing."""
+
+MOST_MEMBERS = 1_000_000
+"""Most members of groups, over all groups and each task asked for; each is put together by itself."""
+
+MOST_STEPS = 10_000_000
+"""Most candidates × targets × probes of a plan, each of which is looked at. Twice as many, 2 000 × 2 000 × 5, took 2 s
+on one core."""
+
+MOST_CELLS = 4_000
+"""Most candidates and targets together, whose covariances are kept for all of them at once: 128 MB for 4 000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,7 @@ def compute_indices(body: bytes, most: int) -> Decided:
     def decide() -> Decided:
         asked = _read(body, IndexRequest)
         _check_size(asked, most)
+        _check_corpus(asked.corpus)
         report = compute_indices(asked)
         counted = Counter((each.basis.value, each.abstained) for each in report.indices)
         return Decided(200, report.to_json(), counted)
@@ -67,7 +84,15 @@ def plan_probes(body: bytes) -> Decided:
     """
     from kuayu.index import plan_probes
 
-    return _or_problem(lambda: Decided(200, plan_probes(_read(body, ProbePlanRequest)).to_json()))
+    def decide() -> Decided:
+        asked = _read(body, ProbePlanRequest)
+        steps = len(asked.candidates) * len(asked.targets) * asked.probes
+        _check(steps, MOST_STEPS, "steps of candidates × targets × probes", "candidates, targets or probes")
+        _check(len(asked.candidates) + len(asked.targets), MOST_CELLS, "cells", "candidates or targets")
+        _check_corpus(asked.corpus)
+        return Decided(200, plan_probes(asked).to_json())
+
+    return _or_problem(decide)
 
 
 def _or_problem(decide: Callable[[], Decided]) -> Decided:
@@ -102,14 +127,32 @@ def _read(body: bytes, model: type[Asked]) -> Asked:
 
 
 def _check_size(asked: IndexRequest, most: int) -> None:
-    """Hold the length of the answer, which is a product and not seen in that of the body, against the service's limit.
+    """Hold the length and the work of the answer, products that the length of the body does not show, against limits.
 
     Raises:
         ProblemException: invalid-body.
     """
     corpus = asked.corpus
+    groups = asked.groups or ()
     devices = len(corpus.devices if asked.devices is None else asked.devices)
     tasks = len(corpus.tasks if asked.tasks is None else asked.tasks)
-    wanted = (devices + len(asked.groups or ())) * tasks
-    if wanted > most:
-        raise invalid_body(Place(f"{wanted} indices, where {most} are the most; name fewer devices, groups or tasks"))
+    _check((devices + len(groups)) * tasks, most, "indices", "devices, groups or tasks")
+    members = sum(len(group.members) for group in groups)
+    _check(members * tasks, MOST_MEMBERS, "members of groups over all tasks", "members or tasks")
+
+
+def _check_corpus(corpus: Corpus) -> None:
+    """Hold the work that calibration takes against limits.
+
+    Raises:
+        ProblemException: invalid-body.
+    """
+    pairs = {(each.device, each.task) for each in corpus.measurements}
+    _check(len({task for _, task in pairs}), MOST_TASKS, "measured tasks", "tasks in the measurements")
+    _check(len(pairs), MOST_PAIRS, "measured pairs of device and task", "devices or tasks in the measurements")
+
+
+def _check(number: int, most: int, of: str, fewer: str) -> None:
+    """Refuse what is more than the service takes on, and say what to name fewer of."""
+    if number > most:
+        raise invalid_body(Place(f"{number} {of}, where {most} are the most; name fewer {fewer}"))

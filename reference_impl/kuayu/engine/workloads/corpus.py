@@ -66,8 +66,8 @@ def merged(old: Mapping[str, Any], new: Corpus) -> dict[str, Any]:
     """The corpus ``old``, as JSON, with what ``new`` holds.
 
     Other devices, tasks and measurements stay as they are. Of a device that ``old`` has with the same stack, the
-    measurements of the same tasks are replaced, and so is what ``new`` knows of it; what only ``old`` knows, such as
-    figures of a data sheet, stays.
+    measurements of the same tasks on as many devices at once are replaced, and so is what ``new`` knows of it; what
+    only ``old`` knows, such as figures of a data sheet, stays.
 
     Raises:
         CorpusFileError: ``old`` has a device of the same name with another stack, or would become too large.
@@ -80,13 +80,18 @@ def merged(old: Mapping[str, Any], new: Corpus) -> dict[str, Any]:
             raise CorpusFileError(f"its device {device['id']} has another stack", "give that one another name")
         devices[device["id"]] = before | device
     tasks = {each["id"]: each for each in wire["tasks"]} | {each["id"]: each for each in old["tasks"]}
-    anew = {(each["device"], each["task"]) for each in wire["measurements"]}
-    kept = [each for each in old["measurements"] if (each["device"], each["task"]) not in anew]
+    anew = {_setting(each) for each in wire["measurements"]}
+    kept = [each for each in old["measurements"] if _setting(each) not in anew]
     whole = {**old, "devices": [*devices.values()], "tasks": [*tasks.values()]}
     whole["measurements"] = [*kept, *wire["measurements"]]
     for wrong in schema.errors("Corpus", whole):
         raise CorpusFileError(f"no corpus can hold all of it: {wrong.detail} (at {wrong.pointer})", "name another file")
     return whole
+
+
+def _setting(measurement: Mapping[str, Any]) -> tuple[str, str, int]:
+    """What was measured on what: device, task and number of devices that worked together."""
+    return measurement["device"], measurement["task"], measurement.get("devices") or 1
 
 
 def read(path: Path) -> dict[str, Any] | None:
