@@ -40,12 +40,16 @@ def amount(value: float) -> float:
 
 
 def measured(rows: Sequence[Json]) -> dict[Cell, list[float]]:
-    """Throughputs of one device for each combination, as the measurements on the fewest devices have them."""
-    found: dict[Cell, dict[int, list[float]]] = {}
+    """Throughputs of one device for each combination, of measurements on the fewest devices that the task has."""
+    fewest: dict[str, int] = {}
+    for row in rows:
+        fewest[row["task"]] = min(row.get("devices", 1), fewest.get(row["task"], row.get("devices", 1)))
+    found: dict[Cell, list[float]] = {}
     for row in rows:
         count = row.get("devices", 1)
-        found.setdefault((row["device"], row["task"]), {}).setdefault(count, []).append(row["throughput"] / count)
-    return {cell: counts[min(counts)] for cell, counts in found.items()}
+        if count == fewest[row["task"]]:
+            found.setdefault((row["device"], row["task"]), []).append(row["throughput"] / count)
+    return found
 
 
 def peak(device: Json, task: Json) -> float:

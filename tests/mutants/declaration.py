@@ -66,9 +66,9 @@ def breaks(*requirements: str) -> Callable[[Service], Service]:
     return _declare(frozenset(requirements))
 
 
-def near_miss(requirement: str) -> Callable[[Service], Service]:
-    """Declare a mutant that misses a threshold by little."""
-    return _declare(frozenset({requirement}), near_miss_of=requirement)
+def near_miss(requirement: str, *others: str) -> Callable[[Service], Service]:
+    """Declare a mutant that misses a threshold by little, and what else it cannot help breaking."""
+    return _declare(frozenset({requirement, *others}), near_miss_of=requirement)
 
 
 def control(requirement: str) -> Callable[[Service], Service]:

@@ -62,11 +62,14 @@ class CloseOnesAreSwapped(Oracle):
         return pairs
 
 
-@near_miss("IDX-002")
-class DevicesWithinAThirdAreSwapped(CloseOnesAreSwapped):
-    """Devices whose throughputs differ by less than a third are told in the wrong order."""
+@near_miss("IDX-002", "IDX-001")
+class DevicesWithinAFactorOfTwoAreSwapped(CloseOnesAreSwapped):
+    """Devices whose throughputs differ by less than a factor of two are told in the wrong order.
 
-    close = 4 / 3
+    Whoever keeps the order this badly is further off than 10 %, too: nine tenths of the pairs in order is not much.
+    """
+
+    close = 2.0
 
 
 @control("IDX-002")

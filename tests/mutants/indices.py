@@ -108,7 +108,7 @@ class DeafToSheets(Calibration):
         return {"fixed": 1.0}
 
 
-@breaks("IDX-006")
+@breaks("IDX-006", "IDX-010")
 class DataSheetsAreIgnored(Miniature):
     """A device that was not measured is worth what the others are worth on the mean."""
 
