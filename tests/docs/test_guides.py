@@ -1,12 +1,15 @@
 """What the guides tell people to type works as it stands."""
 
+import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -82,11 +85,67 @@ def test_the_integrators_program_runs(service: str, tmp_path: Path) -> None:
     assert "storage_read_flow None 1200000000.0 By/s" in printed
 
 
+@dataclass
+class Performed:
+    """A block of the guide to the index that was carried out.
+
+    Attributes:
+        kind: Its language.
+        printed: What it printed.
+        shown: What the guide says that it prints; empty where it does not say.
+    """
+
+    kind: str
+    printed: str
+    shown: str = ""
+
+
+@pytest.fixture(scope="module")
+def performed(service: str, tmp_path_factory: pytest.TempPathFactory) -> list[Performed]:
+    """Every block of the guide to the index, carried out in order in one folder."""
+    shell = shutil.which("sh")
+    if shell is None or shutil.which("curl") is None:
+        pytest.skip("no shell or no curl on this machine")
+    folder = tmp_path_factory.mktemp("index")
+    functions = ['curl() { command curl -sS --fail-with-body "$@"; }', f'kuayu() {{ {shlex.join(KUAYU)} "$@"; }}']
+    before = "\n".join(["set -eu", f"U={service}", *functions, ""])
+    interpreters = {"sh": [shell, "-c"], "python": [sys.executable, "-c"]}
+    done: list[Performed] = []
+    for kind, text in blocks("compute-index.md"):
+        if kind == "text":
+            done[-1].shown = text
+        else:
+            typed = (before if kind == "sh" else "") + text.replace(WRITTEN_FOR, service)
+            done.append(Performed(kind, run([*interpreters[kind], typed], folder)))
+    return done
+
+
+def test_the_guide_to_the_index_shows_what_its_commands_print(performed: list[Performed]) -> None:
+    shown = [each for each in performed if each.shown]
+    assert len(shown) >= 4
+    for each in shown:
+        assert each.shown.split() == each.printed.split()
+
+
+def test_the_requests_of_the_guide_to_the_index_are_answered(performed: list[Performed]) -> None:
+    index, plan, groups = (json.loads(each.printed) for each in performed if each.printed.startswith("{"))
+    assert [(each["device"], each["task"]) for each in index["indices"]] == [("h100-sxm", "bert")]
+    assert {probe["task"] for probe in plan["probes"]} <= {"resnet", "ssd"}
+    assert [(each["group"], each["devices"]) for each in groups["groups"]] == [("node", 8), ("domain", 192)]
+
+
+def test_the_program_of_the_guide_to_the_index_runs(performed: list[Performed]) -> None:
+    (printed,) = (each.printed for each in performed if each.kind == "python")
+    assert [line.split()[0] for line in printed.splitlines()] == ["bert", "resnet", "rnnt", "ssd"]
+    assert printed.count(" measured ") == printed.count(" probed ") == 2
+
+
 @pytest.fixture(scope="module")
 def known_options(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Every option that the command line tells of."""
     folder = tmp_path_factory.mktemp("help")
-    parts = [["serve"], ["collect"], ["probe"], *(["conformance", part] for part in ("run", "doctor", "list"))]
+    parts = [[part] for part in ("serve", "collect", "probe", "index")]
+    parts += [["conformance", part] for part in ("run", "doctor", "list")]
     return {option for part in parts for option in OPTION.findall(run([*KUAYU, *part, "--help"], folder))}
 
 

@@ -82,7 +82,18 @@ def test_an_identifier_is_found(browser: Browser, home: str) -> None:
     assert opened.complaints == []
 
 
-@pytest.mark.parametrize("path", ["index.html", "zh/results.html", "reference/api.html", "zh/guides/vendor.html"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "index.html",
+        "zh/results.html",
+        "reference/api.html",
+        "zh/guides/vendor.html",
+        "index/h100-a100.html",
+        "zh/index/chinese-accelerators.html",
+        "index/probe-sets.html",
+    ],
+)
 def test_it_fits_a_telephone(browser: Browser, site: Path, path: str) -> None:
     opened = Opened(browser, site.as_uri(), path, width=390)
     assert opened.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

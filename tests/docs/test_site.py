@@ -7,11 +7,13 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from docs.parsed import parsed
 
+from kuayu_conformance.corpora import flagperf_gaps, load
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport
 
 LANGUAGES = {"en": "", "zh": "zh/"}
 INGEST_AIM = 0.6
+PROBE_SETS = Path(__file__).parents[2] / "docs/results/index/probe_sets.json"
 REPORT = Path(__file__).parents[2] / "docs/results/reference/report.json"
 
 
@@ -84,6 +86,33 @@ def test_a_missed_aim_is_printed_as_missed(site: Path, language: str, words: str
     missed = sum(result.aim_met is False for result in report.results) + (best < INGEST_AIM)
     assert page.text.count(words) == missed
     assert {result.requirement for result in report.results} <= page.ids
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_chinese_vendor_is_named_and_so_is_the_lack_of_a_speed(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "index/chinese-accelerators.html").text
+    silent = {"en": "no speed published", "zh": "未公布速度"}[language]
+    gaps = flagperf_gaps()
+    assert all(gap.name in page for gap in gaps)
+    assert page.count(silent) == sum(not gap.speeds for gap in gaps) > 0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_worked_page_shows_every_measured_ratio(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "index/h100-a100.html").text
+    speeds = {(row["device"], row["task"]): row["throughput"] for row in load("mlperf", None).corpus["measurements"]}
+    ratios = [speed / speeds["A100-SXM-80GB", task] for (device, task), speed in speeds.items() if device == "H100-SXM"]
+    assert len(ratios) >= 7
+    assert all(f"{ratio:.2f}" in page for ratio in ratios)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_probe_sets_of_every_table_are_shown(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "index/probe-sets.html").text
+    figures = json.loads(PROBE_SETS.read_text("utf-8"))
+    assert figures["command"] in page
+    assert figures["tables"]
+    assert all(f"{100 * row['planned']:.1f}" in page for each in figures["tables"] for row in each["rows"][1:])
 
 
 def test_the_report_lies_beside_its_page(site: Path) -> None:

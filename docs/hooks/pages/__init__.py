@@ -1,4 +1,4 @@
-"""Pages of the site that follow from what is published: registers, schemas, checks, the reference's report.
+"""Pages of the site that follow from what is published: registers, schemas, checks, tables of measurements, results.
 
 Each module makes the pages of one subject in one language, as Markdown. Nothing made here is committed. Links begin
 with a slash and lead from the root of the language's own folder.
@@ -9,7 +9,21 @@ from pathlib import Path
 
 from kuayu_conformance.rendering.words import Language
 
-from . import api, decisions, exporters, indicators, ingest, problems, requirements, results, schemas, standard
+from . import (
+    api,
+    chinese,
+    decisions,
+    exporters,
+    indicators,
+    ingest,
+    probe_sets,
+    problems,
+    requirements,
+    results,
+    schemas,
+    standard,
+    worked,
+)
 from .made import Made
 
 __all__ = ["Made", "shared_files", "written_pages"]
@@ -24,6 +38,9 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from api.pages(language)
     yield from problems.pages(language)
     yield from schemas.pages(language)
+    yield from worked.pages(language)
+    yield from probe_sets.pages(language, root)
+    yield from chinese.pages(language)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))
     yield from decisions.pages(language, root / "docs/decisions")
 

@@ -16,6 +16,11 @@ def code(text: object) -> str:
     return f"<code>{plain(text).replace(_UNDERSCORE, _UNDERSCORE + '<wbr>')}</code>"
 
 
+def percent(share: float, digits: int = 0, sign: str = "") -> str:
+    """A share in per cent; ``sign`` is "+" where a plus is to be shown too."""
+    return f"{100 * share:{sign}.{digits}f}\u202f%"
+
+
 def link(text: str, target: str) -> str:
     """A link; ``text`` is Markdown."""
     return f"[{text}]({target})"

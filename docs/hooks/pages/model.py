@@ -46,9 +46,14 @@ def published() -> Mapping[str, Definition]:
     return definitions
 
 
+def part_page(name: str) -> str:
+    """Where a part of the model stands on the site; the part ``index`` must not take the place of the list of parts."""
+    return f"reference/schemas/{'compute-index' if name == 'index' else name}.md"
+
+
 def class_link(name: str) -> str:
     """A link to a definition of the schema."""
-    return link(name, f"/reference/schemas/{_place(name)}.md#{name}")
+    return link(name, f"/{part_page(_place(name))}#{name}")
 
 
 def named_type(inline: Mapping[str, Any]) -> Mapping[str, Any]:

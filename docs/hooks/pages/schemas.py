@@ -7,7 +7,7 @@ from kuayu_conformance.rendering.words import Language, Words
 
 from .made import Made
 from .markdown import code, heading, link, page, plain, table
-from .model import KINDS, Definition, Part, class_link, parts, published, rules_of, type_words
+from .model import KINDS, Definition, Part, class_link, part_page, parts, published, rules_of, type_words
 from .terms import ENGLISH_ONLY, MODEL
 
 INTRODUCTION = Words(
@@ -39,9 +39,9 @@ def pages(language: Language) -> Iterator[Made]:
     rows = []
     for part in parts():
         name = MODEL[part.name].in_(language)
-        yield Made(f"reference/schemas/{part.name}.md", _part(language, part), "Schemas")
+        yield Made(part_page(part.name), _part(language, part), "Schemas")
         lists = (", ".join(class_link(each) for each in part.members[kind]) for kind in KINDS)
-        rows.append((f"**{link(name, f'/reference/schemas/{part.name}.md')}**", *lists))
+        rows.append((f"**{link(name, f'/{part_page(part.name)}')}**", *lists))
     title = {"en": "# Schemas", "zh": "# 模式"}[language]
     yield Made("reference/schemas/index.md", page(title, INTRODUCTION.in_(language), table(PARTS[language], rows)))
 

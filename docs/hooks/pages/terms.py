@@ -50,12 +50,14 @@ TAGS = {
     "common": Words("Common", "通用"),
     "resources": Words("Resources", "资源"),
     "perception": Words("Perception", "感知"),
+    "index": Words("Compute index", "算力指数"),
 }
 MODEL = {
     "common": Words("Common types", "通用类型"),
     "resources": Words("Resources", "资源"),
     "indicators": Words("Indicators", "指标"),
     "perception": Words("Perception", "感知"),
+    "index": Words("Compute index", "算力指数"),
     "actions": Words("Actions", "动作"),
     "jobs": Words("Jobs", "作业"),
     "conformance": Words("Conformance", "符合性"),
