@@ -65,9 +65,9 @@ READING = Words(
     "that looks good in hindsight is worth less on a device that did not help to choose it, and where a plan is no "
     "better than chance the table says so. Where a list is wanted, as for a procurement, take the tasks that were "
     "chosen for most devices.\n\nThe reference workloads of `kuayu probe` stand for the kinds of tasks that the sets "
-    "above draw on: a transformer in half and in single precision, a residual network, a recurrent one, convolutions over a "
-    "waveform, and recommendation. A fixed set of four is worth little more than chance on a device that is new, so "
-    "that all six are run and the corpus says which of them tell something.",
+    "above draw on: a transformer in half and in single precision, a residual network, a recurrent one, convolutions "
+    "over a waveform, and recommendation. A fixed set of four is worth little more than chance on a device that is "
+    "new, so that all six are run and the corpus says which of them tell something.",
     "探测任务组是计划而非清单：`POST /v1/probe-plans` 在*您的*校准语料的任务中选取，"
     "因为哪个任务信息最多取决于已知的内容。采信之前请比较各列：事后看来良好的固定任务组，对未参与选取的加速器所值较少；"
     "计划不优于随机之处，表中亦如实列出。需要清单时（例如采购），可取为多数加速器所选的任务。\n\n`kuayu probe` "
