@@ -7,8 +7,10 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import RequirementResult, Verdict
 
 
-def result(requirement: str, verdict: Verdict) -> RequirementResult:
-    return RequirementResult(requirement=requirement, verdict=verdict, required=True, parts=[], evidence=[])
+def result(requirement: str, verdict: Verdict, estimate: float | None = None) -> RequirementResult:
+    return RequirementResult(
+        requirement=requirement, verdict=verdict, required=True, estimate=estimate, parts=[], evidence=[]
+    )
 
 
 @pytest.fixture
@@ -16,16 +18,22 @@ def known() -> shortfalls.Shortfall:
     return shortfalls.KNOWN[0]
 
 
-def test_a_known_shortfall_is_named_and_nothing_else_is_amiss(known: shortfalls.Shortfall) -> None:
-    results = [result("COM-001", Verdict.pass_), result(known.requirement, known.verdict)]
+@pytest.mark.parametrize("verdict", [Verdict.inconclusive, Verdict.fail])
+def test_a_known_shortfall_is_named_and_nothing_else_is_amiss(known: shortfalls.Shortfall, verdict: Verdict) -> None:
+    results = [result("COM-001", Verdict.pass_), result(known.requirement, verdict, known.worst)]
     assert shortfalls.of(results) == ([known], [])
 
 
 def test_a_shortfall_that_is_no_more_is_not_named(known: shortfalls.Shortfall) -> None:
-    assert shortfalls.of([result(known.requirement, Verdict.pass_)]) == ([], [])
+    assert shortfalls.of([result(known.requirement, Verdict.pass_, 0.0)]) == ([], [])
 
 
-def test_a_worse_verdict_than_the_known_one_counts(known: shortfalls.Shortfall) -> None:
+def test_a_worse_figure_than_the_known_one_counts(known: shortfalls.Shortfall) -> None:
+    worse = result(known.requirement, Verdict.fail, known.worst * 1.01)
+    assert shortfalls.of([worse]) == ([], [known.requirement])
+
+
+def test_a_known_shortfall_without_a_figure_counts(known: shortfalls.Shortfall) -> None:
     assert shortfalls.of([result(known.requirement, Verdict.harness_error)]) == ([], [known.requirement])
 
 
