@@ -30,13 +30,17 @@ FACTS = {
 """Name of a data sheet's chip in the collected facts."""
 
 
+BESIDE = Path(__file__).parents[2].parent / "shared" / "data"
+"""Where the public originals are looked for unless KUAYU_DATA names their folder."""
+
+
 @pytest.fixture(scope="module")
 def data() -> Path:
     """Folder of the public originals."""
-    folder = os.environ.get("KUAYU_DATA")
-    if not folder or not Path(folder, gavel.FILE).is_file():
-        pytest.skip("KUAYU_DATA names no folder of public originals, so that no table is compared with its original")
-    return Path(folder)
+    folder = Path(os.environ.get("KUAYU_DATA") or BESIDE)
+    if not (folder / gavel.FILE).is_file():
+        pytest.skip(f"no public originals in {folder} (KUAYU_DATA names another folder), so that no table is compared")
+    return folder
 
 
 def throughput(table: Table, device: str, task: str, devices: int = 1) -> float:

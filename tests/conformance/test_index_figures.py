@@ -116,9 +116,10 @@ def test_a_question_that_is_not_answered_fails_all_of_them() -> None:
 def test_the_report_shows_tables_and_plots_beside_the_error() -> None:
     sweep = [replace(pair, probes=k, last=k == 4) for k in range(7) for pair in pairs(0.2 - 0.02 * k)]
     result = verdicts(sweep)["IDX-001"]
-    by_probes, simple = result.tables or []
+    by_probes, simple, by_device = result.tables or []
     assert [row.cells[2] for row in by_probes.rows] == list("0123456")
     assert [row.cells[4] for row in by_probes.rows][:2] == ["20.0 %", "18.0 %"]
     assert simple.columns[-3:] == ["ratio of peaks", "one scalar for each device", "roofline of the data sheet"]
+    assert [row.cells[2:] for row in by_device.rows] == [[device, "10", "12.0 %"] for device in DEVICES]
     assert [plot.kind for plot in result.plots or []] == [PlotKind.agreement, PlotKind.lines]
     assert len((result.plots or [])[0].series[0].x) == len(DEVICES) * len(TASKS)

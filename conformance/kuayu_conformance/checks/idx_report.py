@@ -1,6 +1,7 @@
 """Tables and plots that stand beside the error of the compute index."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from kuayu_conformance.holdout.pairs import Pair, Summary
 from kuayu_conformance.holdout.simple import PEAK, ROOFLINE, SCALAR
@@ -8,46 +9,57 @@ from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, 
 
 _LEFT_OUT = {"device": "device left out", "family": "family of models left out"}
 
-Key = tuple[str, str, int]
+Key = TypeVar("Key")
 
 
 def exhibits(pairs: Sequence[Pair]) -> tuple[list[ReportTable], list[ReportPlot]]:
-    """Errors by table, split and number of probes; the simple indices beside; and both drawn."""
-    groups = _grouped(pairs)
+    """Errors by table, split and number of probes, by device, and beside the simple indices; and drawn."""
     last = [pair for pair in pairs if pair.last]
-    lines = _lines(groups)
-    return [_errors(groups), _comparison(last)], [_agreement(last), *([lines] if lines else [])]
+    lines = _lines(pairs)
+    tables = [_errors(pairs), _comparison(last), _by_device(last)]
+    return tables, [_agreement(last), *([lines] if lines else [])]
 
 
-def _grouped(pairs: Iterable[Pair]) -> dict[Key, list[Pair]]:
-    """Pairs by table, split and probes allowed; pairs of tables without room for all probes stand by what they had."""
+def _gathered(pairs: Iterable[Pair], key: Callable[[Pair], Key]) -> dict[Key, list[Pair]]:
+    """Pairs by a key; those that are judged first, otherwise in their order."""
     groups: dict[Key, list[Pair]] = {}
-    for pair in pairs:
-        groups.setdefault((pair.table, pair.split, pair.probes), []).append(pair)
+    for pair in sorted(pairs, key=lambda pair: (not pair.counts, pair.table)):
+        groups.setdefault(key(pair), []).append(pair)
+    return groups
+
+
+def _by_probes(pairs: Iterable[Pair]) -> dict[tuple[str, str, int], list[Pair]]:
+    groups = _gathered(pairs, lambda pair: (pair.table, pair.split, pair.probes))
     return dict(sorted(groups.items(), key=lambda item: (not item[1][0].counts, item[0])))
 
 
-def _errors(groups: dict[Key, list[Pair]]) -> ReportTable:
-    columns = "table|left out|probes|pairs|mean|median|90th percentile|within 10 %|in interval|abstained|τ"
+def _errors(pairs: Iterable[Pair]) -> ReportTable:
+    columns = "table|left out|probes|pairs|mean|median|90th percentile|within 10 %|in interval|abstained|τ of these"
     rows = []
-    for (table, split, probes), pairs in groups.items():
-        s = Summary.of(pairs)
+    for (table, split, probes), told in _by_probes(pairs).items():
+        s = Summary.of(told)
         shares = [_percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.held)]
         correlation = "–" if s.correlation is None else f"{s.correlation:.2f}"
-        rows.append([_shown(table, pairs), split, str(probes), str(s.pairs), *shares, str(s.abstained), correlation])
+        rows.append([_shown(table, told), split, str(probes), str(s.pairs), *shares, str(s.abstained), correlation])
     return _table("Error of the index by table, by what is left out, and by number of probes", columns, rows)
 
 
 def _comparison(pairs: Iterable[Pair]) -> ReportTable:
     columns = f"table|left out|pairs|the index|{PEAK}|{SCALAR}|{ROOFLINE}"
-    groups: dict[tuple[str, str], list[Pair]] = {}
-    for pair in sorted(pairs, key=lambda pair: not pair.counts):
-        groups.setdefault((pair.table, pair.split), []).append(pair)
     rows = []
-    for (table, split), told in groups.items():
+    for (table, split), told in _gathered(pairs, lambda pair: (pair.table, pair.split)).items():
         simple = [_simple_error(told, figure) for figure in ("peak", "scalar", "roofline")]
         rows.append([_shown(table, told), split, str(len(told)), _percent(Summary.of(told).mean), *simple])
     return _table("Mean error with four probes, beside that of three simple indices", columns, rows)
+
+
+def _by_device(pairs: Iterable[Pair]) -> ReportTable:
+    groups = _gathered(pairs, lambda pair: (pair.table, pair.split, pair.device))
+    rows = [
+        [_shown(table, told), split, device, str(len(told)), _percent(Summary.of(told).mean)]
+        for (table, split, device), told in groups.items()
+    ]
+    return _table("Mean error with four probes by device", "table|left out|device|pairs|mean", rows)
 
 
 def _simple_error(pairs: Sequence[Pair], figure: str) -> str:
@@ -57,9 +69,7 @@ def _simple_error(pairs: Sequence[Pair], figure: str) -> str:
 
 
 def _agreement(pairs: Sequence[Pair]) -> ReportPlot:
-    series: dict[str, list[Pair]] = {}
-    for pair in sorted(pairs, key=lambda pair: not pair.counts):
-        series.setdefault(f"{_shown(pair.table, [pair])}, {_LEFT_OUT[pair.split]}", []).append(pair)
+    series = _gathered(pairs, lambda pair: f"{_shown(pair.table, [pair])}, {_LEFT_OUT[pair.split]}")
     return ReportPlot(
         title="Predicted against measured, with four probes",
         kind=PlotKind.agreement,
@@ -76,12 +86,12 @@ def _agreement(pairs: Sequence[Pair]) -> ReportPlot:
     )
 
 
-def _lines(groups: dict[Key, list[Pair]]) -> ReportPlot | None:
+def _lines(pairs: Iterable[Pair]) -> ReportPlot | None:
     """Mean error against the number of probes; None where only one number was tried."""
     series: dict[str, list[tuple[int, float]]] = {}
-    for (table, split, probes), pairs in groups.items():
-        label = f"{_shown(table, pairs)}, {_LEFT_OUT[split]}"
-        series.setdefault(label, []).append((probes, Summary.of(pairs).mean))
+    for (table, split, probes), told in _by_probes(pairs).items():
+        label = f"{_shown(table, told)}, {_LEFT_OUT[split]}"
+        series.setdefault(label, []).append((probes, Summary.of(told).mean))
     drawn = {label: points for label, points in series.items() if len(points) > 2}
     if not drawn:
         return None

@@ -17,7 +17,7 @@ from kuayu_schemas.models import Corpus, IndexRequest, ProbePlanRequest
 Asked = TypeVar("Asked", bound=KuayuModel)
 
 MOST_TASKS = 200
-"""Most tasks of a corpus that may have measurements. The time grows with their cube; 300 took 30 s on one core."""
+"""Most tasks of a corpus that may have measurements; calibration inverts a matrix of several rows for each."""
 
 MOST_PAIRS = 20_000
 """Most pairs of device and task that may have measurements; repetitions of a pair cost next to nothing."""
@@ -26,11 +26,10 @@ MOST_MEMBERS = 1_000_000
 """Most members of groups, over all groups and each task asked for; each is put together by itself."""
 
 MOST_STEPS = 10_000_000
-"""Most candidates × targets × probes of a plan, each of which is looked at. Twice as many, 2 000 × 2 000 × 5, took 2 s
-on one core."""
+"""Most candidates × targets × probes of a plan, each of which is looked at."""
 
 MOST_CELLS = 4_000
-"""Most candidates and targets together, whose covariances are kept for all of them at once: 128 MB for 4 000."""
+"""Most candidates and targets together, whose covariances are kept for all of them at once."""
 
 
 @dataclass(frozen=True, slots=True)

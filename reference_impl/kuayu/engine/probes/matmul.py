@@ -60,7 +60,7 @@ def probe_matmul(
     make, stack = _maker(precision, cuda)
     try:
         rows, product = _sized(make, budget_s)
-    except (RuntimeError, NotImplementedError) as error:  # what PyTorch raises for what a device cannot do
+    except RuntimeError as error:  # what PyTorch raises for what a device cannot do
         raise ProbeUnavailableError(
             f"{stack} does no {precision} product here ({str(error).partition(chr(10))[0]})",
             "nothing need be done unless the device should be able to",

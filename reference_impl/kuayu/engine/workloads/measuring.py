@@ -47,7 +47,7 @@ def measure(workload: Workload, place: Place, budget_s: float, step: Step) -> Wo
             left = max(0.0, budget_s - (time.perf_counter() - began))
             repetitions = _repeated(training, workload.batch // part, seconds, left, step)
             after = place.joules()
-        except (RuntimeError, NotImplementedError) as error:  # what PyTorch raises for what a device cannot do
+        except RuntimeError as error:  # what PyTorch raises for what a device cannot do
             cause = str(error).partition("\n")[0]
             raise ProbeUnavailableError(
                 f"{place.model} does not run it ({cause})", "free its memory, or install a PyTorch that supports it"
