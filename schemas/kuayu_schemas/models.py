@@ -300,6 +300,9 @@ class Provenance(StrEnum):
     aggregated = "aggregated"
     """Computed from the parts of the subject."""
 
+    estimated = "estimated"
+    """Inferred from other subjects."""
+
     unknown = "unknown"
     """Not stated."""
 
@@ -315,6 +318,63 @@ class ScrapeState(StrEnum):
 
     failed = "failed"
     """No value could be taken."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class OperatingState(StrEnum):
+    """What a node does, as far as telemetry tells."""
+
+    idle = "idle"
+    """Answers, and none of its accelerators works."""
+
+    busy = "busy"
+    """Its accelerators work as they should."""
+
+    degraded = "degraded"
+    """Works or could work, but with less than it should, and no other node waits for it."""
+
+    straggling = "straggling"
+    """Works, and the others of its family wait for it."""
+
+    faulty = "faulty"
+    """Answers, but what was given to it does not go on."""
+
+    offline = "offline"
+    """Does not answer, while others of its domain do."""
+
+    unknown = "unknown"
+    """Cannot be told."""
+
+
+class LinkState(StrEnum):
+    """How fit a link is to carry traffic."""
+
+    up = "up"
+    """Carries what it should."""
+
+    degraded = "degraded"
+    """Carries traffic, but less than it should or with loss."""
+
+    down = "down"
+    """Carries nothing."""
+
+    unknown = "unknown"
+    """Cannot be told."""
+
+
+class VertexKind(StrEnum):
+    """What the resource graph is made of."""
+
+    domain = "domain"
+    """A domain."""
+
+    node = "node"
+    """A node."""
+
+    link = "link"
+    """A link between two domains."""
 
     unknown = "unknown"
     """Of a kind that this version does not name."""
@@ -545,6 +605,9 @@ class Feature(StrEnum):
     scrape = "scrape"
     """The service fetches exporters' pages by itself."""
 
+    otlp = "otlp"
+    """The service takes metrics of the OpenTelemetry protocol."""
+
     tenancy = "tenancy"
     """Several tenants share the service and do not see each other."""
 
@@ -628,6 +691,9 @@ class PlotKind(StrEnum):
 
     lines = "lines"
     """Lines, both axes linear from nought."""
+
+    graph = "graph"
+    """Dots where vertices are drawn, without axes; in the series links every two points are the ends of a line."""
 
 
 class Replay(StrEnum):
@@ -1240,6 +1306,128 @@ class IndicatorReport(KuayuModel):
     subject_kind: SubjectKind = Field(description="What the subject is.")
     at: Instant = Field(description="The instant; each value is the newest at or before it.")
     values: list[IndicatorValue] = Field(description="In order of indicator, measure and device.")
+    revision: Revision = Field(description="Revision that the answer shows.")
+
+
+class StateCounts(KuayuModel):
+    """How many nodes are in each state."""
+
+    idle: Count = Field(description="Idle nodes.")
+    busy: Count = Field(description="Busy nodes.")
+    degraded: Count = Field(description="Degraded nodes.")
+    straggling: Count = Field(description="Straggling nodes.")
+    faulty: Count = Field(description="Faulty nodes.")
+    offline: Count = Field(description="Nodes that are offline.")
+    unknown: Count = Field(description="Nodes whose state cannot be told.")
+
+
+class DomainVertex(KuayuModel):
+    """Domain in the resource graph, as the sum of its nodes."""
+
+    id: Identifier = Field(description="The domain.")
+    nodes: StateCounts = Field(description="Its nodes by state.")
+    devices: Count = Field(description="Accelerators registered in it.")
+    reachable: Boolean = Field(description="False while nothing arrives from any of its nodes that used to answer.")
+    accelerator_utilisation: Maybe[Ratio] = Field(
+        default=None,
+        description="Mean over its nodes that answer; absent where none states it.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class NodeVertex(KuayuModel):
+    """Node in the resource graph."""
+
+    id: Identifier = Field(description="The node.")
+    domain: Identifier = Field(description="Domain that it belongs to.")
+    state: OperatingState = Field(description="What it does.")
+    since: Instant = Field(description="When the service came to see it in this state.")
+    confidence: Maybe[Ratio] = Field(
+        default=None, description="How sure the service is of the state.", json_schema_extra={"x-unit": "1"}
+    )
+    because: Maybe[Text] = Field(default=None, description="What the state was told from, for people.")
+    devices: Count = Field(description="Its accelerators.")
+
+
+class LinkVertex(KuayuModel):
+    """Link in the resource graph. What was not measured may be estimated, and says so."""
+
+    id: Identifier = Field(description="The link.")
+    source: Identifier = Field(description="Domain where it starts.")
+    destination: Identifier = Field(description="Domain where it ends.")
+    state: LinkState = Field(description="How fit it is.")
+    provenance: Provenance = Field(
+        description=(
+            "How its quality came about: measured, or estimated from other links and places; unknown where "
+            "nothing is stated."
+        )
+    )
+    inter_domain_bandwidth: Maybe[Amount] = Field(
+        default=None, description="Bandwidth that is available.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    round_trip_time: Maybe[Amount] = Field(
+        default=None, description="Time to the other domain and back.", json_schema_extra={"x-unit": "s"}
+    )
+    packet_loss: Maybe[Ratio] = Field(
+        default=None, description="Share of packets lost.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class ResourceGraph(KuayuModel):
+    """The resource graph, or the part of it that was asked for, at one revision."""
+
+    digest: Digest = Field(description="Digest of an object of the members domains, nodes and links.")
+    revision: Revision = Field(
+        description="Revision of the graph that it shows; another count than that of registrations."
+    )
+    taken_at: Instant = Field(description="When it was taken.")
+    domains: list[DomainVertex] = Field(description="In order of identifier.")
+    nodes: list[NodeVertex] = Field(description="In order of identifier; none where only domains were asked for.")
+    links: list[LinkVertex] = Field(description="In order of identifier.")
+
+
+class GoneVertex(KuayuModel):
+    """What is no longer in the resource graph."""
+
+    kind: VertexKind = Field(description="What it was.")
+    id: Identifier = Field(description="Its name.")
+
+
+class GraphChange(KuayuModel):
+    """One step of the resource graph, data of an event of its stream. What stands in it takes the place of what had
+    the same identifier.
+    """
+
+    revision: Revision = Field(description="Revision that it leads to.")
+    changed_at: Instant = Field(description="When the graph changed.")
+    domains: list[DomainVertex] = Field(description="Domains that are new or have changed.")
+    nodes: list[NodeVertex] = Field(description="Nodes that are new or have changed.")
+    links: list[LinkVertex] = Field(description="Links that are new or have changed.")
+    gone: list[GoneVertex] = Field(description="What is no longer there.")
+
+
+class SeriesPoint(KuayuModel):
+    """What was observed of a measure within one step of time."""
+
+    start: Instant = Field(description="Where the step begins.")
+    count: Count = Field(description="Values observed in it.")
+    mean: Real = Field(description="Their mean.")
+    minimum: Real = Field(description="The least.")
+    maximum: Real = Field(description="The greatest.")
+
+
+class Series(KuayuModel):
+    """A measure of a subject over time, step by step; a step without values is left out."""
+
+    subject: Identifier = Field(description="What it is about.")
+    subject_kind: SubjectKind = Field(description="What the subject is.")
+    device: Maybe[Identifier] = Field(
+        default=None, description="Device of the node; present where the subject kind is device."
+    )
+    measure: Identifier = Field(description="Name of the measure.")
+    unit: Text = Field(description="UCUM unit.")
+    step: Duration = Field(description="Length of a step.", json_schema_extra={"x-unit": "s"})
+    points: list[SeriesPoint] = Field(description="In order of time.")
     revision: Revision = Field(description="Revision that the answer shows.")
 
 
