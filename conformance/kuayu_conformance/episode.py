@@ -9,12 +9,19 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
+from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
+
+MOST_RETRIES = 5
+"""Times that a request is sent again to a target that is overloaded."""
+
+LONGEST_WAIT = 5.0
+"""Seconds that are waited between."""
 
 
 class SetUpFailed(Exception):
@@ -72,6 +79,61 @@ class Source(Protocol):
     def scrapes(self, page: str) -> Sequence[float]:
         """Unix times at which the page was fetched so far."""
 
+    def open(self, request: Request) -> tuple[int, Answer]:
+        """Open a stream; return its number in the episode and how it was answered, without its events."""
+
+    def take(self, stream: int, seconds: float, at_least: int) -> "Taken":
+        """What came on a stream since the last time; waits until there are so many events, or so long."""
+
+    def hang_up(self, stream: int) -> None:
+        """End a stream from this side."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came on a stream.
+
+    Attributes:
+        events: In order.
+        comments: Comments that came meanwhile.
+        ended: Whether the stream has ended from the other side.
+    """
+
+    events: tuple[StreamEvent, ...]
+    comments: tuple[Comment, ...]
+    ended: bool
+
+
+class Stream:
+    """A stream of server-sent events that an episode follows.
+
+    Attributes:
+        opening: How the request for it was answered.
+        taken: Everything that was taken from it so far.
+    """
+
+    def __init__(self, source: Source, number: int, opening: Answer) -> None:
+        """Follow the stream of that number."""
+        self._source = source
+        self._number = number
+        self.opening = opening
+        self.taken: list[Taken] = []
+
+    def take(self, seconds: float, at_least: int = 1) -> tuple[StreamEvent, ...]:
+        """Events since the last time; waits until there are ``at_least`` of them, at most so many seconds."""
+        found = self._source.take(self._number, seconds, at_least)
+        self.taken.append(found)
+        return found.events
+
+    @property
+    def events(self) -> tuple[StreamEvent, ...]:
+        """All events that were taken so far."""
+        return tuple(event for found in self.taken for event in found.events)
+
+    def hang_up(self) -> None:
+        """End it from this side."""
+        self._source.hang_up(self._number)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -104,7 +166,7 @@ class Episode:
         settings: What may be known of the run.
         random: Random numbers that follow from the nonce and the name.
         created: Paths of what was made, to be removed after the run, with the tenant that made it.
-        exchanges: Every request and its answer so far.
+        exchanges: Every request, without its body, and its answer so far.
     """
 
     def __init__(self, name: str, settings: Settings, source: Source) -> None:
@@ -147,9 +209,28 @@ class Episode:
             head["content-type"] = media_type
         request = Request(method, path, head, data, tenant)
         answer = self._source.exchange(request)
-        self.exchanges.append((request, answer))
+        self.exchanges.append((replace(request, body=b""), answer))  # bodies of a long episode would fill the memory
         if method == "PUT" and answer.status < 300:  # noqa: PLR2004 - any success
             self.created.append((path, tenant))
+        return answer
+
+    def follow(self, path: str, *, after: str = "", tenant: str = "own") -> Stream:
+        """Open a stream of events, behind the event with the identifier ``after`` where one is named."""
+        headers = {"accept": MEDIA_TYPE} | ({"last-event-id": after} if after else {})
+        request = Request("GET", path, headers, b"", tenant)
+        number, opening = self._source.open(request)
+        if opening.status != 200 or opening.media_type != MEDIA_TYPE:  # noqa: PLR2004 - a stream has no body to judge
+            self.exchanges.append((request, opening))
+        return Stream(self._source, number, opening)
+
+    def ask_patiently(self, method: str, path: str, body: object = None, *, tenant: str = "own") -> Answer:
+        """Send a request again where the target is overloaded, after the time that it names, a few times at most."""
+        answer = self.ask(method, path, body, tenant=tenant)
+        for _ in range(MOST_RETRIES):
+            if answer.problem != "overloaded":
+                break
+            self.sleep(min(LONGEST_WAIT, _seconds(answer.headers.get("retry-after"))))
+            answer = self.ask(method, path, body, tenant=tenant)
         return answer
 
     def set_up(self, method: str, path: str, body: object = None, *, tenant: str = "own") -> Answer:
@@ -158,7 +239,7 @@ class Episode:
         Raises:
             SetUpFailed: It did not.
         """
-        answer = self.ask(method, path, body, tenant=tenant)
+        answer = self.ask_patiently(method, path, body, tenant=tenant)
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - any success
             raise SetUpFailed("a resource that the check needs could not be made or read", answer)
         return answer
@@ -205,6 +286,14 @@ def seconds_of(text: object) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
+
+
+def _seconds(text: str | None) -> float:
+    """Seconds of a header Retry-After; one where it states none."""
+    try:
+        return max(0.0, float(text or 1.0))
+    except ValueError:
+        return 1.0
 
 
 def describe(request: Request) -> str:

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from kuayu_conformance.statistics import mean_lower_bound, mean_upper_bound, proportion_lower_bound, rounded
+from kuayu_conformance.statistics import (
+    mean_lower_bound,
+    mean_upper_bound,
+    proportion_lower_bound,
+    quantile,
+    quantile_upper_bound,
+    rounded,
+)
 
 
 @pytest.mark.parametrize(
@@ -100,3 +107,20 @@ def test_the_bound_is_that_of_the_normal_distribution_where_clusters_are_many() 
 def test_nothing_cannot_be_drawn_from(clusters: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="clusters"):
         mean_upper_bound(clusters, "seed")
+
+
+def test_a_quantile_is_one_of_the_values() -> None:
+    assert [quantile([4.0, 1.0, 3.0, 2.0], q) for q in (0.01, 0.25, 0.5, 0.99)] == [1.0, 1.0, 2.0, 4.0]
+    with pytest.raises(ValueError, match="no values"):
+        quantile([], 0.5)
+
+
+def test_the_bound_of_a_99th_percentile_needs_299_values() -> None:
+    assert quantile_upper_bound(range(298), 0.99) == math.inf
+    assert quantile_upper_bound(range(299), 0.99) == 298
+
+
+def test_the_bound_lies_above_the_quantile_in_95_of_a_hundred_samples_or_more() -> None:
+    chance = random.Random(7)
+    above = sum(quantile_upper_bound([chance.random() for _ in range(400)], 0.99) >= 0.99 for _ in range(2000))
+    assert above >= 0.94 * 2000

@@ -1,4 +1,4 @@
-"""A check's plot drawn: points against the line of equality on logarithmic axes, or lines over linear ones.
+"""A check's plot drawn: points against the line of equality on logarithmic axes, lines over linear ones, or a graph.
 
 Text stands at per cent of the drawing, so that it keeps its size on any screen; points and lines are in steps of a
 two-thousandth of its width.
@@ -17,12 +17,14 @@ from kuayu_conformance.rendering.words import Words
 from kuayu_schemas.models import PlotKind, ReportPlot
 
 _WIDTH = 2000
-_HEIGHTS = {PlotKind.agreement: _WIDTH, PlotKind.lines: 1500}
+_HEIGHTS = {PlotKind.agreement: _WIDTH, PlotKind.lines: 1500, PlotKind.graph: _WIDTH}
 _BAND = 0.1  # distance from equality that is shaded, as a share of what was measured
 _ROOM = 1.25  # factor beyond the outermost points on a logarithmic axis
 _HEADROOM = 1.06  # factor beyond the highest point of a line
 _CROWD = 250  # points beyond which symbols are small
 _MOST_MARKED = 60  # points of a line that are marked one by one
+_LINKS = "links"  # series of a graph whose points are ends of lines, two by two
+_MARGIN = 0.03  # of a graph's extent, on each side
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ class Field:
         across: Axis from left to right.
         up: Axis from bottom to top.
         height: Height in steps.
+        bare: Whether the axes are not drawn, since figures along them mean nothing.
     """
 
     across: Axis
     up: Axis
     height: int
+    bare: bool = False
 
     @classmethod
     def of_ratios(cls, points: Sequence[Point]) -> Self:
@@ -73,14 +77,28 @@ class Field:
         across, up = zip(*points, strict=True)
         return cls(_from_nought(across), _from_nought(up, _HEADROOM), _HEIGHTS[PlotKind.lines])
 
+    @classmethod
+    def of_graph(cls, points: Sequence[Point]) -> Self:
+        """A square in which all points have room, of one scale across and up."""
+        across, up = zip(*points, strict=True)
+        middles = [(min(figures) + max(figures)) / 2 for figures in (across, up)]
+        extent = max(max(across) - min(across), max(up) - min(up), *(abs(m) * 1e-6 for m in middles))
+        half = (extent or 1.0) * (0.5 + _MARGIN)
+        axes = [Axis(m - half, m + half, logarithmic=False, unit=Unit("1")) for m in middles]
+        return cls(axes[0], axes[1], _HEIGHTS[PlotKind.graph], bare=True)
+
     @property
     def x_ticks(self) -> tuple[Tick, ...]:
         """Round figures across, per cent from the left."""
+        if self.bare:
+            return ()
         return tuple(Tick(self.across.place(figure), brief(figure, 6)) for figure in self.across.round_figures())
 
     @property
     def y_ticks(self) -> tuple[Tick, ...]:
         """Round figures up, per cent from the top."""
+        if self.bare:
+            return ()
         return tuple(
             Tick(round(100 - self.up.place(figure), 2), brief(figure, 6)) for figure in self.up.round_figures()
         )
@@ -143,8 +161,8 @@ def plots(drawings: Sequence[ReportPlot]) -> tuple[Plot, ...]:
 def _plot(drawing: ReportPlot, symbols: Mapping[str, Symbol]) -> Plot:
     gathered = gather(drawing)
     points, ratios = gathered.points, drawing.kind is PlotKind.agreement
-    field = None if not points else Field.of_ratios(points) if ratios else Field.from_nought(points)
-    draw = _scatter if ratios else _line
+    field = _FIELDS[drawing.kind](points) if points else None
+    draw = _DRAWN[drawing.kind]
     return Plot(
         title=drawing.title,
         kind=drawing.kind.value,
@@ -177,11 +195,29 @@ def _line(field: Field, look: Symbol, label: str, points: Sequence[Point]) -> Se
     return Series(label, look, len(points), dots, line, said)
 
 
+def _vertices(field: Field, look: Symbol, label: str, points: Sequence[Point]) -> Series:
+    """Vertices of a graph, or, in the series of links, lines between every two points."""
+    if label != _LINKS:
+        return _scatter(field, look, label, points)
+    ends = [field.place(point) for point in points]
+    pairs = list(zip(ends[::2], ends[1::2], strict=False))
+    line = "".join(f"M{a} {b}L{c} {d}" for (a, b), (c, d) in pairs)
+    return Series(label, look, len(pairs), "", line, Words(f"{count(len(pairs))} lines", f"{count(len(pairs))} 条连线"))
+
+
 def _from_nought(figures: Sequence[float], headroom: float = 1.0) -> Axis:
     shown = [0.0, *figures]
     low, high = min(shown), max(shown) * headroom
     whole = all(figure.is_integer() for figure in shown)
     return Axis(low, high if high > low else low + 1.0, logarithmic=False, unit=Unit("1", whole=whole))
+
+
+_FIELDS = {
+    PlotKind.agreement: Field.of_ratios,
+    PlotKind.lines: Field.from_nought,
+    PlotKind.graph: Field.of_graph,
+}
+_DRAWN = {PlotKind.agreement: _scatter, PlotKind.lines: _line, PlotKind.graph: _vertices}
 
 
 def _agreement(points: Sequence[Point]) -> Words:

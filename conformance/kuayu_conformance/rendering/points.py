@@ -88,4 +88,5 @@ _SIZE = (_out_of_reach, _out_of_reach_noted)
 _HINDRANCES: dict[PlotKind, tuple[tuple[Callable[[Point], bool], Callable[[int], Words]], ...]] = {
     PlotKind.agreement: ((_not_positive, _not_positive_noted), _SIZE),
     PlotKind.lines: (_SIZE,),
+    PlotKind.graph: (_SIZE,),
 }

@@ -8,8 +8,9 @@ from typing import Any
 import httpx
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Request, describe
+from kuayu_conformance.episode import Request, Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
+from kuayu_conformance.run.following import Followed
 from kuayu_conformance.transcript import TranscriptWriter, pack, request_digest
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
@@ -43,6 +44,7 @@ class LiveSource:
         self._transcript = transcript
         self._stop = stop
         self._number = 0
+        self._streams: dict[int, Followed] = {}
 
     def _record(self, kind: str, **members: Any) -> None:
         self._transcript.write({"kind": kind, "episode": self._episode, "number": self._number, **members})
@@ -56,31 +58,63 @@ class LiveSource:
         failure, status, body, kept = "", 0, b"", dict[str, str]()
         try:
             response = self._client.request(
-                request.method,
-                request.path,
-                content=request.body,
-                headers={**request.headers, **self._credentials.get(request.tenant, {})},
+                request.method, request.path, content=request.body, headers=self._headers(request)
             )
-            status, body = response.status_code, response.content
-            kept = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-        except httpx.HTTPError as error:
+            status, body, kept = response.status_code, response.content, _kept(response)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:  # the latter where the target's own words make a path
             failure = f"{type(error).__name__}: {error}"
         seconds = round(time.perf_counter() - clock, 6)
         number = self._number
-        self._record(
-            "exchange",
-            method=request.method,
-            path=request.path,
-            tenant=request.tenant,
-            request=request_digest(request.method, request.path, request.headers, request.body),
-            status=status,
-            headers=kept,
-            **pack(body),
-            failure=failure,
-            started=started,
-            seconds=seconds,
+        answer = Answer(number, describe(request), status, kept, body, failure, started, seconds)
+        self._record("exchange", **_recorded(request, answer))
+        return answer
+
+    def open(self, request: Request) -> tuple[int, Answer]:
+        """Open a stream and follow it from a thread of its own until it is hung up."""
+        if self._stop.is_set():
+            raise Interrupted
+        started, clock = round(time.time(), 3), time.perf_counter()
+        followed = Followed(self._client, request.path, self._headers(request))
+        opening = followed.opening()
+        kept = {} if opening.response is None else _kept(opening.response)
+        seconds = round(time.perf_counter() - clock, 6)
+        number = self._number
+        answer = Answer(
+            number, describe(request), opening.status, kept, opening.body, opening.failure, started, seconds
         )
-        return Answer(number, describe(request), status, kept, body, failure, started, seconds)
+        self._streams[number] = followed
+        self._record("stream", **_recorded(request, answer))
+        return number, answer
+
+    def take(self, stream: int, seconds: float, at_least: int) -> Taken:
+        """What came on a stream since the last time."""
+        until = time.monotonic() + seconds
+        followed = self._streams[stream]
+        while not followed.has(at_least) and (left := until - time.monotonic()) > 0:
+            if self._stop.is_set():
+                raise Interrupted
+            followed.wait(min(left, 0.5))
+        taken = followed.taken()
+        self._record(
+            "events",
+            stream=stream,
+            value=[[round(event.at, 3), event.id, event.kind, event.data] for event in taken.events],
+            comments=[round(comment.at, 3) for comment in taken.comments],
+            ended=taken.ended,
+        )
+        return taken
+
+    def hang_up(self, stream: int) -> None:
+        """End a stream from this side."""
+        self._streams[stream].hang_up()
+
+    def close(self) -> None:
+        """End whatever is still followed."""
+        for followed in self._streams.values():
+            followed.hang_up()
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        return {**request.headers, **self._credentials.get(request.tenant, {})}
 
     def now(self) -> float:
         """Unix time in seconds, to the millisecond."""
@@ -104,6 +138,26 @@ class LiveSource:
         times = self._exporter.fetched(page)
         self._record("scrapes", value=times)
         return times
+
+
+def _kept(response: httpx.Response) -> dict[str, str]:
+    return {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+
+
+def _recorded(request: Request, answer: Answer) -> dict[str, Any]:
+    """A request and its answer as members of an event."""
+    return {
+        "method": request.method,
+        "path": request.path,
+        "tenant": request.tenant,
+        "request": request_digest(request.method, request.path, request.headers, request.body),
+        "status": answer.status,
+        "headers": answer.headers,
+        **pack(answer.body),
+        "failure": answer.failure,
+        "started": answer.started,
+        "seconds": answer.seconds,
+    }
 
 
 def remove(client: httpx.Client, credentials: Credentials, created: Sequence[tuple[str, str]]) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Request, describe
+from kuayu_conformance.episode import Request, Taken, describe
+from kuayu_conformance.streams import Comment, StreamEvent
 from kuayu_conformance.transcript import Event, TranscriptError, request_digest, unpack
 
 
@@ -35,7 +36,31 @@ class ReplaySource:
         Raises:
             TranscriptError: The request is not the one that was recorded.
         """
-        event = self._next("exchange")
+        return self._answer(request, self._next("exchange"))
+
+    def open(self, request: Request) -> tuple[int, Answer]:
+        """The recorded opening of the same stream.
+
+        Raises:
+            TranscriptError: The request is not the one that was recorded.
+        """
+        event = self._next("stream")
+        return int(event["number"]), self._answer(request, event)
+
+    def take(self, stream: int, seconds: float, at_least: int) -> Taken:  # noqa: ARG002 - the wait is over
+        """What was recorded of the stream."""
+        event = self._next("events")
+        if event["stream"] != stream:
+            raise TranscriptError(f"{self._episode} event {event['number']}: the events are those of another stream")
+        events = tuple(
+            StreamEvent(float(at), str(name), str(kind), str(data)) for at, name, kind, data in event["value"]
+        )
+        return Taken(events, tuple(Comment(float(at)) for at in event["comments"]), bool(event["ended"]))
+
+    def hang_up(self, stream: int) -> None:
+        """Nothing; the stream has ended long ago."""
+
+    def _answer(self, request: Request, event: Event) -> Answer:
         digest = request_digest(request.method, request.path, request.headers, request.body)
         if (event.get("request"), event.get("tenant")) != (digest, request.tenant):
             raise TranscriptError(

@@ -198,6 +198,8 @@ class Run:
                     results = judge_check(check, begun, plan, duration=None)
                 except Interrupted:
                     return
+                finally:
+                    source.close()
                 seconds = round(time.perf_counter() - clock, 3)
                 transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
                 self._progress.finished(check, results)

@@ -2,6 +2,14 @@
 
 from kuayu_conformance.statistics.bootstrap import mean_lower_bound, mean_upper_bound
 from kuayu_conformance.statistics.proportions import proportion_lower_bound
+from kuayu_conformance.statistics.quantiles import quantile, quantile_upper_bound
 from kuayu_conformance.statistics.rounding import rounded
 
-__all__ = ["mean_lower_bound", "mean_upper_bound", "proportion_lower_bound", "rounded"]
+__all__ = [
+    "mean_lower_bound",
+    "mean_upper_bound",
+    "proportion_lower_bound",
+    "quantile",
+    "quantile_upper_bound",
+    "rounded",
+]

@@ -56,6 +56,23 @@ def lines(**over: Any) -> Json:
     return plot | over
 
 
+def graph(**over: Any) -> Json:
+    """Three domains with a few nodes each, linked in a ring."""
+    ends = [(0.0, 1.0), (0.9, -0.5), (0.9, -0.5), (-0.9, -0.5), (-0.9, -0.5), (0.0, 1.0)]
+    plot: Json = {
+        "title": "The resource graph",
+        "kind": "graph",
+        "x_label": "domains on a circle",
+        "y_label": "nodes around them",
+        "series": [
+            {"label": "links", "x": [x for x, _ in ends], "y": [y for _, y in ends]},
+            {"label": "busy", "x": [0.0, 0.1, 0.9, -0.9], "y": [1.0, 1.1, -0.5, -0.5]},
+            {"label": "offline", "x": [0.8], "y": [-0.4]},
+        ],
+    }
+    return plot | over
+
+
 def table(**over: Any) -> Json:
     """Errors by table of measurements."""
     rows = [
@@ -98,7 +115,7 @@ def result(requirement: str = "IDX-001", **over: Any) -> Json:
         "replay": "deterministic",
         "parts": [{"label": label, "estimate": 0.06, "bound": 0.08, "n": 30} for label in _TABLES[:2]],
         "tables": [table(), methods()],
-        "plots": [agreement(), lines()],
+        "plots": [agreement(), lines(), graph()],
         "evidence": [],
         "duration": 41.5,
     }

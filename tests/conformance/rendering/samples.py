@@ -30,6 +30,10 @@ _STRATA = (
 )
 
 
+TESTED = sum(bool(row.check) and row.profile in {"COM", "MET"} for row in requirements().requirements)
+"""Requirements of COM and MET that have a check."""
+
+
 def sample(
     verdicts: dict[str, str] | None = None, *, exit_code: int | None = None, words: str = "", **over: Any
 ) -> ConformanceReport:

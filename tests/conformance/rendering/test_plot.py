@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from conformance.rendering.plotted import agreement, lines
+from conformance.rendering.plotted import agreement, graph, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,13 +102,25 @@ def test_a_label_looks_the_same_in_every_plot_of_a_requirement() -> None:
     assert third.series[0].symbol == looks["a"]
 
 
+def test_a_graph_has_lines_between_every_two_ends_no_axes_and_one_scale() -> None:
+    shown = drawn(graph())[0]
+    assert shown.field is not None
+    assert not shown.field.x_ticks
+    assert not shown.field.y_ticks
+    links, busy, offline = shown.series
+    assert (links.n, links.line.count("M"), links.line.count("L"), links.dots) == (3, 3, 3, "")
+    assert (busy.n, offline.n) == (4, 1)
+    (ax, ay), (bx, by), *_ = places(busy.dots)
+    assert bx - ax == pytest.approx(ay - by, abs=1)  # a tenth across is as long as a tenth up
+
+
 def test_six_symbols_differ_in_shape_and_in_colour_and_thirty_six_in_either() -> None:
     symbols = [symbol(number) for number in range(36)]
     assert len({look.shape for look in symbols[:6]}) == len({look.colour for look in symbols[:6]}) == 6
     assert len(set(symbols)) == 36
 
 
-@given(st.lists(SERIES, max_size=4), st.sampled_from([agreement, lines]))
+@given(st.lists(SERIES, max_size=4), st.sampled_from([agreement, lines, graph]))
 def test_whatever_the_figures_every_point_is_drawn_inside_or_noted(series: list[dict[str, Any]], kind: Any) -> None:
     shown = drawn(kind(series=series))[0]
     paired = sum(len(one["x"]) for one in series if len(one["x"]) == len(one["y"]))
@@ -116,7 +128,7 @@ def test_whatever_the_figures_every_point_is_drawn_inside_or_noted(series: list[
     assert sum(one.n for one in shown.series) + sum(counted) == paired
     faulty = sum(len(one["x"]) != len(one["y"]) or not one["x"] for one in series)
     assert len(shown.notes) - len(counted) == faulty
-    height = 2000 if kind is agreement else 1500
+    height = 1500 if kind is lines else 2000
     for one in shown.series:
         assert all(0 <= x <= 2000 and 0 <= y <= height for x, y in places(one.dots + one.line))
     assert (shown.field is None) == (not shown.series)

@@ -1,0 +1,231 @@
+"""Telemetry of many domains is played, and the graph is watched: MET-004, MET-005, MET-006, MET-016 and MET-022.
+
+The suite plays the aggregators of a simulated world (:mod:`kuayu_conformance.testbed.telemetry`), one batch for each
+domain and second, and beside it changes a domain of its own in ways that leave nothing to be recognised. Everything is
+timed by the suite's clock, at sending and at the arrival of the event.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.graphs import graph_of, identifier_of, read
+from kuayu_conformance.checks.states_beside import KINDS, Beside, Change
+from kuayu_conformance.checks.states_figures import (
+    delays_of_changes,
+    delays_of_states,
+    domains_joined,
+    partitions,
+    right_states,
+)
+from kuayu_conformance.checks.states_timeline import Clock, Timeline
+from kuayu_conformance.episode import Episode, NotTestable, Stream, instant
+from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.streams import StreamEvent
+from kuayu_conformance.testbed.telemetry import Delivery, Scale, World
+from kuayu_schemas import schema
+
+QUICK = Scale(domains=5, nodes=1000, warm_up=12, seconds=84, churn=0.01)
+FULL = Scale(domains=64, nodes=10_000, warm_up=20, seconds=120, churn=0.01)
+
+SETTLE = 8.0
+"""Seconds for which the stream is watched when everything has been sent."""
+
+MOST_WAITING = 0.1
+"""Share of its time for which the world may wait for the suite; beyond it nothing is said of delays."""
+
+SAMPLE_BYTES = 600
+"""Room that a sample takes in a request, generously."""
+
+SLACK = 0.25
+"""Seconds by which the suite may fall behind its own world before the world waits for it."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A played world, what the target answered, and what its stream showed.
+
+    Attributes:
+        world: The world.
+        clock: From its seconds to Unix time.
+        unregistered: Refusals of what the world consists of; where there are any nothing was played.
+        snapshot: The graph when nothing had been sent yet.
+        streams: Its changes from then on; more than one where a stream ended and was resumed.
+        changes: What was changed beside it.
+        refused: Batches that were not taken whole.
+        batches: How many were sent.
+    """
+
+    world: World
+    clock: Clock
+    unregistered: tuple[Answer, ...]
+    snapshot: Answer
+    streams: tuple[Stream, ...]
+    changes: tuple[Change, ...]
+    refused: tuple[Answer, ...]
+    batches: int
+
+    @property
+    def events(self) -> tuple[StreamEvent, ...]:
+        """Events of all streams, in order."""
+        return tuple(event for stream in self.streams for event in stream.events)
+
+
+def observe(episode: Episode) -> Observed:
+    """Register the world, follow the graph, play the world second by second, and change a pair of domains beside it.
+
+    Raises:
+        NotTestable: The suite, or the path to the target, was too slow for its own world.
+    """
+    scale = FULL if episode.settings.full else QUICK
+    world = World(scale, f"{episode.settings.nonce}/telemetry", episode.name_of, episode.urn_of)
+    refusals = tuple(_registered(episode, world))
+    beside = Beside(episode, scale.warm_up + scale.seconds)
+    snapshot = read(episode)
+    begin = identifier_of(snapshot.at("revision"))
+    streams = [episode.follow(EVENTS, after=begin)]
+    player = _Player(episode, Clock(episode.now() + 1.0))
+    if not refusals:
+        for second in range(scale.warm_up + scale.seconds):
+            refusals += tuple(player.join(world, second))
+            player.play(second, world.deliveries(second), beside)
+            if second % REOPENED_EVERY == 0:
+                _reopen(episode, streams, begin)
+        streams[-1].take(SETTLE, at_least=1_000_000_000)
+    streams[-1].hang_up()
+    if player.clock.waited > MOST_WAITING * scale.seconds:
+        raise NotTestable(
+            f"the world waited {player.clock.waited:.0f} of {scale.seconds} s for requests to be answered, so that "
+            "delays would be those of the path",
+            "run the suite nearer to the target, or on a machine with less else to do",
+        )
+    changes, refused = tuple(player.changes), tuple(player.refused)
+    return Observed(world, player.clock, refusals, snapshot, tuple(streams), changes, refused, player.batches)
+
+
+EVENTS = "/v1/graph/events"
+
+REOPENED_EVERY = 5
+"""Seconds after which a stream that has ended is resumed."""
+
+
+def _registered(episode: Episode, world: World) -> Iterator[Answer]:
+    """Register what the world consists of; yields refusals."""
+    for kind, bodies in (("domains", world.domains), ("nodes", world.nodes), ("links", world.links)):
+        yield from _refusals(episode, [(f"/v1/{kind}/{body['id']}", body) for body in bodies])
+    yield from _refusals(episode, [(f"/v1/compute-identifiers/{body['urn']}", body) for body in world.families])
+
+
+def _refusals(episode: Episode, bodies: Iterable[tuple[str, object]]) -> Iterator[Answer]:
+    for path, body in bodies:
+        answer = episode.ask_patiently("PUT", path, body)
+        if answer.status not in {200, 201}:
+            yield answer
+            return
+
+
+def _reopen(episode: Episode, streams: list[Stream], begin: str) -> None:
+    """Resume the stream behind its last event where it has ended, as everyone has to whose connection breaks."""
+    streams[-1].take(0.0, at_least=0)
+    if streams[-1].taken[-1].ended:
+        events = [event for stream in streams for event in stream.events if event.id]
+        streams.append(episode.follow(EVENTS, after=events[-1].id if events else begin))
+
+
+@dataclass
+class _Player:
+    """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it."""
+
+    episode: Episode
+    clock: Clock
+    changes: list[Change] = field(default_factory=list)
+    refused: list[Answer] = field(default_factory=list)
+    batches: int = 0
+
+    def join(self, world: World, second: int) -> Iterator[Answer]:
+        """Register the nodes that join in a second; yields refusals."""
+        late = [(f"/v1/nodes/{body['id']}", body) for when, body in world.late_nodes if when == second]
+        yield from _refusals(self.episode, late)
+
+    def play(self, second: int, deliveries: Iterable[Delivery], beside: Beside) -> None:
+        """Send a second's deliveries and make its changes, each when it is due."""
+        due: list[tuple[float, Delivery | int]] = [(_due(second, delivery), delivery) for delivery in deliveries]
+        due += [(second + (number + 0.5) / len(KINDS), number) for number in range(len(KINDS))]
+        for when, what in sorted(due, key=lambda row: row[0]):
+            self.until(when)
+            if isinstance(what, Delivery):
+                self.deliver(what)
+            else:
+                self.changes += beside.change(second, KINDS[what])
+
+    def until(self, due: float) -> None:
+        """Wait until a second of the world has come."""
+        ahead = self.clock.at(due) - self.episode.now()
+        if ahead > 0:
+            self.episode.sleep(ahead)
+        elif -ahead > SLACK:
+            self.clock.wait(due, -ahead)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Send what a domain's aggregator sends, in batches that the target takes."""
+        samples = [{**body, "observed_at": instant(self.clock.at(seen))} for seen, body in delivery.samples]
+        limits = self.episode.settings.limits
+        most = max(1, int(min(limits["max_batch"], limits["max_body"] // SAMPLE_BYTES)))
+        for begin in range(0, len(samples), most):
+            batch = samples[begin : begin + most]
+            answer = self.episode.ask_patiently("POST", "/v1/samples", {"mode": "per_item", "samples": batch})
+            self.batches += 1
+            if answer.status != 200 or answer.at("accepted") != len(batch):
+                self.refused.append(answer)
+
+
+def _due(second: int, delivery: Delivery) -> float:
+    """When a delivery is sent: once its newest sample has been observed, be that in an earlier second."""
+    return max(second, *(observed for observed, _ in delivery.samples))
+
+
+def judge(o: Observed) -> Iterator[Finding]:
+    """Delays and states, read off the stream alone."""
+    if o.unregistered:
+        for requirement in CHECK.requirements:
+            yield answered(requirement, o.unregistered[0], (200, 201), "domains, nodes, links and families are taken")
+        return
+    for stream in o.streams:
+        yield answered("MET-005", stream.opening, 200, "the stream of the whole graph is opened")
+    broken = [
+        f"{event.id}: {error.pointer} {error.detail}"
+        for event in o.events
+        for error in schema.errors("GraphChange", event.json, reader=True)
+    ]
+    found = broken[:3] or f"{len(o.events)} changes"
+    yield holds("MET-005", not broken, "each change is valid", found, o.snapshot)
+    yield from _not_known_beforehand(o)
+    first = o.refused[0] if o.refused else None
+    found = f"{len(o.refused)} of {o.batches} batches were not"
+    yield holds("MET-004", not o.refused, "what the aggregators send is taken whole", found, first)
+    timeline = Timeline(o.snapshot.json, o.events)
+    yield domains_joined(o.world, timeline, o.clock)
+    yield delays_of_changes(o.changes, timeline)
+    yield delays_of_states(o.world, timeline, o.clock)
+    yield right_states(o.world, timeline, o.clock)
+    yield from partitions(o.world, timeline, o.clock, o.snapshot)
+
+
+def _not_known_beforehand(o: Observed) -> Iterator[Finding]:
+    """A state that is shown before any sample was sent follows from nothing."""
+    shown = graph_of(o.snapshot.json)["nodes"]
+    states = [str(shown.get(body["id"], {}).get("state")) for body in o.world.nodes]
+    known = sorted(set(states) - {"unknown"})
+    expected = "before its first sample a node's state is unknown"
+    yield holds("MET-004", not known, expected, known or "unknown", o.snapshot)
+
+
+CHECK = Check(
+    "met_states",
+    ("MET-004", "MET-005", "MET-006", "MET-016", "MET-022"),
+    observe,
+    judge,
+    recorded_times=True,
+    background=True,
+)

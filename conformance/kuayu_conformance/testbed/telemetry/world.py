@@ -1,0 +1,237 @@
+"""The judge's world: what is registered, what is delivered second by second, and the truth. See :class:`World`."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.testbed.telemetry.accelerators import MEASURES
+from kuayu_conformance.testbed.telemetry.chance import Chance, stream
+from kuayu_conformance.testbed.telemetry.history import Floats, History, Timing
+from kuayu_conformance.testbed.telemetry.lateness import lost, seconds_of_delivery, slow
+from kuayu_conformance.testbed.telemetry.ledger import Ledger
+from kuayu_conformance.testbed.telemetry.metering import Meters, Subjects
+from kuayu_conformance.testbed.telemetry.parts import Parts
+from kuayu_conformance.testbed.telemetry.planning import Planner
+from kuayu_conformance.testbed.telemetry.population import (
+    NameOf,
+    UrnOf,
+    domain_bodies,
+    family_bodies,
+    link_bodies,
+    node_bodies,
+    populate,
+)
+from kuayu_conformance.testbed.telemetry.serving import duties
+from kuayu_conformance.testbed.telemetry.signals import Signals
+from kuayu_conformance.testbed.telemetry.steps import StepLoops
+from kuayu_conformance.testbed.telemetry.values import (
+    STATES,
+    TICKS,
+    UNKNOWN,
+    Delivery,
+    Document,
+    Incident,
+    Partition,
+    Scale,
+)
+
+
+def urn_with(name_of: NameOf) -> UrnOf:
+    """Compute identifiers under the authority of the suite."""
+    return lambda tier, label: f"urn:kuayu:{tier}:conformance:{name_of(label)}"
+
+
+class World:
+    """Domains with their nodes, and the telemetry of all seconds; everything follows from scale and seed.
+
+    What is asked for may be asked in any order and again. Seconds are those since the begin of the warm-up; truth
+    is that of the instant at which a second begins, and the deliveries of a second are sent at that instant: they hold
+    what was observed in the second before it, and what is late.
+
+    Attributes:
+        domains: To be registered first (class Domain).
+        nodes: To be registered next (class Node), without those that come late.
+        links: Likewise (class Link).
+        families: Likewise (class ComputeIdentifier).
+        late_nodes: Second in which a node is registered, and its body; its telemetry begins after it.
+        incidents: Changes of truth, in the order of time, those of the warm-up included.
+        partitions: Which domain delivers nothing when.
+        by_device: Domains whose devices are reported rather than their nodes.
+    """
+
+    def __init__(self, scale: Scale, seed: str, name_of: NameOf, urn_of: UrnOf | None = None) -> None:
+        urn_of = urn_of or urn_with(name_of)
+        self.scale = scale
+        self._population = populate(scale, seed)
+        planner = Planner(scale, seed, self._population)
+        ledger = planner.plan()
+        self._register(name_of, urn_of)
+        self.partitions = (Partition(self._domain_ids[planner.cut.domain], planner.cut.since, planner.cut.until),)
+        self._cut_domain = self._population.domain == planner.cut.domain
+        self._states = _states(ledger, scale)
+        self.incidents = self._told(ledger)
+        self._subjects = Subjects.of(self._population)
+        self._simulate(seed, ledger, planner)
+
+    def deliveries(self, second: int) -> tuple[Delivery, ...]:
+        """What the aggregators send in a second, by domain; what is late comes after the last second too."""
+        lo, hi = np.searchsorted(self._due, (second, second + 1))
+        samples, subjects = np.divmod(self._order[lo:hi], len(self._subjects.row))
+        domains = self._population.domain[self._subjects.row[subjects]]
+        ends = [0, *(np.flatnonzero(np.diff(domains)) + 1).tolist(), len(domains)]
+        parts = (slice(begin, end) for begin, end in pairwise(ends) if end > begin)
+        return tuple(self._delivery(int(domains[part.start]), subjects[part], samples[part]) for part in parts)
+
+    def truth(self, second: int) -> Mapping[str, str]:
+        """State of every node that is registered by then, ``unknown`` while its domain is partitioned."""
+        names = np.array([*STATES, UNKNOWN])
+        state = self._states[:, min(max(second, 0), self.scale.total)].copy()
+        if any(part.since <= second < part.until for part in self.partitions):
+            state[self._cut_domain] = len(STATES)
+        there = self._population.joins <= second
+        pairs = zip(self._node_ids, names[state].tolist(), there.tolist(), strict=True)
+        return {node: name for node, name, known in pairs if known}
+
+    def signal(self, node: str, measure: str) -> NDArray[np.float32]:
+        """A measure of a node by sample, before it is rounded; of its first device where devices are reported.
+
+        Raises:
+            KeyError: There is no such node, or no such measure.
+        """
+        row = self._node_ids.index(node) if node in self._node_ids else -1
+        if row < 0:
+            raise KeyError(node)
+        signal: NDArray[np.float32] = self._meters.values(measure)[int(np.searchsorted(self._subjects.row, row))]
+        return signal
+
+    def instants(self, node: str) -> NDArray[np.float64]:
+        """Instants at which a node is sampled, whether or not anything is sent."""
+        ticks = np.arange(self.scale.total) * TICKS + self._timing.offset[self._node_ids.index(node)]
+        instants: NDArray[np.float64] = ticks / TICKS
+        return instants
+
+    @property
+    def lost(self) -> frozenset[tuple[str, str | None, float]]:
+        """Samples that are lost on their way: node, device where it is one, instant of observation."""
+        subjects, samples = np.nonzero(self._lost)
+        heads = (self._heads[subject] for subject in subjects.tolist())
+        instants = self._instants(subjects, samples)
+        return frozenset((h["subject"], h.get("device"), at) for h, at in zip(heads, instants, strict=True))
+
+    def _register(self, name_of: NameOf, urn_of: UrnOf) -> None:
+        population = self._population
+        self.domains = domain_bodies(population, name_of)
+        self.links = link_bodies(population, name_of)
+        self.families = family_bodies(population, urn_of)
+        self._domain_ids = [str(body["id"]) for body in self.domains]
+        bodies = node_bodies(population, name_of, urn_of)
+        joins = population.joins.tolist()
+        self._node_ids = [str(body["id"]) for body in bodies]
+        listed = np.argsort(population.number).tolist()
+        self.nodes = tuple(bodies[row] for row in listed if not joins[row])
+        late = sorted((joins[row], row) for row in listed if joins[row])
+        self.late_nodes: tuple[tuple[int, Document], ...] = tuple((join, bodies[row]) for join, row in late)
+        self.by_device = frozenset(
+            domain for domain, kind in zip(self._domain_ids, population.kinds, strict=True) if kind.by_device
+        )
+
+    def _told(self, ledger: Ledger) -> tuple[Incident, ...]:
+        groups, group_of = self._population.groups, self._population.group
+        return tuple(
+            Incident(
+                node=self._node_ids[change.row],
+                at=change.tick / TICKS,
+                before=STATES[change.before],
+                after=STATES[change.after],
+                cause=change.cause,
+                stratum=f"{groups[group_of[change.row]].kind}: {change.cause} → {STATES[change.after]}",
+            )
+            for change in sorted(ledger.changes, key=lambda change: (change.tick, change.row))
+        )
+
+    def _simulate(self, seed: str, ledger: Ledger, planner: Planner) -> None:
+        population, subjects, seconds = self._population, self._subjects, self.scale.total
+        offset = stream(seed, "offsets").integers(1, TICKS + 1, population.nodes)
+        self._timing = timing = Timing(offset, seconds)
+        orders = sorted(ledger.orders, key=lambda order: order.tick)
+        loops = StepLoops(population, planner.runs.drawn, stream(seed, "steps"))
+        counts = loops.play(orders, seconds, offset)
+        history = History.of(ledger, planner.runs.drawn, timing, Chance(seed, "history"))
+        table = planner.runs.table()
+        duty = duties(history, table, stream(seed, "serving"))
+        signals = Signals(population, history, table, counts, duty, timing)
+        self._meters = Meters(subjects, signals, stream(seed, "meters"))
+        there = np.arange(seconds) >= population.joins[:, np.newaxis]
+        there = (there & ~history.silent)[subjects.row]
+        parts = Parts.drawn(subjects, stream(seed, "parts"))
+        there &= parts.there(history.lost)
+        self._lost = lost(there.shape, stream(seed, "lost")) & there
+        self._count_faults(parts.faults(history.faults, history.lost))
+        self._meters.add("allocatable_share", (1 - history.lost)[subjects.row])
+        late = slow(self.scale, seed, planner.cut)
+        domain = population.domain[subjects.row]
+        self._schedule(
+            seconds_of_delivery(there & ~self._lost, domain, subjects.row, planner.cut, late, stream(seed, "late"))
+        )
+        self._write_heads()
+
+    def _count_faults(self, faults: Floats) -> None:
+        """A counter that could not be read is read the next time; a fault that stands is not counted."""
+        standing = np.array([kind.standing for kind in self._population.kinds])
+        counted = ~standing[self._population.domain[self._subjects.row]]
+        missed = faults * self._lost * counted[:, np.newaxis]
+        faults[:, 1:] += missed[:, :-1]
+        self._meters.add("faults", faults)
+
+    def _schedule(self, due: NDArray[np.int32]) -> None:
+        """Samples in the order of delivery, domain, observation, label and device."""
+        subject, sample = np.nonzero(due >= 0)
+        when, row = due[subject, sample], self._subjects.row[subject]
+        people = self._population
+        order = np.lexsort((subject, people.number[row], self._ticks(subject, sample), people.domain[row], when))
+        self._due = when[order]
+        self._order = (sample * len(self._subjects.row) + subject)[order]
+
+    def _write_heads(self) -> None:
+        """The members of each subject's samples that never change."""
+        subjects = zip(self._subjects.row.tolist(), self._subjects.device.tolist(), strict=True)
+        self._heads: list[dict[str, str]] = [
+            {"subject": self._node_ids[row], "subject_kind": "node"}
+            if device < 0
+            else {"subject": self._node_ids[row], "subject_kind": "device", "device": str(device)}
+            for row, device in subjects
+        ]
+
+    def _instants(self, subjects: NDArray[np.intp], samples: NDArray[np.intp]) -> list[float]:
+        instants: list[float] = (self._ticks(subjects, samples) / TICKS).tolist()
+        return instants
+
+    def _ticks(self, subjects: NDArray[np.intp], samples: NDArray[np.intp]) -> NDArray[np.int64]:
+        return samples * TICKS + self._timing.offset[self._subjects.row[subjects]]
+
+    def _delivery(self, domain: int, subjects: NDArray[np.intp], samples: NDArray[np.intp]) -> Delivery:
+        kind = self._population.kinds[domain]
+        names = [measure for measure in MEASURES if measure in kind.resolutions]
+        columns = self._meters.show(kind, subjects, samples)
+        member: Callable[..., Any] = partial(zip, names)
+        rows = zip(subjects.tolist(), self._instants(subjects, samples), zip(*columns, strict=True), strict=True)
+        heads = self._heads
+        return Delivery(
+            self._domain_ids[domain],
+            tuple((at, {**heads[subject], **dict(member(values))}) for subject, at, values in rows),
+        )
+
+
+def _states(ledger: Ledger, scale: Scale) -> NDArray[np.int8]:
+    """State of each row at the begin of each second."""
+    first = np.array(ledger.state, dtype=np.int8)
+    for change in reversed(ledger.changes):
+        first[change.row] = change.before
+    states = np.repeat(first[:, np.newaxis], scale.total + 1, axis=1)
+    for change in sorted(ledger.changes, key=lambda change: change.tick):
+        states[change.row, -(-change.tick // TICKS) :] = change.after
+    return states
