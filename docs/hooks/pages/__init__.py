@@ -16,6 +16,7 @@ from . import (
     exporters,
     indicators,
     ingest,
+    perception,
     probe_sets,
     problems,
     requirements,
@@ -41,6 +42,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from worked.pages(language)
     yield from probe_sets.pages(language, root)
     yield from chinese.pages(language)
+    yield from perception.pages(language, root)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))
     yield from decisions.pages(language, root / "docs/decisions")
 

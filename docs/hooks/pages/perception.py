@@ -1,0 +1,128 @@
+"""What perception costs and how well it does beside what the suite judges: committed figures of the benchmarks."""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from kuayu_conformance.rendering.words import Language, Words
+
+from .made import Made
+from .markdown import code, page, plain, table
+
+FOLDER = "docs/results/perception"
+
+TITLE = Words("Perception, measured", "感知的实测")
+INTRODUCTION = Words(
+    "What the suite judges stands in the [report](/results.md). Here is what it does not judge: what the reference's "
+    "own parts cost, how its recogniser fares beside simpler ones, what a month of samples takes, and what became of "
+    "every sample over an outage. Each section is one run of the command that it names; so are figures named.",
+    "测试套件所判定的内容见[报告](/results.md)。此处是其不作判定的内容：参考实现各部分的开销、其识别器与更简单方法的对比、"
+    "一个月样本的代价，以及通路中断期间每个样本的去向。每节为所列命令的一次运行，数值名称即该命令所用名称。",
+)
+SECTIONS: tuple[tuple[str, str, Words, Words], ...] = (
+    (
+        "recognition",
+        "python tests/benchmarks/recognition.py",
+        Words("Recognition of states", "状态识别"),
+        Words(
+            "Message passing over families and domains beside the same features without the graph and beside rules, in "
+            "the judge's world, which none of them was made from.",
+            "在图上沿族群与算力域传递消息的识别器，与不含图的相同特征、以及规则方法的对比；所用为评判方的世界，三者均非据其建立。",
+        ),
+    ),
+    (
+        "graph",
+        "python tests/benchmarks/graph.py",
+        Words("Cost of the graph", "图谱的开销"),
+        Words(
+            "All nodes report once a second over HTTP, and the stream is read.",
+            "全部节点每秒经 HTTP 上报一次，同时读取变更流。",
+        ),
+    ),
+    (
+        "outage",
+        "python tests/benchmarks/outage.py",
+        Words("Ten minutes without a path", "通路中断十分钟"),
+        Words(
+            "A sender keeps a ledger of every sample that was acknowledged, while the path breaks and either side is "
+            "killed.",
+            "上报方为每个已获确认的样本记账，其间通路中断、两端先后被强行终止。",
+        ),
+    ),
+    (
+        "queries",
+        "python tests/benchmarks/queries.py",
+        Words("Questions to a full database", "满库查询"),
+        Words(
+            "A day of a thousand nodes at 15 s, asked over HTTP.", "一千个节点、间隔 15 s、一天的数据，经 HTTP 查询。"
+        ),
+    ),
+    (
+        "rollup",
+        "python tests/benchmarks/rollup.py --month",
+        Words("Months of samples", "数月的样本"),
+        Words(
+            "What samples take raw and rolled up, and series of a month of 10 000 nodes.",
+            "样本的原始与汇总占用，以及 10 000 个节点一个月的序列查询。",
+        ),
+    ),
+    (
+        "links",
+        "python tests/benchmarks/links.py",
+        Words("Links that nobody measured", "未测量的链路"),
+        Words(
+            "Links between clouds were hidden and estimated from the rest; the error is relative to what was measured.",
+            "隐去部分云间链路，由其余链路估计；误差为相对于实测值的误差。",
+        ),
+    ),
+)
+COLUMNS = {"en": ("Figure", "Value"), "zh": ("数值名称", "值")}
+MADE = Words("By {command}.", "命令：{command}。")
+DIGITS = 4
+
+
+def pages(language: Language, root: Path) -> Iterator[Made]:
+    """The one page, with a section for each committed run."""
+    blocks = [block for section in SECTIONS for block in _section(language, root, *section)]
+    yield Made("results-perception.md", page(f"# {TITLE.in_(language)}", INTRODUCTION.in_(language), *blocks))
+
+
+def _section(language: Language, root: Path, name: str, command: str, title: Words, about: Words) -> Iterator[str]:
+    file = root / FOLDER / f"{name}.json"
+    if not file.is_file():
+        return
+    yield f"## {title.in_(language)}"
+    yield f"{about.in_(language)} {MADE.in_(language).format(command=code(command))}"
+    leaves = list(_leaves(json.loads(file.read_text("utf-8")), ()))
+    for head, rows in groupby(leaves, key=lambda leaf: leaf[0][:-1]):
+        if head:
+            yield f"**{plain(' · '.join(head))}**"
+        yield table(COLUMNS[language], ((plain(path[-1]), _shown(value)) for path, value in rows))
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Figures with the names that lead to them; a list of plain values is one figure."""
+    if isinstance(value, Mapping):
+        plain_first = sorted(value.items(), key=lambda item: isinstance(item[1], Mapping | list))
+        for name, member in plain_first:
+            yield from _leaves(member, (*path, str(name).replace("_", " ")))
+    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        for number, item in enumerate(value, start=1):
+            yield from _leaves(item, (*path, str(number)))
+    else:
+        yield path, value
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case bool() | None:
+            return plain(value)
+        case float():
+            return f"{value:,.{DIGITS}g}" if abs(value) < 10**DIGITS else f"{value:,.0f}"
+        case int():
+            return f"{value:,}"
+        case list():
+            return plain(", ".join(map(str, value)))
+    return plain(value)
