@@ -16,6 +16,7 @@ class RecordingService:
 
     Attributes:
         requests: Method, path and body of each request that it read.
+        tokens: Header Authorization of each of them, None where there was none.
         taken: Samples that it took, in order.
         keys: Idempotency keys that it saw, with the body under each and the answer.
         lose_answers: How many samples' answers it will lose after having taken the samples.
@@ -24,6 +25,7 @@ class RecordingService:
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, bytes]] = []
+        self.tokens: list[str | None] = []
         self.taken: list[dict[str, Any]] = []
         self.keys: dict[str, tuple[bytes, bytes]] = {}
         self.lose_answers = 0
@@ -130,6 +132,7 @@ def _handler(service: RecordingService) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             service.requests.append((self.command, self.path, body))
+            service.tokens.append(self.headers.get("authorization"))
             if service.canned:
                 status, headers, answer = service.canned.pop(0)
             else:
