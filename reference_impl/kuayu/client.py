@@ -13,6 +13,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -21,6 +22,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import ValidationError
 
+from kuayu.event_stream import Event, read_events
 from kuayu_schemas import registers
 from kuayu_schemas.base import KuayuModel, write_instant
 from kuayu_schemas.models import (
@@ -29,6 +31,7 @@ from kuayu_schemas.models import (
     Declaration,
     Domain,
     DomainRecord,
+    GraphChange,
     IndexReport,
     IndexRequest,
     IndicatorReport,
@@ -36,9 +39,12 @@ from kuayu_schemas.models import (
     LinkRecord,
     Node,
     NodeRecord,
+    Patch,
     ProbePlan,
     ProbePlanRequest,
     Problem,
+    ResourceGraph,
+    Revision,
     Sample,
     SampleBatch,
     SamplePage,
@@ -49,6 +55,8 @@ from kuayu_schemas.models import (
 EXPOSITION: Final = "text/plain; version=0.0.4; charset=utf-8"
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
+SILENCE_S: Final = 45.0
+"""Silence of a stream after which its path is taken for broken; a service says something every 15 s."""
 SERVER_ERROR: Final = 500
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 PROBLEM_PREFIX: Final = "urn:kuayu:problem:"
@@ -74,6 +82,10 @@ class ClientError(Exception):
 
 class UnreachableError(ClientError):
     """No answer came: the service is away, the name is wrong, or the time limit passed."""
+
+
+class BrokenStreamError(UnreachableError):
+    """A stream broke off."""
 
 
 class UnexpectedAnswerError(ClientError):
@@ -271,6 +283,46 @@ class Client:
         query = {} if at is None else {"at": write_instant(at)}
         return self._read(IndicatorReport, "GET", _path(f"{subject_kind.value}s", subject) + "/indicators", query)
 
+    def graph(self, *, nodes: bool = True, domain: str | None = None) -> ResourceGraph:
+        """The resource graph as it stands.
+
+        Args:
+            nodes: Whether nodes are wanted, beside domains and links.
+            domain: The one domain that is; all where it is None.
+        """
+        return self._read(ResourceGraph, "GET", "/v1/graph", _part(domain, nodes=nodes))
+
+    def graph_patch(self, base: str, *, nodes: bool = True, domain: str | None = None) -> Patch:
+        """What leads from a graph that was given before, named by its digest, to the present one.
+
+        It is to be applied to an object of the members domains, nodes and links. A base that the service does not hold
+        any longer is a :class:`RefusedError` of the name ``unknown-base``; take a whole graph then.
+        """
+        return self._read(Patch, "GET", "/v1/graph/patch", {"base": base, **_part(domain, nodes=nodes)})
+
+    def follow_graph(
+        self, *, nodes: bool = True, domain: str | None = None, patience_s: float = 60.0
+    ) -> Iterator[ResourceGraph | GraphChange]:
+        """The resource graph and then its changes as they come; :class:`kuayu.picture.GraphPicture` puts them together.
+
+        A connection that breaks is made anew, and no change is lost by that. Where the service no longer holds the
+        changes that were missed, as after its restart, a new graph comes, which takes the place of everything before.
+
+        Args:
+            nodes: As for :meth:`graph`.
+            domain: As for :meth:`graph`.
+            patience_s: How long a service that was there may be away, in seconds; then :class:`UnreachableError`.
+        """
+        part = _part(domain, nodes=nodes)
+        while True:
+            graph = self._read(ResourceGraph, "GET", "/v1/graph", part)
+            yield graph
+            try:
+                yield from self._changes(part, graph.revision, patience_s)
+            except RefusedError as error:
+                if error.name != "revision-expired":
+                    raise
+
     def compute_indices(self, request: IndexRequest) -> IndexReport:
         """How many of a reference device other devices are worth for training tasks.
 
@@ -317,26 +369,101 @@ class Client:
                 time.sleep(min(LONGEST_PAUSE_S, pause if asked is None else asked))
                 pause *= 2
 
+    def _changes(self, part: Mapping[str, str], revision: Revision, patience_s: float) -> Iterator[GraphChange]:
+        """Changes after a revision, over as many connections as it takes."""
+        last = f"{revision.epoch}:{revision.number}"
+        heard, pause = time.monotonic(), FIRST_PAUSE_S
+        while True:
+            try:
+                with self._stream("/v1/graph/events", part, {"last-event-id": last}) as chunks:
+                    pause = FIRST_PAUSE_S
+                    for event in read_events(chunks):
+                        if event.type == "change":
+                            yield self._change(event)
+                            last = event.id
+                heard = time.monotonic()
+            except BrokenStreamError:
+                heard = time.monotonic()
+            except (UnreachableError, RefusedError) as error:
+                if isinstance(error, RefusedError) and not error.problem.retryable:
+                    raise
+                if time.monotonic() - heard + pause > patience_s:
+                    raise
+            time.sleep(pause)
+            pause = min(LONGEST_PAUSE_S, 2 * pause)
+
+    @staticmethod
+    def _change(event: Event) -> GraphChange:
+        try:
+            return read(GraphChange, event.data.encode())
+        except ValueError as error:
+            raise UnexpectedAnswerError(f"the event {event.id} is no GraphChange", 200) from error
+
+    @contextmanager
+    def _stream(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Iterator[Iterator[bytes]]:
+        """Bytes of a stream.
+
+        Raises:
+            UnreachableError: It could not be begun; where it broke after that, BrokenStreamError.
+        """
+        timeout = httpx.Timeout(self._http.timeout.connect, read=SILENCE_S)
+        request = self._http.build_request("GET", path, params=query, headers=headers, timeout=timeout)
+        try:
+            response = self._http.send(request, stream=True)
+        except httpx.HTTPError as error:
+            raise _unreachable(request, error) from error
+        try:
+            if not response.is_success:
+                response.read()
+                raise _refusal(request, response)
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                raise _unexpected(request, response, "stream of events")
+            yield response.iter_bytes()
+        except httpx.HTTPError as error:
+            raise BrokenStreamError(
+                f"the stream of {request.url} broke ({error})", "read on from its last event", transient=True
+            ) from error
+        finally:
+            response.close()
+
     def _send(self, model: type[Model], request: httpx.Request) -> Model:
         try:
             response = self._http.send(request)
         except httpx.HTTPError as error:
-            raise UnreachableError(
-                f"no answer from {request.url.scheme}://{request.url.netloc.decode()} ({error})",
-                "check that the service runs and that the URL leads to it",
-                transient=True,
-            ) from error
+            raise _unreachable(request, error) from error
+        if not response.is_success:
+            raise _refusal(request, response)
         try:
-            if response.is_success:
-                return read(model, response.content)
-            problem = read(Problem, response.content)
+            return read(model, response.content)
         except ValueError as error:
-            raise UnexpectedAnswerError(
-                f"{request.method} {request.url.path} was answered with {response.status_code} and a body that is no"
-                f" {model.__name__ if response.is_success else 'Problem'}",
-                response.status_code,
-            ) from error
-        raise _REFUSALS.get(response.status_code, RefusedError)(problem)
+            raise _unexpected(request, response, model.__name__) from error
+
+
+def _unreachable(request: httpx.Request, error: httpx.HTTPError) -> UnreachableError:
+    return UnreachableError(
+        f"no answer from {request.url.scheme}://{request.url.netloc.decode()} ({error})",
+        "check that the service runs and that the URL leads to it",
+        transient=True,
+    )
+
+
+def _unexpected(request: httpx.Request, response: httpx.Response, expected: str) -> UnexpectedAnswerError:
+    cause = f"{request.method} {request.url.path} was answered with {response.status_code} and a body that is no"
+    return UnexpectedAnswerError(f"{cause} {expected}", response.status_code)
+
+
+def _refusal(request: httpx.Request, response: httpx.Response) -> ClientError:
+    """What an answer that is no success says."""
+    try:
+        problem = read(Problem, response.content)
+    except ValueError:
+        return _unexpected(request, response, "Problem")
+    return _REFUSALS.get(response.status_code, RefusedError)(problem)
+
+
+def _part(domain: str | None, *, nodes: bool) -> dict[str, str]:
+    """Query for a part of the graph."""
+    return ({} if nodes else {"detail": "domains"}) | ({} if domain is None else {"domain": domain})
 
 
 def read(model: type[Model], content: bytes) -> Model:

@@ -1,11 +1,11 @@
-"""How fast samples are taken in: the raw store and the service over HTTP, one after the other in the same run.
+"""How fast samples are taken in: each raw store and the service over HTTP, one after the other in the same run.
 
-    python tests/benchmarks/ingest.py [--rows N] [--batch N …] [--devices N] [--repeat N] [--json FILE]
+    python tests/benchmarks/ingest.py [--database sqlite|postgresql|both] [--rows N] [--batch N …] [--devices N]
+                                      [--repeat N] [--seed N] [--json FILE]
 
-Raw store: one process that does nothing else, the service's own SQLite file and table, the same rows and the same rule
-for repetitions, ten thousand rows a transaction, in two ways; the faster is the limit. HTTP: `kuayu serve` in one
-process, clients on sixteen connections in another, the same rows as JSON, every batch acknowledged, and the rows
-counted in the file afterwards. All are repeated in turn and the medians compared.
+Raw store: see raw_stores.py; the fastest way is the limit. HTTP: `kuayu serve` in one process, clients on sixteen
+connections in another, the same rows as JSON, every batch acknowledged, and the rows counted in the database
+afterwards. All are repeated in turn and the medians compared.
 """
 
 import argparse
@@ -15,33 +15,24 @@ import multiprocessing
 import os
 import platform
 import random
-import socket
 import sqlite3
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import httpx
+import raw_stores
+from serving import DATABASES, NewDatabase, databases, plain, say, serving, versions
+from sqlalchemy import create_engine, text
 
 from kuayu.service import instants
-from kuayu.service.storage.database import open_database
-from kuayu_schemas.models import Durability
 
 DEVICES = 100
 """How many devices report unless told otherwise. The fewer, the more neighbours in the table a batch has."""
 
 CONNECTIONS = 16
-TRANSACTION, ROWS_AT_ONCE = 10_000, 512
-"""Rows of a transaction and of a statement of the raw store."""
 
 REPORTED = (
     "matrix_pipe_activity",
@@ -74,67 +65,29 @@ def make_samples(rows: int, devices: int, seed: int) -> list[Sample]:
     ]
 
 
-def row_by_row(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
-    """Put rows into the table with executemany."""
-    connection.executemany(_statement(1), rows)
-
-
-def many_at_once(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
-    """Put rows into the table with statements of hundreds of rows, as the service does."""
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = rows[start : start + ROWS_AT_ONCE]
-        connection.execute(_statement(len(part)), list(chain.from_iterable(part)))
-
-
-def _statement(rows: int) -> str:
-    columns = ("subject_no", "observed", "received", "sequence", *REPORTED)
-    merged = ", ".join(f"{name} = coalesce(sample.{name}, excluded.{name})" for name in REPORTED)
-    marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
-    return (
-        f"INSERT INTO sample ({', '.join(columns)}) VALUES {marks} "  # noqa: S608 - names of our own
-        f"ON CONFLICT (subject_no, observed) DO UPDATE SET {merged}"
-    )
-
-
-def raw_store(samples: list[Sample], way: Callable[[sqlite3.Connection, list[tuple[Any, ...]]], None]) -> float:
-    """Rows in a second that SQLite takes from one process that has nothing else to do."""
+def raw_store(kind: str, new: NewDatabase, samples: list[Sample]) -> Iterator[tuple[str, float]]:
+    """Rows in a second that a database takes in each way."""
     rows = [
         (int(sample["device"]), instants.to_milliseconds(sample["observed_at"]), 0, 0, *map(sample.get, REPORTED))
         for sample in samples
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "raw.db"
-        open_database(f"sqlite:///{file}", Durability.process).close()
-        connection = sqlite3.connect(file, isolation_level=None)
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint=16000")
-        began = time.perf_counter()
-        for start in range(0, len(rows), TRANSACTION):
-            connection.execute("BEGIN")
-            way(connection, rows[start : start + TRANSACTION])
-            connection.execute("COMMIT")
-        taken = time.perf_counter() - began
-        connection.close()
-    return len(rows) / taken
+    rates = raw_stores.sqlite_rates if kind == "sqlite" else raw_stores.postgresql_rates
+    yield from rates(new, rows, REPORTED)
 
 
-def over_http(samples: list[Sample], batch: int) -> float:
+def over_http(database: str, samples: list[Sample], batch: int) -> float:
     """Rows in a second that the service acknowledges."""
-    with tempfile.TemporaryDirectory() as folder:
-        return _over_http(samples, batch, Path(folder) / "http.db")
-
-
-def _over_http(samples: list[Sample], batch: int, file: Path) -> float:
     batches = [samples[start : start + batch] for start in range(0, len(samples), batch)]
     bodies = [json.dumps({"mode": "per_item", "samples": part}, separators=(",", ":")).encode() for part in batches]
-    with _serving(file) as url:
+    with serving(database) as url:
         _register(url, 1 + max(int(sample["device"]) for sample in samples))
         port = int(url.rpartition(":")[2])
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             taken: float = pool.apply(send_all, (port, bodies))
-    with sqlite3.connect(file) as connection:
-        (held,) = connection.execute("SELECT count(*) FROM sample").fetchone()
-    connection.close()
+    engine = create_engine(database)
+    with engine.connect() as connection:
+        held = connection.execute(text("SELECT count(*) FROM sample")).scalar_one()
+    engine.dispose()
     if held != len(samples):
         raise SystemExit(f"{held} rows are held, {len(samples)} were acknowledged")
     return len(samples) / taken
@@ -157,34 +110,12 @@ def send_all(port: int, bodies: list[bytes]) -> float:
 
     async def run() -> float:
         queue = iter(bodies)
-        began = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         await asyncio.gather(*(connection(queue) for _ in range(CONNECTIONS)))
-        return time.perf_counter() - began
+        return loop.time() - began
 
     return asyncio.run(run())
-
-
-@contextmanager
-def _serving(file: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from kuayu.cli import main; main()", "serve", "--log-level", "warning"]
-    process = subprocess.Popen(
-        [*command, "--port", str(port), "--database", f"sqlite:///{file}"], stdout=subprocess.DEVNULL, env=os.environ
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        while True:
-            try:
-                httpx.get(f"{url}/v1/health")
-                break
-            except httpx.TransportError:
-                time.sleep(0.05)
-        yield url
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def _register(url: str, count: int) -> None:
@@ -194,60 +125,64 @@ def _register(url: str, count: int) -> None:
     httpx.put(f"{url}/v1/nodes/node", json=node).raise_for_status()
 
 
-def compare(rows: int, batches: list[int], repeat: int, devices: int) -> dict[str, float]:
-    """Measure each way in turn, several times; medians by name, in rows a second."""
+def compare(kind: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measure each way in turn, several times; medians in rows a second, and what they are of the limit."""
     found: dict[str, list[float]] = {}
-    for turn in range(repeat):
-        samples = make_samples(rows, devices, turn)
-        for way in (row_by_row, many_at_once):
-            found.setdefault(f"raw store, {way.__name__.replace('_', ' ')}", []).append(raw_store(samples, way))
-        for batch in batches:
-            found.setdefault(f"HTTP, batches of {batch}", []).append(over_http(samples, batch))
-    return {name: statistics.median(rates) for name, rates in found.items()}
+    with databases(kind) as new:
+        for turn in range(options.repeat):
+            samples = make_samples(options.rows, options.devices, options.seed + turn)
+            for way, rate in raw_store(kind, new, samples):
+                found.setdefault(f"raw store, {way}", []).append(rate)
+            for batch in options.batch:
+                found.setdefault(f"HTTP, batches of {batch}", []).append(over_http(new(), samples, batch))
+    rates = {way: statistics.median(measured) for way, measured in found.items()}
+    limit = max(rate for way, rate in rates.items() if way.startswith("raw"))
+    for way, rate in rates.items():
+        say(f"{kind:12}{way:28}{rate:>12,.0f} rows/s {rate / limit:>8.0%} of the raw store's limit")
+    return [
+        {"way": way, "rows_per_second": round(rate), "of_limit": round(rate / limit, 3)} for way, rate in rates.items()
+    ]
+
+
+def postgresql_version() -> str:
+    """Version of the PostgreSQL that is measured."""
+    import psycopg
+
+    with databases("postgresql") as new, psycopg.connect(plain(new())) as connection:
+        return f"{connection.info.server_version // 10_000}.{connection.info.server_version % 10_000}"
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--database", choices=(*DATABASES, "both"), default="both")
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--batch", type=int, nargs="+", default=[100, 1_000, 10_000])
     parser.add_argument("--devices", type=int, default=DEVICES)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0, help="of the first turn; each other one takes the next")
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
-    packages = ["fastapi", "jsonschema-rs", "orjson", "uvicorn"]
+    kinds = DATABASES if options.database == "both" else (options.database,)
     report: dict[str, Any] = {
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "packages": {name: _version(name) for name in packages},
+        "packages": versions("fastapi", "jsonschema-rs", "orjson", "psycopg", "uvicorn"),
         "processors": os.cpu_count(),
         "rows": options.rows,
         "devices": options.devices,
-        "results": [],
+        "seed": options.seed,
+        "repeat": options.repeat,
     }
     say(", ".join(f"{name} {found}" for name, found in report["packages"].items()))
     say(f"{report['date']}  Python {report['python']}  SQLite {report['sqlite']}  {report['processors']} processors")
-    rates = compare(options.rows, options.batch, options.repeat, options.devices)
-    limit = max(rate for name, rate in rates.items() if name.startswith("raw"))
-    for name, rate in rates.items():
-        report["results"].append({"way": name, "rows_per_second": round(rate), "of_limit": round(rate / limit, 3)})
-        say(f"{name:28}{rate:>12,.0f} rows/s {rate / limit:>8.0%} of the raw store's limit")
+    if "sqlite" in kinds:
+        report["results"] = compare("sqlite", options)
+    if "postgresql" in kinds:
+        report["postgresql"] = {"version": postgresql_version(), "results": compare("postgresql", options)}
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-
-
-def say(line: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except ModuleNotFoundError:
-        return "not installed"
 
 
 if __name__ == "__main__":

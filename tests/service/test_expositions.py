@@ -44,6 +44,16 @@ def test_rates_need_two_pages_and_survive_a_reset(shared: Service) -> None:
     assert flows == pytest.approx([500, 50], rel=0.01)
 
 
+def test_an_infinite_value_is_refused_and_blocks_nothing(shared: Service) -> None:
+    shared.register(node="endless")
+    query = {"node": "endless", "exporter": "node-exporter"}
+    for seconds, value in ((-40, 1000), (-30, "+Inf"), (-25, "-Inf"), (-20, 6000), (-10, 7000)):
+        answer = shared.send_page(DISK.format(value), observed_at=instant(seconds), **query)
+        assert answer.status_code == 200, answer.text
+    flows = [sample["storage_read_flow"] for sample in shared.samples("endless")]
+    assert flows == pytest.approx([250, 100], rel=0.01)
+
+
 def test_what_a_page_cannot_give_is_named(shared: Service) -> None:
     shared.register(node="odd", devices=1)
     page = 'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 101\nDCGM_FI_DEV_GPU_UTIL{gpu="7"} 1\n'

@@ -4,8 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from service.arrivals import INSTANTS, SUBJECTS, Commits, Held, commits, model, read
+from service.arrivals import newest as newest_of
 from service.conftest import StartService, instant
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, delete, insert, text
+
+from kuayu.service.storage import blocks, newest
+from kuayu.service.storage.database import Database, open_database
+from kuayu.service.storage.tables import sample, subject
+from kuayu_schemas.models import Durability
 
 pytestmark = pytest.mark.postgres
 
@@ -64,6 +73,58 @@ def test_the_story_of_a_node_on_postgresql(start_service: StartService, postgres
     service.start()
     assert service.client.get("/v1/conformance").json()["revision"] == epoch
     assert service.samples("node", "device") == held
+
+
+@pytest.fixture(scope="module")
+def databases(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Database]]:
+    """A PostgreSQL and a SQLite."""
+    engine = create_engine(postgres, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text("CREATE DATABASE alike"))
+    engine.dispose()
+    urls = (postgres.replace("/postgres?", "/alike?"), f"sqlite:///{tmp_path_factory.mktemp('alike') / 'alike.db'}")
+    opened = [open_database(url, Durability.process) for url in urls]
+    for database in opened:
+        with database.write.begin() as connection:
+            for number in range(1, SUBJECTS + 1):
+                connection.execute(insert(subject).values(no=number, tenant="", kind="node", id=str(number), device=""))
+    yield opened
+    for database in opened:
+        database.close()
+
+
+@settings(max_examples=100, deadline=None)
+@given(written=commits(), at=st.integers(0, INSTANTS + 2))
+def test_both_databases_hold_the_same_as_if_row_after_row_had_been_written(
+    databases: list[Database], written: Commits, at: int
+) -> None:
+    expected = model(written)
+    for database in databases:
+        assert keep(database, written) == expected
+        with database.read.begin() as connection, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(newest, "LIFE", 1)
+            assert newest.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
+
+
+def keep(database: Database, written: Commits) -> Held:
+    """What an empty table holds once all is written."""
+    with database.write.begin() as connection:
+        connection.execute(delete(sample))
+    for sequence, arrivals in enumerate(written, 1):
+        with database.write.begin() as connection:
+            blocks.write_all(connection, arrivals, sequence)
+    with database.read.begin() as connection:
+        return read(connection)
+
+
+def test_a_transaction_that_is_rolled_back_leaves_the_way_for_the_next(databases: list[Database]) -> None:
+    arrival = blocks.Arrival([blocks.Block(("power",), [1, 1, 5.0, 1, 1, 6.0])], 1)
+    for database in databases:
+        with database.write.connect() as connection:
+            connection.execute(delete(sample))
+            blocks.write_all(connection, [arrival], 1)
+            connection.rollback()
+        assert keep(database, [[arrival, arrival]])[1, 1]["power"] == 5
 
 
 def test_names_are_listed_in_the_same_order_as_on_sqlite(start_service: StartService, postgres: str) -> None:

@@ -1,10 +1,24 @@
 """Samples in bulk: what is taken, what is not, what is read back."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from service.arrivals import INSTANTS, SUBJECTS, Commits, commits, model, read
+from service.arrivals import newest as newest_of
 from service.conftest import Service, instant, problem
+from sqlalchemy import delete, insert
+
+from kuayu.service import bulk, ingest, instants
+from kuayu.service.ingest import Reception
+from kuayu.service.problems import ProblemException
+from kuayu.service.storage import blocks, newest
+from kuayu.service.storage.database import Database, open_database
+from kuayu.service.storage.tables import sample, subject
+from kuayu_schemas.models import Durability
 
 JSON = {"Content-Type": "application/json"}
 
@@ -184,3 +198,177 @@ def test_a_bad_parameter_is_named(shared: Service, query: dict[str, str]) -> Non
     refused = shared.client.get("/v1/samples", params=query)
     assert problem(refused) == "invalid-parameter"
     assert refused.json()["errors"][0]["parameter"]
+
+
+NOW = instants.to_milliseconds("2026-01-01T00:00:00Z")
+NUMBERS = {("node", "n", None): 1, ("node", "m", None): 2, ("device", "n", "0"): 3}
+
+GOOD: dict[str, st.SearchStrategy[Any]] = {
+    "subject": st.sampled_from(["n", "m"]),
+    "subject_kind": st.just("node"),
+    "observed_at": st.sampled_from(["2026-01-01T00:00:00Z", "2025-12-31T23:59:59.5Z"]),
+    "power": st.integers(0, 2**70) | st.floats(0, 1e300),
+    "packet_loss": st.floats(0, 1) | st.integers(0, 1),
+    "health_state": st.sampled_from(["healthy", "unknown"]),
+    "peak_matrix_throughput": st.just({"bf16": 1e15, "fp8": 2}),
+}
+ODD: dict[str, st.SearchStrategy[Any]] = {
+    "subject": st.sampled_from(["nowhere", "", "a b", None, 1, ["n"], {"n": 1}, 'n"},{"']),
+    "subject_kind": st.sampled_from(["device", "rack", None, ["node"], True]),
+    "device": st.sampled_from(["0", "9", None, "", ["0"], "},{"]),
+    "observed_at": st.sampled_from(
+        [
+            "2026-02-30T00:00:00Z",
+            "2027-01-01T00:00:00Z",
+            "2020-01-01T00:00:00Z",
+            "today",
+            5,
+            {},
+            "2026-01-01T00:00:00Z\n",
+        ]
+    ),
+    "power": st.sampled_from([-1, True, None, "1", [1], {}]),
+    "packet_loss": st.sampled_from([1.01, -0.01, False, None, "0"]),
+    "health_state": st.sampled_from(["well", None, 1, [], {"a": "b"}]),
+    "peak_matrix_throughput": st.sampled_from([{}, {"bf16": -1}, {"int3": 1}, [], 1, {"bf16": {"a": {}}}]),
+    "colour": st.just("red"),
+}
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Any:
+    """A good sample, or one with something odd about it."""
+    chosen = {"subject", "subject_kind", "observed_at"} | draw(st.sets(st.sampled_from(sorted(GOOD))))
+    made = {name: draw(GOOD[name]) for name in draw(st.permutations(sorted(chosen)))}
+    if draw(st.integers(0, 9)) == 0:
+        name = draw(st.sampled_from(sorted(ODD)))
+        made[name] = draw(ODD[name])
+    if draw(st.integers(0, 29)) == 0:
+        made.pop(draw(st.sampled_from(sorted(made))))
+    if draw(st.integers(0, 9)) == 0:
+        made |= {"subject": "n", "subject_kind": "device", "device": "0"}
+    return made if draw(st.integers(0, 49)) else draw(st.sampled_from([5, None, "text", [], {}, ["subject"]]))
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> bytes:
+    """A batch, mostly valid, now and then with something odd in its bytes."""
+    value = {"mode": draw(st.sampled_from(["per_item", "atomic"])), "samples": draw(st.lists(samples(), max_size=12))}
+    if draw(st.booleans()):
+        value = {"samples": value["samples"], "sent_at": "2026-01-01T00:00:00Z", "mode": value["mode"]}
+    separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", " : ")]))
+    text = json.dumps(value, separators=separators)
+    if draw(st.integers(0, 9)) == 0:
+        old, new = draw(
+            st.sampled_from(
+                [
+                    ('"power"', '"pow\\u0065r"'),
+                    ('"power"', '"packet_loss"'),
+                    ("{", "{{"),
+                    ("}", ""),
+                    ('"samples"', '"sample"'),
+                    ("]", "],"),
+                    ('"mode"', '"samples":[],"mode"'),
+                ]
+            )
+        )
+        text = text.replace(old, new, draw(st.integers(1, 3)))
+    return text.encode()
+
+
+def outcome(body: bytes, *, carefully: bool) -> Any:
+    """What becomes of a body, in one pass or after a look at each item."""
+    reception = Reception(NOW, 0, 86_400_000)
+    try:
+        if not carefully:
+            taken = bulk.take(body, 10, NUMBERS, lambda _: reception)
+            rejected = [(index, found.to_wire()) for index, found in taken.result.rejected]
+            return taken.atomic, taken.items, rejected, stored(taken.result.blocks)
+        batch = ingest.read_batch(body, 10)
+    except ProblemException as error:
+        return error.to_wire()
+    rejected: list[tuple[int, Any]] = []
+    kept: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+    for index, item in enumerate(batch.samples):
+        found = batch.broken.get(index)
+        number = None if found else NUMBERS.get((item["subject_kind"], item["subject"], item.get("device")))
+        if found is None and number is None:
+            rejected.append((index, "unknown-reference"))
+            continue
+        try:
+            if found is not None:
+                raise found
+            moment = reception.instant(ingest.read_instant(item["observed_at"], "/observed_at"))
+        except ProblemException as error:
+            rejected.append((index, error.to_wire()))
+            continue
+        names = tuple(sorted(item.keys() - {"subject", "subject_kind", "device", "observed_at"}))
+        kept.setdefault(names, []).append((number, moment, *(item[name] for name in names)))
+    return batch.atomic, len(batch.samples), rejected, kept
+
+
+def stored(taken: list[blocks.Block]) -> dict[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Rows by their measures, tables read back."""
+    return {
+        block.measures: [
+            (number, moment, *(json.loads(v) if isinstance(v, str) and v[0] == "{" else v for v in values))
+            for number, moment, _, *values in block.rows(0)
+        ]
+        for block in taken
+        if len(block)
+    }
+
+
+def without_details(found: Any) -> Any:
+    """An outcome with unknown references reduced to their name, which is all that the careful way above tells."""
+    if isinstance(found, dict):
+        return found
+    atomic, items, rejected, kept = found
+    names = [
+        (index, "unknown-reference" if "unknown-reference" in str(problem) else problem) for index, problem in rejected
+    ]
+    return atomic, items, names, kept
+
+
+HEAD = '{"mode":"per_item","samples":[{"subject":"n","subject_kind":"node","observed_at":"2026-01-01T00:00:00Z",'
+
+
+@example((HEAD + '"power":1},' + HEAD[HEAD.index("[") + 1 :] + '"device":null,"power":1}]}').encode(), 1_000)
+@example((HEAD + '"power":1,"power":2}]}').encode(), 1)
+@example((HEAD.replace("00:00:", "00\\u003a00:") + '"power":1,"power":2}]}').encode(), 1_000)
+@example((HEAD + '"peak_matrix_throughput":{"bf16":1,"bf16":2}}]}').encode(), 1)
+@example(b'{"mode":"per_item","samples":[{"subject":"n"', 1)
+@settings(max_examples=300, deadline=None)
+@given(body=bodies(), piece=st.sampled_from([1, 150, 100_000]))
+def test_one_pass_comes_to_what_a_look_at_each_item_comes_to(body: bytes, piece: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bulk, "PIECE", piece)
+        quickly = outcome(body, carefully=False)
+    assert without_details(quickly) == without_details(outcome(body, carefully=True))
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    opened = open_database(f"sqlite:///{tmp_path_factory.mktemp('rows') / 'rows.db'}", Durability.process)
+    with opened.write.begin() as connection:
+        for number in range(1, SUBJECTS + 1):
+            connection.execute(insert(subject).values(no=number, tenant="", kind="node", id=str(number), device=""))
+    yield opened
+    opened.close()
+
+
+@settings(max_examples=200, deadline=None)
+@given(written=commits(), at=st.integers(0, INSTANTS + 2))
+def test_the_table_holds_what_it_would_if_row_after_row_had_been_written(
+    database: Database, written: Commits, at: int
+) -> None:
+    with database.write.begin() as connection:
+        connection.execute(delete(sample))
+    for sequence, arrivals in enumerate(written, 1):
+        with database.write.begin() as connection:
+            blocks.write_all(connection, arrivals, sequence)
+    expected = model(written)
+    with database.read.begin() as connection, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(newest, "LIFE", 1)
+        assert read(connection) == expected
+        assert newest.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)

@@ -20,7 +20,7 @@ def test_the_declaration_is_one(shared: Service) -> None:
     declaration = shared.client.get("/v1/conformance").json()
     assert schema.errors("Declaration", declaration) == []
     assert declaration["profiles"] == ["COM", "MET", "IDX"]
-    assert declaration["features"] == ["scrape"]
+    assert declaration["features"] == ["scrape", "otlp"]
 
 
 @pytest.mark.parametrize(("path", "class_name"), [("problems", "ProblemRegister"), ("indicators", "IndicatorRegister")])

@@ -12,9 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
+from kuayu.service.storage.blocks import Arrival, Block
 from kuayu.service.storage.database import Database, open_database
-from kuayu.service.storage.tables import meta
-from kuayu.service.storage.writer import Outcome, Transaction, Writer
+from kuayu.service.storage.tables import meta, sample
+from kuayu.service.storage.writer import Command, Outcome, Transaction, Writer
 from kuayu_schemas.models import Durability
 
 
@@ -47,7 +48,7 @@ def names(database: Database) -> set[str]:
         return set(connection.execute(select(meta.c.name).where(meta.c.value == "x")).scalars())
 
 
-async def wait_behind_a_closed_gate(writer: Writer, gate: threading.Event, *others: Note) -> list[object]:
+async def wait_behind_a_closed_gate(writer: Writer, gate: threading.Event, *others: Command[int]) -> list[object]:
     first = asyncio.create_task(writer.write(Note("first", gate=gate)))
     await asyncio.sleep(0.1)
     tasks = [asyncio.create_task(writer.write(other)) for other in others]
@@ -65,6 +66,44 @@ def test_what_waits_shares_a_commit_and_one_failure_harms_no_other(database: Dat
     assert isinstance(bad, SQLAlchemyError)
     assert all(isinstance(result, int) for result in (first, good, fine))
     assert names(database) == {"first", "good", "fine"}
+
+
+@dataclass(frozen=True)
+class Put:
+    """Puts one sample of a subject, perhaps with a measure that nobody knows, and has it written with others."""
+
+    number: int
+    measure: str = "power"
+    weight: int = 1
+
+    def apply(self, transaction: Transaction) -> Outcome[int]:
+        """Put it."""
+        transaction.put(Arrival([Block((self.measure,), [self.number, 1, 5.0])], 1))
+        return Outcome(transaction.sequence)
+
+
+def subjects(database: Database) -> set[int]:
+    with database.read.connect() as connection:
+        return set(connection.execute(select(sample.c.subject_no)).scalars())
+
+
+def test_samples_are_written_together_and_what_cannot_be_harms_no_other(database: Database) -> None:
+    writer = Writer(database.write, 100, Metrics())
+    writer.start()
+    commands = (Put(1), Put(2, measure="colour"), Put(3))
+    first, one, two, three = asyncio.run(wait_behind_a_closed_gate(writer, threading.Event(), *commands))
+    writer.close()
+    assert isinstance(two, AssertionError)
+    assert all(isinstance(result, int) for result in (first, one, three))
+    assert subjects(database) == {1, 3}
+
+
+def test_a_command_sees_the_samples_that_came_before_it(database: Database) -> None:
+    with database.write.begin() as connection:
+        transaction = Transaction(connection, 1)
+        Put(1).apply(transaction)
+        held = transaction.connection.execute(select(sample.c.subject_no)).scalars().all()
+    assert held == [1]
 
 
 def test_more_than_the_queue_holds_is_turned_away_for_a_while(database: Database) -> None:

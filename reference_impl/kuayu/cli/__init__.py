@@ -14,8 +14,11 @@ PARTS = {
     "conformance": ("kuayu_conformance.cli", "app", "Test an implementation over HTTP, and judge reports again."),
     "serve": ("kuayu.cli.serve", "serve", "Serve the reference implementation."),
     "collect": ("kuayu.cli.collect", "collect", "Send this host's telemetry to a service."),
+    "agent": ("kuayu.cli.agent", "agent", "Take a domain's telemetry and forward it, also over an outage."),
+    "graph": ("kuayu.cli.graph", "graph", "Show the resource graph of a service, or follow it."),
     "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
     "index": ("kuayu.cli.index", "index", "Compare devices for training tasks on measurements in a file."),
+    "train": ("kuayu.cli.train", "app", "Train what the reference ships as weights."),
 }
 """Name of each part, where it is, and what it is for."""
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from typing_extensions import override
 
 from kuayu_schemas.models import Durability
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable
 
+    import uvicorn
     from fastapi import FastAPI
 
 GRACE = 10
@@ -47,6 +49,15 @@ def serve(
         Durability, typer.Option(help="Which crash an acknowledged write survives.")
     ] = Durability.process,
     retention: Annotated[float, typer.Option(min=60, metavar="SECONDS", help="How long samples are kept.")] = 604_800,
+    rollup_retention: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="How long series of older samples are kept; 0 for none.")
+    ] = 34_560_000,
+    graph_changes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Changes of the graph from which streams can be resumed.")
+    ] = 100_000,
+    max_streams: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Readers of change streams that are served at once.")
+    ] = 256,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve the reference implementation until SIGTERM or SIGINT.
@@ -73,6 +84,9 @@ def serve(
         scrape_allow=allowed,
         durability=durability,
         retention=retention,
+        rollup_retention=rollup_retention,
+        graph_changes=graph_changes,
+        max_streams=max_streams,
     )
     listener = _listen(host, port)
     try:
@@ -105,7 +119,21 @@ def _run(app: "FastAPI", listener: "socket.socket", log_level: str) -> None:
     # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
+    _server(app, config).run(sockets=[listener])
+
+
+def _server(app: "FastAPI", config: "uvicorn.Config") -> "uvicorn.Server":
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Ends streams when it is told to stop; otherwise it would wait for readers to go by themselves."""
+
+        @override
+        async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
+            app.state.runtime.graphs.hub.close()
+            await super().shutdown(sockets)
+
+    return Server(config)
 
 
 def _listen(host: str, port: int) -> "socket.socket":

@@ -9,11 +9,11 @@ Rules (clause on expositions):
 * Terms of the same subject are summed over series and over the fields of a row; states give the worst. A row whose
   fields do not all give something gives nothing: a sum with a missing term is not the sum. Of several rows for one
   measure the first that gives something counts.
-* NaN is an absent value.
+* NaN is an absent value. An infinite one is out of range, and nothing is ever compared with it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kuayu.perception.exposition import Series
@@ -90,7 +90,7 @@ class _Cell:
             return worst(self.states).value if self.states else None
         if self.numbers.keys() != set(self.row.entry.fields):
             return None
-        return math.fsum(self.numbers.values()) if len(self.numbers) > 1 else next(iter(self.numbers.values()))
+        return _sum(self.numbers.values()) if len(self.numbers) > 1 else next(iter(self.numbers.values()))
 
 
 class CollectionMap:
@@ -138,7 +138,7 @@ class CollectionMap:
                 continue
             instant = instant_of(series)
             increase = _Increase.between(previous.get(_key(series)), instant, series.value)
-            if increase.counts:
+            if increase.counts and math.isfinite(series.value):
                 counters[_key(series)] = (instant, series.value)
             for row in rows:
                 self._add(cells, row, series, instant, increase)
@@ -201,6 +201,14 @@ class _Increase:
         if instant <= before:
             return cls(counts=False, amount=None, seconds=0.0)
         return cls(counts=True, amount=value - held if value >= held else value, seconds=(instant - before) / 1000)
+
+
+def _sum(terms: Collection[float]) -> float:
+    """The exact sum, rounded; what is not finite where it or a term of it is not."""
+    try:
+        return math.fsum(terms)
+    except (OverflowError, ValueError):
+        return sum(terms)
 
 
 def _key(series: Series) -> str:

@@ -10,7 +10,19 @@ from starlette.concurrency import run_in_threadpool
 from kuayu import __version__
 from kuayu.service import openapi, problems
 from kuayu.service.metrics import Metrics, MetricsMiddleware
-from kuayu.service.routes import about, expositions, identifiers, indices, reports, resources, samples, targets
+from kuayu.service.routes import (
+    about,
+    expositions,
+    graph,
+    identifiers,
+    indices,
+    otlp,
+    reports,
+    resources,
+    samples,
+    series,
+    targets,
+)
 from kuayu.service.runtime import Runtime
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
@@ -53,7 +65,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     problems.install(app)
     openapi.install(app)
-    for group in (about, resources, identifiers, samples, expositions, reports, targets, indices):
+    for group in (about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices):
         # Flat, not nested: who asks which methods a path takes must see every route.
         app.router.routes.extend(group.router.routes)
     return app

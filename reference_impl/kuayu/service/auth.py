@@ -20,7 +20,11 @@ def tenant_of(request: Request, settings: Settings) -> str:
     if scheme.lower() == "bearer":
         given = stated.strip().encode()
         # Every token is compared, each in constant time, so that the time taken tells nothing of any of them.
-        tenants = [tenant for token, tenant in settings.tokens.items() if hmac.compare_digest(token.encode(), given)]
+        tenants = [
+            tenant
+            for token, tenant in settings.tokens.items()
+            if hmac.compare_digest(token.encode(), given) and token  # one that is empty is none
+        ]
         if tenants:
             return tenants[0]
     detail = "the token is unknown" if stated else "the request has no bearer token"

@@ -1,30 +1,24 @@
-"""Bulk requests: which samples are good, and in which blocks they go to the writer.
+"""Bulk requests: what a body holds, which items break the schema, and what the sender is told.
 
-This is the hot path. A valid batch is parsed by orjson and validated by jsonschema-rs as a whole, and no object is made
-for a sample; only where the whole is not valid is each item looked at by itself.
+A valid batch is parsed by orjson and validated by jsonschema-rs as a whole; only where the whole is not valid is each
+item looked at by itself.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 import orjson
 
 from kuayu.perception import clock
 from kuayu.service import bodies, instants, strict_json
-from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_reference
+from kuayu.service.problems import Place, ProblemException, invalid_body
 from kuayu.service.storage.blocks import Block
-from kuayu.service.storage.catalogue import DEVICE, SubjectKey
 from kuayu.service.storage.tables import PRECISION_MEASURES
 from kuayu_schemas import schema
 
-ENVELOPE = {"subject", "subject_kind", "device", "observed_at"}
-"""Members of a sample that are not measures."""
-
-_EXAMPLE = {"subject": "a", "subject_kind": "node", "observed_at": "2000-01-01T00:00:00Z"}
-
-Getter = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+EXAMPLE = {"subject": "a", "subject_kind": "node", "observed_at": "2000-01-01T00:00:00Z"}
+"""A valid sample with no more members than it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +127,7 @@ def _has_no_repetition(body: bytes, batch: Mapping[str, Any]) -> bool:
 def _read_item_by_item(body: bytes, max_batch: int) -> Batch:
     value = bodies.parse_json(body)
     samples: Any = value.get("samples") if isinstance(value, dict) else None
-    shell = value | {"samples": [_EXAMPLE]} if samples and isinstance(samples, list) else value
+    shell = value | {"samples": [EXAMPLE]} if samples and isinstance(samples, list) else value
     errors = schema.errors("SampleBatch", shell)
     if errors:
         raise invalid_body(*(Place(error.detail, error.pointer) for error in errors))
@@ -153,75 +147,6 @@ def _batch(value: Mapping[str, Any], max_batch: int, broken: Mapping[int, Proble
     return Batch(value["mode"] == "atomic", None if sent is None else read_instant(sent, "/sent_at"), samples, broken)
 
 
-def sort(batch: Batch, numbers: Mapping[SubjectKey, int], reception: Reception) -> Sorted:
-    """Sort the samples of a batch.
-
-    Args:
-        batch: What was read.
-        numbers: Numbers of the registered subjects.
-        reception: When it was received.
-    """
-    done = Sorted(reception)
-    moments: dict[str, int] = {}
-    shapes = _Shapes()
-    for index, sample in enumerate(batch.samples):
-        if index in batch.broken:
-            done.reject(index, batch.broken[index])
-            continue
-        number = numbers.get((sample["subject_kind"], sample["subject"], sample.get("device")))
-        text = sample["observed_at"]
-        moment = moments.get(text)
-        if number is None or moment is None:
-            try:
-                if number is None:
-                    raise _unknown_subject(sample, numbers)
-                moment = moments[text] = reception.instant(read_instant(text, "/observed_at"))
-            except ProblemException as problem:
-                done.reject(index, problem)
-                continue
-        members = tuple(sample)
-        shape = shapes.known.get(members) or shapes.learn(members)
-        shape.extend((number, moment))
-        shape.extend(shape.getter(sample))
-    done.blocks = list(shapes.blocks.values())
-    done.accepted = len(batch.samples) - len(done.rejected)
-    return done
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """How samples with the same members in the same order become rows."""
-
-    getter: Getter
-    extend: Callable[[Iterable[Any]], None]
-
-
-class _Shapes:
-    """Shapes that a batch has shown so far, and the blocks that they fill."""
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[str, ...], _Shape] = {}
-        self.blocks: dict[tuple[str, ...], Block] = {}
-
-    def learn(self, members: tuple[str, ...]) -> _Shape:
-        """Note a shape that was not seen before."""
-        measures = tuple(sorted(set(members) - ENVELOPE))
-        block = self.blocks.setdefault(measures, Block(measures))
-        shape = self.known[members] = _Shape(_getter(measures), block.values.extend)
-        return shape
-
-
-def _getter(measures: tuple[str, ...]) -> Getter:
-    """What takes the measures out of a sample, in the form that the table keeps them in."""
-    if PRECISION_MEASURES.isdisjoint(measures) and len(measures) > 1:
-        return itemgetter(*measures)
-    return lambda sample: tuple(_column(sample[name]) for name in measures)
-
-
-def _column(value: Any) -> float | str:
-    return orjson.dumps(value).decode() if isinstance(value, dict) else value
-
-
 def read_instant(text: str, pointer: str) -> int:
     """Read an instant out of a body.
 
@@ -232,13 +157,6 @@ def read_instant(text: str, pointer: str) -> int:
         return instants.to_milliseconds(text)
     except ValueError as error:
         raise invalid_body(Place(f"there is no such instant: {error}", pointer)) from error
-
-
-def _unknown_subject(sample: Mapping[str, Any], numbers: Mapping[SubjectKey, int]) -> ProblemException:
-    kind, name, device = sample["subject_kind"], sample["subject"], sample.get("device")
-    if kind == DEVICE and ("node", name, None) in numbers:
-        return unknown_reference("/device", f"the node {name!r} has no device {device!r}")
-    return unknown_reference("/subject", f"no {'node' if kind == DEVICE else kind} {name!r} is registered")
 
 
 def _when(moment: int) -> str:

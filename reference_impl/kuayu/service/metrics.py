@@ -5,6 +5,9 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+TICK_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
+"""Seconds of one look at all nodes; much more than a period of these is too long."""
+
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -52,6 +55,24 @@ class Metrics:
             "Compute indices by what they rest on and what became of them.",
             ["basis", "outcome"],
             registry=self.registry,
+        )
+        self.graph_tick_seconds = Histogram(
+            "kuayu_graph_tick_seconds",
+            "Time from taking in what arrived until the resource graph shows it.",
+            buckets=TICK_BUCKETS,
+            registry=self.registry,
+        )
+        self.graph_recognition_seconds = Histogram(
+            "kuayu_graph_recognition_seconds",
+            "Time of recognising the states of one tenant's nodes.",
+            buckets=TICK_BUCKETS,
+            registry=self.registry,
+        )
+        self.graph_changes = Counter(
+            "kuayu_graph_changes", "Changes of resource graphs published.", registry=self.registry
+        )
+        self.graph_subscribers = Gauge(
+            "kuayu_graph_subscribers", "Readers that follow a resource graph.", registry=self.registry
         )
 
     def committed(self, seconds: float, commands: int) -> None:

@@ -1,8 +1,8 @@
 """Query parameters, closed like bodies: one that the operation does not know is refused."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kuayu.service import instants
 from kuayu.service.problems import invalid_parameter
@@ -12,6 +12,11 @@ from kuayu_schemas.models import Identifier, SubjectKind
 INSTANT_PATTERN: str = schema.document()["$defs"]["Instant"]["pattern"]
 
 InstantText = Annotated[str, Field(pattern=INSTANT_PATTERN, json_schema_extra={"format": "date-time"})]
+StepLength = Annotated[
+    Literal[60, 300, 3600, 86_400],
+    # What a query holds is text, and a Literal takes none for a number.
+    BeforeValidator(lambda text: int(text) if text in {"60", "300", "3600", "86400"} else text),
+]
 DEFAULT_LIMIT = 100
 
 
@@ -52,6 +57,20 @@ class SampleQueryParameters(PageQuery):
     device: Identifier | None = Field(default=None, description="Device of the node; all of them where absent.")
     since: InstantText | None = Field(default=None, alias="from", description="First instant.")
     until: InstantText | None = Field(default=None, alias="to", description="First instant not asked for any more.")
+
+
+class SeriesQueryParameters(NoQuery):
+    """Which series is asked for."""
+
+    subject: Identifier = Field(description="Node, domain or link.")
+    subject_kind: SubjectKind = Field(description="What the subject is; device for a device of the node.")
+    device: Identifier | None = Field(default=None, description="Device of the node; where the subject kind is device.")
+    measure: Identifier = Field(description="A measure that is one number.")
+    since: InstantText = Field(alias="from", description="An instant of the first step.")
+    until: InstantText = Field(
+        alias="to", description="First instant not asked for any more; its step is, unless it begins there."
+    )
+    step: StepLength = Field(description="Length of a step in seconds.")
 
 
 class ExpositionQuery(NoQuery):

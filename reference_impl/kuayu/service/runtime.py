@@ -3,19 +3,20 @@
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import orjson
 from fastapi import Request
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
 from kuayu.service import auth, indexing, instants
 from kuayu.service.decisions import Decisions
+from kuayu.service.graph.graphs import Graphs
 from kuayu.service.ingest import Reception
 from kuayu.service.kinds import SCRAPE_TARGET
+from kuayu.service.maintenance import Maintenance
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import Place, ProblemException
 from kuayu.service.scraper import Scraper, Target
@@ -24,8 +25,8 @@ from kuayu.service.storage.answers import Answer, Key, Once
 from kuayu.service.storage.catalogue import Catalogue
 from kuayu.service.storage.database import Database, open_database
 from kuayu.service.storage.pages import StorePage
-from kuayu.service.storage.prune import Prune
 from kuayu.service.storage.resources import Record, Scope
+from kuayu.service.storage.samples import Feed
 from kuayu.service.storage.store import Store
 from kuayu.service.storage.writer import Command, Writer
 from kuayu_schemas import registers
@@ -43,6 +44,7 @@ class Runtime:
     store: Store
     catalogue: Catalogue
     writer: Writer
+    graphs: Graphs
     scraper: Scraper = field(init=False)
     decisions: Decisions = field(init=False)
 
@@ -58,11 +60,13 @@ class Runtime:
         catalogue = Catalogue()
         store.load(catalogue)
         writer = Writer(database.write, settings.max_queue, metrics)
-        return cls(settings, metrics, database, store, catalogue, writer)
+        graphs = Graphs(settings, metrics, database, store, catalogue)
+        return cls(settings, metrics, database, store, catalogue, writer, graphs)
 
     def start(self) -> None:
-        """Begin to write, to decide and to scrape. Call it in the event loop."""
+        """Begin to write, to recognise, to decide and to scrape. Call it in the event loop."""
         self.writer.start()
+        self.graphs.start()
         self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
         self.decisions.prepare(indexing.warm)
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
@@ -70,30 +74,32 @@ class Runtime:
             self.scraper.start(self.target(tenant, record))
 
     async def close(self) -> None:
-        """Stop scraping and deciding, write all that waits, let go of the database."""
+        """End streams, stop scraping and deciding, write all that waits, let go of the database."""
+        self.graphs.hub.close()
         await self.scraper.close()
         await run_in_threadpool(self.decisions.close)
         await run_in_threadpool(self.writer.close)
+        await run_in_threadpool(self.graphs.close)
         self.database.close()
 
     async def maintain(self) -> None:
-        """Forget what need not be kept, again and again; a round that fails is made up for by the next."""
+        """Roll up and forget what is due, again and again; a round that fails is made up for by the next."""
+        rounds = Maintenance(self.settings, self.database, self.writer)
         while True:
             await asyncio.sleep(self.settings.maintenance_period)
-            now = instants.now()
-            prune = Prune(
-                samples_before=now - round(self.settings.retention * 1000),
-                answers_before=now - round(self.settings.idempotency * 1000),
-                revisions=self.settings.history,
-            )
             try:
-                await self.writer.write(prune)
-            except (ProblemException, SQLAlchemyError):
-                logger.exception("nothing was forgotten this time")
+                await rounds.round()
+            except Exception:
+                # Whatever it was, nobody else would look after the database.
+                logger.exception("a round of maintenance was not finished")
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""
-        return Scope(tenant, self.database.epoch, self.catalogue)
+        return Scope(tenant, self.database.epoch, self.catalogue, self.graphs)
+
+    def feed(self, tenant: str) -> Feed:
+        """What takes a tenant's samples once they are durable."""
+        return partial(self.graphs.feed, tenant)
 
     def target(self, tenant: str, record: Record) -> Target:
         """A registered scrape target as the scraper wants it."""
@@ -131,7 +137,8 @@ class Runtime:
             raise ProblemException("malformed-exposition", str(error), [Place(str(error))]) from error
         numbers = self.catalogue.of(tenant)
         command = StorePage(
-            tenant, node, numbers, exporter, series, observed, reception, self.settings.durability.value
+            *(tenant, node, numbers, exporter, series, observed, reception, self.settings.durability.value),
+            feed=self.feed(tenant),
         )
         answer = await self.once(key, command)
         if not answer.replayed:

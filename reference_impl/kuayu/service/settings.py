@@ -19,7 +19,9 @@ class Settings:
             one tenant and no token is asked for.
         scrape_allow: Hosts and CIDRs that may be scraped. With any the service has the feature scrape.
         durability: Which crash an acknowledged write survives.
-        retention: Seconds that samples are kept.
+        retention: Seconds that samples are kept at least.
+        rollup_retention: Seconds that steps of older samples are kept for series; none are where it is no longer than
+            the retention.
         idempotency: Seconds that idempotency keys are remembered.
         history: Revisions that listings can still be pinned to.
         max_body: Bytes of the largest request body.
@@ -32,6 +34,10 @@ class Settings:
         scrape_period: Seconds between scrapes of a target that does not say; with its jitter no more than a second.
         scrape_timeout: Seconds that one scrape may take.
         maintenance_period: Seconds between rounds of pruning.
+        max_streams: Readers of change streams that are served at once.
+        graph_period: Seconds between two looks at the states of nodes, at least.
+        graph_changes: Changes of a tenant's graph from which streams can still be resumed.
+        graph_bytes: Bytes that these may take in memory, about.
     """
 
     database: str = "sqlite:///kuayu.db"
@@ -39,6 +45,7 @@ class Settings:
     scrape_allow: tuple[str, ...] = ()
     durability: Durability = Durability.process
     retention: float = 7 * 86_400.0
+    rollup_retention: float = 400 * 86_400.0
     idempotency: float = 86_400.0
     history: int = 10_000
     max_body: int = 16 * 1024 * 1024
@@ -51,3 +58,7 @@ class Settings:
     scrape_period: float = 0.9
     scrape_timeout: float = 10.0
     maintenance_period: float = 60.0
+    max_streams: int = 256
+    graph_period: float = 0.25
+    graph_changes: int = 100_000
+    graph_bytes: int = 64 * 1024 * 1024

@@ -44,7 +44,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
     runtime, tenant = runtime_of(request), tenant_of(request)
     settings = runtime.settings
     revision = await run_in_threadpool(runtime.store.revision, tenant)
-    features = [(Feature.scrape, settings.scrape_allow), (Feature.tenancy, settings.tokens)]
+    features = [(Feature.scrape, settings.scrape_allow), (Feature.otlp, True), (Feature.tenancy, settings.tokens)]
     return json_answer(
         {
             "spec_version": registers.SPEC_VERSION,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from kuayu.service import bodies, conditions, ingest, instants, openapi
+from kuayu.service import bodies, bulk, conditions, instants, openapi
 from kuayu.service.paging import Cursors
 from kuayu.service.parameters import NoQuery, SampleQueryParameters, milliseconds
 from kuayu.service.problems import invalid_parameter, not_found
@@ -44,26 +44,27 @@ async def post_samples(request: Request, _: Annotated[NoQuery, Query()]) -> Resp
     key = conditions.idempotency_key(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
     if len(body) < LARGE_BODY:
-        batch, done = _sort(runtime, tenant, body)
+        taken = _take(runtime, tenant, body)
     else:
-        batch, done = await run_in_threadpool(_sort, runtime, tenant, body)
+        taken = await run_in_threadpool(_take, runtime, tenant, body)
+    done = taken.result
     answer = Answer(200, done.result(runtime.settings.durability.value))
     blocks = done.blocks
-    if batch.atomic and done.rejected:
+    if taken.atomic and done.rejected:
         refusal = done.refusal()
         answer, blocks = Answer(refusal.status, orjson.dumps(refusal.to_wire())), []
     if blocks or key is not None:
         bound = None if key is None else conditions.bind(key, request, tenant, body, done.reception.received)
-        answer = await runtime.once(bound, StoreSamples(blocks, done.reception.received, answer))
+        command = StoreSamples(blocks, done.reception.received, answer, runtime.feed(tenant))
+        answer = await runtime.once(bound, command)
     if not answer.replayed:
         accepted = done.accepted if blocks else 0
-        runtime.metrics.took("batch", accepted, len(batch.samples) - accepted)
+        runtime.metrics.took("batch", accepted, taken.items - accepted)
     return kept_answer(answer)
 
 
-def _sort(runtime: Runtime, tenant: str, body: bytes) -> tuple[ingest.Batch, ingest.Sorted]:
-    batch = ingest.read_batch(body, runtime.settings.max_batch)
-    return batch, ingest.sort(batch, runtime.catalogue.of(tenant), runtime.reception(batch.sent))
+def _take(runtime: Runtime, tenant: str, body: bytes) -> bulk.Taken:
+    return bulk.take(body, runtime.settings.max_batch, runtime.catalogue.of(tenant), runtime.reception)
 
 
 @router.get(

@@ -6,6 +6,7 @@ other: in the writer. The counters are kept in the same transaction as the sampl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
@@ -18,6 +19,7 @@ from kuayu.service.storage import blocks
 from kuayu.service.storage.answers import Answer
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.catalogue import DEVICE, SubjectKey
+from kuayu.service.storage.samples import Feed
 from kuayu.service.storage.tables import counter
 from kuayu.service.storage.writer import Outcome, Transaction
 
@@ -35,6 +37,7 @@ class StorePage:
         observed: When it was made, by the sender's clock in milliseconds; None for the time of receipt.
         reception: When it was received.
         durability: What the answer promises.
+        feed: Who is told of the samples once they are durable.
     """
 
     tenant: str
@@ -45,6 +48,7 @@ class StorePage:
     observed: int | None
     reception: Reception
     durability: str
+    feed: Feed
 
     @property
     def weight(self) -> int:
@@ -63,7 +67,8 @@ class StorePage:
         done = self._sort(readings)
         blocks.write(connection, done.blocks, self.reception.received, transaction.sequence)
         self._keep(connection, conversion.counters)
-        return Outcome(Answer(200, done.result(self.durability)))
+        told = partial(self.feed, done.blocks, self.reception.received)
+        return Outcome(Answer(200, done.result(self.durability)), committed=told)
 
     def _instant(self, series: Series) -> int:
         """The line's own timestamp, else the page's, else the time of receipt; the sender's are corrected."""
@@ -94,7 +99,9 @@ class StorePage:
 
     def _counters(self, connection: Connection) -> Counters:
         kept = connection.execute(select(counter.c.state).where(*self._conditions())).scalar()
-        return {} if kept is None else {name: (instant, value) for name, (instant, value) in orjson.loads(kept).items()}
+        held = {} if kept is None else orjson.loads(kept)
+        # Values that were infinite stand as null in what was written before they were left out.
+        return {name: (instant, value) for name, (instant, value) in held.items() if value is not None}
 
     def _keep(self, connection: Connection, counters: Counters) -> None:
         if not counters:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from sqlalchemy import Connection, and_, delete, insert, select, update
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, delete, insert, select, update
 from kuayu.service import instants
 from kuayu.service.kinds import Body, Kind
 from kuayu.service.problems import ProblemException, not_found, unknown_reference
-from kuayu.service.storage.catalogue import Catalogue, allocate, subjects_of
+from kuayu.service.storage.catalogue import Catalogue, SubjectKey, allocate, subjects_of
 from kuayu.service.storage.tables import reference, resource, tenant
 from kuayu.service.storage.writer import Outcome, Transaction
 
@@ -49,13 +49,31 @@ class Record:
         }
 
 
+class Follower(Protocol):
+    """Who is told of every change of a registration once it is durable; must not raise."""
+
+    def put(self, tenant: str, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
+        """A resource was registered or replaced; ``numbers`` are those of its subjects."""
+
+    def drop(self, tenant: str, kind: str, name: str) -> None:
+        """A resource was taken away."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What all commands on resources share: whose they are, in which epoch, and the catalogue to keep in step."""
+    """What all commands on resources share.
+
+    Attributes:
+        tenant: Whose they are.
+        epoch: In which epoch.
+        catalogue: To be kept in step.
+        follower: To be told; None for who only reads.
+    """
 
     tenant: str
     epoch: str
     catalogue: Catalogue
+    follower: Follower | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +112,14 @@ class PutResource:
         self._insert(connection, record)
         before = subjects_of(self.kind, self.name, held.body) if held else []
         numbers = allocate(connection, self.scope.tenant, subjects_of(self.kind, self.name, self.body))
-        return Outcome(
-            Stored(record, created=held is None),
-            committed=lambda: self.scope.catalogue.replace(self.scope.tenant, before, numbers),
-        )
+
+
+        def committed() -> None:
+            self.scope.catalogue.replace(self.scope.tenant, before, numbers)
+            if self.scope.follower is not None:
+                self.scope.follower.put(self.scope.tenant, self.kind.name, self.body, numbers)
+
+        return Outcome(Stored(record, created=held is None), committed)
 
     def _check_references(self, connection: Connection) -> None:
         for found in self.kind.references(self.body):
@@ -144,7 +166,13 @@ class DeleteResource:
         self._check_unused(connection)
         _retire(connection, self.scope, self.kind, self.name, _next_number(connection, self.scope.tenant))
         gone = subjects_of(self.kind, self.name, held.body)
-        return Outcome(None, committed=lambda: self.scope.catalogue.replace(self.scope.tenant, gone, {}))
+
+        def committed() -> None:
+            self.scope.catalogue.replace(self.scope.tenant, gone, {})
+            if self.scope.follower is not None:
+                self.scope.follower.drop(self.scope.tenant, self.kind.name, self.name)
+
+        return Outcome(None, committed)
 
     def _check_unused(self, connection: Connection) -> None:
         user = connection.execute(

@@ -9,12 +9,14 @@ import orjson
 from sqlalchemy import Connection, Select, or_, select
 
 from kuayu.service.kinds import COMPUTE_IDENTIFIER, KINDS, NODE, Kind
-from kuayu.service.storage import history, newest
+from kuayu.service.storage import history, newest, series
 from kuayu.service.storage.catalogue import Catalogue, subjects_of
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.history import SampleQuery, SampleSlice
 from kuayu.service.storage.newest import Observed
+from kuayu.service.storage.packing import Steps
 from kuayu.service.storage.resources import Record, Revision, Scope, find
+from kuayu.service.storage.series import SeriesQuery
 from kuayu.service.storage.tables import reference, resource, subject, tenant
 
 
@@ -160,6 +162,11 @@ class Store:
         """Part of a series of samples."""
         with self._reading() as connection:
             return history.samples(connection, query)
+
+    def series(self, query: SeriesQuery) -> Steps | None:
+        """A series of steps; None where parts of it are kept in coarser steps only."""
+        with self._reading() as connection:
+            return series.series(connection, query)
 
     def newest(self, numbers: Sequence[int], at: int) -> dict[int, dict[str, Observed]]:
         """Newest value of each measure at or before an instant, subject by subject."""

@@ -18,6 +18,9 @@ STATE_MEASURES = frozenset({"health_state"})
 MEASURES = tuple(Measures.model_fields)
 """All measures, in the order of the columns."""
 
+SCALAR_MEASURES = tuple(name for name in MEASURES if name not in PRECISION_MEASURES | STATE_MEASURES)
+"""Measures that are one number."""
+
 LASTING_MEASURES = (
     "peak_matrix_throughput",
     "sustained_matrix_throughput",
@@ -112,6 +115,17 @@ for _name in LASTING_MEASURES:
         sqlite_where=_condition,
         postgresql_where=_condition,
     )
+
+rollup = Table(
+    "rollup",
+    metadata,
+    Column("subject_no", BigInteger, primary_key=True, autoincrement=False),
+    Column("measure", _Name, primary_key=True),
+    Column("start", BigInteger, primary_key=True, autoincrement=False, comment="Milliseconds since 1970."),
+    Column("packed", LargeBinary, nullable=False, comment="Count, mean, least and greatest of each step, packed."),
+    comment="What is left of samples that are older than the retention, in blocks of three hours.",
+    sqlite_with_rowid=False,
+)
 
 counter = Table(
     "counter",

@@ -21,24 +21,49 @@ from typing import Any, Generic, Protocol, TypeVar
 from sqlalchemy import Connection, Engine, select, update
 
 from kuayu.service.problems import ProblemException
+from kuayu.service.storage import blocks
+from kuayu.service.storage.blocks import Arrival
 from kuayu.service.storage.tables import meta
 
 logger = logging.getLogger(__name__)
 
 R_co = TypeVar("R_co", covariant=True)
 
+LINGER = 0.003
+"""Seconds for which a group may gather once several commands have come at a time. Samples of the same subject are
+neighbours in the table, so that a page that is written for two groups could have been written once for both."""
 
-@dataclass(frozen=True, slots=True)
+ENOUGH = 8192
+"""Samples that need not gather any longer."""
+
+
 class Transaction:
     """What a command works with.
 
     Attributes:
-        connection: Inside the transaction.
         sequence: Number of the commit that this transaction will be.
     """
 
-    connection: Connection
-    sequence: int
+    def __init__(self, connection: Connection, sequence: int) -> None:
+        self.sequence = sequence
+        self._connection = connection
+        self._arrivals: list[Arrival] = []
+
+    @property
+    def connection(self) -> Connection:
+        """Inside the transaction; whoever asks for it sees all that was put before."""
+        self.finish()
+        return self._connection
+
+    def put(self, arrival: Arrival) -> None:
+        """Have samples written, at the latest at the end of the transaction: many together cost less than each."""
+        self._arrivals.append(arrival)
+
+    def finish(self) -> None:
+        """Write what was put."""
+        arrivals, self._arrivals = self._arrivals, []
+        if arrivals:
+            blocks.write_all(self._connection, arrivals, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +112,7 @@ class Writer:
         self._weight = 0
         self._changed = threading.Condition()
         self._closing = False
+        self._busy = False
         self._thread = threading.Thread(target=self._run, name="kuayu-writer")
 
     def start(self) -> None:
@@ -130,10 +156,13 @@ class Writer:
 
     def _next_group(self) -> list[_Waiting]:
         """Take all that waits; nothing once the writer is closed and the queue empty."""
+        if self._busy and self._weight < ENOUGH:
+            time.sleep(LINGER)
         with self._changed:
             while not self._queue and not self._closing:
                 self._changed.wait()
             group = list(self._queue)
+            self._busy = len(group) > 1
             self._queue.clear()
             self._weight = 0
             self._gauges.queued(0)
@@ -149,6 +178,7 @@ class Writer:
                     outcomes.append(waiting.command.apply(transaction))
                 except ProblemException as problem:
                     outcomes.append(problem)
+            transaction.finish()
         self._gauges.committed(time.perf_counter() - began, len(group))
         return outcomes
 

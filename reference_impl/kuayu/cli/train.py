@@ -1,0 +1,43 @@
+"""``kuayu train``: train what the reference ships as weights."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+errors = Console(stderr=True, highlight=False)
+
+
+@app.callback()
+def parts() -> None:
+    """Train what the reference ships as weights; needs the extra 'training'."""
+
+
+@app.command()
+def recogniser(
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")],
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the weights to.", file_okay=False)],
+    worlds: Annotated[int, typer.Option(metavar="N", min=2, help="Worlds of the training generator to play.")] = 80,
+    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Times to show each snapshot.")] = 14,
+    settling: Annotated[int, typer.Option(metavar="N", min=1, help="Further worlds to tune the damping on.")] = 6,
+    processes: Annotated[int, typer.Option(metavar="N", min=1, help="Processes and threads to use.")] = 2,
+) -> None:
+    """Train the recognisers of node states on telemetry of the training generator, and write their weights."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from kuayu.training.recogniser import Budget, train
+
+    columns = (TextColumn("[bold]train[/]"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+        written = train(
+            seed,
+            output,
+            Budget(worlds, epochs, settling, processes),
+            lambda name, share: bar.update(task, description=name, completed=share),
+        )
+    for path in written:
+        errors.print(f"wrote {escape(str(path))}, {path.stat().st_size} bytes")

@@ -1,0 +1,163 @@
+"""The graph as it stands, the steps by which it changes, and what of it a narrower view shows."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from kuayu.perception.graph.documents import Document, Part
+from kuayu.perception.graph.vertices import DOMAIN, LINK, MEMBERS, NODE
+
+OVERHEAD = 200
+"""Bytes that a step takes in memory beside its vertex, about."""
+
+Name = tuple[str, str]
+"""Kind and identifier of a vertex."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A vertex as it stands.
+
+    Attributes:
+        written: Its canonical JSON.
+        domains: Domains that it is part of: its own, that of a node, both ends of a link.
+    """
+
+    written: bytes
+    domains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of one vertex in a change.
+
+    Attributes:
+        kind: Its kind.
+        id: Its identifier.
+        before: Domains that it was part of; none where it is new.
+        after: The vertex from now on; None where it is gone.
+    """
+
+    kind: str
+    id: str
+    before: tuple[str, ...]
+    after: Vertex | None
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Which part of the graph is asked for.
+
+    Attributes:
+        nodes: Whether nodes are.
+        domain: The one domain that is; None for all.
+    """
+
+    nodes: bool = True
+    domain: str | None = None
+
+    def shows(self, kind: str, domains: tuple[str, ...]) -> bool:
+        """Whether a vertex that is part of these domains belongs to it."""
+        return (self.nodes or kind != NODE) and (self.domain is None or self.domain in domains)
+
+    def taken(self, step: Step) -> tuple[bytes | None, bool]:
+        """What a step is in this part: the vertex that it shows from now on, and whether one is gone.
+
+        A vertex that has gone over to another domain is gone from its former one.
+        """
+        if step.after is not None and self.shows(step.kind, step.after.domains):
+            return step.after.written, False
+        return None, bool(step.before) and self.shows(step.kind, step.before)
+
+
+WHOLE = Narrowing()
+"""All of the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A published change.
+
+    Attributes:
+        number: Number of the revision that it leads to.
+        changed_at: When, as text.
+        steps: One for each vertex that changed.
+    """
+
+    number: int
+    changed_at: str
+    steps: tuple[Step, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in memory, about."""
+        return sum(OVERHEAD + (len(step.after.written) if step.after else 0) for step in self.steps)
+
+    def data(self, epoch: str, narrowing: Narrowing = WHOLE) -> bytes | None:
+        """The part of the change that was asked for, class GraphChange; None where there is none."""
+        come: dict[str, list[bytes]] = {DOMAIN: [], NODE: [], LINK: []}
+        gone: list[dict[str, str]] = []
+        for step in self.steps:
+            vertex, went = narrowing.taken(step)
+            if vertex is not None:
+                come[step.kind].append(vertex)
+            elif went:
+                gone.append({"kind": step.kind, "id": step.id})
+        if not gone and not any(come.values()):
+            return None
+        members = [b'"%s":[%s]' % (MEMBERS[kind].encode(), b",".join(found)) for kind, found in come.items()]
+        head = orjson.dumps({"revision": {"epoch": epoch, "number": self.number}, "changed_at": self.changed_at})
+        return b"%s,%s}" % (head[:-1], b",".join([*members, b'"gone":' + orjson.dumps(gone)]))
+
+
+class Graph:
+    """All vertices as they stand."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Vertex]] = {DOMAIN: {}, NODE: {}, LINK: {}}
+        self._order: dict[str, list[str]] = {}
+
+    def holds(self, kind: str, name: str) -> bool:
+        """Whether there is such a vertex."""
+        return name in self._held[kind]
+
+    def apply(self, come: Mapping[Name, Vertex], gone: Iterable[Name] = ()) -> tuple[Step, ...]:
+        """Put vertices in and take others out.
+
+        Returns:
+            What has changed by that; nothing for a vertex that stands as it stood.
+        """
+        return (*self._take_out(gone), *self._put_in(come))
+
+    def view(self, narrowing: Narrowing = WHOLE) -> Document:
+        """What is asked for of the graph as it stands."""
+        return Document(*(self._part(kind, narrowing) for kind in (DOMAIN, NODE, LINK)))
+
+    def _take_out(self, gone: Iterable[Name]) -> Iterator[Step]:
+        for kind, name in gone:
+            held = self._held[kind].pop(name, None)
+            if held is not None:
+                self._order.pop(kind, None)
+                yield Step(kind, name, held.domains, None)
+
+    def _put_in(self, come: Mapping[Name, Vertex]) -> Iterator[Step]:
+        for (kind, name), vertex in come.items():
+            held = self._held[kind].get(name)
+            if held == vertex:
+                continue
+            if held is None:
+                self._order.pop(kind, None)
+            self._held[kind][name] = vertex
+            yield Step(kind, name, held.domains if held else (), vertex)
+
+    def _part(self, kind: str, narrowing: Narrowing) -> Part:
+        if kind == NODE and not narrowing.nodes:
+            return Part((), ())
+        held = self._held[kind]
+        if kind not in self._order:
+            self._order[kind] = sorted(held)
+        names = self._order[kind]
+        if narrowing.domain is not None:
+            names = [name for name in names if narrowing.domain in held[name].domains]
+        return Part(tuple(names), tuple([held[name].written for name in names]))

@@ -1,0 +1,107 @@
+"""What is usual for a node: running baselines of its signals, which follow the node and not its troubles.
+
+All in logarithms, so that a ratio is a difference. *Usual* is the level while the node works: it follows values near
+it within half a minute and higher ones within a minute, but much lower ones only after a quarter of an hour, since
+work that is slow for minutes is not yet the usual; unless the memory in use tells that another job has come.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kuayu.perception.recognition.rows import Column
+from kuayu.perception.recognition.values import Flags, Floats
+
+UTILISATION, PIPE, MEMORY_PIPE, POWER, FLOW, STORAGE, PER_PIPE, PER_MEMORY, PER_POWER = range(9)
+"""Channels: six signals, and three of them for each unit of utilisation."""
+
+CHANNELS = 9
+SIGNAL_CHANNELS = 6
+
+NEAR = 0.12
+"""Difference of logarithms within which a value counts as the usual one."""
+
+NEAR_TIME, HIGH_TIME, LOW_TIME, OTHER_JOB_TIME = 25.0, 60.0, 900.0, 30.0
+"""Seconds within which the usual follows values near it, above it, below it, and of another job."""
+
+SHORT, MEDIUM = 2.0, 15.0
+"""Seconds of the two averages that tell sudden changes."""
+
+FORGET = 3600.0
+"""Seconds within which the lowest and the highest power are forgotten."""
+
+QUICK = 10
+"""Samples at work after which a baseline is no longer a plain mean."""
+
+
+@dataclass(slots=True)
+class Baselines:
+    """Memory of each node; logarithms but for power, in W, and memory, in bytes."""
+
+    usual: Annotated[Floats, Column(np.nan, np.float32, CHANNELS)]
+    short: Annotated[Floats, Column(np.nan, np.float32, SIGNAL_CHANNELS)]
+    medium: Annotated[Floats, Column(np.nan, np.float32, SIGNAL_CHANNELS)]
+    counted: Annotated[Floats, Column(0.0, np.float32)]
+    lowest: Annotated[Floats, Column(np.nan)]
+    highest: Annotated[Floats, Column(np.nan)]
+    memory: Annotated[Floats, Column(np.nan)]
+    most_memory: Annotated[Floats, Column(np.nan)]
+    share: Annotated[Floats, Column(np.nan, np.float32, 2)]
+    noise: Annotated[Floats, Column(0.05, np.float32, 2)]
+
+
+def follow(held: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
+    """Let an average move to a value in place; it begins with the first one, and NaN leaves it as it is."""
+    seen = where & ~np.isnan(value)
+    begun = held + (value - held) * (step / (step + seconds))
+    np.copyto(held, np.where(np.isnan(held), value, begun), where=seen)
+
+
+def learn_power(held: Baselines, power: Floats, step: Floats, fresh: Flags) -> None:
+    """Follow the lowest and the highest power: quickly outwards, slowly inwards."""
+    down = np.where(power < held.lowest, np.float32(3.0), np.float32(FORGET))
+    up = np.where(power > held.highest, np.float32(8.0), np.float32(FORGET))
+    follow(held.lowest, power, step, down, fresh)
+    follow(held.highest, power, step, up, fresh)
+
+
+def dynamic_share(held: Baselines, power: Floats) -> Floats:
+    """Where the power stands between the idle and the highest one.
+
+    A node that was never seen idle is taken to idle at three tenths of its highest power or less.
+    """
+    idle = np.fmin(held.lowest, 0.3 * held.highest)
+    made: Floats = (power - idle) / np.maximum(held.highest - idle, 1.0)
+    return made
+
+
+def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
+    """Let the baselines follow a fresh sample of channels (channels, nodes)."""
+    at_work = fresh & working
+    held.counted += at_work
+    difference = logs - held.usual
+    other_job = np.abs(memory - held.memory) > 0.15 * held.memory
+    low = np.where(other_job, np.float32(OTHER_JOB_TIME), np.float32(LOW_TIME))
+    seconds = np.where(
+        difference > NEAR, np.float32(HIGH_TIME), np.where(difference < -NEAR, low, np.float32(NEAR_TIME))
+    )
+    weight = step / (step + seconds)
+    weight = np.maximum(weight, np.where(held.counted < QUICK, 1 / np.maximum(held.counted, 1), 0))
+    known = ~np.isnan(logs)
+    begun = np.where(np.isnan(held.usual), logs, held.usual + weight * difference)
+    np.copyto(held.usual, begun, where=at_work & known)
+    follow(held.memory, memory, step, NEAR_TIME, at_work)
+    most = np.where(memory > held.most_memory, np.float32(0.1), np.float32(FORGET))
+    follow(held.most_memory, memory, step, most, fresh)
+    moved = np.abs(logs[[UTILISATION, POWER]] - held.short[[UTILISATION, POWER]])
+    follow(held.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
+    follow(held.short, logs[:SIGNAL_CHANNELS], step, SHORT, fresh)
+    follow(held.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM, fresh)
+
+
+def learn_share(held: Baselines, share: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
+    """Follow the allocatable share, apart while the node works and while it is idle; upwards soon, downwards late."""
+    for row, regime in enumerate((working, ~working)):
+        seconds = np.where(share >= held.share[row], np.float32(5.0), np.float32(LOW_TIME))
+        follow(held.share[row], share, step, seconds, fresh & regime)

@@ -1,0 +1,128 @@
+"""Sums over groups of nodes, families or domains: mean, maximum and median, and back from groups to nodes.
+
+Arrays have one column for each node or group. Groups may overlap; nodes may be in none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.perception.recognition.values import Floats, Places
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups with at least one member, in the order in which sums over them are made.
+
+    Attributes:
+        nodes: How many nodes there are.
+        member: Node rows, sorted by group.
+        group: Group of each of them.
+        starts: Where each group begins in ``member``.
+        sizes: Members of each group.
+        places: For the first, second … group of each node its position; (nodes,) each.
+        in_order: Whether the members are all nodes in their order.
+        share: One over the number of groups of each node; nought where it is in none.
+        tables: For groups of similar size, their positions and their members, padded with ``nodes``.
+    """
+
+    nodes: int
+    member: Places
+    group: Places
+    starts: Places
+    sizes: Places
+    places: tuple[Places, ...]
+    in_order: bool
+    share: Floats
+    tables: tuple[tuple[Places, Places], ...]
+
+    @classmethod
+    def of(cls, nodes: int, member: Places, group: Places) -> "Groups":
+        """Groups from pairs of node row and group index, in any order."""
+        order = np.lexsort((member, group))
+        member = np.asarray(member, np.intp)[order]
+        _, group = np.unique(np.asarray(group, np.intp)[order], return_inverse=True)
+        sizes = np.bincount(group)
+        starts = np.cumsum(sizes) - sizes
+        times = np.bincount(member, minlength=nodes)
+        share = np.divide(1.0, times, out=np.zeros(nodes), where=times > 0).astype(np.float32)
+        return cls(
+            nodes=nodes,
+            member=member,
+            group=group,
+            starts=starts,
+            sizes=sizes,
+            places=_places(member, group, nodes),
+            in_order=np.array_equal(member, np.arange(nodes)),
+            share=share,
+            tables=_tables(member, starts, sizes, nodes),
+        )
+
+    def mean(self, values: Floats) -> Floats:
+        """Mean over the members of each group, (channels, groups)."""
+        if not len(self.sizes):
+            return values[:, :0]
+        made: Floats = np.add.reduceat(self._ranked(values), self.starts, axis=1)
+        made /= self.sizes.astype(np.float32)
+        return made
+
+    def maximum(self, values: Floats) -> Floats:
+        """Largest value among the members of each group, (channels, groups)."""
+        if not len(self.sizes):
+            return values[:, :0]
+        return np.maximum.reduceat(self._ranked(values), self.starts, axis=1)
+
+    def _ranked(self, values: Floats) -> Floats:
+        """Values of the members, one group after the other."""
+        return values if self.in_order else np.take(values, self.member, axis=1)
+
+    def median(self, values: Floats) -> Floats:
+        """Median of the values that are not NaN, (channels, groups); NaN where there is none."""
+        found = np.full((len(values), len(self.sizes)), np.nan, np.float32)
+        padded = np.concatenate([values, np.full((len(values), 1), np.nan, np.float32)], axis=1)
+        for groups, members in self.tables:
+            ranked = np.sort(padded[:, members], axis=2)
+            known = ranked.shape[2] - np.isnan(ranked).sum(axis=2)
+            low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, ranked.shape[2] - 1)
+            pair = np.take_along_axis(ranked, np.stack([low, high], axis=2), axis=2)
+            found[:, groups] = 0.5 * (pair[..., 0] + pair[..., 1])
+        return found
+
+    def back(self, values: Floats) -> Floats:
+        """Mean over the groups of each node, (channels, nodes); nought for nodes in none."""
+        if not self.places:
+            return np.zeros((len(values), self.nodes), np.float32)
+        padded = np.concatenate([values, np.zeros((len(values), 1), np.float32)], axis=1)
+        found = np.take(padded, self.places[0], axis=1)
+        for place in self.places[1:]:
+            found += np.take(padded, place, axis=1)
+        if len(self.places) > 1:
+            found *= self.share
+        return found
+
+
+def _places(member: Places, group: Places, nodes: int) -> tuple[Places, ...]:
+    """For the first, second … group of each node its position; how many groups there are where it has none."""
+    order = np.argsort(member, kind="stable")
+    ranked = member[order]
+    first = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.zeros(0, np.intp)
+    rank = np.arange(len(ranked)) - np.repeat(first, np.diff(np.r_[first, len(ranked)]))
+    made = []
+    for layer in range(int(rank.max()) + 1 if len(rank) else 0):
+        place = np.full(nodes, int(group.max()) + 1, np.intp)
+        place[ranked[rank == layer]] = group[order][rank == layer]
+        made.append(place)
+    return tuple(made)
+
+
+def _tables(member: Places, starts: Places, sizes: Places, nodes: int) -> tuple[tuple[Places, Places], ...]:
+    """Tables of members, one for the groups between two powers of two, so that little is padded."""
+    made = []
+    classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
+    for each in np.unique(classes):
+        groups = np.flatnonzero(classes == each)
+        width = int(sizes[groups].max())
+        at = starts[groups, None] + np.arange(width)
+        inside = np.arange(width) < sizes[groups, None]
+        made.append((groups, np.where(inside, member[np.minimum(at, len(member) - 1)], nodes)))
+    return tuple(made)

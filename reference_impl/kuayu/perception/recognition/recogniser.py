@@ -1,0 +1,131 @@
+"""The recognisers: telemetry in, the state of each node out, as clause *Resource graph* has it.
+
+What a classifier says of one moment is damped (``damping``). What other parts of the clause settle is the same for all
+recognisers, in this order: the nodes of a domain that cannot be reached are unknown; a reported ``faulty`` or
+``offline`` is taken over as long as it lives, ``degraded`` unless the node is seen to straggle; a silent node is
+offline; the rest is recognised. Whoever waits, for a straggler or for a node that hangs or is gone, is busy: "answers,
+but what was given to it does not go on" is said of the node that holds the others up.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu.perception.recognition import network, rules
+from kuayu.perception.recognition import values as states
+from kuayu.perception.recognition.damping import Belief, Damping, calibrated
+from kuayu.perception.recognition.features import OWN
+from kuayu.perception.recognition.network import Weights
+from kuayu.perception.recognition.reasons import OF_REPORTS, of_recognised
+from kuayu.perception.recognition.sight import Seen, Sight
+from kuayu.perception.recognition.values import (
+    SIGNALS,
+    WORKING,
+    Flags,
+    Floats,
+    Places,
+    Population,
+    Recognition,
+    Telemetry,
+)
+
+HEALTH = SIGNALS.index("health_state")
+"""Column of the reported health state."""
+
+AT_WORK = tuple(
+    SIGNALS.index(name)
+    for name in ("accelerator_utilisation", "matrix_pipe_activity", "power", "memory_bandwidth_utilisation")
+)
+"""Columns of which one has to be known for a state to be told."""
+
+
+class _Filtered:
+    """What the recognisers share; each has a classifier of its own."""
+
+    name = ""
+
+    def __init__(self, population: Population, weights: Weights | None = None, damping: Damping | None = None) -> None:
+        self._weights = network.shipped() if weights is None else weights
+        self._damping = damping or Damping.of(self._weights, self.name)
+        self._sight = Sight(population)
+        self._belief = Belief(len(population.domain), self._damping)
+        self._gone: Flags = np.ones(len(population.domain), bool)
+        self._now = np.nan
+
+    def rearrange(self, population: Population, origin: Places) -> None:
+        """Take other nodes, families or domains, and keep what was learnt of the rows that stay.
+
+        Args:
+            population: The nodes from now on.
+            origin: Row i was row ``origin[i]`` before, or is new where that is −1, shape (new nodes,).
+        """
+        self._sight.rearrange(population, origin)
+        self._belief.rearrange(origin)
+        self._gone = np.where(origin >= 0, self._gone[origin], True)
+
+    def update(self, telemetry: Telemetry) -> Recognition:
+        """States at the instant of the telemetry; its rows are those of the population."""
+        step = 1.0 if np.isnan(self._now) else max(0.0, telemetry.now - self._now)
+        self._now = telemetry.now if np.isnan(self._now) else max(telemetry.now, self._now)
+        seen = self._sight.update(telemetry)
+        back = self._gone & telemetry.fresh
+        state, odds = self._belief.update(self._classify(seen), telemetry.fresh, back, step)
+        return self._settle(telemetry, seen, state, odds)
+
+    def _classify(self, seen: Seen) -> Floats:
+        """Logarithms of the probabilities of the states told from signals, (states, nodes)."""
+        raise NotImplementedError
+
+    def _settle(self, telemetry: Telemetry, seen: Seen, state: NDArray[np.int8], odds: Floats) -> Recognition:
+        """Put together what is recognised, reported, and not heard."""
+        silence = seen.silence
+        confidence = calibrated(odds, self._damping.confidence)
+        reason = of_recognised(state, seen.features)
+        nothing = np.all(np.isnan(telemetry.values[:, AT_WORK]), axis=1)
+        late = np.log(np.maximum(silence.missing, 1e-3))
+
+        def put(where: Flags, what: int, why: int, sure: float | Floats) -> None:
+            state[where] = what
+            reason[where] = why
+            np.copyto(confidence, np.asarray(sure, np.float32), where=where)
+
+        put(nothing, states.UNKNOWN, 2, 0.0)
+        put(silence.silent, states.OFFLINE, 3, calibrated(late, self._damping.silence))
+        straggles = state == states.STRAGGLING
+        health = telemetry.values[:, HEALTH]
+        for code, (what, why) in OF_REPORTS.items():
+            put((health == code) & ~(straggles & (what == states.DEGRADED)), what, why, 1.0)
+        put(~silence.known, states.UNKNOWN, 0, 0.0)
+        put(silence.cut, states.UNKNOWN, 1, 0.0)
+        self._gone = ~silence.known | silence.silent | silence.cut
+        return Recognition(state, confidence, reason, silence.reachable)
+
+
+class Recogniser(_Filtered):
+    """Message passing over families and domains."""
+
+    name = "graph"
+
+    def _classify(self, seen: Seen) -> Floats:
+        return network.log_softmax(network.of_graph(self._weights, seen.features, seen.answers, self._sight.ties))
+
+
+class PlainRecogniser(_Filtered):
+    """The same features of each node by itself; it knows nothing of other nodes but who answers."""
+
+    name = "plain"
+
+    def _classify(self, seen: Seen) -> Floats:
+        return network.log_softmax(network.plain(self._weights, seen.features[: len(OWN)]))
+
+
+class RuleRecogniser(_Filtered):
+    """Thresholds on the same features, family and domain included."""
+
+    name = "rules"
+
+    def _classify(self, seen: Seen) -> Floats:
+        said = rules.judge(rules.Thresholds.of(self._weights), seen.features)
+        unlikely = (1 - rules.SURE) / (WORKING - 1)
+        made = np.full((WORKING, len(said)), np.log(unlikely), np.float32)
+        made[said, np.arange(len(said))] = np.log(rules.SURE)
+        return made

@@ -1,0 +1,42 @@
+"""Memories with one column for each node, which keep what they hold when nodes come and go.
+
+A memory is a dataclass of arrays, each annotated with the column that it begins as.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+
+from kuayu.perception.recognition.values import Places
+
+Rows = TypeVar("Rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An array of shape (nodes,), or (height, nodes), that begins as ``fill``."""
+
+    fill: float
+    dtype: type = np.float32
+    height: int = 0
+
+    def empty(self, nodes: int) -> Any:
+        """The array for so many nodes."""
+        shape = (self.height, nodes) if self.height else (nodes,)
+        return np.full(shape, self.fill, self.dtype)
+
+
+def blank(kind: type[Rows], nodes: int) -> Rows:
+    """A memory of so many nodes of which nothing is known."""
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(**{name: hint.__metadata__[0].empty(nodes) for name, hint in hints.items()})
+
+
+def rearranged(rows: Rows, origin: Places) -> Rows:
+    """The memory of new rows; row i was row ``origin[i]`` before, or is new where that is −1."""
+    kept = blank(type(rows), len(origin))
+    old = origin >= 0
+    for name in get_type_hints(type(rows)):
+        getattr(kept, name)[..., old] = getattr(rows, name)[..., origin[old]]
+    return kept

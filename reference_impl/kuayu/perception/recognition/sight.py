@@ -1,0 +1,57 @@
+"""What all recognisers see: who answers, and the features of each node."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.perception.recognition.features import Tracker, relate
+from kuayu.perception.recognition.groups import Groups
+from kuayu.perception.recognition.network import Ties
+from kuayu.perception.recognition.silence import Listener, Silence
+from kuayu.perception.recognition.values import Floats, Places, Population, Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is seen at an instant.
+
+    Attributes:
+        silence: Who answers.
+        features: Own features above those that need other nodes, (features, nodes).
+        answers: One where a node answers, else nought, (nodes,).
+    """
+
+    silence: Silence
+    features: Floats
+    answers: Floats
+
+
+class Sight:
+    """Turns telemetry into features, and remembers what is usual."""
+
+    def __init__(self, population: Population) -> None:
+        self._domain = population.domain
+        self._tracker = Tracker(len(population.domain))
+        self._listener = Listener(population.domain, population.domains)
+        self.ties = _ties(population)
+
+    def rearrange(self, population: Population, origin: Places) -> None:
+        """Take over the rows that stay; row i was row ``origin[i]`` before, or is new where that is −1."""
+        self._tracker.rearrange(origin)
+        self._listener.rearrange(population.domain, population.domains, origin)
+        self._domain = population.domain
+        self.ties = _ties(population)
+
+    def update(self, telemetry: Telemetry) -> Seen:
+        """Look at the newest samples."""
+        silence = self._listener.update(telemetry.now, telemetry.arrived)
+        own = self._tracker.update(telemetry, self.ties.families.share > 0)
+        related = relate(own, silence.missing, self.ties.families, self.ties.domains)
+        answers = (silence.known & (silence.missing < 1)).astype(np.float32)
+        return Seen(silence, np.vstack([own, related]), answers)
+
+
+def _ties(population: Population) -> Ties:
+    nodes = len(population.domain)
+    families = Groups.of(nodes, population.member, population.family)
+    return Ties(families, Groups.of(nodes, np.arange(nodes), population.domain))

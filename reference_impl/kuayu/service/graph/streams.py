@@ -1,0 +1,213 @@
+"""Readers who follow the graph: server-sent events (WHATWG HTML, section 9.2), to each what it asked for.
+
+All of this runs in the event loop; publishers hand changes over through it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from fastapi.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from kuayu.perception.graph import Change, Narrowing
+from kuayu.service.metrics import Metrics
+from kuayu.service.problems import ProblemException
+
+HEARTBEAT = 10.0
+"""Seconds of silence after which a comment is sent; the clause allows 15."""
+
+MOST_QUEUED = 8 * 1024 * 1024
+"""Bytes that may wait for a reader. One that is slower than that is let go; it may come back and resume."""
+
+AT_ONCE = 64 * 1024
+"""Bytes that are sent at once, where so many wait."""
+
+LOOKED_AT = 512
+"""Bytes that a change counts for which a reader has missed, whatever it holds of what was asked for."""
+
+FAREWELL = 2.0
+"""Seconds for a reader to take what was sent already, once its stream is to end."""
+
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+def event(epoch: str, change: Change, narrowing: Narrowing) -> bytes | None:
+    """A change as an event; None where it holds nothing of what was asked for."""
+    data = change.data(epoch, narrowing)
+    if data is None:
+        return None
+    return b"id: %s:%d\nevent: change\ndata: %s\n\n" % (epoch.encode(), change.number, data)
+
+
+class Subscriber:
+    """A reader: what waits for it, and whether its stream is to end."""
+
+    def __init__(self, epoch: str, narrowing: Narrowing) -> None:
+        self.narrowing = narrowing
+        self.ended = asyncio.Event()
+        self._epoch = epoch
+        self._arrived = asyncio.Event()
+        self._backlog: deque[Change] = deque()
+        self._queue: deque[bytes] = deque()
+        self._queued = 0
+        self._early: list[tuple[int, bytes]] | None = []
+
+    def begin(self, number: int, backlog: Sequence[Change]) -> None:
+        """Begin with what was missed; whatever came meanwhile and is not part of that follows."""
+        self._backlog.extend(backlog)
+        early, self._early = self._early or [], None
+        for each, written in early:
+            if each > number:
+                self.offer(each, written)
+        self._arrived.set()
+
+    def offer(self, number: int, written: bytes) -> None:
+        """Queue an event, or end the stream where too much waits already."""
+        if self._early is not None:
+            self._early.append((number, written))
+            return
+        self._queued += len(written)
+        if self._queued > MOST_QUEUED:
+            self.ended.set()
+            return
+        self._queue.append(written)
+        self._arrived.set()
+
+    async def next(self) -> bytes:
+        """Events that are to be sent now, or a comment where there was nothing to say for long."""
+        while True:
+            self._arrived.clear()
+            if found := b"".join(self._ready()):
+                return found
+            if self._backlog:
+                await asyncio.sleep(0)  # nothing of the last few was asked for; others may run before the next few
+                continue
+            try:
+                await asyncio.wait_for(self._arrived.wait(), HEARTBEAT)
+            except TimeoutError:
+                return b": alive\n\n"
+
+    def _ready(self) -> Iterator[bytes]:
+        size = 0
+        while size < AT_ONCE:
+            if self._backlog:
+                written = event(self._epoch, self._backlog.popleft(), self.narrowing) or b""
+                size += LOOKED_AT
+            elif self._queue:
+                written = self._queue.popleft()
+                self._queued -= len(written)
+            else:
+                return
+            size += len(written)
+            yield written
+
+
+class Hub:
+    """All readers of all tenants.
+
+    Args:
+        epoch: Epoch of the graphs' revisions.
+        most: Readers that there may be.
+        metrics: Are told how many there are.
+    """
+
+    def __init__(self, epoch: str, most: int, metrics: Metrics) -> None:
+        self._epoch = epoch
+        self._most = most
+        self._readers: dict[str, set[Subscriber]] = {}
+        self._closed = False
+        metrics.graph_subscribers.set_function(self._count)
+
+    def has(self, tenant: str) -> bool:
+        """Whether anyone follows a tenant's graph. Any thread may ask."""
+        return bool(self._readers.get(tenant))
+
+    def enter(self, tenant: str, narrowing: Narrowing) -> Subscriber:
+        """Let a reader in; what is delivered before it begins is kept for it.
+
+        Raises:
+            ProblemException: overloaded.
+        """
+        if self._closed or self._count() >= self._most:
+            raise ProblemException("overloaded", "the service has as many streams as it serves at once", retry_after=5)
+        subscriber = Subscriber(self._epoch, narrowing)
+        self._readers.setdefault(tenant, set()).add(subscriber)
+        return subscriber
+
+    def leave(self, tenant: str, subscriber: Subscriber) -> None:
+        """A reader is gone."""
+        readers = self._readers.get(tenant, set())
+        readers.discard(subscriber)
+        if not readers:
+            self._readers.pop(tenant, None)
+
+    def deliver(self, tenant: str, change: Change) -> None:
+        """Hand a change to all readers of a tenant's graph, written once for all who ask for the same part."""
+        written: dict[Narrowing, bytes | None] = {}
+        for subscriber in self._readers.get(tenant, ()):
+            if subscriber.narrowing not in written:
+                written[subscriber.narrowing] = event(self._epoch, change, subscriber.narrowing)
+            found = written[subscriber.narrowing]
+            if found is not None:
+                subscriber.offer(change.number, found)
+
+    def close(self) -> None:
+        """End all streams and let nobody in any more."""
+        self._closed = True
+        for readers in self._readers.values():
+            for subscriber in readers:
+                subscriber.ended.set()
+
+    def _count(self) -> int:
+        return sum(map(len, list(self._readers.values())))
+
+
+class EventStream(Response):
+    """The answer that sends a reader its events until one of both ends it."""
+
+    def __init__(self, hub: Hub, tenant: str, subscriber: Subscriber) -> None:
+        super().__init__(media_type="text/event-stream")
+        self._hub = hub
+        self._tenant = tenant
+        self._subscriber = subscriber
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
+        """Send."""
+        pump = asyncio.create_task(self._pump(send))
+        gone = asyncio.create_task(_gone(receive))
+        ended = asyncio.create_task(self._subscriber.ended.wait())
+        tasks = (pump, gone, ended)
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._hub.leave(self._tenant, self._subscriber)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if pump in done:
+            pump.result()  # it ends only by what went wrong
+        if gone in done:
+            return
+        # A reader that takes nothing any more is not waited for long.
+        try:
+            async with asyncio.timeout(FAREWELL):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            return
+
+    async def _pump(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await send({"type": "http.response.body", "body": b": hello\n\n", "more_body": True})
+        while True:
+            found = await self._subscriber.next()
+            await send({"type": "http.response.body", "body": found, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

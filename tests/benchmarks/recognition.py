@@ -1,0 +1,202 @@
+"""How soon and how surely node states are recognised: message passing beside rules and the same features alone.
+
+    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200|64x10000] [--seeds N ...] [--json FILE]
+
+One sample a second for each node; no HTTP. ``own`` is the held-out region of the training generator, ``judge`` the
+suite's world. Recognisers are asked at the end of each second, so that no delay is shorter than the rest of a second.
+The delay of a change ends when the new state is shown and goes on being shown for 5 s. F1 leaves out the 10 s after
+each change, as MET-016 has it; the intervals are the 5th to 95th percentile of 1 000 bootstrap samples of nodes.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures are stated for
+
+import numpy as np
+import psutil
+from recognition_worlds import JudgesWorld, OwnWorld, Second
+
+from kuayu.perception.recognition import STATES, PlainRecogniser, Recogniser, RuleRecogniser
+
+SCALES = {"5x200": (5, 1000), "64x10000": (64, 10_000)}
+WARM_UP, SETTLED, LEFT_OUT, ENOUGH = 60, 5, 10, 10
+OFFLINE, UNKNOWN = STATES.index("offline"), STATES.index("unknown")
+JUDGED = STATES[: OFFLINE + 1]
+
+
+def play(world: OwnWorld | JudgesWorld) -> dict[str, Any]:
+    """Play a world to its end through all three recognisers."""
+    recognisers = {each.name: each(world.population) for each in (Recogniser, PlainRecogniser, RuleRecogniser)}
+    shown: dict[str, list[Any]] = {name: [] for name in recognisers}
+    times: dict[str, list[float]] = {name: [] for name in recognisers}
+    sure: dict[str, list[Any]] = {name: [] for name in recognisers}
+    kept = []
+    for second in world.play():
+        if second.origin is not None:
+            for each in recognisers.values():
+                each.rearrange(world.population, second.origin)
+        for name, each in recognisers.items():
+            began = time.perf_counter()
+            found = each.update(second.telemetry)
+            times[name].append(time.perf_counter() - began)
+            shown[name].append(found.state)
+            sure[name].append(found.confidence)
+        kept.append(Second(None, second.truth, second.cause, second.judged, None))
+    return {"seconds": kept, "shown": shown, "times": times, "sure": sure}
+
+
+def table(rows: list[Any], nodes: int, fill: int) -> Any:
+    """Rows that grew with the nodes as one array, (seconds, nodes)."""
+    made = np.full((len(rows), nodes), fill, np.int16)
+    for second, row in enumerate(rows):
+        made[second, : len(row)] = row
+    return made
+
+
+def measured(played: dict[str, Any], name: str, warm_up: int) -> dict[str, Any]:
+    """Delays, confusion by node, and confusion by cause of one recogniser in one world."""
+    seconds = played["seconds"]
+    nodes = len(seconds[-1].truth)
+    truth = table([each.truth for each in seconds], nodes, UNKNOWN)
+    judged = table([each.judged for each in seconds], nodes, 0).astype(bool)
+    cause = table([each.cause for each in seconds], nodes, 0)
+    shown = table(played["shown"][name], nodes, UNKNOWN)
+    sure = np.zeros(truth.shape, np.float32)
+    for second, row in enumerate(played["sure"][name]):
+        sure[second, : len(row)] = row
+    changed = np.zeros(truth.shape, bool)
+    changed[1:] = truth[1:] != truth[:-1]
+    since = np.zeros(truth.shape, int)
+    for second in range(1, len(truth)):
+        since[second] = np.where(changed[second], 0, since[second - 1] + 1)
+    delays = []
+    for second, node in np.argwhere(changed[warm_up : -ENOUGH - SETTLED - 1]):
+        at = second + warm_up
+        until = at + int(np.argmax(np.append(changed[at + 1 :, node], True))) + 1
+        ends = max(at - 1, 0)
+        if until - at < LEFT_OUT + 2 or truth[at, node] > OFFLINE or truth[ends, node] > OFFLINE:
+            continue
+        if not judged[at : at + LEFT_OUT, node].all():
+            continue
+        right = shown[at:until, node] == truth[at, node]
+        holds = [right[k : k + SETTLED + 1].all() for k in range(len(right))]
+        delay = holds.index(True) + 1 if any(holds) else np.inf
+        delays.append((int(truth[at, node]), int(cause[at, node]), float(delay)))
+    count = (since >= LEFT_OUT) & judged & (truth <= OFFLINE)
+    count[:warm_up] = False
+    place = truth * len(STATES) + np.minimum(shown, UNKNOWN)
+    by_node = np.zeros((nodes, len(STATES) ** 2))
+    at_second, at_node = np.nonzero(count)
+    np.add.at(by_node, (at_node, place[at_second, at_node]), 1)
+    by_cause = np.zeros((int(cause.max()) + 1, len(STATES) ** 2))
+    np.add.at(by_cause, (cause[count], place[count]), 1)
+    bins = np.minimum((sure[count] * 10).astype(int), 9)
+    right = (shown == truth)[count]
+    calibration = np.array(
+        [np.bincount(bins, minlength=10), np.bincount(bins, right, 10), np.bincount(bins, sure[count], 10)]
+    )
+    return {"delays": delays, "by_node": by_node, "by_cause": by_cause, "calibration": calibration}
+
+
+def f1(confusion: Any) -> Any:
+    """F1 of each judged state from confusions (..., states²); NaN where the state never occurs."""
+    square = confusion.reshape(*confusion.shape[:-1], len(STATES), len(STATES))
+    right = np.diagonal(square, axis1=-2, axis2=-1)
+    total = square.sum(-1) + square.sum(-2)
+    return (2 * right / np.where(total > 0, total, np.nan))[..., : len(JUDGED)]
+
+
+def summary(parts: list[dict[str, Any]], times: list[float], causes: tuple[str, ...]) -> dict[str, Any]:
+    """Figures of one recogniser over all seeds."""
+    random = np.random.default_rng(1)
+    by_node = np.concatenate([each["by_node"] for each in parts])
+    draws = random.multinomial(len(by_node), np.full(len(by_node), 1 / len(by_node)), 1000)
+    spread = np.nanmean(f1(draws @ by_node), axis=1)
+    delays = [each for part in parts for each in part["delays"]]
+    found: dict[str, Any] = {"macro F1": float(np.nanmean(f1(by_node.sum(0)))), "changes": len(delays)}
+    found["interval"] = [float(np.quantile(spread, q)) for q in (0.05, 0.95)]
+    found["F1"] = dict(zip(JUDGED, f1(by_node.sum(0)).tolist(), strict=True))
+    found["delay"] = {}
+    for name, chosen in [("all", delays), *((s, [d for d in delays if STATES[d[0]] == s]) for s in JUDGED)]:
+        if chosen:
+            seconds = np.array([each[2] for each in chosen])
+            p50, p99 = np.quantile(seconds, [0.5, 0.99], method="higher")
+            found["delay"][name] = {
+                "p50": float(p50), "p99": float(p99), "recall": float(np.mean(seconds <= ENOUGH)), "n": len(seconds),
+            }  # fmt: skip
+    width = max(len(each["by_cause"]) for each in parts)
+    by_cause = sum(np.pad(each["by_cause"], ((0, width - len(each["by_cause"])), (0, 0))) for each in parts)
+    found["by cause"] = {
+        f"{causes[row]}, {STATES[place]}": counts[place].astype(int).tolist()
+        for row, counts in enumerate(by_cause.reshape(width, len(STATES), len(STATES)))
+        for place in range(len(STATES))
+        if counts[place].sum() > 0
+    }
+    cells = sum(each["calibration"] for each in parts)
+    found["calibration"] = [[int(n), r / max(n, 1), s / max(n, 1)] for n, r, s in cells.T.tolist()]
+    found["update"] = {"p50": float(np.median(times)), "p99": float(np.quantile(times, 0.99))}
+    return found
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    """Print the figures of one recogniser."""
+    low, high = found["interval"]
+    update = found["update"]
+    print(f"\n{name}: macro-F1 {found['macro F1']:.4f} [{low:.4f}, {high:.4f}], update {1e3 * update['p50']:.1f} ms"
+          f" (p99 {1e3 * update['p99']:.1f})")  # fmt: skip
+    print("  to           p50 s  p99 s  in 10 s       n      F1")
+    for state, delay in found["delay"].items():
+        share = f"{found['F1'].get(state, found['macro F1']):.4f}"
+        print(f"  {state:11} {delay['p50']:6.0f} {delay['p99']:6.0f}  {delay['recall']:7.2%} {delay['n']:7d}  {share}")
+    print("  cause, truth                     " + "".join(f"{each[:7]:>9}" for each in STATES))
+    for row, counts in found["by cause"].items():
+        print(f"  {row:32} " + "".join(f"{each:9d}" for each in counts))
+    print("  said sure  right       n")
+    for n, right, sure in found["calibration"]:
+        if n:
+            print(f"  {sure:9.3f}  {right:5.3f}  {n:7d}")
+
+
+def main() -> None:
+    """Run the benchmark as a command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--world", choices=("own", "judge"), default="own")
+    parser.add_argument("--scale", choices=SCALES, default="5x200")
+    parser.add_argument("--seconds", type=int, default=240)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    asked = parser.parse_args()
+    domains, nodes = SCALES[asked.scale]
+    parts: dict[str, list[dict[str, Any]]] = {}
+    times: dict[str, list[float]] = {}
+    causes: tuple[str, ...] = ()
+    for seed in asked.seeds:
+        kind = OwnWorld if asked.world == "own" else JudgesWorld
+        world = kind(seed, domains, nodes, WARM_UP, asked.seconds)
+        played = play(world)
+        causes = world.causes
+        for name in played["shown"]:
+            parts.setdefault(name, []).append(measured(played, name, WARM_UP))
+            times.setdefault(name, []).extend(played["times"][name])
+    found = {name: summary(each, times[name], causes) for name, each in parts.items()}
+    resident = psutil.Process().memory_info().rss
+    print(f"{asked.world} world, {domains} domains, {nodes} nodes, {asked.seconds} s, seeds {asked.seeds};"
+          f" resident with the world and all three {resident / 1e6:.0f} MB")  # fmt: skip
+    for name, figures in found.items():
+        show(name, figures)
+    if asked.json:
+        place = {"python": platform.python_version(), "numpy": version("numpy"), "machine": platform.machine()}
+        asked.json.write_text(
+            json.dumps({"figures": found, "world": place, "request": vars(asked)}, default=str, indent=1)
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""What the benchmarks measure: the service in a process of its own, on a new SQLite file or a PostgreSQL database."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+import psycopg
+
+DATABASES = ("sqlite", "postgresql")
+
+COMMAND = (sys.executable, "-c", "from kuayu.cli import main; main()", "serve", "--log-level", "warning")
+
+NewDatabase = Callable[[], str]
+"""Gives the URL of a database that nobody has used."""
+
+
+@contextmanager
+def sqlite_files() -> Iterator[NewDatabase]:
+    """SQLite files in a folder that goes away in the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = iter(range(1_000_000))
+        yield lambda: f"sqlite:///{Path(folder) / f'{next(numbers)}.db'}"
+
+
+@contextmanager
+def postgresql_databases() -> Iterator[NewDatabase]:
+    """Databases of a PostgreSQL server that begins and ends with this."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        import pgserver
+
+        server = pgserver.get_server(Path(folder) / "data", cleanup_mode="delete")  # type: ignore[attr-defined]
+        numbers = iter(range(1_000_000))
+
+        def new() -> str:
+            name = f"new{next(numbers)}"
+            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            return str(server.get_uri(name)).replace("postgresql://", "postgresql+psycopg://")
+
+        try:
+            yield new
+        finally:
+            server.cleanup()
+
+
+def databases(kind: str) -> AbstractContextManager[NewDatabase]:
+    """Databases of one of the kinds."""
+    return sqlite_files() if kind == "sqlite" else postgresql_databases()
+
+
+def plain(url: str) -> str:
+    """A PostgreSQL URL as psycopg takes it."""
+    return url.replace("postgresql+psycopg://", "postgresql://")
+
+
+@contextmanager
+def serving(database: str) -> Iterator[str]:
+    """The service on a database; where it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [*COMMAND, "--port", str(port), "--database", database], stdout=subprocess.DEVNULL, env=os.environ
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            try:
+                httpx.get(f"{url}/v1/health")
+                break
+            except httpx.TransportError:
+                if process.poll() is not None:
+                    raise SystemExit("the service ended") from None
+                time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of the packages that figures depend on."""
+    return {name: version(name) for name in packages}
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
