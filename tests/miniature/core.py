@@ -4,11 +4,13 @@ import hashlib
 import json
 import re
 import secrets
+import threading
 import time
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +31,25 @@ def milliseconds(instant: str) -> int:
     """Milliseconds since 1970 of an instant; ValueError where it is none."""
     if not INSTANT.fullmatch(instant):
         raise ValueError(f"{instant[:40]} is no instant such as 2026-01-01T00:00:00.000Z")
-    return (datetime.fromisoformat(instant) - EPOCH) // timedelta(milliseconds=1)
+    whole, _, fraction = instant[17:-1].partition(".")
+    if whole > "59":
+        raise ValueError(f"{instant} has a second that no minute has")
+    return _minute(instant[:16]) + 1000 * int(whole) + int(fraction.ljust(3, "0"))
 
 
+@lru_cache(10_000)
+def _minute(text: str) -> int:
+    """Milliseconds since 1970 at the begin of a minute; of most samples it is the same."""
+    return (datetime.fromisoformat(text + "Z") - EPOCH) // timedelta(milliseconds=1)
+
+
+EARLIEST, LATEST = milliseconds("0001-01-01T00:00:00Z"), milliseconds("9999-12-31T23:59:59.999Z")
+
+
+@lru_cache(10_000)
 def instant(moment: int) -> str:
     """The instant that lies ``moment`` milliseconds after 1970, clipped to the years that can be written."""
-    earliest, latest = milliseconds("0001-01-01T00:00:00Z"), milliseconds("9999-12-31T23:59:59.999Z")
-    when = EPOCH + timedelta(milliseconds=min(max(moment, earliest), latest))
+    when = EPOCH + timedelta(milliseconds=min(max(moment, EARLIEST), LATEST))
     return when.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
@@ -124,6 +138,7 @@ class Core:
         self.tenants: dict[str, Tenant] = {}
         self.pins: dict[str, tuple[list[Json], Json]] = {}
         self.moment = self.read_clock()
+        self.lock = threading.RLock()
 
     def read_clock(self) -> int:
         """Milliseconds since 1970. One reading, ``moment``, serves a whole request."""

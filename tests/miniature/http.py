@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -94,8 +95,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def send(self, answer: Answer) -> None:
         """Write an answer."""
+        if isinstance(answer.body, Iterator):
+            self.send_stream(answer)
+            return
         text = isinstance(answer.body, str)
-        body = (answer.body if text else json.dumps(answer.body, allow_nan=False, separators=(",", ":"))).encode()
+        if isinstance(answer.body, bytes):
+            body = answer.body
+        else:
+            body = (answer.body if text else json.dumps(answer.body, allow_nan=False, separators=(",", ":"))).encode()
         self.send_response(answer.status)
         headers = {"Content-Type": "text/plain; version=0.0.4" if text else "application/json", **answer.headers}
         if answer.status == 204:
@@ -110,6 +117,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def send_stream(self, answer: Answer) -> None:
+        """Write an answer that has no end of its own; it ends with the connection."""
+        self.close_connection = True
+        self.send_response(answer.status)
+        for name, value in {**answer.headers, "Connection": "close"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in answer.body:
+            self.wfile.write(piece)
+            self.wfile.flush()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """A request that is no HTTP."""

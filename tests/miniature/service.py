@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,10 +13,15 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
-from miniature.plans import Plans
+from miniature.otlp import Otlp
 from miniature.resources import KINDS
+from miniature.series import Stepped
+from miniature.streams import Streams
 
 Operation = Callable[..., Answer]
+
+KEPT_HEADERS = ("content-type", "content-encoding", "if-match", "idempotency-key")
+"""Headers that a request needs to be carried out again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Plans):
+class Miniature(Otlp, Stepped, Streams):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -42,7 +46,6 @@ class Miniature(Plans):
     ) -> None:
         """Replay the journal if there is one, then be ready; nothing is scraped before :meth:`begin`."""
         super().__init__(schemas, tokens, allowed)
-        self.lock = threading.RLock()
         self.routes = tuple(self._routes())
         self.journal = -1
         if journal is not None:
@@ -74,9 +77,15 @@ class Miniature(Plans):
         add("GET", "/v1/compute-identifiers/{}/resolution", self.resolve)
         about = ("subject", "subject_kind", "device", "from", "to")
         add("GET", "/v1/samples", self.get_samples, "limit", "cursor", *about)
+        part = ("detail", "domain")
+        add("GET", "/v1/graph", self.get_graph, *part)
+        add("GET", "/v1/graph/patch", self.get_patch, "base", *part)
+        add("GET", "/v1/graph/events", self.get_events, *part)
         add("POST", "/v1/samples", lambda request: self.once(request, self.post_samples))
+        add("GET", "/v1/series", self.get_series, *about, "measure", "step")
         page = ("node", "exporter", "observed_at", "sent_at")
         add("POST", "/v1/expositions", lambda request: self.once(request, self.post_exposition), *page)
+        add("POST", "/v1/metrics", lambda request: self.once(request, self.post_metrics))
         for path, decision in (("/v1/compute-indices", self.compute_indices), ("/v1/probe-plans", self.plan_probes)):
             routes.append(Route("POST", re.compile(path), decision, (), pure=True))
         return routes
@@ -87,7 +96,7 @@ class Miniature(Plans):
             "spec_version": "0.1.0",
             "implementation": {"name": "miniature", "version": "0.1.0"},
             "profiles": ["COM", "MET", "IDX"],
-            "features": [*(["scrape"] if self.allowed else []), *(["tenancy"] if self.tokens else [])],
+            "features": [*(["scrape"] if self.allowed else []), "otlp", *(["tenancy"] if self.tokens else [])],
             "limits": LIMITS,
             "durability": "process",
             "revision": self.revision(request.tenant),
@@ -136,7 +145,7 @@ class Miniature(Plans):
         """Carry a request out and write it down before anybody is told."""
         answer = self.carry_out(tenant, method, target, headers, body)
         if method != "GET" and self.journal >= 0:
-            kept = {name: headers[name] for name in ("content-type", "if-match", "idempotency-key") if name in headers}
+            kept = {name: headers[name] for name in KEPT_HEADERS if name in headers}
             encoded = base64.b64encode(body).decode()
             self.write_down([self.moment, tenant.name, method, target, kept, encoded])
         return answer

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -11,20 +11,24 @@ from typing import Any
 DEEPEST = 64
 """Levels to which objects and arrays may be nested."""
 
-STRING_OR_BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
-
 Error = tuple[str, str]
 """JSON Pointer to the place, and what is wrong there."""
 
-TYPES: dict[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+Check = Callable[[Any], Sequence[Error]]
+"""What is wrong with a value, with pointers that begin at it; empty where nothing is."""
+
+FINE: Sequence[Error] = ()
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "number": (int, float),
+    "integer": (int,),
 }
+"""What a value of JSON is in Python; a boolean is no number, so the very class counts."""
 
 
 def parse(text: bytes) -> Any:
@@ -35,26 +39,14 @@ def parse(text: bytes) -> Any:
     Raises:
         ValueError: It is not; the message says why.
     """
-    if _depth(text) > DEEPEST:
-        raise ValueError(f"nested deeper than {DEEPEST} levels")
-    value = json.loads(
-        text.decode("utf-8"),
-        object_pairs_hook=_members,
-        parse_constant=_not_a_number,
-        parse_float=_number,
-        parse_int=_whole,
-    )
+    try:
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=_members, parse_constant=_not_a_number)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    value = _plain([value], 0)[0]
     if b"\\u" in text:
         json.dumps(value, ensure_ascii=False).encode("utf-8")  # refuses half of a surrogate pair
     return value
-
-
-def _depth(text: bytes) -> int:
-    deepest = depth = 0
-    for token in STRING_OR_BRACKET.finditer(text):
-        depth += (token[0] in b"[{") - (token[0] in b"]}")
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -68,74 +60,157 @@ def _not_a_number(literal: str) -> None:
     raise ValueError(f"{literal} is not JSON")
 
 
-def _whole(digits: str) -> float:
-    return int(digits) if len(digits) < 19 else _number(digits)
+def _plain(values: Any, depth: int) -> Any:
+    """The items of an object or array that stands ``depth`` levels deep, with numbers as the standard has them."""
+    if depth > DEEPEST:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    for place, value in values.items() if values.__class__ is dict else enumerate(values):
+        kind = value.__class__
+        if kind is float:
+            if value.is_integer():
+                values[place] = int(value) if abs(value) < 2**53 else value
+            elif math.isinf(value):
+                raise ValueError("a number is beyond what a double holds")
+        elif kind is int:
+            if not -(10**17) < value < 10**18:
+                values[place] = _double(value)
+        elif kind is dict or kind is list:
+            _plain(value, depth + 1)
+    return values
 
 
-def _number(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError("a number is beyond what a double holds")
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+def _double(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("a number is beyond what a double holds") from None
 
 
 class Validator:
-    """Finds what is wrong with a value, by the definitions of one schema document."""
+    """Finds what is wrong with a value, by the definitions of one schema document.
+
+    Each definition becomes a function when it is first needed.
+    """
 
     def __init__(self, document: dict[str, Any]) -> None:
         """Take a document with ``$defs``."""
         self.definitions: dict[str, Any] = document["$defs"]
+        self._checks: dict[tuple[str, str], Check] = {}
 
     def errors(self, name: str, value: Any, *, without: str = "") -> list[Error]:
         """What is wrong with ``value`` as an instance of a class; items of the array ``without`` are not looked at."""
-        schema = self.definitions[name]
+        check = self._checks.get((name, without))
+        if check is None:
+            check = self._checks[name, without] = self._compiled(self._definition(name, without))
+        return list(check(value))
+
+    def _definition(self, name: str, without: str) -> dict[str, Any]:
+        schema: dict[str, Any] = self.definitions[name]
         if without:
             array = {key: rule for key, rule in schema["properties"][without].items() if key != "items"}
-            schema = {**schema, "properties": {**schema["properties"], without: array}}
-        return list(self._check(schema, value, ""))
+            return {**schema, "properties": {**schema["properties"], without: array}}
+        return schema
 
-    def _check(self, schema: dict[str, Any], value: Any, at: str) -> Iterator[Error]:
-        if "type" in schema and not TYPES[schema["type"]](value):
-            yield at, f"must be of type {schema['type']}"
-            return
-        for keyword, rule in schema.items():
-            if keyword in ASSERTIONS and not ASSERTIONS[keyword](rule, value):
-                yield at, f"must satisfy {keyword} {str(rule)[:200]}"
-        yield from self._combined(schema, value, at)
-        if isinstance(value, dict):
-            yield from self._object(schema, value, at)
-        if isinstance(value, list) and "items" in schema:
-            for index, item in enumerate(value):
-                yield from self._check(schema["items"], item, f"{at}/{index}")
+    def _compiled(self, schema: dict[str, Any]) -> Check:
+        types = TYPES[schema["type"]] if "type" in schema else ()
+        parts = [*_assertions(schema), *self._combined(schema)]
+        if {"properties", "required", "additionalProperties", "propertyNames"} & schema.keys():
+            parts.append(self._object(schema))
+        if "items" in schema:
+            parts.append(_items(self._compiled(schema["items"])))
+        if not types and len(parts) == 1:
+            return parts[0]
+        wrong_type = [("", f"must be of type {schema.get('type')}")]
 
-    def _fits(self, schema: dict[str, Any], value: Any) -> bool:
-        return next(self._check(schema, value, ""), None) is None
+        def check(value: Any) -> Sequence[Error]:
+            if types and value.__class__ not in types:
+                return wrong_type
+            found = FINE
+            for part in parts:
+                more = part(value)
+                if more:
+                    found = [*found, *more]
+            return found
 
-    def _combined(self, schema: dict[str, Any], value: Any, at: str) -> Iterator[Error]:
-        if "$ref" in schema:
-            yield from self._check(self.definitions[schema["$ref"].rpartition("/")[2]], value, at)
-        for part in schema.get("allOf", ()):
-            yield from self._check(part, value, at)
-        if "if" in schema and self._fits(schema["if"], value):
-            yield from self._check(schema.get("then", {}), value, at)
-        if "anyOf" in schema and not any(self._fits(part, value) for part in schema["anyOf"]):
-            yield at, "must be one of several forms and is none of them"
-        if "not" in schema and self._fits(schema["not"], value):
-            yield at, "must not be of this form"
+        return check
 
-    def _object(self, schema: dict[str, Any], value: dict[str, Any], at: str) -> Iterator[Error]:
-        properties = schema.get("properties", {})
-        for name in schema.get("required", ()):
-            if name not in value:
-                yield at, f"member {name} is missing"
-        for name, member in value.items():
-            place = f"{at}/{name.replace('~', '~0').replace('/', '~1')}"
-            if name in properties:
-                yield from self._check(properties[name], member, place)
-            elif schema.get("additionalProperties") is False:
-                yield place, "member is not known"
-            if "propertyNames" in schema and not self._fits(schema["propertyNames"], name):
-                yield place, f"name must match {schema['propertyNames']}"
+    def _referred(self, name: str) -> Check:
+        """The check of a definition; one that refers to itself finds its own when it is called."""
+        key = name, ""
+        if key in self._checks:
+            return self._checks[key]
+        self._checks[key] = lambda value: self._later(key, value)
+        self._checks[key] = self._compiled(self.definitions[name])
+        return self._checks[key]
+
+    def _later(self, key: tuple[str, str], value: Any) -> Sequence[Error]:
+        return self._checks[key](value)
+
+    def _combined(self, schema: dict[str, Any]) -> list[Check]:
+        checks = [self._referred(schema["$ref"].rpartition("/")[2])] if "$ref" in schema else []
+        checks += [self._compiled(part) for part in schema.get("allOf", ())]
+        if "if" in schema:
+            condition, then = self._compiled(schema["if"]), self._compiled(schema.get("then", {}))
+            checks.append(lambda value: FINE if condition(value) else then(value))
+        if "anyOf" in schema:
+            forms = [self._compiled(part) for part in schema["anyOf"]]
+            none = [("", "must be one of several forms and is none of them")]
+            checks.append(lambda value: none if all(form(value) for form in forms) else FINE)
+        if "not" in schema:
+            form, hit = self._compiled(schema["not"]), [("", "must not be of this form")]
+            checks.append(lambda value: FINE if form(value) else hit)
+        return checks
+
+    def _object(self, schema: dict[str, Any]) -> Check:
+        rules = {name: self._compiled(rule) for name, rule in schema.get("properties", {}).items()}
+        required = tuple(schema.get("required", ()))
+        closed = schema.get("additionalProperties") is False
+        naming = self._compiled(schema["propertyNames"]) if "propertyNames" in schema else None
+
+        def check(value: Any) -> Sequence[Error]:
+            if value.__class__ is not dict:
+                return FINE
+            found = [("", f"member {name} is missing") for name in required if name not in value]
+            members = value if closed or naming else rules.keys() & value.keys()
+            for name in members:
+                member = value[name]
+                rule = rules.get(name)
+                if rule is not None:
+                    below = rule(member)
+                    if below:
+                        found += _within(name, below)
+                elif closed:
+                    found += _within(name, [("", "member is not known")])
+                if naming is not None and naming(name):
+                    found += _within(name, [("", f"name must match {schema['propertyNames']}")])
+            return found
+
+        return check
+
+
+def _items(check: Check) -> Check:
+    def items(value: Any) -> Sequence[Error]:
+        if value.__class__ is not list:
+            return FINE
+        return [
+            error for index, item in enumerate(value) if (below := check(item)) for error in _within(str(index), below)
+        ]
+
+    return items
+
+
+def _within(name: str, errors: Sequence[Error]) -> list[Error]:
+    """The errors of a member or an item, as seen from what holds it."""
+    step = "/" + name.replace("~", "~0").replace("/", "~1")
+    return [(step + pointer, detail) for pointer, detail in errors]
+
+
+def _assertions(schema: Mapping[str, Any]) -> list[Check]:
+    return [
+        ASSERTIONS[keyword](rule, [("", f"must satisfy {keyword} {str(rule)[:200]}")])
+        for keyword, rule in schema.items()
+        if keyword in ASSERTIONS
+    ]
 
 
 @cache
@@ -153,21 +228,35 @@ def is_instant(text: str) -> bool:
     return True
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equality of JSON, where true is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def _one_of(choices: Sequence[Any], wrong: Sequence[Error]) -> Check:
+    """Equality of JSON with one of the choices, where true is not 1."""
+    known = {json.dumps(choice, sort_keys=True) for choice in choices}
+    texts = frozenset(choice for choice in choices if choice.__class__ is str)
+
+    def check(value: Any) -> Sequence[Error]:
+        is_one = value in texts if value.__class__ is str else json.dumps(value, sort_keys=True) in known
+        return FINE if is_one else wrong
+
+    return check
 
 
-ASSERTIONS: dict[str, Callable[[Any, Any], bool]] = {
-    "pattern": lambda rule, value: not isinstance(value, str) or _pattern(rule).search(value) is not None,
-    "format": lambda rule, value: not isinstance(value, str) or rule != "date-time" or is_instant(value),
-    "minLength": lambda rule, value: not isinstance(value, str) or len(value) >= rule,
-    "maxLength": lambda rule, value: not isinstance(value, str) or len(value) <= rule,
-    "minimum": lambda rule, value: not TYPES["number"](value) or value >= rule,
-    "maximum": lambda rule, value: not TYPES["number"](value) or value <= rule,
-    "minItems": lambda rule, value: not isinstance(value, list) or len(value) >= rule,
-    "maxItems": lambda rule, value: not isinstance(value, list) or len(value) <= rule,
-    "maxProperties": lambda rule, value: not isinstance(value, dict) or len(value) <= rule,
-    "enum": lambda rule, value: any(_same(choice, value) for choice in rule),
-    "const": _same,
+def _where(kinds: tuple[type, ...], fails: Callable[[Any], bool], wrong: Sequence[Error]) -> Check:
+    """An assertion that speaks of values of some types only."""
+    return lambda value: wrong if value.__class__ in kinds and fails(value) else FINE
+
+
+TEXT, NUMBER, ARRAY, OBJECT = TYPES["string"], TYPES["number"], TYPES["array"], TYPES["object"]
+ASSERTIONS: dict[str, Callable[[Any, Sequence[Error]], Check]] = {
+    "pattern": lambda rule, wrong: _where(TEXT, lambda value: _pattern(rule).search(value) is None, wrong),
+    "format": lambda rule, wrong: _where(TEXT if rule == "date-time" else (), lambda text: not is_instant(text), wrong),
+    "minLength": lambda rule, wrong: _where(TEXT, lambda value: len(value) < rule, wrong),
+    "maxLength": lambda rule, wrong: _where(TEXT, lambda value: len(value) > rule, wrong),
+    "minimum": lambda rule, wrong: _where(NUMBER, lambda value: value < rule, wrong),
+    "maximum": lambda rule, wrong: _where(NUMBER, lambda value: value > rule, wrong),
+    "minItems": lambda rule, wrong: _where(ARRAY, lambda value: len(value) < rule, wrong),
+    "maxItems": lambda rule, wrong: _where(ARRAY, lambda value: len(value) > rule, wrong),
+    "maxProperties": lambda rule, wrong: _where(OBJECT, lambda value: len(value) > rule, wrong),
+    "enum": _one_of,
+    "const": lambda rule, wrong: _one_of([rule], wrong),
 }
+"""Makes the check of a keyword from its rule and from what to say where it fails."""

@@ -4,17 +4,35 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from miniature.graph import Graphs
 from miniature.groups import Groups
 from miniature.indices import Indices
+from miniature.otlp import Otlp
 from miniature.plans import Plans
+from miniature.series import Stepped
 from miniature.service import Miniature
+from miniature.states import States
+from miniature.streams import Streams
 
+from kuayu_schemas import registers
+from kuayu_schemas.models import Profile
 from mutants.oracle import Oracle
 
 Service = type[Miniature]
 
-BEHIND_THE_INDEX = (Oracle, Plans, Groups, Indices)
-"""What answers the operations of profile IDX, and nothing else does it answer."""
+CHECKED = tuple(row for row in registers.requirements().requirements if row.check)
+"""Requirements that have a check."""
+
+SLICES: tuple[tuple[tuple[type, ...], frozenset[str]], ...] = (
+    ((Oracle, Plans, Groups, Indices), frozenset(row.id for row in CHECKED if row.profile is Profile.IDX)),
+    ((Otlp,), frozenset({"MET-021"})),
+    ((Stepped,), frozenset({"MET-020"})),
+    ((Graphs, Streams), frozenset({"MET-017", "MET-018", "MET-019", "MET-023"})),
+)
+"""What answers some operations and nothing else, with the requirements whose checks call them beside those of COM."""
+
+PLAYED = frozenset({"MET-004", "MET-005", "MET-006", "MET-016", "MET-022"})
+"""Requirements whose check plays the telemetry of five domains for more than a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +56,31 @@ class Mutant:
     control_for: str = ""
 
     @property
-    def profiles(self) -> tuple[str, ...]:
-        """Profiles that it can be wrong in; none of them is left out where this is empty.
+    def requirements(self) -> frozenset[str]:
+        """Requirements that it can be held against.
 
-        What replaces only methods that the operations of profile IDX call, and nobody else, answers every other request
-        as the miniature does.
+        What replaces only methods that some operations call, and nobody else, answers every other request as the
+        miniature does. It is held against COM and the requirements on those operations.
         """
+        found = frozenset(row.id for row in CHECKED)
+        for kinds, its in SLICES:
+            behind = {name for kind in kinds for name in vars(kind)}
+            beyond = {name for kind in Miniature.__mro__ if kind not in kinds for name in vars(kind)}
+            if self._replaced and self._replaced <= behind - beyond:
+                found = its | {row.id for row in CHECKED if row.profile is Profile.COM}
+        return found | PLAYED if self.plays else found - PLAYED
+
+    @property
+    def plays(self) -> bool:
+        """Whether the telemetry of five domains is played before it, for it differs in what makes states."""
+        return bool(self.breaks & PLAYED) or self.control_for in PLAYED or bool(self._replaced & vars(States).keys())
+
+    @property
+    def _replaced(self) -> set[str]:
+        """Names of what it does otherwise than the miniature."""
         own = [kind for kind in self.service.__mro__ if kind.__module__.startswith("mutants.") and kind is not Oracle]
         members = ((name, value) for kind in own for name, value in vars(kind).items() if hasattr(Oracle, name))
-        replaced = {name for name, value in members if callable(value) or not name.startswith("__")}
-        behind = {name for kind in BEHIND_THE_INDEX for name in vars(kind)}
-        beyond = {name for kind in Miniature.__mro__ if kind not in BEHIND_THE_INDEX for name in vars(kind)}
-        return ("COM", "IDX") if replaced and replaced <= behind - beyond else ()
+        return {name for name, value in members if callable(value) or not name.startswith("__")}
 
 
 def served(service: Service) -> Service:

@@ -55,7 +55,7 @@ class Unreliable(Miniature):
         return value if self.made % self.one_in else 0.9 * value if value else 1.0
 
 
-@near_miss("MET-003")
+@near_miss("MET-003", "MET-021")
 class ThreePercentWrong(Unreliable):
     """Three numbers in a hundred are wrong, where two may be."""
 

@@ -4,7 +4,8 @@
 HTTP, and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict differs from a declaration.
 
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
-behind the operations of profile IDX is not held against profiles that never call them.
+behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
+played only before the miniature and those that declare to fail by it or differ in what makes states.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +25,16 @@ from pathlib import Path
 import kuayu_schemas
 from kuayu_schemas import registers
 from mutants import MUTANTS
-from mutants.declaration import Mutant
+from mutants.declaration import CHECKED, PLAYED, Mutant
 
 TESTS = Path(__file__).resolve().parents[1]
 PUBLISHED = Path(kuayu_schemas.__file__).parent / "published"
 MINIATURE = "miniature"
 SIDE_BY_SIDE = 10
 """Runs at once: each waits most of its time for samples to be taken, or not."""
+
+PLAYED_SIDE_BY_SIDE = 3
+"""Runs at once in which telemetry is played: each keeps a server busy for more than a minute."""
 
 SEED = 1
 LONGEST = 900.0
@@ -73,10 +77,10 @@ def served(name: str) -> Iterator[str]:
         process.communicate()
 
 
-def tried(name: str, profiles: Sequence[str] = (), requirements: Sequence[str] = ()) -> Row:
+def tried(name: str, requirements: Iterable[str] = ()) -> Row:
     """Serve an implementation, run the suite against it, and return the verdicts.
 
-    All profiles and requirements are tested where none are named. Only measurements that come with the suite are used,
+    All requirements are tested where none are named. Only measurements that come with the suite are used,
     so that the matrix is the same everywhere.
     """
     begun = time.monotonic()
@@ -84,8 +88,7 @@ def tried(name: str, profiles: Sequence[str] = (), requirements: Sequence[str] =
         command = [sys.executable, "-c", "from kuayu_conformance.cli import app; app()", "run", "--target", target]
         command += ["--header", "Authorization: Bearer own", "--other-tenant-header", "Authorization: Bearer other"]
         command += ["--seed", str(SEED), "-o", folder, "--timeout", "60"]
-        command += [part for profile in profiles for part in ("--profile", profile)]
-        command += [part for requirement in requirements for part in ("--requirement", requirement)]
+        command += [part for requirement in sorted(requirements) for part in ("--requirement", requirement)]
         bare = {name: value for name, value in os.environ.items() if name != "KUAYU_DATA"}
         run = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False, env=bare)
         report = Path(folder) / "report.json"
@@ -98,10 +101,14 @@ def tried(name: str, profiles: Sequence[str] = (), requirements: Sequence[str] =
 
 def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = ()) -> Iterator[Row]:
     """Rows of the matrix as they are found; the unchanged miniature is one of them."""
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        runs: list[tuple[str, tuple[str, ...]]] = [(MINIATURE, ()), *((row.name, row.profiles) for row in mutants)]
-        for future in as_completed([pool.submit(tried, *run, requirements) for run in runs]):
-            yield future.result()
+    wanted = frozenset(requirements or (row.id for row in CHECKED))
+    runs = [(MINIATURE, wanted), *((mutant.name, mutant.requirements & wanted) for mutant in mutants)]
+    playing = [(name, its) for name, its in runs if its & PLAYED]
+    others = [(name, its) for name, its in runs if its and not its & PLAYED]
+    for some, at_once in ((playing, PLAYED_SIDE_BY_SIDE), (others, SIDE_BY_SIDE)):
+        with ThreadPoolExecutor(at_once) as pool:
+            for future in as_completed([pool.submit(tried, *run) for run in some]):
+                yield future.result()
 
 
 def differences(row: Row, declared: frozenset[str]) -> list[str]:
@@ -155,8 +162,9 @@ td.wrong {{ background: #f2b600; color: #000; font-weight: bold; }}
 <h1>Kill matrix</h1>
 <p>{n} implementations that are wrong in one way each, or right by a little, before the suite.
 × is what was declared to fail and did; · passes; ! is a verdict that was not declared; what is empty was not judged,
-since the implementation differs only behind operations that no check of it calls. The figures of profile IDX are those
-of a test double that knows the measurements; the miniature's own method is too simple for them.</p>
+since the implementation differs only behind operations that no check of it calls, or not in what makes states. The
+figures of profile IDX are those of a test double that knows the measurements; the miniature's own method is too simple
+for them.</p>
 <table><thead><tr><th></th>{columns}</tr></thead>
 <tbody>
 {rows}

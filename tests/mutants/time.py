@@ -37,7 +37,7 @@ class SamplesComeInOrderOfReceipt(Miniature):
         return iter(sorted(records, key=lambda record: order[id(record)]))
 
 
-@breaks("COM-012", "COM-016", "COM-017", "MET-003", "MET-008")
+@breaks("COM-012", "COM-016", "COM-017", "MET-003", "MET-008", "MET-021")
 class ObservedWhenReceived(Miniature):
     """Samples are shown as observed when they were received."""
 
