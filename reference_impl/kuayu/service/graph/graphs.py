@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 IDLE = 1.0
 """Seconds after which states are looked at where nothing arrives: silence tells something too."""
 
+SAID_AGAIN = 60.0
+"""Seconds after which the same failure is logged again."""
+
 PRIMED_AT_ONCE = 400
 """Subjects of which every measure is read from the database at once when the service has started."""
 
@@ -79,6 +82,7 @@ class Graphs:
         self._arrived = threading.Event()
         self._closing = threading.Event()
         self._unread: deque[tuple[Sequence[int], int]] = deque()
+        self._watch = _Watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="kuayu-graph")
         self._load()
@@ -111,14 +115,14 @@ class Graphs:
 
     def put(self, tenant: str, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
         """A resource is registered or replaced; ``numbers`` are those of its subjects."""
-        with _logged():
+        with self._watch():
             self.of(tenant).put(kind, body, numbers)
         self._inbox.append(_Arrival(tenant, subjects=list(numbers.values())))
         self._arrived.set()
 
     def drop(self, tenant: str, kind: str, name: str) -> None:
         """A resource is no longer registered."""
-        with _logged():
+        with self._watch():
             self.of(tenant).drop(kind, name)
         self._inbox.append(_Arrival(tenant))
         self._arrived.set()
@@ -140,23 +144,23 @@ class Graphs:
             self.of(tenant).begin(resources, self._catalogue.of(tenant))
 
     def _run(self) -> None:
-        with _logged():
+        with self._watch():
             self._prime()
         looked_at: dict[str, float] = {}
         while not self._closing.is_set():
             self._arrived.wait(0.0 if self._unread else IDLE)
             self._arrived.clear()
             began = time.monotonic()
-            with _logged():
+            with self._watch():
                 concerned = self._drain()
             for tenant, graph in list(self._tenants.items()):
                 if tenant in concerned or began >= looked_at.get(tenant, 0.0) + IDLE:
                     looked_at[tenant] = began
-                    with _logged():
+                    with self._watch():
                         graph.look(instants.now())
             self._metrics.graph_tick_seconds.observe(time.monotonic() - began)
             if self._unread:
-                with _logged():
+                with self._watch():
                     self._prime_more()
             self._closing.wait(max(0.0, self._settings.graph_period - (time.monotonic() - began)))
 
@@ -207,10 +211,18 @@ class Graphs:
         self._table.update(numbers, moments, moments, columns)
 
 
-@contextlib.contextmanager
-def _logged() -> Iterator[None]:
-    """Whatever goes wrong within is logged: neither the writer nor the graph's thread may end by it."""
-    try:
-        yield
-    except Exception:
-        logger.exception("the resource graph could not follow")
+class _Watch:
+    """Lets neither the writer nor the graph's thread end by what goes wrong, and logs it, if not each time."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            now = time.monotonic()
+            if now >= self._said.get(repr(error), float("-inf")) + SAID_AGAIN:
+                self._said = {what: at for what, at in self._said.items() if now < at + SAID_AGAIN} | {repr(error): now}
+                logger.exception("the resource graph could not follow")

@@ -124,9 +124,10 @@ class TenantGraph:
             # Whatever went wrong, it shall not last: the next look begins with a recogniser that knows nothing.
             self._recogniser, self._arranged = None, False
             raise
-        self._look_at_links(now, clock)
-        with self._lock:
-            self._publish(now, clock)
+        finally:
+            self._look_at_links(now, clock)
+            with self._lock:
+                self._publish(now, clock)
 
     def _put(self, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
         if kind == DOMAIN.name:

@@ -113,7 +113,6 @@ class PutResource:
         before = subjects_of(self.kind, self.name, held.body) if held else []
         numbers = allocate(connection, self.scope.tenant, subjects_of(self.kind, self.name, self.body))
 
-
         def committed() -> None:
             self.scope.catalogue.replace(self.scope.tenant, before, numbers)
             if self.scope.follower is not None:
