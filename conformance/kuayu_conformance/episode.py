@@ -17,6 +17,9 @@ from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
 
+PATIENCE = 30.0
+"""Seconds after which a change of state must be visible (MET-005)."""
+
 MOST_RETRIES = 5
 """Times that a request is sent again to a target that is overloaded."""
 
@@ -167,6 +170,7 @@ class Episode:
         random: Random numbers that follow from the nonce and the name.
         created: Paths of what was made, to be removed after the run, with the tenant that made it.
         exchanges: Every request, without its body, and its answer so far.
+        patience: Seconds that are waited for a change to show; nought once that was in vain.
     """
 
     def __init__(self, name: str, settings: Settings, source: Source) -> None:
@@ -179,6 +183,7 @@ class Episode:
         self._prefix = "k" + hashlib.sha256(f"{settings.run}/{name}".encode()).hexdigest()[:10]
         self.created: list[tuple[str, str]] = []
         self.exchanges: list[tuple[Request, Answer]] = []
+        self.patience = PATIENCE
 
     def name_of(self, label: str) -> str:
         """Identifier of the run's own for something to be made."""

@@ -35,7 +35,7 @@ SCRAPS: list[Any] = [
 ]  # fmt: skip
 MEMBERS = (
     "items", "values", "errors", "rejected", "revision", "next_cursor", "services", "indicators", "accepted", "type",
-    "status", "updated_at", "extensions", "devices", "clock_offset", "label", "received_at", "state", "last_problem",
+    "domains", "nodes", "links", "gone", "points", "operations", "status", "updated_at", "extensions", "devices", "clock_offset", "label", "received_at", "state", "last_problem",
 )  # fmt: skip
 
 

@@ -33,6 +33,17 @@ def test_a_worse_figure_than_the_known_one_counts(known: shortfalls.Shortfall) -
     assert shortfalls.of([worse]) == ([], [known.requirement])
 
 
+def test_where_more_is_better_a_lower_figure_is_the_worse_one() -> None:
+    (threshold,) = [row.threshold for row in registers.requirements().requirements if row.id == "MET-016"]
+    (known,) = [each for each in shortfalls.KNOWN if each.requirement == "MET-016"]
+    better, worse = (
+        result("MET-016", Verdict.fail, known.worst + change).model_copy(update={"threshold": threshold})
+        for change in (0.01, -0.01)
+    )
+    assert shortfalls.of([better]) == ([known], [])
+    assert shortfalls.of([worse]) == ([], ["MET-016"])
+
+
 def test_a_known_shortfall_without_a_figure_counts(known: shortfalls.Shortfall) -> None:
     assert shortfalls.of([result(known.requirement, Verdict.harness_error)]) == ([], [known.requirement])
 

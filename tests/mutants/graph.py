@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from miniature.core import Answer, Json, Request, Tenant
 from miniature.graph import PARTS, Document, Graph, Scope
@@ -145,23 +145,21 @@ class EstimatesPassForMeasurements(Miniature):
 
 
 @breaks("MET-023")
-class QualityIsTheFirstMeasured(Miniature):
-    """A link is shown with the first values that were measured of it."""
+class RoundTripTimesStay(Miniature):
+    """A link is shown with the round-trip time that was measured of it first."""
 
-    first: dict[str, Json]
-
-    @override
-    def __init__(self, *arguments: Any) -> None:
-        self.first = {}
-        super().__init__(*arguments)
+    @cached_property
+    def first(self) -> dict[tuple[str, str], float]:
+        """Round-trip time that was measured first of each tenant's links."""
+        return {}
 
     @override
     def link_vertex(self, tenant: Tenant, record: Json) -> Json:
         vertex = super().link_vertex(tenant, record)
-        first = self.first.setdefault(f"{tenant.name}/{record['id']}", {})
-        for name in vertex.keys() & {"inter_domain_bandwidth", "round_trip_time", "packet_loss"}:
-            first.setdefault(name, vertex[name])
-        return {**vertex, **first}
+        if "round_trip_time" in vertex:
+            first = self.first.setdefault((tenant.name, record["id"]), vertex["round_trip_time"])
+            vertex["round_trip_time"] = first
+        return vertex
 
 
 @breaks("MET-005", "MET-023")

@@ -51,9 +51,9 @@ def observe(episode: Episode) -> Observed:
             pieces[-1].hang_up()
             pieces.append(episode.follow(path, after=after))
     last = node(episode, site, "last")
-    events_until(unbroken, lambda event: f'"{last}"' in event.data)
+    events_until(episode, unbroken, lambda event: f'"{last}"' in event.data)
     episode.set_up("DELETE", f"/v1/nodes/{last}")
-    events_until(unbroken, lambda event: removes(event, "node", last))
+    events_until(episode, unbroken, lambda event: removes(event, "node", last))
     for _ in range(round(SETTLE / 0.25)):
         if _shown(pieces[-1].events, last):
             break

@@ -8,9 +8,6 @@ from kuayu_conformance.episode import Episode, Stream
 from kuayu_conformance.streams import StreamEvent
 from kuayu_schemas import schema
 
-PATIENCE = 30.0
-"""Seconds after which a change must be visible (MET-005)."""
-
 PAUSE = 0.25
 """Seconds between two looks."""
 
@@ -31,12 +28,19 @@ def read(episode: Episode, query: str = "", *, tenant: str = "own") -> Answer:
     return episode.ask("GET", f"/v1/graph{query}", tenant=tenant)
 
 
-def wait_until(episode: Episode, query: str, shown: Callable[[Graph], bool], patience: float = PATIENCE) -> Answer:
-    """Read the graph until it shows something; the last answer, whether it does or not."""
-    until = episode.now() + patience
+def wait_until(episode: Episode, query: str, shown: Callable[[Graph], bool]) -> Answer:
+    """Read the graph until it shows something; the last answer, whether it does or not.
+
+    A target that does not answer is not asked again, and one that has been waited for in vain is not waited for again
+    in the same episode: its verdict is clear.
+    """
+    until = episode.now() + episode.patience
     while True:
         answer = read(episode, query)
-        if shown(graph_of(answer.json)) or episode.now() > until:
+        if answer.status != 200 or shown(graph_of(answer.json)):
+            return answer
+        if episode.now() > until:
+            episode.patience = 0.0
             return answer
         episode.sleep(PAUSE)
 
@@ -100,18 +104,12 @@ def identifier_of(value: Any) -> str:
     return f"{epoch}:{number}"
 
 
-def events_until(stream: Stream, found: Callable[[StreamEvent], bool], patience: float = PATIENCE) -> None:
-    """Take events until one is found or patience ends."""
-    looks = round(patience / PAUSE)
-    for _ in range(looks):
+def events_until(episode: Episode, stream: Stream, found: Callable[[StreamEvent], bool]) -> None:
+    """Take events until one is found, the stream ends, or patience does."""
+    for _ in range(round(episode.patience / PAUSE)):
         if any(found(event) for event in stream.take(PAUSE)) or stream.taken[-1].ended:
             return
-
-
-def shows(event: StreamEvent, part: str, name: str, **members: Any) -> bool:
-    """Whether a change holds a vertex with these members."""
-    row = graph_of(event.json)[part].get(name)
-    return row is not None and all(row.get(key) == value for key, value in members.items())
+    episode.patience = 0.0
 
 
 def removes(event: StreamEvent, kind: str, name: str) -> bool:

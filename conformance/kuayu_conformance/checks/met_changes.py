@@ -7,7 +7,6 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, node, post, sample
 from kuayu_conformance.checks.graphs import (
-    PATIENCE,
     Graph,
     applied,
     difference,
@@ -70,7 +69,7 @@ def observe(episode: Episode) -> Observed:
                 taken.append(read(episode, query))
     for stream, taken in zip(streams, later, strict=True):
         last = max(revision_of(answer.at("revision"))[1] for answer in taken)
-        until = episode.now() + PATIENCE
+        until = episode.now() + episode.patience
         while not any(_number(event) >= last for event in stream.events) and episode.now() < until:
             if not stream.take(QUIET):
                 break

@@ -20,9 +20,9 @@ def parts() -> None:
 def recogniser(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")],
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the weights to.", file_okay=False)],
-    worlds: Annotated[int, typer.Option(metavar="N", min=2, help="Worlds of the training generator to play.")] = 80,
-    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Times to show each snapshot.")] = 14,
-    settling: Annotated[int, typer.Option(metavar="N", min=1, help="Further worlds to tune the damping on.")] = 6,
+    worlds: Annotated[int, typer.Option(metavar="N", min=2, help="Worlds of the training generator to play.")] = 100,
+    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Times to show each snapshot.")] = 16,
+    settling: Annotated[int, typer.Option(metavar="N", min=1, help="Further worlds to tune the damping on.")] = 4,
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Processes and threads to use.")] = 2,
 ) -> None:
     """Train the recognisers of node states on telemetry of the training generator, and write their weights."""
@@ -33,11 +33,12 @@ def recogniser(
     columns = (TextColumn("[bold]train[/]"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
-        written = train(
-            seed,
-            output,
-            Budget(worlds, epochs, settling, processes),
-            lambda name, share: bar.update(task, description=name, completed=share),
-        )
+
+        def progress(name: str, share: float) -> None:
+            bar.update(task, description=name, completed=share)
+            if share >= 1 and not errors.is_terminal:
+                errors.print(f"{name} done")
+
+        written = train(seed, output, Budget(worlds, epochs, settling, processes), progress)
     for path in written:
         errors.print(f"wrote {escape(str(path))}, {path.stat().st_size} bytes")

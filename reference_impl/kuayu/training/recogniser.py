@@ -52,9 +52,9 @@ class Budget:
         processes: Worlds played at a time, and threads of PyTorch.
     """
 
-    worlds: int = 80
-    epochs: int = 14
-    settling: int = 6
+    worlds: int = 100
+    epochs: int = 16
+    settling: int = 4
     processes: int = 2
 
 
@@ -131,7 +131,11 @@ def fit(module: nn.Module, data: list[Played], seed: int, epochs: int) -> None:
             played, _ = batches[number]
             chosen = random.choice(len(played.truth), min(TOGETHER, len(played.truth)), replace=False)
             truth = torch.from_numpy(played.truth[chosen].reshape(-1).astype(np.int64))
-            loss = nn.functional.cross_entropy(said(module, played, chosen), truth, balance, ignore_index=-1)
+            each = nn.functional.cross_entropy(
+                said(module, played, chosen), truth, balance, ignore_index=-1, reduction="none"
+            )
+            weight = torch.from_numpy(played.weight[chosen].reshape(-1)) * (truth >= 0)
+            loss = (each * weight).sum() / (weight * balance[truth.clamp(min=0)]).sum()
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(module.parameters(), 1.0)

@@ -15,6 +15,10 @@ from kuayu.training.telemetry import World
 DOMAINS, LARGEST = 16, 160
 WARM_UP, SECONDS, EVERY = 40, 300, 6
 
+LATELY, CHANGED = 10, 3
+"""Seconds after a change of a node or of its family, and by how much it counts more then: how soon a change is told is
+decided in them."""
+
 Progress = Callable[[str, float], None]
 """Told what is done, and the share of it that is done."""
 
@@ -28,14 +32,14 @@ class Played:
         features: All features, (snapshots, nodes, features), binary16.
         answers: One where a node answers, (snapshots, nodes).
         truth: State when the newest sample was taken, (snapshots, nodes); −1 where none is told from signals.
-        cause: What befalls each node, position in ``CAUSES``, (snapshots, nodes).
+        weight: How much each node counts, (snapshots, nodes): more where something has just changed.
     """
 
     ties: Ties
     features: NDArray[np.float16]
     answers: Floats
     truth: NDArray[np.int8]
-    cause: NDArray[np.int8]
+    weight: Floats
 
 
 def play(seed: int, region: Region) -> Played:
@@ -43,18 +47,24 @@ def play(seed: int, region: Region) -> Played:
     random = np.random.default_rng(seed + 1_000_000)
     world = World(seed, region, [int(size) for size in random.integers(8, LARGEST, DOMAINS)])
     sight = Sight(world.population)
-    features, answers, truth, cause = [], [], [], []
+    before, quiet = np.zeros((2, len(world.population.domain))), np.full(len(world.population.domain), 1e3, np.float32)
+    features, answers, truth, weight = [], [], [], []
     for second in range(WARM_UP + SECONDS):
         moment = world.step()
         seen = sight.update(moment.telemetry)
+        state = np.stack([moment.truth, moment.cause])
+        quiet = np.where((state != before).any(axis=0), 0, quiet + 1)
+        before = state
         if second < WARM_UP or random.random() > 1 / EVERY:
             continue
+        calm = -sight.ties.families.maximum(-quiet[None])
+        lately = (quiet < LATELY) | ((sight.ties.families.back(calm)[0] < LATELY) & (sight.ties.families.share > 0))
         told = (moment.shown < WORKING) & (seen.silence.missing < 1)
         features.append(seen.features.T.astype(np.float16))
         answers.append(seen.answers)
         truth.append(np.where(told, moment.shown, -1).astype(np.int8))
-        cause.append(moment.cause.astype(np.int8))
-    return Played(sight.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(cause))
+        weight.append(1 + CHANGED * lately.astype(np.float32))
+    return Played(sight.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))
 
 
 def play_all(seed: int, worlds: int, region: Region, progress: Progress) -> Iterator[Played]:

@@ -79,6 +79,9 @@ NEARLY_SILENT = 0.6
 WIDEST = 2.5
 """Largest difference of logarithms that is told apart."""
 
+LARGEST = 8.0
+"""Largest feature; what is beyond is no telemetry but a mistake."""
+
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
 
 
@@ -153,8 +156,12 @@ class Tracker:
                 related,
             ]
         ).astype(np.float32, copy=False)
-        np.nan_to_num(made, copy=False)
-        np.copyto(self._features, made, where=fresh)
+        np.copyto(made, 0, where=np.isnan(made))
+        np.clip(made, -LARGEST, LARGEST, out=made)
+        if fresh.all():
+            self._features = made
+        else:
+            np.copyto(self._features, made, where=fresh)
         usual.learn(held, logs, memory, step, fresh, working)
         usual.learn_share(held, share, step, fresh, working)
         return self._features
@@ -180,17 +187,17 @@ class Tracker:
             np.copyto(before, now, where=fresh)
 
 
-def relate(own: Floats, missing: Floats, families: Groups, domains: Groups) -> Floats:
+def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domains: Groups) -> Floats:
     """Features that compare each node with its family and domain, (features, nodes).
 
     Args:
         own: Own features, (features, nodes).
         missing: How far each node is on the way to be silent.
+        answers: Whether it has been heard and is not silent.
         families: Groups of nodes that work together.
         domains: Groups of nodes of a domain.
     """
     missing = np.minimum(missing, 2.0)
-    answers = missing < 1
     compared = own[list(COMPARED)]
     middle = families.median(np.where(answers, compared, np.float32(np.nan)))
     np.nan_to_num(middle, copy=False)

@@ -46,9 +46,9 @@ class Sight:
         """Look at the newest samples."""
         silence = self._listener.update(telemetry.now, telemetry.arrived)
         own = self._tracker.update(telemetry, self.ties.families.share > 0)
-        related = relate(own, silence.missing, self.ties.families, self.ties.domains)
-        answers = (silence.known & (silence.missing < 1)).astype(np.float32)
-        return Seen(silence, np.vstack([own, related]), answers)
+        answers = silence.known & (silence.missing < 1)
+        related = relate(own, silence.missing, answers, self.ties.families, self.ties.domains)
+        return Seen(silence, np.vstack([own, related]), answers.astype(np.float32))
 
 
 def _ties(population: Population) -> Ties:

@@ -51,12 +51,14 @@ def subjects_of(kind: Kind, name: str, body: Body) -> list[SubjectKey]:
 
 def allocate(connection: Connection, tenant: str, keys: Iterable[SubjectKey]) -> dict[SubjectKey, int]:
     """Numbers of subjects; those that were never seen get new ones."""
-    numbers: dict[SubjectKey, int] = {}
-    for kind, name, device in keys:
-        row = {"tenant": tenant, "kind": kind, "id": name, "device": device or ""}
-        conditions = [subject.c[column] == value for column, value in row.items()]
-        number = connection.execute(select(subject.c.no).where(*conditions)).scalar()
-        if number is None:
-            number = connection.execute(insert(subject).values(row).returning(subject.c.no)).scalar_one()
-        numbers[kind, name, device] = number
-    return numbers
+    wanted = list(keys)
+    kinds, names = {kind for kind, _, _ in wanted}, {name for _, name, _ in wanted}
+    held = select(subject).where(subject.c.tenant == tenant, subject.c.kind.in_(kinds), subject.c.id.in_(names))
+    numbers = {(row.kind, row.id, row.device or None): row.no for row in connection.execute(held)}
+    new = [key for key in dict.fromkeys(wanted) if key not in numbers]
+    if new:
+        rows = [{"tenant": tenant, "kind": kind, "id": name, "device": device or ""} for kind, name, device in new]
+        made = insert(subject).returning(subject.c.no, subject.c.kind, subject.c.id, subject.c.device)
+        for row in connection.execute(made, rows):
+            numbers[row.kind, row.id, row.device or None] = row.no
+    return {key: numbers[key] for key in wanted}
