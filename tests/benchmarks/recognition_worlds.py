@@ -64,7 +64,7 @@ class JudgesWorld:
         self._causes = {"none": 0}
         self.causes: tuple[str, ...] = ("none",)
         for incident in self._world.incidents:
-            self._causes.setdefault(f"{incident.cause}/{incident.stratum}", len(self._causes))
+            self._causes.setdefault(incident.cause, len(self._causes))
         self.causes = tuple(self._causes)
 
     def _add(self, bodies: list[dict[str, Any]]) -> None:
@@ -120,7 +120,7 @@ class JudgesWorld:
             while place < len(incidents) and incidents[place].at < second + 1:
                 at = incidents[place]
                 if at.node in self._row:
-                    cause[self._row[at.node]] = self._causes[f"{at.cause}/{at.stratum}"]
+                    cause[self._row[at.node]] = self._causes[at.cause]
                 place += 1
             telemetry = self._telemetry(second + 1.0, values, observed, arrived, gap, before_node)
             yield Second(telemetry, self._truth(second), cause.copy(), self._judged(second), origin)

@@ -35,7 +35,8 @@ SCRAPS: list[Any] = [
 ]  # fmt: skip
 MEMBERS = (
     "items", "values", "errors", "rejected", "revision", "next_cursor", "services", "indicators", "accepted", "type",
-    "domains", "nodes", "links", "gone", "points", "operations", "status", "updated_at", "extensions", "devices", "clock_offset", "label", "received_at", "state", "last_problem",
+    "domains", "nodes", "links", "gone", "points", "operations", "digest", "result",
+    "status", "updated_at", "extensions", "devices", "clock_offset", "label", "received_at", "state", "last_problem",
 )  # fmt: skip
 
 
