@@ -144,7 +144,7 @@ def test_the_program_of_the_guide_to_the_index_runs(performed: list[Performed]) 
 def known_options(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Every option that the command line tells of."""
     folder = tmp_path_factory.mktemp("help")
-    parts = [[part] for part in ("serve", "collect", "probe", "index")]
+    parts = [[part] for part in ("serve", "collect", "agent", "graph", "probe", "index")]
     parts += [["conformance", part] for part in ("run", "doctor", "list")]
     return {option for part in parts for option in OPTION.findall(run([*KUAYU, *part, "--help"], folder))}
 

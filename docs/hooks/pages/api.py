@@ -94,8 +94,9 @@ def _body(language: Language, operation: Operation) -> str:
 
 
 def _content(media: Mapping[str, Any]) -> str:
-    reference = media["schema"].get("$ref", "")
-    return class_link(reference.rpartition("/")[2]) if reference else plain(media["schema"].get("description", ""))
+    of_type = media.get("schema", {})  # binary forms have none
+    reference = of_type.get("$ref", "")
+    return class_link(reference.rpartition("/")[2]) if reference else plain(of_type.get("description", ""))
 
 
 def _answer(status: str, answer: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -57,6 +57,7 @@ MODEL = {
     "resources": Words("Resources", "资源"),
     "indicators": Words("Indicators", "指标"),
     "perception": Words("Perception", "感知"),
+    "graph": Words("Resource graph", "资源图谱"),
     "index": Words("Compute index", "算力指数"),
     "actions": Words("Actions", "动作"),
     "jobs": Words("Jobs", "作业"),

@@ -59,6 +59,7 @@ class Jobs:
     load: Instants
     factor: Instants
     patience: Instants
+    saturated: Flags
     ready: Instants
     loading: Instants
 
@@ -101,6 +102,7 @@ class Jobs:
                 [random.uniform(0, 3, count), random.uniform(3, 60, count)],
                 np.inf,
             ),
+            saturated=random.random(count) < 0.35,
             ready=zeros.copy(),
             loading=zeros.copy(),
         )
@@ -113,7 +115,7 @@ class Jobs:
         lasts = np.where(random.random(count) < 0.3, 0.0, np.exp(random.uniform(np.log(2), np.log(40), count)))
         self.ready = np.where(which, second + lasts, self.ready)
         self.loading = np.where(which, random.uniform(0.0, 0.3, count), self.loading)
-        self._change(random, region, which & (random.random(count) < 0.3))
+        self._change(random, region, which & (random.random(count) < 0.5))
 
     def give_up(self, random: np.random.Generator, second: int, which: Flags, until: Instants) -> None:
         """End the work of groups of which a member failed; they begin again some time after it is mended."""

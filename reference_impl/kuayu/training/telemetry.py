@@ -104,8 +104,10 @@ class World:
         random, jobs, troubles = self._random, self._jobs, self._troubles
         self._factors = jobs.step(random, self._region, self.second)
         shown = {name: self.fleet.shown[PLACE[name]] for name in ("faults", "device_share", "allocatable_share")}
-        fit = shown["allocatable_share"] & (self.fleet.share_of_fit | ~jobs.working[self._group])
-        parted = ((shown["device_share"] & self.fleet.by_device) | fit) & (self.fleet.devices > 1)
+        works = jobs.working[self._group]
+        fit = shown["allocatable_share"] & (self.fleet.share_of_fit | ~works)
+        smaller = works & self.fleet.shown[PLACE["accelerator_memory_used"]] & self.fleet.shown[PLACE["power"]]
+        parted = ((shown["device_share"] & self.fleet.by_device) | fit | smaller) & (self.fleet.devices > 1)
         troubles.step(random, self._region, self.second, self._group, jobs, np.stack([shown["faults"], parted]))
         troubles.end_jobs(random, self.second, self._group, jobs)
         troubles.stop_of_idle(self._group, jobs)
@@ -172,10 +174,12 @@ class World:
         level = np.where(
             alone & host & ~serving,
             pace ** np.minimum(self._troubles.power / 2, 1),
-            np.where(serving, used, own + polls),
+            np.where(serving, used, own),
         )
+        usual = np.where(jobs.saturated[group], 1.0, jobs.utilisation[group])
         return {
-            "utilisation": zero * np.minimum(1, jobs.utilisation[group] * factors[0] * level),
+            "utilisation": zero * np.minimum(1, usual * factors[0] * level + polls),
+            "exact": ((polls > 0.3) | (jobs.saturated[group] & ~serving)).astype(float),
             "pipe": zero * jobs.pipe[group] * factors[1] * pipe * vary[0],
             "memory pipe": zero * (jobs.memory_pipe[group] * factors[2] * memory_pipe * vary[1] + 0.01 * polls),
             "watts": zero * np.clip(factors[1], 0.05, 1.1) ** 0.7 * jobs.power[group] * watts * vary[0] ** 0.6,
@@ -203,9 +207,9 @@ class World:
         there = troubles.missing_share(made.devices)
         works, stopped = worked["works"] > 0, worked["stopped"] > 0
         blip = np.where(random.random(nodes) < 0.02, random.uniform(0, 0.05, nodes), 0.0)
-        utilisation = worked["utilisation"] + random.normal(0, 1, nodes) * made.utilisation_noise * (
-            worked["utilisation"] > 0
-        )
+        full = (worked["utilisation"] > 0.97) & (worked["exact"] > 0)
+        uneven = random.normal(0, 1, nodes) * made.utilisation_noise * (worked["utilisation"] > 0)
+        utilisation = np.where(full, 1.0, worked["utilisation"] + uneven)
         utilisation = np.where(stuck, troubles.odd, np.where(works & ~stopped, utilisation, blip))
         step = made.utilisation_step
         utilisation = np.where(step > 0, np.round(utilisation / np.maximum(step, 1e-9)) * step, utilisation)

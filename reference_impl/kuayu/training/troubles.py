@@ -30,7 +30,7 @@ CAUSES = (
     "left its job",
 )
 
-CHANCES = np.array([0.0, 0.2, 0.12, 0.07, 0.03, 0.04, 0.08, 0.1, 0.16, 0.09, 0.08, 0.05])
+CHANCES = np.array([0.0, 0.2, 0.12, 0.09, 0.03, 0.04, 0.08, 0.12, 0.16, 0.08, 0.08, 0.05])
 WHILE_IDLE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.12, 0.5, 0.0, 0.08, 0.3, 0.0])
 
 CALM = 30
@@ -119,11 +119,11 @@ class Troubles:
         self.until[rows] = second + lasts
         self.speed[rows] = random.uniform(*region.slowness, count)
         self.power[rows] = random.uniform(*region.exponent, count)
-        self.odd[rows] = np.where(random.random(count) < 0.3, 1.0, random.uniform(0.05, 1.0, count))
+        self.odd[rows] = np.where(random.random(count) < 0.1, 1.0, random.uniform(0.05, 1.0, count))
         standing = random.random(count) < 0.25
         self.rate[rows] = np.where(standing, 1e3, np.exp(random.uniform(np.log(0.25), np.log(1.5), count)))
-        self.burst[rows] = np.where(random.random(count) < 0.75, random.integers(1, 20, count), 0)
-        self.lost[rows] = random.uniform(0.05, 0.8, count)
+        self.burst[rows] = np.where(random.random(count) < 0.6, random.integers(1, 20, count), 0)
+        self.lost[rows] = np.where(random.random(count) < 0.5, 0.06, random.uniform(0.05, 0.8, count))
         self.tells[rows] = random.random(count) < TELLING[self.cause[rows]]
         told = visible[0, rows] & (self.burst[rows] > 0)
         freed = (told | (self.cause[rows] == STUCK)) & (random.random(count) < 0.15)
@@ -132,7 +132,7 @@ class Troubles:
 
     def end_jobs(self, random: np.random.Generator, second: int, group: Places, jobs: Jobs) -> None:
         """Let jobs that miss a member end once their patience does; a lost device ends some at once."""
-        failed = stops(self.cause) | ((self.cause == PART_LOST) & (self.lost > 0.4))
+        failed = stops(self.cause) | ((self.cause == PART_LOST) & (self.odd > 0.5))
         gone = failed & (jobs.kind == SYNCHRONOUS)[group] & (second - self.since >= jobs.patience[group])
         which, until = np.zeros(len(jobs.kind), bool), np.zeros(len(jobs.kind))
         which[group[gone & ~jobs.elastic[group]]] = True
@@ -172,7 +172,7 @@ class Troubles:
         """Share of the accelerators that are there."""
         lost = np.clip(np.round(self.lost * devices), 1, np.maximum(devices - 1, 1)) / devices
         there = np.where(self.cause == PART_LOST, 1 - np.where(devices > 1, lost, 0.0), 1.0)
-        return np.where((self.cause == DEAD) & (self.lost < 0.2), 1 - np.minimum(lost, 0.5), there)
+        return np.where((self.cause == DEAD) & (self.odd < 0.15), 1 - np.minimum(lost, 0.5), there)
 
 
 def stops(cause: Places) -> Flags:

@@ -47,7 +47,8 @@ class Baselines:
     highest: Annotated[Floats, Column(np.nan)]
     memory: Annotated[Floats, Column(np.nan)]
     most_memory: Annotated[Floats, Column(np.nan)]
-    share: Annotated[Floats, Column(np.nan, np.float32, 2)]
+    share: Annotated[Floats, Column(np.nan)]
+    share_idle: Annotated[Floats, Column(1.0)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
 
 
@@ -101,7 +102,10 @@ def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Fl
 
 
 def learn_share(held: Baselines, share: Floats, step: Floats, fresh: Flags, working: Flags) -> None:
-    """Follow the allocatable share, apart while the node works and while it is idle; upwards soon, downwards late."""
-    for row, regime in enumerate((working, ~working)):
-        seconds = np.where(share >= held.share[row], np.float32(5.0), np.float32(LOW_TIME))
-        follow(held.share[row], share, step, seconds, fresh & regime)
+    """Follow the allocatable share, apart while the node works and while it is idle; upwards soon, downwards late.
+
+    All of an idle node can be given out unless something is wrong; while it works, that depends on the scheduler.
+    """
+    for usual, regime in ((held.share, working), (held.share_idle, ~working)):
+        seconds = np.where(share >= usual, np.float32(5.0), np.float32(LOW_TIME))
+        follow(usual, share, step, seconds, fresh & regime)

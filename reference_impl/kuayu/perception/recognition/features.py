@@ -3,10 +3,12 @@
 All are near the range −2 … 2, nought where they cannot be told, with shape (features, nodes), float32.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kuayu.perception.recognition import baselines as usual
 from kuayu.perception.recognition.baselines import Baselines
@@ -101,22 +103,24 @@ class Tracker:
         self._baselines = blank(Baselines, nodes)
         self._history = blank(_History, nodes)
         self._features = np.zeros((len(OWN), nodes), np.float32)
+        self._made = np.empty_like(self._features)
 
     def rearrange(self, origin: Places) -> None:
         """Take over the rows that stay."""
         self._baselines = rearranged(self._baselines, origin)
         self._history = rearranged(self._history, origin)
         self._features = np.where(origin >= 0, self._features[:, origin], np.float32(0.0))
+        self._made = np.empty_like(self._features)
 
     def update(self, telemetry: Telemetry, related: Flags) -> Floats:
-        """Own features of all nodes; rows without a fresh sample stay as they were.
+        """Own features of all nodes, in place; those without a fresh sample stay as they were.
 
         Args:
             telemetry: The newest samples.
             related: Whether each node is in a family.
         """
         held, fresh = self._baselines, telemetry.fresh
-        values = telemetry.values.astype(np.float32).T
+        values = np.ascontiguousarray(telemetry.values.T, np.float32)
         step = self._steps(telemetry)
         signals, power, memory = _signals(values), values[_PLACE["power"]], values[_PLACE["accelerator_memory_used"]]
         usual.learn_power(held, power, step, fresh)
@@ -125,7 +129,7 @@ class Tracker:
         working = _works(signals, dynamic)
         self._count(values[_PLACE["faults"]], signals, step, fresh)
         share = values[_PLACE["allocatable_share"]]
-        lost = np.where(working, held.share[0], held.share[1]) - share
+        lost = np.where(working, held.share, held.share_idle) - share
         most_memory = np.fmax(held.most_memory, memory)
         levels = [
             *signals[:3],
@@ -135,7 +139,8 @@ class Tracker:
             0.1 * (logs[usual.STORAGE] - np.log(FLOORS[usual.STORAGE])),
         ]
         devices = values[_PLACE["device_share"]]
-        made = np.vstack(
+        made = _put(
+            self._made,
             [
                 *levels,
                 np.clip(logs - held.usual, -WIDEST, WIDEST),
@@ -154,14 +159,11 @@ class Tracker:
                 ~np.isnan(share),
                 ~np.isnan(devices),
                 related,
-            ]
-        ).astype(np.float32, copy=False)
+            ],
+        )
         np.copyto(made, 0, where=np.isnan(made))
         np.clip(made, -LARGEST, LARGEST, out=made)
-        if fresh.all():
-            self._features = made
-        else:
-            np.copyto(self._features, made, where=fresh)
+        np.copyto(self._features, made, where=fresh)
         usual.learn(held, logs, memory, step, fresh, working)
         usual.learn_share(held, share, step, fresh, working)
         return self._features
@@ -187,7 +189,7 @@ class Tracker:
             np.copyto(before, now, where=fresh)
 
 
-def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domains: Groups) -> Floats:
+def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domains: Groups, out: Floats) -> None:
     """Features that compare each node with its family and domain, (features, nodes).
 
     Args:
@@ -196,6 +198,7 @@ def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domai
         answers: Whether it has been heard and is not silent.
         families: Groups of nodes that work together.
         domains: Groups of nodes of a domain.
+        out: Where they are put, (features, nodes).
     """
     missing = np.minimum(missing, 2.0)
     compared = own[list(COMPARED)]
@@ -212,15 +215,21 @@ def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domai
     places = [OWN.index("level of dynamic power"), OWN.index("level of utilisation")]
     working = np.where(works, own[places], np.float32(np.nan))
     beside = own[places] - domains.back(domains.median(working))
-    return np.vstack(
+    _put(
+        out,
         [
             usual_of_family,
             np.where(in_family, compared - usual_of_family, np.float32(0.0)),
             of_family,
             np.nan_to_num(beside),
             missing,
-        ]
-    ).astype(np.float32, copy=False)
+        ],
+    )
+
+
+def _put(out: Floats, rows: Sequence[NDArray[Any]]) -> Floats:
+    """Put rows and blocks of rows one below the other; memory that is used again costs far less than new one."""
+    return np.concatenate([np.atleast_2d(each) for each in rows], out=out)
 
 
 def _signals(values: Floats) -> Floats:

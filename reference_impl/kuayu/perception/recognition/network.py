@@ -59,9 +59,7 @@ def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties) ->
         seen = np.vstack([ties.families.mean(sent), ties.families.maximum(sent)])
         of_family = _layer(weights, f"graph.{turn}.family", seen)
         of_domain = _layer(weights, f"graph.{turn}.domain", ties.domains.mean(sent))
-        hidden = hidden + _joined(
-            weights, f"graph.{turn}.node", hidden, (ties.families, of_family), (ties.domains, of_domain)
-        )
+        hidden += _joined(weights, f"graph.{turn}.node", hidden, (ties.families, of_family), (ties.domains, of_domain))
     return _affine(weights, "graph.leave", hidden)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.perception.recognition.features import Tracker, relate
+from kuayu.perception.recognition.features import OWN, RELATED, Tracker, relate
 from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.network import Ties
 from kuayu.perception.recognition.silence import Listener, Silence
@@ -17,7 +17,7 @@ class Seen:
 
     Attributes:
         silence: Who answers.
-        features: Own features above those that need other nodes, (features, nodes).
+        features: Own features above those that need other nodes, (features, nodes); the next look overwrites them.
         answers: One where a node answers, else nought, (nodes,).
     """
 
@@ -34,6 +34,7 @@ class Sight:
         self._tracker = Tracker(len(population.domain))
         self._listener = Listener(population.domain, population.domains)
         self.ties = _ties(population)
+        self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
 
     def rearrange(self, population: Population, origin: Places) -> None:
         """Take over the rows that stay; row i was row ``origin[i]`` before, or is new where that is −1."""
@@ -41,14 +42,17 @@ class Sight:
         self._listener.rearrange(population.domain, population.domains, origin)
         self._domain = population.domain
         self.ties = _ties(population)
+        self._features = np.zeros((len(OWN) + len(RELATED), len(population.domain)), np.float32)
 
     def update(self, telemetry: Telemetry) -> Seen:
         """Look at the newest samples."""
         silence = self._listener.update(telemetry.now, telemetry.arrived)
         own = self._tracker.update(telemetry, self.ties.families.share > 0)
         answers = silence.known & (silence.missing < 1)
-        related = relate(own, silence.missing, answers, self.ties.families, self.ties.domains)
-        return Seen(silence, np.vstack([own, related]), answers.astype(np.float32))
+        self._features[: len(OWN)] = own
+        related = self._features[len(OWN) :]
+        relate(own, silence.missing, answers, self.ties.families, self.ties.domains, related)
+        return Seen(silence, self._features, answers.astype(np.float32))
 
 
 def _ties(population: Population) -> Ties:
