@@ -148,9 +148,10 @@ def test_a_domain_has_joined_when_every_node_was_known_once_telemetry_ran() -> N
 def test_a_change_beside_the_world_is_timed_from_its_sending() -> None:
     answer = Answer(1, "DELETE", 204, started=BEGIN + 3.0)
     changes = [Change("deleted", "a", answer), Change("faulty", "b", answer)]
-    figure = delays_of_changes(changes, timeline(shown(4, gone="a"), shown(5, ("b", "faulty"))))
+    figure = delays_of_changes(changes, timeline(shown(4, gone="a"), shown(5, ("b", "faulty"))), BEGIN + 60)
     assert {part.label: part.estimate for part in figure.parts} == {"deleted": 1.0, "faulty": 2.0}
-    assert delays_of_changes(changes, timeline(shown(4, gone="a"))).estimate == NEVER
+    assert delays_of_changes(changes, timeline(shown(4, gone="a")), BEGIN + 60).estimate == NEVER
+    assert delays_of_changes(changes, timeline(shown(4, gone="a")), BEGIN + 30).n == 0
 
 
 def verdicts(*events: StreamEvent) -> list[bool]:

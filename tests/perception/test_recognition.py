@@ -50,7 +50,7 @@ def test_who_holds_the_family_up_is_straggling_and_who_waits_is_busy() -> None:
     found = play.after(3, does)
     assert names(found) == ["straggling", *["busy"] * 9]
     assert REASONS[found.reason[1]] == "waits for another node of its family"
-    assert names(play.after(3, ALL_WORK)) == ["busy"] * 10
+    assert names(play.after(9, ALL_WORK)) == ["busy"] * 10
 
 
 def test_a_family_that_changes_its_pace_together_is_busy() -> None:

@@ -215,7 +215,8 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield holds("MET-004", not o.refused, "what the aggregators send is taken whole", found, first)
     timeline = Timeline(o.snapshot.json, o.events)
     yield domains_joined(o.world, timeline, o.clock)
-    yield delays_of_changes(o.changes, timeline)
+    end = o.clock.at(o.world.scale.warm_up + o.world.scale.seconds) + SETTLE
+    yield delays_of_changes(o.changes, timeline, end)
     yield delays_of_states(o.world, timeline, o.clock)
     yield right_states(o.world, timeline, o.clock)
     yield from partitions(o.world, timeline, o.clock, o.snapshot)

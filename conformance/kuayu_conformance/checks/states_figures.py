@@ -74,11 +74,11 @@ def _is_known(state: object) -> bool:
     return state not in {ABSENT, "unknown"}
 
 
-def delays_of_changes(changes: Sequence[Change], timeline: Timeline) -> Figure:
-    """MET-005: time from sending a change to its event."""
+def delays_of_changes(changes: Sequence[Change], timeline: Timeline, end: float) -> Figure:
+    """MET-005: time from sending a change to its event; changes that might yet be shown are left out."""
     delays: dict[str, list[float]] = defaultdict(list)
     misses = []
-    for change in changes:
+    for change in (each for each in changes if each.answer.started <= end - VISIBLE):
         shown = _shown_at(change, timeline)
         delay = NEVER if shown is None else max(0.0, shown - change.answer.started)
         delays[change.what].append(delay)

@@ -60,17 +60,26 @@ class Groups:
 
     def mean(self, values: Floats) -> Floats:
         """Mean over the members of each group, (channels, groups)."""
-        if not len(self.sizes):
-            return values[:, :0]
-        made: Floats = np.add.reduceat(self._ranked(values), self.starts, axis=1)
-        made /= self.sizes.astype(np.float32)
-        return made
+        return self._mean(self._ranked(values))
 
     def maximum(self, values: Floats) -> Floats:
         """Largest value among the members of each group, (channels, groups)."""
+        return self._maximum(self._ranked(values))
+
+    def mean_and_maximum(self, values: Floats) -> tuple[Floats, Floats]:
+        """Both, from members put in order once."""
+        ranked = self._ranked(values)
+        return self._mean(ranked), self._maximum(ranked)
+
+    def _mean(self, ranked: Floats) -> Floats:
         if not len(self.sizes):
-            return values[:, :0]
-        return np.maximum.reduceat(self._ranked(values), self.starts, axis=1)
+            return ranked[:, :0]
+        made: Floats = np.add.reduceat(ranked, self.starts, axis=1)
+        made /= self.sizes.astype(np.float32)
+        return made
+
+    def _maximum(self, ranked: Floats) -> Floats:
+        return np.maximum.reduceat(ranked, self.starts, axis=1) if len(self.sizes) else ranked[:, :0]
 
     def _ranked(self, values: Floats) -> Floats:
         """Values of the members, one group after the other."""
@@ -88,12 +97,14 @@ class Groups:
             found[:, groups] = 0.5 * (pair[..., 0] + pair[..., 1])
         return found
 
-    def back(self, values: Floats) -> Floats:
+    def back(self, values: Floats, out: Floats | None = None) -> Floats:
         """Mean over the groups of each node, (channels, nodes); nought for nodes in none."""
+        found = np.empty((len(values), self.nodes), np.float32) if out is None else out
         if not self.places:
-            return np.zeros((len(values), self.nodes), np.float32)
+            found[:] = 0
+            return found
         padded = np.concatenate([values, np.zeros((len(values), 1), np.float32)], axis=1)
-        found = np.take(padded, self.places[0], axis=1)
+        np.take(padded, self.places[0], axis=1, out=found, mode="clip")
         for place in self.places[1:]:
             found += np.take(padded, place, axis=1)
         if len(self.places) > 1:

@@ -43,7 +43,21 @@ def shipped() -> Weights:
         return {name: held[name] for name in held.files}
 
 
-def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties) -> Floats:
+class Space:
+    """Arrays that are used again in every call: to ask for new ones costs more than to compute what they hold."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Floats] = {}
+
+    def of(self, name: str, rows: int, columns: int) -> Floats:
+        """The array of that name, with whatever it holds."""
+        held = self._held.get(name)
+        if held is None or held.shape != (rows, columns):
+            held = self._held[name] = np.empty((rows, columns), np.float32)
+        return held
+
+
+def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties, space: Space | None = None) -> Floats:
     """Logits of the states told from signals, (states, nodes).
 
     Args:
@@ -51,23 +65,27 @@ def of_graph(weights: Weights, features: Floats, answers: Floats, ties: Ties) ->
         features: Own features above those that need other nodes, (features, nodes).
         answers: One where a node answers, else nought, (nodes,).
         ties: Families and domains.
+        space: Room to compute in.
     """
-    hidden = _layer(weights, "graph.enter", features)
+    space = space or Space()
+    hidden = _layer(weights, "graph.enter", features, space)
     everyone = bool(answers.all())
     for turn in range(ROUNDS):
-        sent = hidden if everyone else hidden * answers
-        seen = np.vstack([ties.families.mean(sent), ties.families.maximum(sent)])
-        of_family = _layer(weights, f"graph.{turn}.family", seen)
-        of_domain = _layer(weights, f"graph.{turn}.domain", ties.domains.mean(sent))
-        hidden += _joined(weights, f"graph.{turn}.node", hidden, (ties.families, of_family), (ties.domains, of_domain))
-    return _affine(weights, "graph.leave", hidden)
+        sent = hidden if everyone else np.multiply(hidden, answers, out=space.of("sent", *hidden.shape))
+        seen = np.vstack(ties.families.mean_and_maximum(sent))
+        of_family = _layer(weights, f"graph.{turn}.family", seen, space)
+        of_domain = _layer(weights, f"graph.{turn}.domain", ties.domains.mean(sent), space)
+        name, groups = f"graph.{turn}.node", ((ties.families, of_family), (ties.domains, of_domain))
+        hidden += _joined(weights, name, hidden, groups, space)
+    return _affine(weights, "graph.leave", hidden, space)
 
 
-def plain(weights: Weights, features: Floats) -> Floats:
+def plain(weights: Weights, features: Floats, space: Space | None = None) -> Floats:
     """Logits from own features alone, (states, nodes)."""
-    hidden = _layer(weights, "plain.enter", features)
-    hidden = hidden + _layer(weights, "plain.middle", hidden)
-    return _affine(weights, "plain.leave", hidden)
+    space = space or Space()
+    hidden = _layer(weights, "plain.enter", features, space)
+    hidden += _layer(weights, "plain.middle", hidden, space)
+    return _affine(weights, "plain.leave", hidden, space)
 
 
 def log_softmax(logits: Floats) -> Floats:
@@ -77,24 +95,33 @@ def log_softmax(logits: Floats) -> Floats:
     return made
 
 
-def _joined(weights: Weights, name: str, hidden: Floats, *seen: tuple[Groups, Floats]) -> Floats:
+def _joined(
+    weights: Weights, name: str, hidden: Floats, seen: tuple[tuple[Groups, Floats], ...], space: Space
+) -> Floats:
     """A layer over what a node holds and what its groups saw, multiplied before it goes back to the many nodes."""
     matrix = weights[f"{name}.weight"]
     at = len(hidden)
-    made: Floats = matrix[:, :at] @ hidden
+    made = np.matmul(matrix[:, :at], hidden, out=space.of("joined", len(matrix), hidden.shape[1]))
+    bias = weights[f"{name}.bias"][:, None]
     for groups, of_groups in seen:
-        made += groups.back(matrix[:, at : at + len(of_groups)] @ of_groups)
+        part = matrix[:, at : at + len(of_groups)] @ of_groups
+        if groups.in_order:
+            part += bias
+            bias = np.zeros_like(bias)
+        made += groups.back(part, space.of("back", *made.shape))
         at += len(of_groups)
-    made += weights[f"{name}.bias"][:, None]
+    if bias.any():
+        made += bias
     return np.maximum(made, 0.0, out=made)
 
 
-def _affine(weights: Weights, name: str, values: Floats) -> Floats:
-    made: Floats = weights[f"{name}.weight"] @ values
+def _affine(weights: Weights, name: str, values: Floats, space: Space) -> Floats:
+    matrix = weights[f"{name}.weight"]
+    made = np.matmul(matrix, values, out=space.of(name, len(matrix), values.shape[1]))
     made += weights[f"{name}.bias"][:, None]
     return made
 
 
-def _layer(weights: Weights, name: str, values: Floats) -> Floats:
-    made = _affine(weights, name, values)
+def _layer(weights: Weights, name: str, values: Floats, space: Space) -> Floats:
+    made = _affine(weights, name, values, space)
     return np.maximum(made, 0.0, out=made)

@@ -14,7 +14,7 @@ from kuayu.perception.recognition import network, rules
 from kuayu.perception.recognition import values as states
 from kuayu.perception.recognition.damping import Belief, Damping, calibrated
 from kuayu.perception.recognition.features import OWN
-from kuayu.perception.recognition.network import Weights
+from kuayu.perception.recognition.network import Space, Weights
 from kuayu.perception.recognition.reasons import OF_REPORTS, of_recognised
 from kuayu.perception.recognition.sight import Seen, Sight
 from kuayu.perception.recognition.values import (
@@ -47,6 +47,7 @@ class _Filtered:
         self._weights = network.shipped() if weights is None else weights
         self._damping = damping or Damping.of(self._weights, self.name)
         self._sight = Sight(population)
+        self._space = Space()
         self._belief = Belief(len(population.domain), self._damping)
         self._gone: Flags = np.ones(len(population.domain), bool)
         self._now = np.nan
@@ -106,7 +107,9 @@ class Recogniser(_Filtered):
     name = "graph"
 
     def _classify(self, seen: Seen) -> Floats:
-        return network.log_softmax(network.of_graph(self._weights, seen.features, seen.answers, self._sight.ties))
+        return network.log_softmax(
+            network.of_graph(self._weights, seen.features, seen.answers, self._sight.ties, self._space)
+        )
 
 
 class PlainRecogniser(_Filtered):
@@ -115,7 +118,7 @@ class PlainRecogniser(_Filtered):
     name = "plain"
 
     def _classify(self, seen: Seen) -> Floats:
-        return network.log_softmax(network.plain(self._weights, seen.features[: len(OWN)]))
+        return network.log_softmax(network.plain(self._weights, seen.features[: len(OWN)], self._space))
 
 
 class RuleRecogniser(_Filtered):
