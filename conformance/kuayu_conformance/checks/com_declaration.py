@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -89,6 +90,16 @@ def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer
                 answer = episode.ask(method, path + query, content=b"up 1\n", media_type="text/plain")
             case "GET /v1/samples":
                 answer = episode.ask(method, f"{path}?subject={machine}&subject_kind=node")
+            case "GET /v1/graph/patch":
+                base = quote(str(episode.ask("GET", "/v1/graph").at("digest"))[:200], safe="")
+                answer = episode.ask(method, f"{path}?base={base}")
+            case "GET /v1/graph/events":
+                stream = episode.follow(path)
+                stream.hang_up()
+                answer = stream.opening
+            case "GET /v1/series":
+                span = f"from={now}&to={instant(episode.now())}&step=60"
+                answer = episode.ask(method, f"{path}?subject={machine}&subject_kind=node&measure=power&{span}")
             case _:
                 answer = episode.ask(method, path, bodies.get(base) if method == "PUT" else DECISIONS.get(operation))
         yield operation, answer

@@ -11,6 +11,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Request, Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run.following import Followed
+from kuayu_conformance.streams import MEDIA_TYPE
 from kuayu_conformance.transcript import TranscriptWriter, pack, request_digest
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
@@ -57,10 +58,11 @@ class LiveSource:
         started, clock = round(time.time(), 3), time.perf_counter()
         failure, status, body, kept = "", 0, b"", dict[str, str]()
         try:
-            response = self._client.request(
-                request.method, request.path, content=request.body, headers=self._headers(request)
-            )
-            status, body, kept = response.status_code, response.content, _kept(response)
+            headers = self._headers(request)
+            with self._client.stream(request.method, request.path, content=request.body, headers=headers) as response:
+                status, kept = response.status_code, _kept(response)
+                if not response.headers.get("content-type", "").lower().startswith(MEDIA_TYPE):
+                    body = response.read()  # a stream of events has no end to wait for
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # the latter where the target's own words make a path
             failure = f"{type(error).__name__}: {error}"
         seconds = round(time.perf_counter() - clock, 6)

@@ -24,7 +24,7 @@ PHASES = (
 without much data, checkpoint with the accelerators idle or waiting busily, data stall, shorter and longer steps."""
 
 
-OF_ONE = (1, 3, 7)
+OF_ONE = (1, 1, 3, 7, 7, 7)
 """Phases of a node alone: those that do not look like slowness, which nobody could tell from it."""
 
 SHORT = 6.0

@@ -111,7 +111,7 @@ class World:
         troubles.step(random, self._region, self.second, self._group, jobs, np.stack([shown["faults"], parted]))
         troubles.end_jobs(random, self.second, self._group, jobs)
         troubles.stop_of_idle(self._group, jobs)
-        truth = troubles.states(self._group, jobs)
+        truth = troubles.states(self._group, jobs, self._hung())
         values = self._sensed(self._worked())
         born = self.second >= self._born
         fresh = self._post.step(self.second, values, truth, (troubles.cause != trouble.AWAY) & born)
@@ -129,12 +129,17 @@ class World:
         slowest = np.ones(len(jobs.kind))
         np.minimum.at(slowest, group[works], speed[works])
         pace = 1 / (1 + jobs.coupling * (1 / slowest - 1))
+        synchronous = jobs.kind == SYNCHRONOUS
+        pace = np.where(self._hung() & synchronous, 0.0, pace)
+        return speed, np.where(synchronous[group], pace[group], speed), works
+
+    def _hung(self) -> Flags:
+        """Groups of which a member has stopped, and is still waited for."""
+        group, jobs, troubles = self._group, self._jobs, self._troubles
         patient = self.second - troubles.since < np.where(jobs.elastic[group], 6, 1e9)
         hung = np.zeros(len(jobs.kind), bool)
         hung[group[trouble.stops(troubles.cause) & patient]] = True
-        synchronous = jobs.kind == SYNCHRONOUS
-        pace = np.where(hung & synchronous, 0.0, pace)
-        return speed, np.where(synchronous[group], pace[group], speed), works
+        return hung
 
     def _worked(self) -> dict[str, Instants]:
         """What the accelerators of each node truly do in this second, before sensors see it."""

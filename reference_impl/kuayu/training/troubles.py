@@ -39,6 +39,9 @@ CALM = 30
 SLOW = (SLOW_CLOCK, SLOW_HOST, SLOW_MEMORY, SLOW_DEVICE, SLOW_LINK)
 STOPPED = (DEAD, STUCK)
 
+SETTLING = 12
+"""Seconds of work before which slowness cannot be told, since nothing is usual yet."""
+
 TELLING = np.array([0.0, 0.1, 0.1, 0.7, 0.3, 0.4, 1.0, 0.1, 0.0, 0.0, 0.0, 0.0])
 """Share of the troubles of each cause that show mended faults while they last, such as errors of memory or links."""
 
@@ -100,7 +103,7 @@ class Troubles:
         chance = (
             0.0
             if second < CALM
-            else np.minimum(0.02 * size, 0.12) * np.select([having == 0, having < 0.3 * size], [1, 0.2], 0)
+            else np.minimum(0.012 * size, 0.12) * np.select([having == 0, having < 0.3 * size], [1, 0.2], 0)
         )
         picked = random.random(len(group)) < (chance / size)[group]
         rows = np.flatnonzero(picked & (self.cause == NONE))
@@ -113,6 +116,9 @@ class Troubles:
         drawn = np.where(working, drawn, drawn_idle)
         hidden = ((drawn == FAULTS) & ~visible[0, rows]) | ((drawn == PART_LOST) & ~visible[1, rows])
         hidden |= (drawn == SLOW_LINK) & (jobs.kind != SYNCHRONOUS)[group[rows]]
+        slowed = np.bincount(group[np.isin(self.cause, SLOW)], minlength=len(size)) > 0
+        early = second < (jobs.ready + SETTLING)
+        hidden |= np.isin(drawn, SLOW) & (slowed | early)[group[rows]]
         self.cause[rows] = np.where(hidden, NONE, drawn)
         self.since[rows] = second
         lasts = random.uniform(*region.dwell, count) * np.where(random.random(count) < 0.15, 4, 1)
@@ -157,12 +163,12 @@ class Troubles:
         again = random.random(count) < np.minimum(self.rate, 0.9)
         return seen + np.where(mended & (again | (age < 1)), random.integers(1, 4, count), 0)
 
-    def states(self, group: Places, jobs: Jobs) -> NDArray[np.int8]:
-        """The truth, as the clause has it."""
+    def states(self, group: Places, jobs: Jobs, hung: Flags) -> NDArray[np.int8]:
+        """The truth, as the clause has it; in a group that hangs nobody waits for one who is only slow."""
         works = jobs.working[group] & (self.cause != LEFT)
         found = np.where(works, states.BUSY, states.IDLE)
         waited_for = (jobs.kind == SYNCHRONOUS)[group]
-        slow = np.isin(self.cause, SLOW)
+        slow = np.isin(self.cause, SLOW) & ~(hung[group] & waited_for)
         found = np.where(slow & works, np.where(waited_for, states.STRAGGLING, states.DEGRADED), found)
         found = np.where(np.isin(self.cause, (FAULTS, PART_LOST)), states.DEGRADED, found)
         found = np.where(np.isin(self.cause, STOPPED), states.FAULTY, found)
