@@ -48,7 +48,7 @@ class AtomicIsPartlyTaken(Miniature):
         super().refuse_batch(tenant, good, bad)
 
 
-@breaks("COM-015")
+@breaks("COM-015", "MET-020")
 class LastValueWins(Miniature):
     """A later sample of the same instant overwrites what was acknowledged."""
 
@@ -60,7 +60,7 @@ class LastValueWins(Miniature):
         super().merge(series, sample)
 
 
-@breaks("COM-003", "COM-015", "MET-003")
+@breaks("COM-003", "COM-015", "MET-003", "MET-020")
 class RepetitionsAddUp(Miniature):
     """A number that is repeated is added to the one that is held."""
 

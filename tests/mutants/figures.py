@@ -11,7 +11,7 @@ from typing_extensions import override
 from mutants.declaration import control, near_miss
 
 
-@near_miss("MET-001")
+@near_miss("MET-001", "MET-020")
 class ElevenIndicators(Miniature):
     """The indicator NET-3 is missing."""
 

@@ -61,7 +61,7 @@ class EmptyStepsAreFilled(Miniature):
     def steps(self, moments: list[int], first: int, end: int, step: int) -> Iterator[tuple[int, list[int]]]:
         known = dict(super().steps(moments, first, end, step))
         last: list[int] = []
-        for begin in range(min(known, default=end), max(known, default=end) + 1, step):
+        for begin in range(min(known, default=end), max(known, default=end - 1) + 1, step):
             last = known.get(begin, last[-1:])
             yield begin, last
 
