@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from kuayu_conformance.answers import Answer, shorten
@@ -278,9 +279,14 @@ class Episode:
 
 def instant(seconds: float) -> str:
     """Unix time as an RFC 3339 instant with milliseconds."""
-    milliseconds = round(seconds * 1000)
-    whole = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+    whole, milliseconds = divmod(round(seconds * 1000), 1000)
+    return f"{_second(whole)}.{milliseconds:03d}Z"
+
+
+@lru_cache(1000)
+def _second(seconds: int) -> str:
+    """A whole second; thousands of samples are of the same."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def seconds_of(text: object) -> float | None:

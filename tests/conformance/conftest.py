@@ -1,6 +1,7 @@
 """What the stories about the suite share: the second server as a process, and one report on it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,16 @@ def options(miniature: str) -> Options:
 @pytest.fixture(scope="session")
 def report_folder(options: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a report on the second server."""
-    folder = tmp_path_factory.mktemp("report")
+    return _reported(options, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def brief_folder(options: Options, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a report that can be judged again and again: without the thousands of pages of MET-003."""
+    brief = tuple(requirement for requirement in options.selection if requirement != "MET-003")
+    return _reported(replace(options, selection=brief), tmp_path_factory.mktemp("brief"))
+
+
+def _reported(options: Options, folder: Path) -> Path:
     write(folder, Run(options, folder, Progress()).execute())
     return folder

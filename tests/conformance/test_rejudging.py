@@ -34,9 +34,9 @@ def test_the_report_is_what_the_schema_says(report_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_byte_changed_anywhere_is_noticed(report_folder: Path, tmp_path: Path, name: str) -> None:
+def test_one_byte_changed_anywhere_is_noticed(brief_folder: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "copy"
-    shutil.copytree(report_folder, folder)
+    shutil.copytree(brief_folder, folder)
     original = (folder / name).read_bytes()
     chance = random.Random(name)
     for place in [0, len(original) - 1, *(chance.randrange(len(original)) for _ in range(6))]:
@@ -48,9 +48,9 @@ def test_one_byte_changed_anywhere_is_noticed(report_folder: Path, tmp_path: Pat
     assert agrees(folder)
 
 
-def test_a_missing_and_a_foreign_file_are_noticed(report_folder: Path, tmp_path: Path) -> None:
+def test_a_missing_and_a_foreign_file_are_noticed(brief_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
-    shutil.copytree(report_folder, folder)
+    shutil.copytree(brief_folder, folder)
     (folder / "notes.txt").write_text("hello")
     assert not agrees(folder)
     (folder / "notes.txt").unlink()

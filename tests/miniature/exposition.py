@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL = re.compile(r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(,|(?=\}))')
@@ -57,26 +58,32 @@ def _line(line: str, number: int) -> Line:
     name = NAME.match(line)
     if name is None:
         raise ValueError(f"line {number} does not begin with the name of a series")
-    labels, end = _labels(line, name.end(), number)
-    rest = REST.fullmatch(line, end)
-    apart = end > name.end() or line[end : end + 1] in {" ", "\t"}
+    start, close = name.end(), line.rfind("}") + 1
+    try:
+        labels, length = _labels(line[start : close or None]) if "{" in line else ((), 0)
+    except ValueError as error:
+        raise ValueError(f"line {number} {error}") from None
+    rest = REST.fullmatch(line, start + length)
+    apart = length > 0 or line[start : start + 1] in {" ", "\t"}
     if rest is None or not apart or not NUMBER.fullmatch(rest[1]):
         raise ValueError(f"line {number} has no value")
-    return Line(name[0], tuple(sorted(labels.items())), float(rest[1]), int(rest[2]) if rest[2] else None)
+    return Line(name[0], labels, float(rest[1]), int(rest[2]) if rest[2] else None)
 
 
-def _labels(line: str, start: int, number: int) -> tuple[dict[str, str], int]:
-    labels: dict[str, str] = {}
-    begin = OPEN.match(line, start)
+@lru_cache(10_000)
+def _labels(text: str) -> tuple[tuple[tuple[str, str], ...], int]:
+    """Labels in order of name, and how long they are; kept, for they are the same from page to page."""
+    begin = OPEN.match(text)
     if begin is None:
-        return labels, start
+        return (), 0
+    labels: dict[str, str] = {}
     end = begin.end()
-    while match := LABEL.match(line, end):
+    while match := LABEL.match(text, end):
         end = match.end()
         if match[1] in labels:
-            raise ValueError(f"line {number} has the label {match[1]} twice")
+            raise ValueError(f"has the label {match[1]} twice")
         labels[match[1]] = re.sub(r'\\[\\"n]', lambda escape: ESCAPES[escape[0]], match[2])
-    close = CLOSE.match(line, end)
+    close = CLOSE.match(text, end)
     if close is None:
-        raise ValueError(f"line {number} has labels that do not end")
-    return labels, close.end()
+        raise ValueError("has labels that do not end")
+    return tuple(sorted(labels.items())), close.end()

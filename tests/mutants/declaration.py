@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from miniature.conversion import Conversion
 from miniature.graph import Graphs
 from miniature.groups import Groups
 from miniature.indices import Indices
 from miniature.otlp import Otlp
 from miniature.plans import Plans
+from miniature.scraping import Scraping
 from miniature.series import Stepped
 from miniature.service import Miniature
 from miniature.states import States
@@ -25,6 +27,8 @@ CHECKED = tuple(row for row in registers.requirements().requirements if row.chec
 
 SLICES: tuple[tuple[tuple[type, ...], frozenset[str]], ...] = (
     ((Oracle, Plans, Groups, Indices), frozenset(row.id for row in CHECKED if row.profile is Profile.IDX)),
+    ((Scraping,), frozenset({"MET-002", "MET-010"})),
+    ((Conversion,), frozenset({"MET-001", "MET-002", "MET-003", "MET-008", "MET-010", "MET-021"})),
     ((Otlp,), frozenset({"MET-021"})),
     ((Stepped,), frozenset({"MET-020"})),
     ((Graphs, Streams), frozenset({"MET-017", "MET-018", "MET-019", "MET-023"})),

@@ -10,31 +10,35 @@ played only before the miniature and those that declare to fail by it or differ 
 
 import argparse
 import contextlib
-import html
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 import kuayu_schemas
-from kuayu_schemas import registers
 from mutants import MUTANTS
 from mutants.declaration import CHECKED, PLAYED, Mutant
+from mutants.nursery import Nursery
+from mutants.page import Row, page
 
 TESTS = Path(__file__).resolve().parents[1]
 PUBLISHED = Path(kuayu_schemas.__file__).parent / "published"
 MINIATURE = "miniature"
-SIDE_BY_SIDE = 10
-"""Runs at once: each waits most of its time for samples to be taken, or not."""
+PROCESSORS = os.cpu_count() or 1
+"""Processors that runs may keep busy together unless it is said otherwise."""
 
-PLAYED_SIDE_BY_SIDE = 3
-"""Runs at once in which telemetry is played: each keeps a server busy for more than a minute."""
+PLAYED_SIDE_BY_SIDE = max(3, PROCESSORS)
+"""Runs at once in which telemetry is played: what they measure are delays, and all of them burst at times."""
+
+FIRST = 12.0
+"""Seconds in which a run does all that it need not wait for."""
 
 SEED = 1
 LONGEST = 900.0
@@ -42,32 +46,44 @@ LONGEST = 900.0
 
 
 @dataclass(frozen=True)
-class Row:
-    """What the suite said of one implementation.
-
-    Attributes:
-        name: The mutant, or ``miniature``.
-        verdicts: Verdict on each requirement that was judged.
-        seconds: How long the run took.
-        words: Last words of the suite where it wrote no report.
-    """
+class Trial:
+    """A run to be made: an implementation, and what it is held against."""
 
     name: str
-    verdicts: dict[str, str]
-    seconds: float
-    words: str = ""
+    requirements: frozenset[str]
 
     @property
-    def broken(self) -> frozenset[str]:
-        """Requirements that did not pass."""
-        return frozenset(name for name, verdict in self.verdicts.items() if verdict != "pass")
+    def plays(self) -> bool:
+        """Whether telemetry is played in it."""
+        return bool(self.requirements & PLAYED)
+
+    @property
+    def watches(self) -> bool:
+        """Whether it waits for more than a minute, in the end for nothing else than samples that are to come."""
+        return "MET-002" in self.requirements
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes, about."""
+        return 110.0 if self.plays else 80.0 if self.watches else 12.0
+
+    def cores(self, age: float) -> float:
+        """Processors that it keeps busy when it has run for so many seconds, about."""
+        if self.plays:
+            return 0.6 if age < FIRST else 0.25
+        return 0.15 if not self.watches else 0.45 if age < FIRST else 0.03
+
+
+def options_of(name: str) -> list[str]:
+    """What :mod:`mutants.serve` is told to serve an implementation."""
+    options = ["--port", "0", "--schemas", str(PUBLISHED), "--token", "own=own", "--token", "other=other"]
+    return [name, *options, "--scrape-allow", "127.0.0.1"]
 
 
 @contextlib.contextmanager
 def served(name: str) -> Iterator[str]:
     """Serve the miniature or a mutant as a process; yields its base URL."""
-    options = ["--port", "0", "--schemas", str(PUBLISHED), "--token", "own=own", "--token", "other=other"]
-    command = [sys.executable, "-m", "mutants.serve", name, *options, "--scrape-allow", "127.0.0.1"]
+    command = [sys.executable, "-m", "mutants.serve", *options_of(name)]
     process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
@@ -77,38 +93,63 @@ def served(name: str) -> Iterator[str]:
         process.communicate()
 
 
-def tried(name: str, requirements: Iterable[str] = ()) -> Row:
-    """Serve an implementation, run the suite against it, and return the verdicts.
+def tried(trial: Trial, nursery: Nursery) -> Row:
+    """Serve an implementation, run the suite against it, each as a process, and return the verdicts.
 
-    All requirements are tested where none are named. Only measurements that come with the suite are used,
-    so that the matrix is the same everywhere.
+    Only measurements that come with the suite are used, so that the matrix is the same everywhere.
     """
     begun = time.monotonic()
-    with served(name) as target, tempfile.TemporaryDirectory(prefix="matrix-") as folder:
-        command = [sys.executable, "-c", "from kuayu_conformance.cli import app; app()", "run", "--target", target]
-        command += ["--header", "Authorization: Bearer own", "--other-tenant-header", "Authorization: Bearer other"]
-        command += ["--seed", str(SEED), "-o", folder, "--timeout", "60"]
-        command += [part for requirement in sorted(requirements) for part in ("--requirement", requirement)]
-        bare = {name: value for name, value in os.environ.items() if name != "KUAYU_DATA"}
-        run = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False, env=bare)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="matrix-"))
+        polite = not trial.plays  # delays are measured where telemetry is played, so the others stand back
+        server = stack.enter_context(nursery.child("serve", options_of(trial.name), signal.SIGTERM, polite=polite))
+        arguments = ["run", "--target", server.line().rpartition(" ")[2].strip()]
+        arguments += ["--header", "Authorization: Bearer own", "--other-tenant-header", "Authorization: Bearer other"]
+        arguments += ["--seed", str(SEED), "-o", folder, "--timeout", "60"]
+        arguments += [part for requirement in sorted(trial.requirements) for part in ("--requirement", requirement)]
+        suite = stack.enter_context(nursery.child("suite", arguments, signal.SIGKILL, polite=polite))
+        words = suite.rest(LONGEST)
         report = Path(folder) / "report.json"
         if not report.is_file():
-            return Row(name, {}, time.monotonic() - begun, run.stderr[-2000:])
+            return Row(trial.name, {}, time.monotonic() - begun, words[-2000:])
         results = json.loads(report.read_text("utf-8"))["results"]
     judged = {row["requirement"]: row["verdict"] for row in results if row["verdict"] != "not-applicable"}
-    return Row(name, judged, round(time.monotonic() - begun, 1))
+    return Row(trial.name, judged, round(time.monotonic() - begun, 1))
 
 
-def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = ()) -> Iterator[Row]:
-    """Rows of the matrix as they are found; the unchanged miniature is one of them."""
+def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: float = PROCESSORS) -> Iterator[Row]:
+    """Rows of the matrix as they are found; the unchanged miniature is one of them.
+
+    Side by side are as many as keep ``cores`` busy. The longest begin first, so that nothing waits for a straggler.
+    Where the suite finds the machine too busy to play telemetry, it says nothing; that run is made again, by itself.
+    """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
-    runs = [(MINIATURE, wanted), *((mutant.name, mutant.requirements & wanted) for mutant in mutants)]
-    playing = [(name, its) for name, its in runs if its & PLAYED]
-    others = [(name, its) for name, its in runs if its and not its & PLAYED]
-    for some, at_once in ((playing, PLAYED_SIDE_BY_SIDE), (others, SIDE_BY_SIDE)):
-        with ThreadPoolExecutor(at_once) as pool:
-            for future in as_completed([pool.submit(tried, *run) for run in some]):
-                yield future.result()
+    trials = [Trial(MINIATURE, wanted), *(Trial(mutant.name, mutant.requirements & wanted) for mutant in mutants)]
+    queue = sorted((trial for trial in trials if trial.requirements), key=lambda trial: -trial.seconds)
+    running: dict[Future[Row], tuple[Trial, float]] = {}
+    again: list[Trial] = []
+    with Nursery() as nursery, ThreadPoolExecutor(len(trials)) as pool:
+        while queue or running:
+            while (trial := _next(queue, running.values(), cores)) is not None:
+                queue.remove(trial)
+                running[pool.submit(tried, trial, nursery)] = trial, time.monotonic()
+            for future in wait(running, timeout=1, return_when=FIRST_COMPLETED).done:
+                (trial, _), row = running.pop(future), future.result()
+                if any(row.verdicts.get(name) == "not-testable" for name in PLAYED):
+                    again.append(trial)
+                else:
+                    yield row
+        for trial in again:
+            yield tried(trial, nursery)
+
+
+def _next(queue: Iterable[Trial], running: Collection[tuple[Trial, float]], cores: float) -> Trial | None:
+    """The first trial that there is room for beside those that run since some time; None where there is none."""
+    now = time.monotonic()
+    room = cores - sum(trial.cores(now - begun) for trial, begun in running)
+    playing = sum(trial.plays for trial, _ in running) >= PLAYED_SIDE_BY_SIDE
+    fits = (trial for trial in queue if not running or (trial.cores(0) <= room and not (playing and trial.plays)))
+    return next(fits, None)
 
 
 def differences(row: Row, declared: frozenset[str]) -> list[str]:
@@ -120,71 +161,19 @@ def differences(row: Row, declared: frozenset[str]) -> list[str]:
     return missed + blamed
 
 
-def page(rows: Sequence[Row], declared: dict[str, Mutant]) -> str:
-    """The matrix as a page: a row for each implementation, a column for each requirement."""
-    columns = [requirement.id for requirement in registers.requirements().requirements if requirement.check]
-    head = "".join(f'<th scope="col"><span>{name}</span></th>' for name in columns)
-    body = []
-    for row in rows:
-        mutant = declared.get(row.name)
-        wrong = mutant.wrong if mutant else "The second server as it is; everything passes."
-        breaks = mutant.breaks if mutant else frozenset()
-        cells = "".join(_cell(row.verdicts.get(name, ""), name in breaks, name) for name in columns)
-        body.append(f'<tr><th scope="row">{html.escape(row.name)}<small>{html.escape(wrong)}</small></th>{cells}</tr>')
-    return TEMPLATE.format(n=len(declared), columns=head, rows="\n".join(body))
-
-
-def _cell(verdict: str, declared: bool, name: str) -> str:
-    if not verdict and not declared:
-        return f'<td title="{name}: not judged"></td>'
-    killed = verdict not in {"pass", ""}
-    kind = {(True, True): "killed", (False, False): "pass"}.get((killed, declared), "wrong")
-    mark = {"killed": "×", "pass": "·", "wrong": "!"}[kind]
-    return f'<td class="{kind}" title="{name}: {verdict or "not judged"}">{mark}</td>'
-
-
-TEMPLATE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Kill matrix</title>
-<meta name="viewport" content="width=device-width">
-<style>
-:root {{ color-scheme: light dark; font: 15px/1.4 system-ui, "Noto Sans CJK SC", sans-serif; }}
-body {{ margin: 2rem; }}
-table {{ border-collapse: collapse; }}
-thead th {{ height: 6rem; vertical-align: bottom; font-weight: normal; }}
-thead span {{ writing-mode: vertical-rl; transform: rotate(180deg); font-variant-numeric: tabular-nums; }}
-tbody th {{ text-align: left; font-weight: 600; padding: .3rem 1rem .3rem 0; max-width: 24rem; }}
-small {{ display: block; font-weight: normal; opacity: .7; }}
-td {{ text-align: center; min-width: 1.6rem; border: 1px solid color-mix(in srgb, currentColor 15%, transparent); }}
-td.pass {{ opacity: .4; }}
-td.killed {{ background: #b3261e; color: #fff; }}
-td.wrong {{ background: #f2b600; color: #000; font-weight: bold; }}
-</style>
-<h1>Kill matrix</h1>
-<p>{n} implementations that are wrong in one way each, or right by a little, before the suite.
-× is what was declared to fail and did; · passes; ! is a verdict that was not declared; what is empty was not judged,
-since the implementation differs only behind operations that no check of it calls, or not in what makes states. The
-figures of profile IDX are those of a test double that knows the measurements; the miniature's own method is too simple
-for them.</p>
-<table><thead><tr><th></th>{columns}</tr></thead>
-<tbody>
-{rows}
-</tbody></table>
-</html>
-"""
-
-
 def main() -> int:
     """Run the matrix and write it; the exit code is 1 where it differs from the declarations."""
     parser = argparse.ArgumentParser(prog="mutants.matrix", description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these mutants only")
     parser.add_argument("--requirement", nargs="+", default=[], metavar="ID", help="these requirements only")
+    parser.add_argument("--cores", type=float, default=PROCESSORS, metavar="N", help="processors to keep busy, about")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/mutants"), metavar="DIR")
     options = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if not options.only or mutant.name in options.only]
     declared = {mutant.name: mutant for mutant in chosen}
     rows: list[Row] = []
     wrong: list[str] = []
-    for row in matrix(chosen, options.requirement):
+    for row in matrix(chosen, options.requirement, options.cores):
         breaks = declared[row.name].breaks if row.name in declared else frozenset()
         if options.requirement:
             breaks &= frozenset(options.requirement)

@@ -4,6 +4,7 @@ NAME is a mutant, or ``miniature`` for the unchanged one; figures of profile IDX
 """
 
 import sys
+from collections.abc import Sequence
 
 from miniature.__main__ import serve
 
@@ -11,8 +12,14 @@ from mutants import MUTANTS
 from mutants.declaration import served
 from mutants.oracle import Oracle
 
-if __name__ == "__main__":
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve until the process ends."""
     services = {"miniature": Oracle} | {mutant.name: served(mutant.service) for mutant in MUTANTS}
-    if len(sys.argv) < 2 or sys.argv[1] not in services:
+    if not arguments or arguments[0] not in services:
         sys.exit(f"usage: python -m mutants.serve NAME --schemas DIR …\nNAME is one of {', '.join(services)}")
-    serve(services[sys.argv[1]], sys.argv[2:])
+    serve(services[arguments[0]], arguments[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

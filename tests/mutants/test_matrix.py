@@ -1,9 +1,20 @@
 """The suite on trial: what it says of every mutant is what the mutant declares, no more and no less."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
+from miniature.conversion import Conversion
+from miniature.graph import Graphs
+from miniature.indices import Indices
+from miniature.otlp import Otlp
+from miniature.scraping import Scraping
+from miniature.series import Stepped
 
 from kuayu_schemas import registers
+from kuayu_schemas.models import Profile
 from mutants import MUTANTS
+from mutants.declaration import CHECKED, PLAYED, SLICES
 from mutants.matrix import MINIATURE, differences, matrix
 
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
@@ -19,6 +30,35 @@ def test_every_figure_has_a_near_miss_and_a_control() -> None:
     assert {mutant.near_miss_of for mutant in MUTANTS} - {""} == FIGURES
     assert {mutant.control_for for mutant in MUTANTS} - {""} == FIGURES - {"MET-001"}
     assert all(not mutant.breaks for mutant in MUTANTS if mutant.control_for)
+
+
+@pytest.mark.parametrize(
+    ("kind", "signs"),
+    [
+        (Scraping, ("/v1/scrape-targets",)),
+        (Conversion, ("/v1/scrape-targets", "/v1/expositions", "/v1/metrics")),
+        (Otlp, ("/v1/metrics",)),
+        (Stepped, ("/v1/series",)),
+        (Graphs, ("/v1/graph", "checks.graphs")),
+        (Indices, ("/v1/compute-indices", "/v1/probe-plans")),
+    ],
+)
+def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
+    kind: type, signs: tuple[str, ...]
+) -> None:
+    held = next(requirements for kinds, requirements in SLICES if kind in kinds)
+    calling = {
+        row.id for row in CHECKED if row.profile is not Profile.COM and any(sign in source(row.check) for sign in signs)
+    }
+    assert calling
+    assert calling - PLAYED <= held
+
+
+def source(module: str | None) -> str:
+    spec = find_spec(module or "")
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ names, types and labels in the exporter's own code. ``captures/provenance.yaml``
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 
@@ -23,15 +23,15 @@ class Series:
     field: str
     label_text: str
 
-    @property
+    @cached_property
     def labels(self) -> Mapping[str, str]:
         """Labels by name."""
         return dict(LABEL.findall(self.label_text))
 
-    def line(self, value: str, milliseconds: int | None) -> str:
-        """The series with a value, and a timestamp where one is given."""
-        head = f"{self.field}{{{self.label_text}}}" if self.label_text else self.field
-        return f"{head} {value}" if milliseconds is None else f"{head} {value} {milliseconds}"
+    @cached_property
+    def head(self) -> str:
+        """What a line of the series begins with."""
+        return f"{self.field}{{{self.label_text}}}" if self.label_text else self.field
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,15 @@ class Capture:
     lines: tuple[str | Series, ...]
     published: Mapping[Series, str]
 
-    @property
+    @cached_property
     def series(self) -> tuple[Series, ...]:
         """All series, in order."""
         return tuple(line for line in self.lines if isinstance(line, Series))
+
+    @cached_property
+    def _last(self) -> Mapping[str, Series]:
+        """The last series of each field."""
+        return {series.field: series for series in self.series}
 
     def render(self, values: Mapping[Series, str], milliseconds: int | None = None) -> str:
         """The page with other values; series that are not named keep those that were published.
@@ -54,16 +59,16 @@ class Capture:
         or else at the end of the page.
         """
         further: dict[str, list[str]] = {}
-        known = set(self.series)
+        time = "" if milliseconds is None else f" {milliseconds}"
         for series, value in values.items():
-            if series not in known:
-                further.setdefault(series.field, []).append(series.line(value, milliseconds))
-        last = {series.field: series for series in self.series}
+            if series not in self.published:
+                further.setdefault(series.field, []).append(f"{series.head} {value}{time}")
+        shown = {**self.published, **values}
         page = []
         for line in self.lines:
             if isinstance(line, Series):
-                page.append(line.line(values.get(line, self.published[line]), milliseconds))
-                page += further.pop(line.field, []) if line == last[line.field] else []
+                page.append(f"{line.head} {shown[line]}{time}")
+                page += further.pop(line.field) if line.field in further and line == self._last[line.field] else []
             else:
                 page.append(line)
         return "\n".join([*page, *chain.from_iterable(further.values())]) + "\n"

@@ -6,7 +6,7 @@ the page is then held against the truth, within half a step of the field and a t
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -73,15 +73,25 @@ class Page:
 
     Attributes:
         at: Unix time in seconds at which it was true.
-        text: The page, each line with its time.
-        untimed: The page without times.
+        capture: The form that it has.
+        values: What is written into that.
         cells: What the target should hold of that instant once it has taken the page in order.
     """
 
     at: float
-    text: str
-    untimed: str
+    capture: Capture
+    values: Mapping[Series, str]
     cells: tuple[Cell, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The page, each line with its time."""
+        return self.capture.render(self.values, round(self.at * 1000))
+
+    @cached_property
+    def untimed(self) -> str:
+        """The page without times."""
+        return self.capture.render(self.values)
 
     @property
     def gauges(self) -> tuple[Cell, ...]:
@@ -201,8 +211,7 @@ class PlayedExporter:
                 else:
                     cells.append(self._read_off(row, subject, series, at, physical, values))
         # Further series of mapped fields are written as nought, so that sums over series stay what is known.
-        quiet = {s: "0" for row in self.mapped for s in self._others(row) if s not in values}
-        written = {**quiet, **values}
+        written = {**dict.fromkeys(self._others, "0"), **values}
         written |= {part: written[whole] for part, whole in self.parts.items()}
         if blank:
             written = dict.fromkeys(written, "NaN")
@@ -213,11 +222,12 @@ class PlayedExporter:
         else:
             self._previous = at
             self._taken = dict(self.totals)
-        return Page(at, self.capture.render(written, round(at * 1000)), self.capture.render(written), tuple(cells))
+        return Page(at, self.capture, written, tuple(cells))
 
-    def _others(self, row: Mapped) -> Iterator[Series]:
-        taken = {s for series in row.series.values() for s in series}
-        yield from (s for s in self.capture.series if takes(row.entry, s) and s not in taken)
+    @cached_property
+    def _others(self) -> tuple[Series, ...]:
+        """Further series that rows of the map take."""
+        return tuple(s for row in self.mapped for s in self.capture.series if takes(row.entry, s))
 
     def _read_off(
         self,

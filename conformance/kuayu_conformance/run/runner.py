@@ -4,11 +4,13 @@ import ipaddress
 import os
 import platform
 import secrets
+import ssl
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -165,6 +167,11 @@ class Run:
         own = {table.name for table in corpora.shipped()}
         return [table for table in corpora.available(self._options.data) if table.name not in own]
 
+    @cached_property
+    def _authorities(self) -> ssl.SSLContext:
+        """Whom clients trust; all the same, since it takes a while to read them."""
+        return httpx.create_ssl_context(trust_env=False)
+
     def _client(self) -> httpx.Client:
         return httpx.Client(
             base_url=self._options.target.rstrip("/"),
@@ -172,6 +179,7 @@ class Run:
             follow_redirects=False,
             headers={"user-agent": f"kuayu-conformance/{kuayu_conformance.__version__}"},
             trust_env=False,
+            verify=self._authorities,
         )
 
     def _preamble(
