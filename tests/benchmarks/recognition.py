@@ -60,7 +60,7 @@ def table(rows: list[Any], nodes: int, fill: int) -> Any:
     return made
 
 
-def measured(played: dict[str, Any], name: str, warm_up: int) -> dict[str, Any]:
+def measured(played: dict[str, Any], name: str, warm_up: int, causes: tuple[str, ...]) -> dict[str, Any]:
     """Delays, confusion by node, and confusion by cause of one recogniser in one world."""
     seconds = played["seconds"]
     nodes = len(seconds[-1].truth)
@@ -88,15 +88,17 @@ def measured(played: dict[str, Any], name: str, warm_up: int) -> dict[str, Any]:
         right = shown[at:until, node] == truth[at, node]
         holds = [right[k : k + SETTLED + 1].all() for k in range(len(right))]
         delay = holds.index(True) + 1 if any(holds) else np.inf
-        delays.append((int(truth[at, node]), int(cause[at, node]), float(delay)))
+        delays.append((int(truth[at, node]), causes[cause[at, node]], float(delay)))
     count = (since >= LEFT_OUT) & judged & (truth <= OFFLINE)
     count[:warm_up] = False
     place = truth * len(STATES) + np.minimum(shown, UNKNOWN)
     by_node = np.zeros((nodes, len(STATES) ** 2))
     at_second, at_node = np.nonzero(count)
     np.add.at(by_node, (at_node, place[at_second, at_node]), 1)
-    by_cause = np.zeros((int(cause.max()) + 1, len(STATES) ** 2))
-    np.add.at(by_cause, (cause[count], place[count]), 1)
+    by_cause = {
+        causes[each]: np.bincount(place[count & (cause == each)], minlength=len(STATES) ** 2)
+        for each in np.unique(cause[count])
+    }
     bins = np.minimum((sure[count] * 10).astype(int), 9)
     right = (shown == truth)[count]
     calibration = np.array(
@@ -113,7 +115,7 @@ def f1(confusion: Any) -> Any:
     return (2 * right / np.where(total > 0, total, np.nan))[..., : len(JUDGED)]
 
 
-def summary(parts: list[dict[str, Any]], times: list[float], causes: tuple[str, ...]) -> dict[str, Any]:
+def summary(parts: list[dict[str, Any]], times: list[float]) -> dict[str, Any]:
     """Figures of one recogniser over all seeds."""
     random = np.random.default_rng(1)
     by_node = np.concatenate([each["by_node"] for each in parts])
@@ -123,26 +125,35 @@ def summary(parts: list[dict[str, Any]], times: list[float], causes: tuple[str, 
     found: dict[str, Any] = {"macro F1": float(np.nanmean(f1(by_node.sum(0)))), "changes": len(delays)}
     found["interval"] = [float(np.quantile(spread, q)) for q in (0.05, 0.95)]
     found["F1"] = dict(zip(JUDGED, f1(by_node.sum(0)).tolist(), strict=True))
-    found["delay"] = {}
-    for name, chosen in [("all", delays), *((s, [d for d in delays if STATES[d[0]] == s]) for s in JUDGED)]:
-        if chosen:
-            seconds = np.array([each[2] for each in chosen])
-            p50, p99 = np.quantile(seconds, [0.5, 0.99], method="higher")
-            found["delay"][name] = {
-                "p50": float(p50), "p99": float(p99), "recall": float(np.mean(seconds <= ENOUGH)), "n": len(seconds),
-            }  # fmt: skip
-    width = max(len(each["by_cause"]) for each in parts)
-    by_cause = sum(np.pad(each["by_cause"], ((0, width - len(each["by_cause"])), (0, 0))) for each in parts)
-    found["by cause"] = {
-        f"{causes[row]}, {STATES[place]}": counts[place].astype(int).tolist()
-        for row, counts in enumerate(by_cause.reshape(width, len(STATES), len(STATES)))
-        for place in range(len(STATES))
-        if counts[place].sum() > 0
+    found["delay"] = {
+        name: brief([each[2] for each in chosen])
+        for name, chosen in [("all", delays), *((s, [d for d in delays if STATES[d[0]] == s]) for s in JUDGED)]
+        if chosen
+    }
+    kinds = sorted({(each[0], each[1]) for each in delays})
+    found["delay by cause"] = {
+        f"{JUDGED[state]}, {cause}": brief([each[2] for each in delays if (each[0], each[1]) == (state, cause)])
+        for state, cause in kinds
+    }
+    named = sorted({name for part in parts for name in part["by_cause"]})
+    by_cause = {name: sum(part["by_cause"][name] for part in parts if name in part["by_cause"]) for name in named}
+    found["shown by cause"] = {
+        f"{STATES[place]}, {name}": dict(zip(STATES, row.tolist(), strict=True))
+        for name, counts in by_cause.items()
+        for place, row in enumerate(counts.reshape(len(STATES), len(STATES)))
+        if row.sum() > 0
     }
     cells = sum(each["calibration"] for each in parts)
     found["calibration"] = [[int(n), r / max(n, 1), s / max(n, 1)] for n, r, s in cells.T.tolist()]
     found["update"] = {"p50": float(np.median(times)), "p99": float(np.quantile(times, 0.99))}
     return found
+
+
+def brief(delays: list[float]) -> dict[str, Any]:
+    """Quantiles of delays in s, and the share of changes that were recognised in time; without end is ``never``."""
+    p50, p99 = np.quantile(delays, [0.5, 0.99], method="higher")
+    quantiles = {name: float(q) if np.isfinite(q) else "never" for name, q in (("p50", p50), ("p99", p99))}
+    return {**quantiles, "recall": float(np.mean(np.array(delays) <= ENOUGH)), "n": len(delays)}
 
 
 def show(name: str, found: dict[str, Any]) -> None:
@@ -154,10 +165,13 @@ def show(name: str, found: dict[str, Any]) -> None:
     print("  to           p50 s  p99 s  in 10 s       n      F1")
     for state, delay in found["delay"].items():
         share = f"{found['F1'].get(state, found['macro F1']):.4f}"
-        print(f"  {state:11} {delay['p50']:6.0f} {delay['p99']:6.0f}  {delay['recall']:7.2%} {delay['n']:7d}  {share}")
-    print("  cause, truth                     " + "".join(f"{each[:7]:>9}" for each in STATES))
-    for row, counts in found["by cause"].items():
-        print(f"  {row:32} " + "".join(f"{each:9d}" for each in counts))
+        print(f"  {state:11} {delay['p50']!s:>6} {delay['p99']!s:>6}  {delay['recall']:7.2%} {delay['n']:7d}  {share}")
+    print("  to, by cause                            p50 s  p99 s  in 10 s       n")
+    for cause, delay in found["delay by cause"].items():
+        print(f"  {cause:38} {delay['p50']!s:>6} {delay['p99']!s:>6}  {delay['recall']:7.2%} {delay['n']:7d}")
+    print("  truth, cause                           " + "".join(f"{each[:7]:>9}" for each in STATES))
+    for row, counts in found["shown by cause"].items():
+        print(f"  {row:39}" + "".join(f"{each:9d}" for each in counts.values()))
     print("  said sure  right       n")
     for n, right, sure in found["calibration"]:
         if n:
@@ -176,16 +190,14 @@ def main() -> None:
     domains, nodes = SCALES[asked.scale]
     parts: dict[str, list[dict[str, Any]]] = {}
     times: dict[str, list[float]] = {}
-    causes: tuple[str, ...] = ()
     for seed in asked.seeds:
         kind = OwnWorld if asked.world == "own" else JudgesWorld
         world = kind(seed, domains, nodes, WARM_UP, asked.seconds)
         played = play(world)
-        causes = world.causes
         for name in played["shown"]:
-            parts.setdefault(name, []).append(measured(played, name, WARM_UP))
+            parts.setdefault(name, []).append(measured(played, name, WARM_UP, world.causes))
             times.setdefault(name, []).extend(played["times"][name])
-    found = {name: summary(each, times[name], causes) for name, each in parts.items()}
+    found = {name: summary(each, times[name]) for name, each in parts.items()}
     resident = psutil.Process().memory_info().rss
     print(f"{asked.world} world, {domains} domains, {nodes} nodes, {asked.seconds} s, seeds {asked.seeds};"
           f" resident with the world and all three {resident / 1e6:.0f} MB")  # fmt: skip
@@ -194,7 +206,7 @@ def main() -> None:
     if asked.json:
         place = {"python": platform.python_version(), "numpy": version("numpy"), "machine": platform.machine()}
         asked.json.write_text(
-            json.dumps({"figures": found, "world": place, "request": vars(asked)}, default=str, indent=1)
+            json.dumps({"figures": found, "world": place, "request": vars(asked)}, default=str, allow_nan=False) + "\n"
         )
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from kuayu.perception.recognition import network
-from kuayu.perception.recognition.features import OWN, RELATED
+from kuayu.perception.recognition.features import OWN
 from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.network import Ties
+from kuayu.perception.recognition.relations import RELATED
 
 torch = pytest.importorskip("torch")
 

@@ -53,6 +53,28 @@ def test_who_holds_the_family_up_is_straggling_and_who_waits_is_busy() -> None:
     assert names(play.after(9, ALL_WORK)) == ["busy"] * 10
 
 
+def test_a_port_that_sends_again_what_was_lost_holds_the_family_up() -> None:
+    play = warmed()
+    again = slowed(0.6) | {"scale_out_transmit_flow": 1.4 * slowed(0.6)["scale_out_transmit_flow"]}
+    found = play.after(5, [again, *[slowed(0.6)] * 5, *[AT_WORK] * 4])
+    assert names(found) == ["straggling", *["busy"] * 9]
+
+
+def test_members_that_take_no_part_say_nothing_about_the_others() -> None:
+    play = Play(FAMILY)
+    at_rest = [IDLE, IDLE, *[AT_WORK] * 4]
+    assert names(play.after(60, [*[AT_WORK] * 4, *at_rest])) == [*["busy"] * 4, "idle", "idle", *["busy"] * 4]
+    found = play.after(4, [slow_clock(0.6), *[slowed(0.6)] * 3, *at_rest])
+    assert names(found) == ["straggling", *["busy"] * 3, "idle", "idle", *["busy"] * 4]
+
+
+def test_a_node_that_never_worked_can_still_be_degraded() -> None:
+    play = Play(FAMILY)
+    assert set(names(play.after(40, [IDLE] * 10))) == {"idle"}
+    found = play.after(6, [IDLE | {"faults": 1.0}, *[IDLE] * 9])
+    assert names(found) == ["degraded", *["idle"] * 9]
+
+
 def test_a_family_that_changes_its_pace_together_is_busy() -> None:
     play = warmed()
     for found in play.seconds(30, [*[slowed(0.6)] * 6, *[AT_WORK] * 4]):

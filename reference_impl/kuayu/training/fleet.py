@@ -35,6 +35,7 @@ class Fleet:
     shown: Flags
     share_of_fit: Flags
     by_device: Flags
+    standing: Flags
     period: Places
     phase: Places
     gaps: Instants
@@ -86,6 +87,7 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
         shown=_shown(random, domains)[:, of],
         share_of_fit=some(0.5),
         by_device=some(0.6),
+        standing=some(0.5),
         period=periods.astype(np.intp),
         phase=random.integers(0, 1 << 16, nodes),
         gaps=np.where(some(0.7), each(0.0, 0.02), 0.0),

@@ -19,9 +19,11 @@ PHASES = (
     (0.45, 0.4, 0.45, 0.4, 3.0, 40.0),
     (0.9, 0.75, 0.75, 0.75, 5.0, 90.0),
     (1.0, 0.9, 0.9, 1.6, 5.0, 90.0),
+    (1.0, 0.55, 0.55, 0.55, 8.0, 90.0),
 )
 """Factors of utilisation, pipe, memory bandwidth and flow, and shortest and longest seconds: work, evaluation with and
-without much data, checkpoint with the accelerators idle or waiting busily, data stall, shorter and longer steps."""
+without much data, checkpoint with the accelerators idle or waiting busily, data stall, shorter and longer steps, and
+all waiting busily for a part of each step for what none of them can help, such as a congested network or store."""
 
 
 OF_ONE = (1, 1, 3, 7, 7, 7)
@@ -52,6 +54,7 @@ class Jobs:
     memory_pipe: Instants
     power: Instants
     flow: Instants
+    answers: Instants
     storage: Instants
     memory: Instants
     swing: Instants
@@ -91,7 +94,7 @@ class Jobs:
             depth=np.ones(count),
             **{
                 name: zeros.copy()
-                for name in ("utilisation", "pipe", "memory_pipe", "power", "flow", "storage", "memory")
+                for name in ("utilisation", "pipe", "memory_pipe", "power", "flow", "answers", "storage", "memory")
             },
             swing=zeros.copy(),
             swing_period=np.ones(count),
@@ -134,8 +137,11 @@ class Jobs:
         self.pipe[which] = drawn(*region.pipe)
         self.memory_pipe[which] = drawn(0.1, 0.8)
         self.power[which] = drawn(0.35, 1.0)
-        self.flow[which] = np.where(random.random(count) < 0.9, 10 ** drawn(7.5, 10.7), 0.0)
-        self.storage[which] = 10 ** drawn(5.5, 9.5)
+        serves, alone = (self.kind == SERVING)[which], self.alone[which]
+        exchanges = random.random(count) < np.where(alone & ~serves, 0.15, 0.9)
+        self.flow[which] = np.where(exchanges, 10 ** np.where(serves, drawn(5.0, 9.0), drawn(7.5, 10.7)), 0.0)
+        self.answers[which] = np.where(serves, 10 ** drawn(-1, 1), 1.0)
+        self.storage[which] = 10 ** np.where(serves, drawn(3.0, 7.0), drawn(5.5, 9.5))
         self.memory[which] = drawn(0.15, 0.97)
         self.swing[which] = drawn(*region.drift)
         self.swing_period[which] = drawn(90, 900)

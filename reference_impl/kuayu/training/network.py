@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kuayu.perception.recognition.features import OWN, RELATED
+from kuayu.perception.recognition.features import OWN
 from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.network import ROUNDS, Ties
+from kuayu.perception.recognition.relations import RELATED
 from kuayu.perception.recognition.values import WORKING, Floats
 
-HIDDEN, HIDDEN_DOMAIN, HIDDEN_PLAIN = 32, 16, 80
+HIDDEN, HIDDEN_DOMAIN, HIDDEN_PLAIN = 48, 16, 112
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.perception.recognition.values import SIGNALS, UNKNOWN, Flags, Instants, Places, Population, Telemetry
+from kuayu.perception.recognition.values import UNKNOWN, Flags, Instants, Places, Population, Telemetry
 from kuayu.training import troubles as trouble
 from kuayu.training.fleet import PLACE, Fleet, Post, fleet
 from kuayu.training.jobs import SERVING, SYNCHRONOUS, Jobs
 from kuayu.training.region import Region
+from kuayu.training.sensing import Sensors
+
+PARTIAL = 0.35
+"""Share of the jobs of families that run on a part of their members."""
+
+HOLDING = 0.03
+"""Share of the servers that keep their model in memory while nobody asks."""
+
+NOTICED = 6
+"""Seconds after which an elastic family goes on without a member that stopped."""
+
+MOVES = 1e7
+"""Bytes a second of a job from which on what is sent again can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +78,12 @@ class World:
         self._passing = np.ones((3, nodes))
         self._factors = np.ones((4, len(group_sizes)))
         self._load = np.full(nodes, 0.6)
-        self._held = self._random.random(nodes) < 0.03
+        held = self._random.random(nodes) < HOLDING
+        self._sensors = Sensors(self._random, self.fleet, self._group, held)
         late = self._random.random(nodes) < 0.06
         self._born = np.where(late, self._random.uniform(20, 250, nodes), 0)
-        self._last = np.full((nodes, len(SIGNALS)), np.nan)
+        self._part = np.ones(nodes, bool)
+        self._choose(np.ones(len(group_sizes), bool))
         self.second = -1
 
     def _families(self) -> tuple[Places, Population]:
@@ -102,17 +117,23 @@ class World:
         """Let a second pass."""
         self.second += 1
         random, jobs, troubles = self._random, self._jobs, self._troubles
+        before = jobs.working.copy()
         self._factors = jobs.step(random, self._region, self.second)
+        self._choose(jobs.working & ~before)
         shown = {name: self.fleet.shown[PLACE[name]] for name in ("faults", "device_share", "allocatable_share")}
-        works = jobs.working[self._group]
+        both = self.fleet.shown[PLACE["scale_out_transmit_flow"]] & self.fleet.shown[PLACE["scale_out_receive_flow"]]
+        works = jobs.working[self._group] & self._part
         fit = shown["allocatable_share"] & (self.fleet.share_of_fit | ~works)
         smaller = works & self.fleet.shown[PLACE["accelerator_memory_used"]] & self.fleet.shown[PLACE["power"]]
         parted = ((shown["device_share"] & self.fleet.by_device) | fit | smaller) & (self.fleet.devices > 1)
-        troubles.step(random, self._region, self.second, self._group, jobs, np.stack([shown["faults"], parted]))
+        visible = np.stack([shown["faults"], parted, both & (jobs.flow > MOVES)[self._group], self.fleet.standing])
+        troubles.step(random, self._region, self.second, self._group, jobs, works, visible)
         troubles.end_jobs(random, self.second, self._group, jobs)
-        troubles.stop_of_idle(self._group, jobs)
-        truth = troubles.states(self._group, jobs, self._hung())
-        values = self._sensed(self._worked())
+        self._go_on_without()
+        works = jobs.working[self._group] & self._part
+        troubles.stop_of_idle(works)
+        truth = troubles.states(self._group, jobs, works, self._hung())
+        values = self._sensors.read(self.second, self._worked(), troubles, jobs)
         born = self.second >= self._born
         fresh = self._post.step(self.second, values, truth, (troubles.cause != trouble.AWAY) & born)
         post = self._post
@@ -120,10 +141,27 @@ class World:
         shown_state = np.where(np.isnan(post.observed), np.int8(UNKNOWN), post.state)
         return Moment(telemetry, np.where(born, truth, np.int8(UNKNOWN)), shown_state, troubles.cause.copy())
 
+    def _choose(self, groups: Flags) -> None:
+        """Choose who takes part in the jobs that some groups begin: mostly all, sometimes a part of them."""
+        random, group = self._random, self._group
+        shares = np.where(random.random(len(groups)) < PARTIAL, random.uniform(0.4, 1.0, len(groups)), 1.0)
+        takes = random.random(len(group)) < shares[group]
+        few = np.bincount(group, takes, minlength=len(groups)) < np.minimum(
+            np.bincount(group, minlength=len(groups)), 2
+        )
+        self._part = np.where(groups[group], takes | few[group], self._part)
+
+    def _go_on_without(self) -> None:
+        """Elastic families go on without the member that stopped, once they have noticed; it waits for the next job."""
+        troubles, jobs = self._troubles, self._jobs
+        elastic = (jobs.elastic & (jobs.kind == SYNCHRONOUS))[self._group]
+        left = trouble.stops(troubles.cause) & elastic & (self.second - troubles.since >= NOTICED)
+        self._part &= ~left
+
     def _rates(self) -> tuple[Instants, Instants, Flags]:
         """Speed of each node, pace at which its job goes on over the usual, and whether it works at all."""
         group, jobs, troubles = self._group, self._jobs, self._troubles
-        works = jobs.working[group] & (troubles.cause != trouble.LEFT)
+        works = jobs.working[group] & self._part & (troubles.cause != trouble.LEFT)
         slow = np.isin(troubles.cause, trouble.SLOW)
         speed = np.where(slow, troubles.speed, 1.0)
         slowest = np.ones(len(jobs.kind))
@@ -136,9 +174,8 @@ class World:
     def _hung(self) -> Flags:
         """Groups of which a member has stopped, and is still waited for."""
         group, jobs, troubles = self._group, self._jobs, self._troubles
-        patient = self.second - troubles.since < np.where(jobs.elastic[group], 6, 1e9)
         hung = np.zeros(len(jobs.kind), bool)
-        hung[group[trouble.stops(troubles.cause) & patient]] = True
+        hung[group[trouble.stops(troubles.cause) & self._part]] = True
         return hung
 
     def _worked(self) -> dict[str, Instants]:
@@ -156,6 +193,7 @@ class World:
         used = np.where(serving, np.minimum(1.0, asked / speed), 1.0)
         own = np.where(serving, 1.0, np.where(pace > 0, np.minimum(1.0, pace / speed), 0.0))
         clock, host = cause == trouble.SLOW_CLOCK, cause == trouble.SLOW_HOST
+        memory = cause == trouble.SLOW_MEMORY
         one, link = cause == trouble.SLOW_DEVICE, cause == trouble.SLOW_LINK
         devices = np.maximum(self.fleet.devices, 1)
         own = np.where(one, (1 + (devices - 1) * np.minimum(1, pace)) / devices, own)
@@ -166,19 +204,18 @@ class World:
         stalls = np.where(clock & (self._troubles.power > 1.2), 1.0, np.where(clock, 0.5 + 0.5 * speed, 1.0))
         alone = (jobs.kind != SYNCHRONOUS)[group]
         active = np.where(serving, used, own)
-        pipe = active * np.where(
-            (cause == trouble.SLOW_MEMORY) | (alone & host), done / np.maximum(active, 0.05), stalls
-        )
-        memory_pipe = np.where(cause == trouble.SLOW_MEMORY, active, done)
+        pipe = active * np.where(memory | (alone & host), done / np.maximum(active, 0.05), stalls)
+        memory_pipe = np.where(memory, done + (active - done) * self._troubles.odd, done)
         watts = active * np.where(clock | one, speed**self._troubles.power, 1.0)
         watts = np.where(one, (speed**self._troubles.power + (devices - 1) * pace) / devices, watts)
         watts = np.where(alone & host, done, watts)
-        watts = np.where(cause == trouble.SLOW_MEMORY, 0.75 * watts + 0.25 * done, watts)
+        stalls_draw = 0.3 + 0.5 * self._troubles.odd
+        watts = np.where(memory, stalls_draw * watts + (1 - stalls_draw) * done, watts)
         polls = waits * jobs.busy_waiting[group]
         zero = np.where(works & ~np.isin(cause, trouble.STOPPED), 1.0, 0.0)
         level = np.where(
             alone & host & ~serving,
-            pace ** np.minimum(self._troubles.power / 2, 1),
+            pace ** np.minimum(self._troubles.power / 1.6, 1),
             np.where(serving, used, own),
         )
         usual = np.where(jobs.saturated[group], 1.0, jobs.utilisation[group])
@@ -199,52 +236,3 @@ class World:
             "works": works.astype(float),
             "stopped": np.isin(cause, trouble.STOPPED).astype(float),
         }
-
-    def _sensed(self, worked: dict[str, Instants]) -> Instants:
-        """What the exporters make of it, (nodes, signals)."""
-        random, made, troubles, jobs = self._random, self.fleet, self._troubles, self._jobs
-        nodes = len(self._group)
-
-        def noisy(value: Instants) -> Instants:
-            return value * np.exp(random.normal(0, 1, nodes) * made.noise)
-
-        stuck = troubles.cause == trouble.STUCK
-        there = troubles.missing_share(made.devices)
-        works, stopped = worked["works"] > 0, worked["stopped"] > 0
-        blip = np.where(random.random(nodes) < 0.02, random.uniform(0, 0.05, nodes), 0.0)
-        full = (worked["utilisation"] > 0.97) & (worked["exact"] > 0)
-        uneven = random.normal(0, 1, nodes) * made.utilisation_noise * (worked["utilisation"] > 0)
-        utilisation = np.where(full, 1.0, worked["utilisation"] + uneven)
-        utilisation = np.where(stuck, troubles.odd, np.where(works & ~stopped, utilisation, blip))
-        step = made.utilisation_step
-        utilisation = np.where(step > 0, np.round(utilisation / np.maximum(step, 1e-9)) * step, utilisation)
-        watts = made.idle_power + made.working_power * worked["watts"] + made.waiting_power * worked["polls"]
-        watts += stopped * made.working_power * np.where(stuck, troubles.lost, 0.1) * 0.4
-        watts = noisy(watts) * there
-        watts = np.where(made.power_step > 0, np.round(watts), watts)
-        stands = (self._held & (jobs.kind == SERVING)[self._group]) | (stopped & troubles.holds)
-        left = (jobs.ready - self.second)[self._group]
-        loaded = np.where(left > 0, np.clip(1 - left / 20, 0.1, 1), 1.0)
-        held = ((works & ~(stopped & ~troubles.holds)) * loaded + (~works & stands)) * jobs.memory[self._group]
-        background = 10 ** random.uniform(3, 5.5, nodes)
-        flow = worked["flow"]
-        unfit = stopped & (self.second - troubles.since >= troubles.withheld)
-        free = np.where(works | unfit, 0.0, there)
-        values = np.empty((nodes, len(SIGNALS)))
-        values[:, PLACE["accelerator_utilisation"]] = np.clip(utilisation, 0, 1)
-        values[:, PLACE["matrix_pipe_activity"]] = np.clip(noisy(worked["pipe"]), 0, 1)
-        values[:, PLACE["power"]] = watts
-        values[:, PLACE["accelerator_memory_used"]] = made.capacity * there * (held * 0.99 + 0.005)
-        values[:, PLACE["memory_bandwidth_utilisation"]] = np.clip(noisy(worked["memory pipe"]), 0, 1)
-        values[:, PLACE["scale_out_transmit_flow"]] = noisy(flow) + background
-        values[:, PLACE["scale_out_receive_flow"]] = noisy(flow) + background
-        values[:, PLACE["storage_read_flow"]] = worked["storage"] * random.lognormal(0, 0.5, nodes) + background
-        values[:, PLACE["faults"]] = troubles.faults(random, self.second)
-        values[:, PLACE["allocatable_share"]] = np.where(made.share_of_fit, np.where(unfit, 0.0, there), free)
-        values[:, PLACE["health_state"]] = np.nan
-        values[:, PLACE["device_share"]] = np.where(made.by_device, there, np.nan)
-        still = [PLACE[name] for name in ("accelerator_utilisation", "power")]
-        frozen = stuck & made.frozen & (self.second - troubles.since > 0) & ~np.isnan(self._last[:, 0])
-        values[np.ix_(frozen, still)] = self._last[np.ix_(frozen, still)]
-        self._last = values
-        return np.where(made.shown.T, values, np.nan)

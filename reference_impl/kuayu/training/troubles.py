@@ -30,8 +30,17 @@ CAUSES = (
     "left its job",
 )
 
-CHANCES = np.array([0.0, 0.2, 0.12, 0.09, 0.03, 0.04, 0.08, 0.12, 0.16, 0.08, 0.08, 0.05])
+CHANCES = np.array([0.0, 0.2, 0.14, 0.09, 0.03, 0.05, 0.08, 0.1, 0.14, 0.12, 0.08, 0.04])
 WHILE_IDLE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.12, 0.5, 0.0, 0.08, 0.3, 0.0])
+
+IDLE_CHANCE = 0.004
+"""Chance by second that something befalls a node that does not work; idle nodes have nothing to do with each other."""
+
+WORSE = 0.3
+"""Share of the troubles that end in a worse one."""
+
+STUCK_BUSY = 0.6
+"""Share of the kernels that never end which keep all accelerators of the node busy, as their utilisation shows."""
 
 CALM = 30
 """Seconds at the beginning of a world in which nothing befalls anyone."""
@@ -81,9 +90,10 @@ class Troubles:
         second: int,
         group: Places,
         jobs: Jobs,
+        works: Flags,
         visible: Flags,
     ) -> None:
-        """End what is over, and let new troubles befall groups, the most of which have one at a time.
+        """End what is over, and let new troubles befall nodes: of those that work together mostly one at a time.
 
         Args:
             random: Source of chance.
@@ -91,31 +101,37 @@ class Troubles:
             second: Seconds since the world began.
             group: Group of each node.
             jobs: What the groups do.
-            visible: Whether faults, and whether missing devices, can be seen of a node at all, (2, nodes).
+            works: Whether each node takes part in it.
+            visible: Whether faults, missing devices, and what is sent again can be seen of a node, and whether faults
+                show for as long as they stand, (4, nodes).
         """
         over = (second >= self.until) & (self.cause != NONE)
+        self._worsen(random, over & works, second, region)
+        over &= second >= self.until
         again = np.zeros(len(jobs.kind), bool)
         again[group[over & stops(self.cause)]] = True
         jobs.begin(random, region, second, again & jobs.alone & jobs.working & (random.random(len(again)) < 0.7))
         self.cause[over] = NONE
         size = np.bincount(group, minlength=len(jobs.kind))
-        having = np.bincount(group[self.cause != NONE], minlength=len(size))
+        having = np.bincount(group[(self.cause != NONE) & works], minlength=len(size))
         chance = (
             0.0
             if second < CALM
             else np.minimum(0.012 * size, 0.12) * np.select([having == 0, having < 0.3 * size], [1, 0.2], 0)
         )
-        picked = random.random(len(group)) < (chance / size)[group]
+        alone = 0.0 if second < CALM else IDLE_CHANCE
+        picked = random.random(len(group)) < np.where(works, (chance / size)[group], alone)
         rows = np.flatnonzero(picked & (self.cause == NONE))
         if not len(rows):
             return
         count = len(rows)
-        working = jobs.working[group[rows]]
+        working = works[rows]
         drawn = random.choice(len(CAUSES), count, p=CHANCES / CHANCES.sum())
         drawn_idle = random.choice(len(CAUSES), count, p=WHILE_IDLE / WHILE_IDLE.sum())
         drawn = np.where(working, drawn, drawn_idle)
         hidden = ((drawn == FAULTS) & ~visible[0, rows]) | ((drawn == PART_LOST) & ~visible[1, rows])
-        hidden |= (drawn == SLOW_LINK) & (jobs.kind != SYNCHRONOUS)[group[rows]]
+        lone = (jobs.kind != SYNCHRONOUS)[group[rows]] | ~(visible[0, rows] | visible[2, rows])
+        hidden |= (drawn == SLOW_LINK) & lone
         slowed = np.bincount(group[np.isin(self.cause, SLOW)], minlength=len(size)) > 0
         early = second < (jobs.ready + SETTLING)
         hidden |= np.isin(drawn, SLOW) & (slowed | early)[group[rows]]
@@ -125,16 +141,30 @@ class Troubles:
         self.until[rows] = second + lasts
         self.speed[rows] = random.uniform(*region.slowness, count)
         self.power[rows] = random.uniform(*region.exponent, count)
-        self.odd[rows] = np.where(random.random(count) < 0.1, 1.0, random.uniform(0.05, 1.0, count))
-        standing = random.random(count) < 0.25
-        self.rate[rows] = np.where(standing, 1e3, np.exp(random.uniform(np.log(0.25), np.log(1.5), count)))
+        full = random.random(count) < np.where(self.cause[rows] == STUCK, STUCK_BUSY, 0.1)
+        self.odd[rows] = np.where(full, 1.0, random.uniform(0.05, 1.0, count))
+        self.rate[rows] = np.where(visible[3, rows], 1e3, np.exp(random.uniform(np.log(0.25), np.log(1.5), count)))
         self.burst[rows] = np.where(random.random(count) < 0.6, random.integers(1, 20, count), 0)
         self.lost[rows] = np.where(random.random(count) < 0.5, 0.06, random.uniform(0.05, 0.8, count))
-        self.tells[rows] = random.random(count) < TELLING[self.cause[rows]]
+        silent_link = (self.cause[rows] == SLOW_LINK) & ~visible[2, rows]
+        self.tells[rows] = (random.random(count) < TELLING[self.cause[rows]]) | silent_link
         told = visible[0, rows] & (self.burst[rows] > 0)
         freed = (told | (self.cause[rows] == STUCK)) & (random.random(count) < 0.15)
         self.holds[rows] = working & ~freed
         self.withheld[rows] = np.where(random.random(count) < 0.4, random.uniform(0, 15, count), np.inf)
+
+    def _worsen(self, random: np.random.Generator, over: Flags, second: int, region: Region) -> None:
+        """Let some troubles of work end in a worse one: what is mended again and again is not mended in the end."""
+        worse = over & np.isin(self.cause, (*SLOW, FAULTS, PART_LOST)) & (random.random(len(over)) < WORSE)
+        count = int(worse.sum())
+        self.cause[worse] = random.choice((DEAD, STUCK, AWAY), count, p=(0.5, 0.3, 0.2))
+        self.since[worse] = second
+        self.until[worse] = second + random.uniform(*region.dwell, count)
+        self.odd[worse] = np.where(random.random(count) < STUCK_BUSY, 1.0, random.uniform(0.05, 1.0, count))
+        self.burst[worse] = np.where(random.random(count) < 0.6, random.integers(1, 20, count), 0)
+        self.tells[worse] = False
+        self.holds[worse] = True
+        self.withheld[worse] = np.inf
 
     def end_jobs(self, random: np.random.Generator, second: int, group: Places, jobs: Jobs) -> None:
         """Let jobs that miss a member end once their patience does; a lost device ends some at once."""
@@ -145,10 +175,10 @@ class Troubles:
         np.maximum.at(until, group[gone], self.until[gone])
         jobs.give_up(random, second, which, until)
 
-    def stop_of_idle(self, group: Places, jobs: Jobs) -> None:
+    def stop_of_idle(self, works: Flags) -> None:
         """What slows or stops work ends with the work, as what leaves it does."""
         of_work = np.isin(self.cause, (*SLOW, LEFT))
-        self.cause[of_work & ~jobs.working[group]] = NONE
+        self.cause[of_work & ~works] = NONE
 
     def faults(self, random: np.random.Generator, second: int) -> Instants:
         """Faults that are seen in this second."""
@@ -158,14 +188,14 @@ class Troubles:
         stopped = np.isin(self.cause, STOPPED)
         onset = stopped & (age < 2) & (self.burst > 0)
         seen += np.where(onset, random.poisson(self.burst), 0)
-        seen = np.where(stopped & (self.rate > 100), np.maximum(seen, 1), seen)
+        seen = np.where(stopped & (self.rate > 100) & (self.burst > 0), np.maximum(seen, 1), seen)
         mended = self.tells & (self.cause != NONE)
         again = random.random(count) < np.minimum(self.rate, 0.9)
         return seen + np.where(mended & (again | (age < 1)), random.integers(1, 4, count), 0)
 
-    def states(self, group: Places, jobs: Jobs, hung: Flags) -> NDArray[np.int8]:
+    def states(self, group: Places, jobs: Jobs, works: Flags, hung: Flags) -> NDArray[np.int8]:
         """The truth, as the clause has it; in a group that hangs nobody waits for one who is only slow."""
-        works = jobs.working[group] & (self.cause != LEFT)
+        works = works & (self.cause != LEFT)
         found = np.where(works, states.BUSY, states.IDLE)
         waited_for = (jobs.kind == SYNCHRONOUS)[group]
         slow = np.isin(self.cause, SLOW) & ~(hung[group] & waited_for)

@@ -2,7 +2,8 @@
 
 All in logarithms, so that a ratio is a difference. *Usual* is the level while the node works: it follows values near
 it within half a minute and higher ones within a minute, but much lower ones only after a quarter of an hour, since
-work that is slow for minutes is not yet the usual; unless the memory in use tells that another job has come.
+work that is slow for minutes is not yet the usual; unless the memory in use tells that another job has come. A node
+that gave its memory back begins anew with its next job.
 """
 
 from dataclasses import dataclass
@@ -18,12 +19,21 @@ UTILISATION, PIPE, MEMORY_PIPE, POWER, FLOW, STORAGE, PER_PIPE, PER_MEMORY, PER_
 
 CHANNELS = 9
 SIGNAL_CHANNELS = 6
+STEADY = [UTILISATION, PIPE, MEMORY_PIPE, POWER, PER_PIPE, PER_MEMORY, PER_POWER]
+"""Channels that do not come in bursts."""
 
 NEAR = 0.12
 """Difference of logarithms within which a value counts as the usual one."""
 
 NEAR_TIME, HIGH_TIME, LOW_TIME, OTHER_JOB_TIME = 25.0, 60.0, 900.0, 30.0
 """Seconds within which the usual follows values near it, above it, below it, and of another job."""
+
+FAR, FAR_TIME = 0.5, 6.0
+"""Difference of logarithms above the usual, and seconds within which it follows then: what was learnt was not the
+usual, since nothing works that much better than it can. Not so for flow and storage, which come in bursts."""
+
+RESTLESS_TIME = 120.0
+"""Seconds over which deviations of the utilisation from its usual are averaged: a server's are always large."""
 
 SHORT, MEDIUM = 2.0, 15.0
 """Seconds of the two averages that tell sudden changes."""
@@ -50,6 +60,7 @@ class Baselines:
     share: Annotated[Floats, Column(np.nan)]
     share_idle: Annotated[Floats, Column(1.0)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
+    restless: Annotated[Floats, Column(0.1, np.float32)]
 
 
 def follow(held: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
@@ -87,6 +98,7 @@ def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Fl
     seconds = np.where(
         difference > NEAR, np.float32(HIGH_TIME), np.where(difference < -NEAR, low, np.float32(NEAR_TIME))
     )
+    seconds[STEADY] = np.where(difference[STEADY] > FAR, np.float32(FAR_TIME), seconds[STEADY])
     weight = step / (step + seconds)
     weight = np.maximum(weight, np.where(held.counted < QUICK, 1 / np.maximum(held.counted, 1), 0))
     known = ~np.isnan(logs)
@@ -97,8 +109,14 @@ def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Fl
     follow(held.most_memory, memory, step, most, fresh)
     moved = np.abs(logs[[UTILISATION, POWER]] - held.short[[UTILISATION, POWER]])
     follow(held.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
+    follow(held.restless, np.minimum(np.abs(difference[UTILISATION]), 1.0), step, RESTLESS_TIME, at_work)
     follow(held.short, logs[:SIGNAL_CHANNELS], step, SHORT, fresh)
     follow(held.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM, fresh)
+
+
+def forget(held: Baselines, where: Flags) -> None:
+    """Let the next job begin anew: what was usual for the last one says little about it."""
+    held.counted = np.where(where & (held.counted > 0), np.float32(0.5), held.counted)
 
 
 def learn_share(held: Baselines, share: Floats, step: Floats, fresh: Flags, working: Flags) -> None:

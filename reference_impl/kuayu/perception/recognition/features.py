@@ -1,19 +1,16 @@
-"""Features of the nodes: own ones from a node's samples, and those that compare it with its family and domain.
+"""Own features of the nodes, from the samples of each; ``relations`` compares nodes with each other.
 
 All are near the range −2 … 2, nought where they cannot be told, with shape (features, nodes), float32.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kuayu.perception.recognition import baselines as usual
 from kuayu.perception.recognition.baselines import Baselines
-from kuayu.perception.recognition.groups import Groups
-from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.perception.recognition.rows import Column, blank, put_together, rearranged
 from kuayu.perception.recognition.values import SIGNALS, Flags, Floats, Instants, Places, Telemetry
 
 LEVELS = ("utilisation", "pipe", "memory pipe", "dynamic power", "memory", "flow", "storage")
@@ -37,46 +34,25 @@ OWN = (
     "device share",
     "noise of utilisation",
     "noise of power",
+    "restlessness",
+    "sent over received",
     "samples at work",
     *(f"has {name}" for name in (*LEVELS, "allocatable share", "device share")),
     "in a family",
 )
 """Names of a node's own features."""
 
-COMPARED = (
-    *(OWN.index(f"level of {name}") for name in ("utilisation", "pipe", "dynamic power", "memory")),
-    *(OWN.index(f"usual of {name}") for name in ("utilisation", "pipe", "memory pipe", "power", "flow")),
-    OWN.index("usual of power per utilisation"),
-    OWN.index("sudden in power"),
-    OWN.index("sudden in utilisation"),
-)
-"""Own features that are compared with the median of the family."""
-
-RELATED = (
-    *(f"family's {OWN[place]}" for place in COMPARED),
-    *(f"{OWN[place]} beside family" for place in COMPARED),
-    "family at work",
-    "family missing",
-    "most missing in family",
-    "faults in family",
-    "size of family",
-    "power beside domain",
-    "utilisation beside domain",
-    "missing",
-)
-"""Names of the features that need other nodes."""
-
 FLOORS = np.array([0.02, 0.01, 0.01, 1.0, 1e6, 1e5], np.float32)[:, None]
 """Values of the six signals that count as nothing."""
-
-IDLE_UTILISATION = 0.04
-"""Utilisation below which no accelerator works: what monitoring and drivers make."""
 
 WORKS_AT, WORKS_AT_PIPE, WORKS_AT_POWER = 0.1, 0.05, 0.15
 """Utilisation, activity of the matrix pipe and dynamic power above which the baselines count a sample as work."""
 
-NEARLY_SILENT = 0.6
-"""Part of the way to silence at which a node counts as missing in its family."""
+HOLDS = 0.1
+"""Share of the most memory ever used above which a node holds a job."""
+
+MOVES = 1e6
+"""Bytes a second below which flows tell nothing of what is sent again."""
 
 WIDEST = 2.5
 """Largest difference of logarithms that is told apart."""
@@ -131,15 +107,17 @@ class Tracker:
         share = values[_PLACE["allocatable_share"]]
         lost = np.where(working, held.share, held.share_idle) - share
         most_memory = np.fmax(held.most_memory, memory)
+        strange = (held.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
+        held_memory = memory / np.maximum(most_memory, 1.0)
         levels = [
             *signals[:3],
-            dynamic,
-            memory / np.maximum(most_memory, 1.0),
+            np.where(strange, np.float32(np.nan), dynamic),
+            np.where(strange, np.float32(np.nan), held_memory),
             0.1 * (logs[usual.FLOW] - np.log(FLOORS[usual.FLOW])),
             0.1 * (logs[usual.STORAGE] - np.log(FLOORS[usual.STORAGE])),
         ]
         devices = values[_PLACE["device_share"]]
-        made = _put(
+        made = put_together(
             self._made,
             [
                 *levels,
@@ -154,6 +132,8 @@ class Tracker:
                 lost,
                 devices - 1,
                 10 * held.noise,
+                5 * held.restless,
+                _sent_over_received(values),
                 np.log1p(held.counted) / 3,
                 *(~np.isnan(each) for each in levels),
                 ~np.isnan(share),
@@ -164,6 +144,7 @@ class Tracker:
         np.copyto(made, 0, where=np.isnan(made))
         np.clip(made, -LARGEST, LARGEST, out=made)
         np.copyto(self._features, made, where=fresh)
+        usual.forget(held, fresh & (held_memory < HOLDS))
         usual.learn(held, logs, memory, step, fresh, working)
         usual.learn_share(held, share, step, fresh, working)
         return self._features
@@ -189,47 +170,13 @@ class Tracker:
             np.copyto(before, now, where=fresh)
 
 
-def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domains: Groups, out: Floats) -> None:
-    """Features that compare each node with its family and domain, (features, nodes).
-
-    Args:
-        own: Own features, (features, nodes).
-        missing: How far each node is on the way to be silent.
-        answers: Whether it has been heard and is not silent.
-        families: Groups of nodes that work together.
-        domains: Groups of nodes of a domain.
-        out: Where they are put, (features, nodes).
-    """
-    missing = np.minimum(missing, 2.0)
-    compared = own[list(COMPARED)]
-    middle = families.median(np.where(answers, compared, np.float32(np.nan)))
-    np.nan_to_num(middle, copy=False)
-    usual_of_family = families.back(middle)
-    faults = own[OWN.index("faults of seconds")]
-    works = (own[OWN.index("level of utilisation")] > IDLE_UTILISATION) & answers
-    together = families.mean(np.stack([works, missing > NEARLY_SILENT, faults]).astype(np.float32))
-    size = 0.3 * np.log(families.sizes).astype(np.float32)
-    most = families.maximum(missing[None])[0]
-    of_family = families.back(np.vstack([together[:2], most, np.log1p(together[2] * families.sizes), size]))
-    in_family = families.share > 0
-    places = [OWN.index("level of dynamic power"), OWN.index("level of utilisation")]
-    working = np.where(works, own[places], np.float32(np.nan))
-    beside = own[places] - domains.back(domains.median(working))
-    _put(
-        out,
-        [
-            usual_of_family,
-            np.where(in_family, compared - usual_of_family, np.float32(0.0)),
-            of_family,
-            np.nan_to_num(beside),
-            missing,
-        ],
-    )
-
-
-def _put(out: Floats, rows: Sequence[NDArray[Any]]) -> Floats:
-    """Put rows and blocks of rows one below the other; memory that is used again costs far less than new one."""
-    return np.concatenate([np.atleast_2d(each) for each in rows], out=out)
+def _sent_over_received(values: Floats) -> Floats:
+    """Logarithm of what is sent over what is received: a degraded port sends again and again what was lost."""
+    sent, received = values[_PLACE["scale_out_transmit_flow"]], values[_PLACE["scale_out_receive_flow"]]
+    told = (sent > MOVES) & (received > MOVES)
+    ratio = np.log(np.where(told, sent, np.float32(1.0)) / np.where(told, received, np.float32(1.0)))
+    made: Floats = np.where(told, np.clip(ratio, -WIDEST, WIDEST), np.float32(np.nan))
+    return made
 
 
 def _signals(values: Floats) -> Floats:

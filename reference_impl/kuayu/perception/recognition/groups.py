@@ -103,7 +103,7 @@ class Groups:
         if not self.places:
             found[:] = 0
             return found
-        padded = np.concatenate([values, np.zeros((len(values), 1), np.float32)], axis=1)
+        padded = np.concatenate([values.astype(np.float32), np.zeros((len(values), 1), np.float32)], axis=1)
         np.take(padded, self.places[0], axis=1, out=found, mode="clip")
         for place in self.places[1:]:
             found += np.take(padded, place, axis=1)

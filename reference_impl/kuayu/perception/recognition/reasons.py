@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.perception.recognition import values as states
-from kuayu.perception.recognition.features import OWN, RELATED
+from kuayu.perception.recognition.features import OWN
+from kuayu.perception.recognition.relations import RELATED
 from kuayu.perception.recognition.values import REASONS, Flags, Floats
 
 OF_REPORTS = {

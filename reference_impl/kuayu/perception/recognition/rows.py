@@ -3,12 +3,14 @@
 A memory is a dataclass of arrays, each annotated with the column that it begins as.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kuayu.perception.recognition.values import Places
+from kuayu.perception.recognition.values import Floats, Places
 
 Rows = TypeVar("Rows")
 
@@ -40,3 +42,8 @@ def rearranged(rows: Rows, origin: Places) -> Rows:
     for name in get_type_hints(type(rows)):
         getattr(kept, name)[..., old] = getattr(rows, name)[..., origin[old]]
     return kept
+
+
+def put_together(out: Floats, rows: Sequence[NDArray[Any]]) -> Floats:
+    """Put rows and blocks of rows one below the other; memory that is used again costs far less than new one."""
+    return np.concatenate([np.atleast_2d(each) for each in rows], out=out)

@@ -10,8 +10,9 @@ from dataclasses import astuple, dataclass, fields
 import numpy as np
 
 from kuayu.perception.recognition import values as states
-from kuayu.perception.recognition.features import OWN, RELATED
+from kuayu.perception.recognition.features import OWN
 from kuayu.perception.recognition.network import Weights
+from kuayu.perception.recognition.relations import RELATED
 from kuayu.perception.recognition.values import Floats, Places
 
 SURE = 0.95

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.perception.recognition.features import OWN, RELATED, Tracker, relate
+from kuayu.perception.recognition.features import OWN, Tracker
 from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.network import Ties
+from kuayu.perception.recognition.relations import RELATED, relate
 from kuayu.perception.recognition.silence import Listener, Silence
 from kuayu.perception.recognition.values import Floats, Places, Population, Telemetry
 
