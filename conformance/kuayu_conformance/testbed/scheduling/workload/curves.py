@@ -1,0 +1,57 @@
+"""Curves of sums, products and quotients alone, so that a scenario has the same bytes on every processor.
+
+NumPy's logarithm and interpolation, and the order in which it sums, follow the processor; these do not.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.testbed.telemetry.elementary import exponential
+
+Floats = NDArray[np.float64]
+
+_LN2 = 0.6931471805599453
+_LN_THREE_QUARTERS = -0.2876820724517809
+_TERMS = 15
+
+
+def logarithm(values: Floats) -> Floats:
+    """Natural logarithm of positive numbers, to 1e-12: the series of the inverse hyperbolic tangent of the mantissa.
+
+    ``frexp`` splits a number without rounding, which leaves a mantissa of 0.5 … 1.
+    """
+    mantissa, power = np.frexp(values)
+    part = (mantissa - 0.75) / (mantissa + 0.75)
+    square = part * part
+    series = np.full_like(part, 1.0 / (2 * _TERMS + 1))
+    for term in range(_TERMS - 1, -1, -1):
+        series = series * square + 1.0 / (2 * term + 1)
+    return 2.0 * part * series + power * _LN2 + _LN_THREE_QUARTERS
+
+
+def power(base: Floats, exponent: float) -> Floats:
+    """Positive numbers to some power; the logarithm of the outcome lies between -16 and 16."""
+    return growth(exponent * logarithm(base))
+
+
+def growth(powers: Floats) -> Floats:
+    """``e`` to powers between -16 and 16."""
+    half = exponential(np.clip(0.5 * powers, -8.0, 8.0))
+    return half * half
+
+
+def read_off(at: Floats, places: Sequence[float], heights: Sequence[float]) -> Floats:
+    """Heights of a curve of straight pieces, level beyond its ends. Places ascend, and there are two or more."""
+    knots, levels = np.array(places), np.array(heights)
+    piece = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
+    share = np.clip((at - knots[piece]) / (knots[piece + 1] - knots[piece]), 0.0, 1.0)
+    heights_there: Floats = levels[piece] * (1.0 - share) + levels[piece + 1] * share
+    return heights_there
+
+
+def exact_sum(values: Floats) -> float:
+    """Sum, rounded once."""
+    return math.fsum(values.tolist())

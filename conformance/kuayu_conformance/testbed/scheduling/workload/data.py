@@ -1,0 +1,56 @@
+"""Data sets: how large they are, where they lie, and which job reads which.
+
+A median of 20 GB times the devices to the power of 0.7, a spread of 1.5, and that most lie at home and are read again,
+are assumptions without a source; ``locality``, ``reuse`` and ``pinned`` of a family go through them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kuayu_conformance.testbed.scheduling.values import Dataset
+from kuayu_conformance.testbed.scheduling.workload.curves import growth, logarithm
+from kuayu_conformance.testbed.scheduling.workload.families import Family
+from kuayu_conformance.testbed.scheduling.workload.homes import Home
+from kuayu_conformance.testbed.scheduling.workload.submitting import Arrivals
+from kuayu_conformance.testbed.telemetry.chance import normal, stream
+
+MEDIAN = 20e9
+"""Bytes for a job of one device."""
+POWER, SPREAD = 0.7, 1.5
+RECENT = 16
+"""A job reads again one of so many data sets that its home has read last; the later the likelier."""
+
+
+def data_sets(
+    arrivals: Arrivals, homes: Sequence[Home], family: Family, seed: str
+) -> tuple[tuple[str, ...], dict[str, Dataset]]:
+    """Name of the data set of each job, and all data sets by name.
+
+    A pinned one lies in a domain that has the devices that its jobs ask for.
+    """
+    count = len(arrivals.home)
+    spread = SPREAD * normal(stream(seed, "data sizes"), count).astype(np.float64)
+    size = MEDIAN * growth(POWER * logarithm(arrivals.devices) + spread)
+    again, back, local, where, fixed = stream(seed, "data").random((5, count)).tolist()
+    rooms = [sum(pool.devices for pool in home.site.pools) for home in homes]
+    names, made = [], dict[str, Dataset]()
+    read: list[list[Dataset]] = [[] for _ in homes]
+    least = dict[str, int]()
+    for job, (home, devices) in enumerate(zip(arrivals.home.tolist(), arrivals.devices.tolist(), strict=True)):
+        its = read[home]
+        if its and again[job] < family.reuse:
+            chosen = its[-1 - int(len(its) * back[job] * back[job])]
+            if not chosen.pinned or devices <= least[chosen.name]:
+                names.append(chosen.name)
+                continue
+        others = [place for place in range(len(homes)) if place != home]
+        at = home if local[job] < family.locality or not others else others[int(where[job] * len(others))]
+        name = f"data-{len(made):06d}"
+        pinned = fixed[job] < family.pinned and devices <= rooms[at]
+        made[name] = Dataset(name, float(np.rint(size[job])), (homes[at].site.name,), pinned=pinned)
+        least[name] = rooms[at]
+        its.append(made[name])
+        del its[:-RECENT]
+        names.append(name)
+    return tuple(names), made

@@ -1,0 +1,213 @@
+"""What is submitted: candidates from the fit, from a trace, to serve, and of a size that no home holds.
+
+Each has a turn, the level of demand from which on it is there; ``population`` takes as many as a load asks for.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
+from kuayu_conformance.testbed.scheduling.workload.curves import Floats, exact_sum, growth, read_off
+from kuayu_conformance.testbed.scheduling.workload.families import Family
+from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, parameters
+from kuayu_conformance.testbed.scheduling.workload.homes import Home, fit_of
+from kuayu_conformance.testbed.scheduling.workload.traces import DAY, Trace
+from kuayu_conformance.testbed.telemetry.chance import Chance, stream
+
+SETTLED = 20 * DAY
+"""Seconds before the begin from which on jobs are drawn: one that still runs is there with what is left of it."""
+COPIED_WITHIN = 1800.0
+"""Seconds after a job of a trace in which its copies are submitted where a domain is larger than its cluster was."""
+OPENB_P95 = 48.8
+"""Devices that all of openb held at its 95th percentile: it has no clusters, and stands whole for each domain."""
+OVER = (1.05, 1.6)
+"""Devices of a job larger than its home, over those of the home; an assumption."""
+MOST = 0.5
+"""Share of all devices that such a job asks for at most."""
+NODE = 8
+"""Devices that such a job asks for at once."""
+
+
+class NotEnoughJobs(Exception):
+    """A source has no jobs in the time asked for that could add up to the load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Jobs as they are submitted, in arrays by job.
+
+    Attributes:
+        submitted: Seconds since the scenario began; may be before.
+        duration: Seconds on the reference devices that were asked for.
+        devices: How many were asked for.
+        share: Share of these that was asked for; below one where a device may be shared.
+        home: Place of the home.
+        batch: Number of the batch; those of one batch are of one home.
+        serving: Whether it serves.
+        turn: Level of demand from which on it is there.
+    """
+
+    submitted: Floats
+    duration: Floats
+    devices: Floats
+    share: Floats
+    home: NDArray[np.intp]
+    batch: NDArray[np.intp]
+    serving: NDArray[np.bool_]
+    turn: Floats
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Arrivals":
+        """Some of them, by a mask or by places."""
+        return Arrivals(*(getattr(self, field.name)[chosen] for field in dataclasses.fields(self)))
+
+
+def joined(parts: Sequence[Arrivals]) -> Arrivals:
+    """All of some arrivals, with batches numbered anew."""
+    first = np.cumsum([0, *(int(part.batch.max(initial=-1)) + 1 for part in parts)])
+    parts = [dataclasses.replace(part, batch=part.batch + base) for part, base in zip(parts, first, strict=False)]
+    fields = (field.name for field in dataclasses.fields(Arrivals))
+    return Arrivals(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+
+
+def inserted(arrivals: Arrivals, submitted: float, duration: float, devices: float, home: int) -> Arrivals:
+    """The same with one training job more, in the order of submission."""
+    begin, length, size, nought = np.array([submitted]), np.array([duration]), np.array([devices]), np.zeros(1)
+    one = _alone(begin, length, size, np.ones(1), np.array([home]), nought)
+    both = joined([arrivals, one])
+    return both.only(np.argsort(both.submitted, kind="stable"))
+
+
+def drawn(
+    home: Home, place: int, seconds: float, family: Family, seed: str, source: str, level: float, most: float
+) -> Arrivals:
+    """Jobs by the fit, up to ``most`` times those of a level; the scenario begins at midnight of a weekday drawn."""
+    fit = fit_of(source)
+    cluster = dataclasses.replace(home.cluster, active=1.0 - family.skew * (1.0 - home.cluster.active))
+    size = home.ratio * home.capacity * DAY / (cluster.batches * cluster.work)
+    begin = (4 * 7 + Chance(seed, "day of the week").below(7)) * DAY
+    span = (begin - SETTLED, begin + seconds)
+    chance = stream(seed, f"jobs of {place}")
+    its = draw_cluster(fit, cluster, span, chance, scale=size * level, most=most, burst=family.burst)
+    count = len(its.batch)
+    return Arrivals(
+        its.submitted - begin,
+        its.duration,
+        its.devices,
+        np.ones(count),
+        np.full(count, place, dtype=np.intp),
+        its.batch,
+        np.zeros(count, dtype=np.bool_),
+        its.turn / size,
+    )
+
+
+def replayed(home: Home, place: int, trace: Trace, seconds: float, seed: str, level: float) -> Arrivals:
+    """Jobs of a cluster of a trace from one of its midnights on, left out or copied as the domain's size asks."""
+    since, until = trace.span
+    days = int((until - since - seconds) / DAY)
+    if days < 0:
+        raise NotEnoughJobs(f"{trace.name} has jobs for {(until - since) / DAY:.0f} days; the scenario is longer")
+    own = len(trace.clusters) > 1
+    begin = since + DAY * Chance(seed, "begin in the trace" if own else f"begin in the trace of {place}").below(
+        days + 1
+    )
+    its = trace.cluster == (trace.clusters.index(home.cluster.name) if own else 0)
+    its &= (trace.submitted + trace.duration > begin) & (trace.submitted < begin + seconds)
+    size = home.capacity / home.cluster.p95 if own else home.capacity / OPENB_P95
+    chance = stream(seed, f"copies of {place}")
+    jobs = np.nonzero(its)[0]
+    own_fraction = chance.random(len(jobs))
+    copies = np.floor(size * level + own_fraction).astype(np.intp)
+    of = np.repeat(np.arange(len(jobs)), copies)
+    rank = np.arange(len(of)) - np.repeat(np.cumsum(copies) - copies, copies)
+    late = np.where(rank == 0, 0.0, COPIED_WITHIN * chance.random(len(of)))
+    job = jobs[of]
+    return Arrivals(
+        trace.submitted[job] - begin + late,
+        trace.duration[job],
+        trace.devices[job],
+        trace.share[job],
+        np.full(len(job), place, dtype=np.intp),
+        of,
+        trace.serving[job],
+        (rank + 1 - own_fraction[of]) / size,
+    )
+
+
+def serving(homes: Sequence[Home], work: float, seconds: float, seed: str) -> Arrivals:
+    """Pods that serve, about as many as hold so many device seconds; each comes alone, to a home by its capacity."""
+    its = parameters()[1]
+    sizes, shares = np.array([float(size) for size, _ in its.sizes]), np.array([share for _, share in its.sizes])
+    each = sum(size * share for size, share in its.sizes) * its.duration
+    chance = stream(seed, "serving")
+    at, pick, level, asked, where, turn = chance.random((6, _count(work, seconds, each)))
+    return _alone(
+        at * (seconds + SETTLED) - SETTLED,
+        growth(read_off(level, LEVELS, its.durations)),
+        sizes[_picked(pick, shares)],
+        read_off(asked, LEVELS, its.shares),
+        _picked(where, np.array([home.capacity for home in homes])),
+        turn,
+        serving=True,
+    )
+
+
+def outgrown(homes: Sequence[Home]) -> NDArray[np.intp]:
+    """Places of homes that a job can be larger than; none where one domain has most of all devices."""
+    sizes = _sizes(homes)
+    return np.nonzero(OVER[0] * sizes + NODE <= MOST * sizes.sum())[0]
+
+
+def oversize(homes: Sequence[Home], work: float, seconds: float, seed: str, source: str) -> Arrivals:
+    """Jobs larger than their home, about as many as hold so many device seconds; every home has as much work in them.
+
+    They take as long as the largest jobs of the fit. There has to be a home that ``outgrown`` names.
+    """
+    sizes, able = _sizes(homes), outgrown(homes)
+    group = fit_of(source).groups[-1]
+    shares = 1.0 / sizes[able]
+    each = len(able) / exact_sum(shares) * group.duration
+    chance = stream(seed, "oversize")
+    at, level, over, where, turn = chance.random((5, _count(work, seconds, each)))
+    home = able[_picked(where, shares)]
+    asked = sizes[home] * (OVER[0] + (OVER[1] - OVER[0]) * over)
+    devices = NODE * np.ceil(np.minimum(asked, MOST * sizes.sum() - NODE) / NODE)
+    duration = growth(read_off(level, LEVELS, group.durations))
+    begin = at * (seconds + SETTLED) - SETTLED
+    return _alone(begin, duration, devices, np.ones(len(at)), home, turn)
+
+
+def _sizes(homes: Sequence[Home]) -> Floats:
+    return np.array([float(sum(pool.devices for pool in home.site.pools)) for home in homes])
+
+
+def _alone(
+    submitted: Floats,
+    duration: Floats,
+    devices: Floats,
+    share: Floats,
+    home: NDArray[np.intp],
+    turn: Floats,
+    *,
+    serving: bool = False,
+) -> Arrivals:
+    """Jobs each of which is a batch of its own."""
+    count = len(submitted)
+    batch, serves = np.arange(count), np.full(count, serving)
+    return Arrivals(submitted, np.maximum(1.0, duration), devices, share, home, batch, serves, turn)
+
+
+def _count(work: float, seconds: float, each: float) -> int:
+    """Jobs, of so many device seconds each, that hold so much work between nought and the end; a few more."""
+    return int(work * (seconds + SETTLED) / seconds / each) + 16
+
+
+def _picked(at: Floats, shares: Floats) -> NDArray[np.intp]:
+    """Place of what is picked, by shares that need not add up to one."""
+    reached = np.cumsum(shares)
+    places: NDArray[np.intp] = np.minimum(np.searchsorted(reached, at * reached[-1], side="right"), len(shares) - 1)
+    return places
