@@ -1,0 +1,252 @@
+"""What becomes of jobs that hold devices: staging, restart, running, saving, and the end of it."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+
+from kuayu_conformance.testbed.scheduling.engine.clock import Clock
+from kuayu_conformance.testbed.scheduling.engine.copies import Copies
+from kuayu_conformance.testbed.scheduling.engine.holdings import Holdings
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law
+from kuayu_conformance.testbed.scheduling.engine.outcome import Period
+from kuayu_conformance.testbed.scheduling.engine.places import Holding, Places
+from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL, Phase, Progress
+from kuayu_conformance.testbed.scheduling.engine.register import Register
+from kuayu_conformance.testbed.scheduling.engine.runs import Run, Tally, beyond
+from kuayu_conformance.testbed.scheduling.engine.staging import Staging
+from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
+from kuayu_conformance.testbed.scheduling.values import Job, Placement
+
+
+class Stages:
+    """Jobs with devices. The one who drives it calls :meth:`share` after whatever has happened at an instant.
+
+    Args:
+        jobs: As they truly are.
+        places: Pools by number.
+        register: What is known of them.
+        law: Speeds.
+        clock: Events.
+        traffic: Wires.
+        copies: Data.
+        pending: Called with a job that has lost its devices before its end.
+        speeds: Share of its speed on paper that a job has in practice, by domain.
+
+    Attributes:
+        runs: Jobs with devices.
+        progress: How far all jobs are.
+        holdings: Who holds what.
+        checkpoint: Number of the domain where the checkpoint of a job is.
+        tally: What became of them.
+        changes: Counts what policies can see.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        places: Places,
+        register: Register,
+        law: Law,
+        clock: Clock,
+        traffic: Traffic,
+        copies: Copies,
+        pending: Callable[[int], None],
+        speeds: Floats,
+    ) -> None:
+        self._jobs, self._places, self._register, self._law, self._clock = jobs, places, register, law, clock
+        self._traffic, self._copies, self._pending, self._speeds = traffic, copies, pending, speeds
+        self.runs: dict[int, Run] = {}
+        self.progress, self.holdings = Progress(len(jobs)), Holdings(places)
+        self.checkpoint: dict[int, int] = {}
+        self.tally = Tally(len(jobs), len(places.pools))
+        self.changes = 0
+        self._staging = Staging(clock, traffic, copies, self._arrived)
+        self._versions = [0] * len(jobs)
+        self._fresh: dict[int, None] = {}
+
+    def begin(self, job: int, placement: Placement, expected: tuple[float, float]) -> None:
+        """A job takes devices that are free, and what it needs is sent there.
+
+        Args:
+            job: Its number.
+            placement: Where.
+            expected: Seconds until it runs and its rate then, as they are known.
+        """
+        holding = self._places.holding(placement.shares)
+        self.holdings.take(job, holding, self._clock.now)
+        self._settle_in(job, placement, holding, expected)
+
+    def stop(self, job: int, then: Placement | None, expected: tuple[float, float] = (0.0, 0.0)) -> None:
+        """A running job writes its checkpoint, and gives its devices back or goes on elsewhere.
+
+        Devices that it will have in addition are taken at once; they are free.
+        """
+        run, now = self.runs[job], self._clock.now
+        if then:
+            more = beyond(self._places.holding(then.shares), run.holding)
+            self.holdings.take(job, more, now)
+        self._end_steps(job)
+        run.then = then
+        self.tally.stops[job] += 1
+        self.progress.phase[job] = Phase.SAVING
+        seconds = self._law.saving(self._jobs[job], run.placement)
+        self.progress.ready[job] = now + seconds
+        self._clock.at(now + seconds, self._saved, job, self._versions[job], expected)
+        self.changes += 1
+
+    def lose(self, job: int) -> None:
+        """A node fails under a job: its devices are free, and what no checkpoint holds is lost."""
+        run, now = self.runs[job], self._clock.now
+        self._end_steps(job)
+        self._staging.forget(job)
+        lost = self.progress.lose(job)
+        self.tally.lost[job] += lost
+        self.tally.failures[job] += 1
+        for pool, devices in run.holding:
+            self.tally.work[pool] -= lost * devices / run.devices
+        if self.progress.saved[job] > 0.0 and run.running < inf:
+            self.checkpoint[job] = int(self._places.site[run.holding[0][0]])
+        if run.then:
+            self.holdings.give_back(job, beyond(self._places.holding(run.then.shares), run.holding), now)
+        self._leave(job)
+        self._pending(job)
+
+    def share(self) -> None:
+        """Share the wires anew after what has happened at this instant."""
+        now = self._clock.now
+        while True:
+            changed, weather = self._traffic.rebalance(now)
+            for wire, until in weather:
+                self._clock.at(until, self._traffic.touch, wire)
+            fresh, self._fresh = self._fresh, {}
+            for number in changed:
+                flow = self._traffic.flows[number]
+                if flow.transfer:
+                    self._staging.schedule(number)
+                else:
+                    fresh[flow.owner] = None
+            if not fresh:
+                return
+            for job in fresh:
+                self._pace(job)
+
+    def done_by(self, now: float) -> tuple[Floats, Floats]:
+        """Device seconds of computing, and work, by pool; nothing changes by asking."""
+        computing, work = self.tally.computing.copy(), self.tally.work.copy()
+        for job, run in self.runs.items():
+            passed = now - float(self.progress.since[job])
+            run.credit(computing, work, passed, float(self.progress.rate[job]) * passed)
+        return computing, work
+
+    def _settle_in(self, job: int, placement: Placement, holding: Holding, expected: tuple[float, float]) -> None:
+        now, truth = self._clock.now, self._jobs[job]
+        devices = sum(count for _, count in holding)
+        self.runs[job] = Run(placement, holding, now, devices)
+        self.progress.pool[job] = holding[0][0] if len(holding) == 1 else SEVERAL
+        self.progress.devices[job] = devices
+        self.progress.phase[job] = Phase.STAGING
+        self.progress.ready[job], self.progress.expected[job] = now + expected[0], expected[1]
+        self.changes += 1
+        sites = tuple(dict.fromkeys(int(self._places.site[pool]) for pool, _ in holding))
+        saved = self.checkpoint.get(job)
+        self._staging.stage(job, truth.data, sites, None if saved is None else (saved, truth.model.checkpoint))
+        if not self._staging.waits(job):
+            self._arrived(job)
+
+    def _arrived(self, job: int) -> None:
+        if job not in self.checkpoint:
+            self._run(job, self._versions[job])
+            return
+        self.progress.phase[job] = Phase.RESTARTING
+        seconds = self._law.restart(self._jobs[job], self.runs[job].placement)
+        self._clock.at(self._clock.now + seconds, self._run, job, self._versions[job])
+
+    def _run(self, job: int, version: int) -> None:
+        if version != self._versions[job]:
+            return
+        run, truth, now = self.runs[job], self._jobs[job], self._clock.now
+        self._staging.forget(job)
+        run.running = now
+        self.progress.run(job, self._law.interval(truth, run.placement), now)
+        self._register.measure(job)
+        flows = []
+        for flow in self._law.flows(truth, run.placement) if len(run.placement.shares) > 1 else ():
+            ends = self._places.site_number(flow.source), self._places.site_number(flow.target)
+            flows.append(self._traffic.open(self._traffic.routes.paths[ends], flow.wish, inf, job, now))
+        run.flows = tuple(flows)
+        if flows:
+            self._fresh[job] = None
+        else:
+            self._pace(job)
+        self.changes += 1
+
+    def _pace(self, job: int) -> None:
+        """From now on a running job goes on as its flows allow."""
+        run, truth, now = self.runs[job], self._jobs[job], self._clock.now
+        self._account(job)
+        granted = [self._traffic.flows[number].rate for number in run.flows]
+        speed = self._law.speed(truth, run.placement, granted)
+        for number, held in zip(run.flows, speed.occupied, strict=True):
+            self._traffic.hold(number, held, now)
+        rate = speed.rate * min(float(self._speeds[self._places.site[pool]]) for pool, _ in run.holding)
+        run.computing = speed.computing
+        self.progress.rate[job] = self.progress.expected[job] = rate
+        self._versions[job] += 1
+        if rate > 0.0:
+            left = max(truth.work - float(self.progress.done[job]), 0.0)
+            self._clock.at(now + left / rate, self._finish, job, self._versions[job])
+
+    def _finish(self, job: int, version: int) -> None:
+        if version != self._versions[job]:
+            return
+        self._end_steps(job)
+        self.progress.done[job] = self.progress.saved[job] = self._jobs[job].work
+        self.progress.phase[job] = Phase.FINISHED
+        self.tally.finished[job] = self._clock.now
+        self._leave(job)
+
+    def _saved(self, job: int, version: int, expected: tuple[float, float]) -> None:
+        if version != self._versions[job]:
+            return
+        self.progress.save(job)
+        run, now = self.runs[job], self._clock.now
+        self.checkpoint[job] = int(self._places.site[run.holding[0][0]])
+        if run.then is None:
+            self._leave(job)
+            self._pending(job)
+            return
+        then = self._places.holding(run.then.shares)
+        self.holdings.give_back(job, beyond(run.holding, then), now)
+        self._write_period(job)
+        self._settle_in(job, run.then, then, expected)
+
+    def _end_steps(self, job: int) -> None:
+        """A job takes no more steps where it is, whatever it was doing."""
+        run, now = self.runs[job], self._clock.now
+        self._account(job)
+        self.progress.rate[job] = 0.0
+        for number in run.flows:
+            self._traffic.close(number, now)
+        run.flows, run.computing = (), 0.0
+        self._versions[job] += 1
+        self._fresh.pop(job, None)
+        if run.running < inf:
+            for site in {int(self._places.site[pool]) for pool, _ in run.holding}:
+                self._copies.use(self._jobs[job].data, site, now)
+
+    def _leave(self, job: int) -> None:
+        self.holdings.give_back(job, self.runs[job].holding, self._clock.now)
+        self._write_period(job)
+        del self.runs[job]
+        self.changes += 1
+
+    def _write_period(self, job: int) -> None:
+        run = self.runs[job]
+        period = Period(run.placement, run.begin, run.running, self._clock.now)
+        self.tally.periods.setdefault(job, []).append(period)
+
+    def _account(self, job: int) -> None:
+        run, now = self.runs[job], self._clock.now
+        passed = now - float(self.progress.since[job])
+        done = self.progress.settle(job, now)
+        if run.running < inf:
+            run.credit(self.tally.computing, self.tally.work, passed, done)
