@@ -1,6 +1,6 @@
 """How soon and how surely node states are recognised: message passing beside rules and the same features alone.
 
-    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200|64x10000] [--seeds N ...] [--json FILE]
+    python tests/benchmarks/recognition.py [--world own|judge] [--scale 5x200 64x10000] [--seeds N ...] [--json FILE]
 
 One sample a second for each node; no HTTP. ``own`` is the held-out region of the training generator, ``judge`` the
 suite's world. Recognisers are asked at the end of each second, so that no delay is shorter than the rest of a second.
@@ -27,6 +27,9 @@ from kuayu.perception.recognition import STATES, PlainRecogniser, Recogniser, Ru
 
 SCALES = {"5x200": (5, 1000), "64x10000": (64, 10_000)}
 WARM_UP, SETTLED, LEFT_OUT, ENOUGH = 60, 5, 10, 10
+LONG = ("shown by cause", "delay by cause", "calibration")
+"""What is printed and not written."""
+
 OFFLINE, UNKNOWN = STATES.index("offline"), STATES.index("unknown")
 JUDGED = STATES[: OFFLINE + 1]
 
@@ -178,20 +181,13 @@ def show(name: str, found: dict[str, Any]) -> None:
             print(f"  {sure:9.3f}  {right:5.3f}  {n:7d}")
 
 
-def main() -> None:
-    """Run the benchmark as a command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--world", choices=("own", "judge"), default="own")
-    parser.add_argument("--scale", choices=SCALES, default="5x200")
-    parser.add_argument("--seconds", type=int, default=240)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--json", type=Path, help="write the figures there")
-    asked = parser.parse_args()
-    domains, nodes = SCALES[asked.scale]
+def brought_together(scale: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """Play the worlds of a scale and return the figures of each recogniser."""
+    domains, nodes = SCALES[scale]
     parts: dict[str, list[dict[str, Any]]] = {}
     times: dict[str, list[float]] = {}
+    kind = OwnWorld if asked.world == "own" else JudgesWorld
     for seed in asked.seeds:
-        kind = OwnWorld if asked.world == "own" else JudgesWorld
         world = kind(seed, domains, nodes, WARM_UP, asked.seconds)
         played = play(world)
         for name in played["shown"]:
@@ -203,11 +199,30 @@ def main() -> None:
           f" resident with the world and all three {resident / 1e6:.0f} MB")  # fmt: skip
     for name, figures in found.items():
         show(name, figures)
+    return found
+
+
+def main() -> None:
+    """Run the benchmark as a command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--world", choices=("own", "judge"), default="own")
+    parser.add_argument("--scale", choices=SCALES, nargs="+", default=["5x200"])
+    parser.add_argument("--seconds", type=int, default=240)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--json", type=Path, help="write the figures there, but for what is shown by cause")
+    asked = parser.parse_args()
+    found = {scale: brought_together(scale, asked) for scale in asked.scale}
     if asked.json:
         place = {"python": platform.python_version(), "numpy": version("numpy"), "machine": platform.machine()}
-        asked.json.write_text(
-            json.dumps({"figures": found, "world": place, "request": vars(asked)}, default=str, allow_nan=False) + "\n"
-        )
+        brief = {
+            scale: {
+                name: {key: value for key, value in figures.items() if key not in LONG}
+                for name, figures in of_scale.items()
+            }
+            for scale, of_scale in found.items()
+        }
+        written = {"figures": brief, "world": place, "request": vars(asked)}
+        asked.json.write_text(json.dumps(written, default=str, allow_nan=False, indent=1) + "\n")
 
 
 if __name__ == "__main__":
