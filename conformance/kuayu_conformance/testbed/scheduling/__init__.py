@@ -5,7 +5,8 @@
 - ``workload``: jobs as they are submitted, from traces or from models that were fitted to them;
 - ``law``: how fast a placed job runs, what it moves, and what rare synchronisation costs in quality;
 - ``engine``: the simulated world, decision by decision; ``engine.interfaces`` says what it asks of the parts above;
-- ``baselines``: what policies are compared with, B0 to B3 so far.
+- ``baselines``: what policies are compared with, B0 to B4 and B3c;
+- ``bounds``: what no policy can surpass (B5), and the exact optimum of small instances.
 
 Decision 12 in ``docs/decisions`` says what of it is measured, fitted, and assumed.
 """

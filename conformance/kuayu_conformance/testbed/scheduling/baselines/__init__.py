@@ -4,10 +4,26 @@
 - ``HomeBackfill``, B1: each domain for itself with EASY backfill; the KPIs are relative to it.
 - ``FirstToAdmit``, B2: any domain, the first that has room.
 - ``EarliestCompletion``, B3: any domain, greedily by completion, with EASY backfill.
+- ``WeighedCompletion``, B3c: the same by completion, money for bandwidth and comparative advantage, weighed.
+- ``Goodput``, B4: a linear programme says which kinds of jobs should run where; its gaps are filled as B3 does.
+
+What none of them can beat, B5, is in ``bounds``. ``python -m kuayu_conformance.testbed.scheduling.baselines`` tunes
+B3c and B4, and writes what it found to ``tuned.json``.
 """
 
 from kuayu_conformance.testbed.scheduling.baselines.admission import FirstToAdmit
+from kuayu_conformance.testbed.scheduling.baselines.goodput import Goodput
 from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.baselines.home import HomeBackfill, HomeFifo
+from kuayu_conformance.testbed.scheduling.baselines.tuned import Weights
+from kuayu_conformance.testbed.scheduling.baselines.weighed import WeighedCompletion
 
-__all__ = ["EarliestCompletion", "FirstToAdmit", "HomeBackfill", "HomeFifo"]
+__all__ = [
+    "EarliestCompletion",
+    "FirstToAdmit",
+    "Goodput",
+    "HomeBackfill",
+    "HomeFifo",
+    "WeighedCompletion",
+    "Weights",
+]

@@ -41,6 +41,7 @@ class Schedule:
         self.free = free
         self._taken: dict[int, list[tuple[float, int]]] = {}
         self._reserved: dict[int, list[Reservation]] = {}
+        self._known: dict[int, tuple[Floats, Counts]] = {}
 
     def fits(self, holding: Holding) -> bool:
         """Whether devices are free now, whoever waits for them."""
@@ -66,6 +67,7 @@ class Schedule:
         for pool, devices in holding:
             self.free[pool] -= devices
             self._taken.setdefault(pool, []).append((ends, devices))
+            self._known.pop(pool, None)
             for reserved in self._reserved.get(pool, ()):
                 if ends > reserved.start:
                     reserved.extra -= devices
@@ -87,19 +89,24 @@ class Schedule:
         if devices <= self.free[pool]:
             return self._view.now
         ends, freed = self._releases(pool)
-        place = int(np.searchsorted(np.cumsum(freed), devices - int(self.free[pool])))
+        place = int(np.searchsorted(freed, devices - int(self.free[pool])))
         return float(ends[place]) if place < len(ends) else inf
 
     def _free_at(self, pool: int, at: float) -> int:
         ends, freed = self._releases(pool)
-        return int(self.free[pool]) + int(freed[ends <= at].sum())
+        place = int(np.searchsorted(ends, at, side="right"))
+        return int(self.free[pool]) + (int(freed[place - 1]) if place else 0)
 
     def _releases(self, pool: int) -> tuple[Floats, Counts]:
-        ends, freed = self._view.releases(pool)
-        taken = self._taken.get(pool)
-        if taken:
-            ends = np.append(ends, [each for each, _ in taken])
-            freed = np.append(freed, [devices for _, devices in taken])
-            order = np.argsort(ends, kind="stable")
-            ends, freed = ends[order], freed[order]
-        return ends, freed
+        """When devices are given back, in order, and how many by then; kept until more are taken."""
+        known = self._known.get(pool)
+        if known is None:
+            ends, freed = self._view.releases(pool)
+            taken = self._taken.get(pool)
+            if taken:
+                ends = np.append(ends, [each for each, _ in taken])
+                freed = np.append(freed, [devices for _, devices in taken])
+                order = np.argsort(ends, kind="stable")
+                ends, freed = ends[order], freed[order]
+            known = self._known[pool] = ends, np.cumsum(freed)
+        return known

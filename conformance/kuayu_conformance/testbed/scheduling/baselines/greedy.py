@@ -31,25 +31,54 @@ class EarliestCompletion:
         schedule = Schedule(view, self._trust.free(view))
         orders: list[Order] = []
         pending = view.pending.tolist()
+        self._prepare(view, schedule)
         for place, number in enumerate(pending):
             ways = self._of(view, number)
             ends = self._ends(view, number, ways)
-            best = self._best_now(schedule, ways, ends)
-            if self._waits(view, schedule, ways, ends, best):
+            scores = self._scores(view, number, ways, ends)
+            best = self._best_now(schedule, ways, ends, scores)
+            if self._waits(view, schedule, ways, scores, best):
                 self._backfill(view, schedule, pending[place + 1 :], orders)
                 break
             if best is not None:
                 self._start(view, schedule, number, ways[best], float(ends[best]), orders)
         return orders
 
+    def _prepare(self, view: View, schedule: Schedule) -> None:
+        """What is found once for an epoch, before any job is looked at."""
+
+    def _scores(self, view: View, number: int, ways: tuple[Way, ...], ends: Floats) -> Floats:
+        """What a job goes by, the less the better, in seconds; a second that it waits is one more."""
+        del view, number, ways
+        return ends
+
+    def _ordered(self, view: View, candidates: list[int]) -> list[int]:
+        """Who is looked at first of those behind the one that waits."""
+        del view
+        return candidates
+
+    def _rather_waits(
+        self,
+        view: View,
+        schedule: Schedule,
+        number: int,
+        ways: tuple[Way, ...],
+        figures: tuple[Floats, Floats],
+        best: int,
+    ) -> bool:
+        """Whether one behind the one that waits does not take the best that is free; figures are ends and scores."""
+        del view, schedule, number, ways, figures, best
+        return False
+
     def _backfill(self, view: View, schedule: Schedule, pending: list[int], orders: list[Order]) -> None:
-        for number in self._candidates(view, schedule, pending):
+        for number in self._ordered(view, self._candidates(view, schedule, pending)):
             ways = self._of(view, number)
             if not any(schedule.fits(each.holding) for each in ways):
                 continue
             ends = self._ends(view, number, ways)
-            best = self._best_now(schedule, ways, ends)
-            if best is not None:
+            scores = self._scores(view, number, ways, ends)
+            best = self._best_now(schedule, ways, ends, scores)
+            if best is not None and not self._rather_waits(view, schedule, number, ways, (ends, scores), best):
                 self._start(view, schedule, number, ways[best], float(ends[best]), orders)
 
     def _candidates(self, view: View, schedule: Schedule, pending: list[int]) -> list[int]:
@@ -69,23 +98,23 @@ class EarliestCompletion:
         orders.append(Start(view.job(number).name, each.placement))
 
     @staticmethod
-    def _best_now(schedule: Schedule, ways: tuple[Way, ...], ends: Floats) -> int | None:
-        """Which way ends first of those that are free."""
-        for place in np.argsort(ends, kind="stable").tolist():
-            if ends[place] < inf and schedule.admits(ways[place].holding, float(ends[place])):
+    def _best_now(schedule: Schedule, ways: tuple[Way, ...], ends: Floats, scores: Floats) -> int | None:
+        """Which way is best of those that are free."""
+        for place in np.argsort(scores, kind="stable").tolist():
+            if scores[place] < inf and schedule.admits(ways[place].holding, float(ends[place])):
                 return int(place)
         return None
 
     @staticmethod
-    def _waits(view: View, schedule: Schedule, ways: tuple[Way, ...], ends: Floats, best: int | None) -> bool:
+    def _waits(view: View, schedule: Schedule, ways: tuple[Way, ...], scores: Floats, best: int | None) -> bool:
         """Whether the first job waits, for which it then has a reservation; nobody waits for what never comes."""
-        limit = inf if best is None else float(ends[best])
+        limit = inf if best is None else float(scores[best])
         awaited = None
         for place, each in enumerate(ways):
-            if ends[place] < limit:
-                end = schedule.earliest(each.holding) - view.now + float(ends[place])
-                if end < limit:
-                    limit, awaited = end, each
+            if scores[place] < limit:
+                score = schedule.earliest(each.holding) - view.now + float(scores[place])
+                if score < limit:
+                    limit, awaited = score, each
         if awaited is not None:
             schedule.reserve(awaited.holding)
         return awaited is not None
