@@ -5,8 +5,9 @@ domain and second, and beside it changes a domain of its own in ways that leave 
 timed by the suite's clock, at sending and at the arrival of the event.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -40,6 +41,9 @@ SAMPLE_BYTES = 600
 
 SLACK = 0.25
 """Seconds by which the suite may fall behind its own world before the world waits for it."""
+
+AT_ONCE = 8
+"""Aggregators that send at the same time."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def observe(episode: Episode) -> Observed:
     streams = [episode.follow(EVENTS, after=begin)]
     if streams[0].opening.status != 200:
         refusals += (streams[0].opening,)
-    player = _Player(episode, Clock(episode.now() + 1.0))
+    player = _Player(episode, Clock(episode.now() + 1.0), _moments(world))
     if not refusals:
         for second in range(scale.warm_up + scale.seconds):
             refusals += tuple(player.join(world, second))
@@ -142,10 +146,14 @@ def _reopen(episode: Episode, streams: list[Stream], begin: str) -> None:
 
 @dataclass
 class _Player:
-    """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it."""
+    """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it.
+
+    Aggregators know nothing of each other: those of a large federation send spread over the second.
+    """
 
     episode: Episode
     clock: Clock
+    moments: Mapping[str, float]
     changes: list[Change] = field(default_factory=list)
     refused: list[Answer] = field(default_factory=list)
     batches: int = 0
@@ -157,7 +165,7 @@ class _Player:
 
     def play(self, second: int, deliveries: Iterable[Delivery], beside: Beside) -> None:
         """Send a second's deliveries and make its changes, each when it is due."""
-        due: list[tuple[float, Delivery | int]] = [(_due(second, delivery), delivery) for delivery in deliveries]
+        due: list[tuple[float, Delivery | int]] = [(self.due(second, delivery), delivery) for delivery in deliveries]
         due += [(second + (number + 0.5) / len(KINDS), number) for number in range(len(KINDS))]
         for when, what in sorted(due, key=lambda row: row[0]):
             self.until(when)
@@ -165,6 +173,10 @@ class _Player:
                 self.deliver(what)
             else:
                 self.changes += beside.change(second, KINDS[what])
+
+    def due(self, second: int, delivery: Delivery) -> float:
+        """When a delivery is sent: once its newest sample has been observed, be that in an earlier second."""
+        return max(second, *(observed for observed, _ in delivery.samples)) + self.moments[delivery.domain]
 
     def until(self, due: float) -> None:
         """Wait until a second of the world has come."""
@@ -187,9 +199,10 @@ class _Player:
                 self.refused.append(answer)
 
 
-def _due(second: int, delivery: Delivery) -> float:
-    """When a delivery is sent: once its newest sample has been observed, be that in an earlier second."""
-    return max(second, *(observed for observed, _ in delivery.samples))
+def _moments(world: World) -> dict[str, float]:
+    """When in a second the aggregator of each domain sends, ``AT_ONCE`` of them together."""
+    rounds = ceil(len(world.domains) / AT_ONCE)
+    return {body["id"]: place // AT_ONCE / rounds for place, body in enumerate(world.domains)}
 
 
 def judge(o: Observed) -> Iterator[Finding]:
