@@ -1,5 +1,6 @@
 """Delays and states are read off a stream: what counts as recognised, what does not, and when."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.met_states import moments_of
 from kuayu_conformance.checks.states_beside import Change
 from kuayu_conformance.checks.states_figures import (
     NEVER,
@@ -19,9 +21,18 @@ from kuayu_conformance.checks.states_figures import (
 from kuayu_conformance.checks.states_timeline import Clock, Timeline
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.streams import StreamEvent
-from kuayu_conformance.testbed.telemetry import Incident, Partition, Scale
+from kuayu_conformance.testbed.telemetry import Incident, Partition, Scale, World
 
 BEGIN = 1_000_000.0
+
+
+@pytest.mark.parametrize(("domains", "together", "last"), [(5, 5, 0.0), (8, 8, 0.0), (64, 8, 0.875)])
+def test_aggregators_of_many_domains_send_spread_over_the_second(domains: int, together: int, last: float) -> None:
+    world = World(Scale(domains=domains, nodes=2 * domains, warm_up=0, seconds=60, churn=0.01), "seed", str)
+    moments = moments_of(world)
+    assert moments.keys() == {body["id"] for body in world.domains}
+    assert set(Counter(moments.values()).values()) == {together}
+    assert max(moments.values()) == last
 
 
 @dataclass

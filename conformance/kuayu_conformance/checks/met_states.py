@@ -91,7 +91,7 @@ def observe(episode: Episode) -> Observed:
     streams = [episode.follow(EVENTS, after=begin)]
     if streams[0].opening.status != 200:
         refusals += (streams[0].opening,)
-    player = _Player(episode, Clock(episode.now() + 1.0), _moments(world))
+    player = _Player(episode, Clock(episode.now() + 1.0), moments_of(world))
     if not refusals:
         for second in range(scale.warm_up + scale.seconds):
             refusals += tuple(player.join(world, second))
@@ -148,7 +148,7 @@ def _reopen(episode: Episode, streams: list[Stream], begin: str) -> None:
 class _Player:
     """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it.
 
-    Aggregators know nothing of each other: those of a large federation send spread over the second.
+    Aggregators know nothing of each other: those of a large federation send spread over the second, at ``moments``.
     """
 
     episode: Episode
@@ -199,7 +199,7 @@ class _Player:
                 self.refused.append(answer)
 
 
-def _moments(world: World) -> dict[str, float]:
+def moments_of(world: World) -> dict[str, float]:
     """When in a second the aggregator of each domain sends, ``AT_ONCE`` of them together."""
     rounds = ceil(len(world.domains) / AT_ONCE)
     return {body["id"]: place // AT_ONCE / rounds for place, body in enumerate(world.domains)}

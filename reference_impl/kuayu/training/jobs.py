@@ -27,7 +27,8 @@ all waiting busily for a part of each step for what none of them can help, such 
 
 
 OF_ONE = (1, 1, 3, 7, 7, 7)
-"""Phases of a node alone: those that do not look like slowness, which nobody could tell from it."""
+"""Phases of a node alone, as often as they are drawn: those that do not look like slowness, which nobody could tell
+from it."""
 
 SHORT = 6.0
 """Seconds that the phase of a node alone lasts at most in which its accelerators stand still."""

@@ -1,6 +1,5 @@
 """What a recogniser sees of the training worlds, with the truth: the same code that recognises makes the features."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +17,6 @@ WARM_UP, SECONDS, EVERY = 40, 300, 6
 LATELY, CHANGED = 10, 3
 """Seconds after a change of a node or of its family, and by how much it counts more then: how soon a change is told is
 decided in them."""
-
-Progress = Callable[[str, float], None]
-"""Told what is done, and the share of it that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +61,3 @@ def play(seed: int, region: Region) -> Played:
         truth.append(np.where(told, moment.shown, -1).astype(np.int8))
         weight.append(1 + CHANGED * lately.astype(np.float32))
     return Played(sight.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))
-
-
-def play_all(seed: int, worlds: int, region: Region, progress: Progress) -> Iterator[Played]:
-    """Play worlds of successive seeds."""
-    for number in range(worlds):
-        yield play(1000 * seed + number, region)
-        progress("telemetry", (number + 1) / worlds)

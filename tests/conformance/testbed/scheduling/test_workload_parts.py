@@ -10,26 +10,16 @@ from hypothesis import strategies as st
 from kuayu_conformance.testbed.scheduling.law.steps import speed
 from kuayu_conformance.testbed.scheduling.topology import build
 from kuayu_conformance.testbed.scheduling.workload import FAMILIES, demand, draw, models
-from kuayu_conformance.testbed.scheduling.workload.curves import exact_sum, growth, logarithm, power, read_off
+from kuayu_conformance.testbed.scheduling.workload.curves import exact_sum, growth, read_off
 from kuayu_conformance.testbed.scheduling.workload.demand import mean_and_p95, over_time, within
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, parameters, used
 
 DAY = 86_400.0
 
 
-@given(st.floats(1e-9, 1e15))
-def test_logarithms_are_those_of_the_library(value: float) -> None:
-    assert logarithm(np.array([value]))[0] == pytest.approx(math.log(value), abs=1e-11)
-
-
 @given(st.floats(-16, 16))
-def test_growth_undoes_a_logarithm(exponent: float) -> None:
+def test_growth_is_that_of_the_library(exponent: float) -> None:
     assert growth(np.array([exponent]))[0] == pytest.approx(math.exp(exponent), rel=1e-11)
-    assert logarithm(growth(np.array([exponent])))[0] == pytest.approx(exponent, abs=1e-10)
-
-
-def test_powers() -> None:
-    assert power(np.array([1.0, 8.0, 64.0]), 0.7) == pytest.approx([1.0, 8**0.7, 64**0.7])
 
 
 def test_a_curve_of_straight_pieces_is_level_beyond_its_ends() -> None:

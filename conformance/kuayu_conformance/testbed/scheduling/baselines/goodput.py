@@ -10,7 +10,7 @@ from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
 from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.law.powers import power
+from kuayu_conformance.testbed.scheduling.powers import power
 
 _BITS = 8.0
 _STEP = 3

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.law.facts import DATA_EXPONENT, GAP, PERIOD_SCALE, REPLICA_EXPONENT
-from kuayu_conformance.testbed.scheduling.law.powers import logarithm, power
+from kuayu_conformance.testbed.scheduling.powers import logarithm, power
 
 
 def shares(replicas: NDArray[np.float64], periods: NDArray[np.float64]) -> NDArray[np.float64]:

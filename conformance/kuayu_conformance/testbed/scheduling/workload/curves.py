@@ -13,29 +13,6 @@ from kuayu_conformance.testbed.telemetry.elementary import exponential
 
 Floats = NDArray[np.float64]
 
-_LN2 = 0.6931471805599453
-_LN_THREE_QUARTERS = -0.2876820724517809
-_TERMS = 15
-
-
-def logarithm(values: Floats) -> Floats:
-    """Natural logarithm of positive numbers, to 1e-12: the series of the inverse hyperbolic tangent of the mantissa.
-
-    ``frexp`` splits a number without rounding, which leaves a mantissa of 0.5 … 1.
-    """
-    mantissa, power = np.frexp(values)
-    part = (mantissa - 0.75) / (mantissa + 0.75)
-    square = part * part
-    series = np.full_like(part, 1.0 / (2 * _TERMS + 1))
-    for term in range(_TERMS - 1, -1, -1):
-        series = series * square + 1.0 / (2 * term + 1)
-    return 2.0 * part * series + power * _LN2 + _LN_THREE_QUARTERS
-
-
-def power(base: Floats, exponent: float) -> Floats:
-    """Positive numbers to some power; the logarithm of the outcome lies between -16 and 16."""
-    return growth(exponent * logarithm(base))
-
 
 def growth(powers: Floats) -> Floats:
     """``e`` to powers between -16 and 16."""

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kuayu_conformance.testbed.scheduling.powers import logarithm
 from kuayu_conformance.testbed.scheduling.values import Dataset
-from kuayu_conformance.testbed.scheduling.workload.curves import growth, logarithm
+from kuayu_conformance.testbed.scheduling.workload.curves import growth
 from kuayu_conformance.testbed.scheduling.workload.families import Family
 from kuayu_conformance.testbed.scheduling.workload.homes import Home
 from kuayu_conformance.testbed.scheduling.workload.submitting import Arrivals

@@ -12,7 +12,7 @@ from kuayu_conformance.testbed.scheduling.law import facts, penalties, penalty
 from kuayu_conformance.testbed.scheduling.law.__main__ import main
 from kuayu_conformance.testbed.scheduling.law.evidence import FITTED, HELD_OUT
 from kuayu_conformance.testbed.scheduling.law.fitting import fit
-from kuayu_conformance.testbed.scheduling.law.powers import logarithm, power
+from kuayu_conformance.testbed.scheduling.powers import logarithm, power
 
 
 def test_what_ships_is_what_the_fit_leads_to() -> None:
