@@ -22,7 +22,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures are st
 import numpy as np
 import psutil
 
-from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, FirstToAdmit, HomeBackfill, HomeFifo
+from kuayu_conformance.testbed.scheduling.baselines import (
+    EarliestCompletion,
+    FirstToAdmit,
+    Goodput,
+    HomeBackfill,
+    HomeFifo,
+    WeighedCompletion,
+)
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
@@ -37,6 +44,8 @@ POLICIES: dict[str, type[Policy]] = {
     "B1": HomeBackfill,
     "B2": FirstToAdmit,
     "B3": EarliestCompletion,
+    "B3c": WeighedCompletion,
+    "B4": Goodput,
 }
 SCALES = ("8x16x24", "8x64x24", "64x16x6")
 
