@@ -11,8 +11,8 @@ from conformance.testbed.looking import named, played
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuayu_conformance.testbed.elementary import exponential, wave
 from kuayu_conformance.testbed.telemetry import Scale, World
-from kuayu_conformance.testbed.telemetry.elementary import exponential, wave
 
 TESTS = Path(__file__).parents[2]
 SMALL = Scale(domains=5, nodes=150, warm_up=20, seconds=60)

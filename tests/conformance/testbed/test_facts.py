@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kuayu_conformance.testbed.duty import DUTY_MEDIAN, DUTY_SIGMA
 from kuayu_conformance.testbed.telemetry import facts
 from kuayu_conformance.testbed.telemetry.accelerators import A100, ASCEND, C550, H100, KINDS, MI300X, MLU370
 
@@ -100,8 +101,8 @@ def test_healthy_workers_keep_step(data: Path) -> None:
 def test_duty_of_servers(data: Path) -> None:
     duty = [float(r["duty_pct"]) for r in table(data / "demand_series" / "genai_container_gpu_duty_57s.csv.gz")]
     lower, middle, upper = np.percentile([value for value in duty if value >= 1], (25, 50, 75)) / 100
-    assert middle == pytest.approx(facts.DUTY_MEDIAN, rel=0.02)
-    assert np.log(upper / lower) / 1.349 == pytest.approx(facts.DUTY_SIGMA, rel=0.02)
+    assert middle == pytest.approx(DUTY_MEDIAN, rel=0.02)
+    assert np.log(upper / lower) / 1.349 == pytest.approx(DUTY_SIGMA, rel=0.02)
 
 
 def test_noise_of_power_under_even_load(data: Path) -> None:

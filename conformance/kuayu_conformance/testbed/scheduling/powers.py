@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.telemetry.elementary import exponential
+from kuayu_conformance.testbed.elementary import exponential
 
 _LN2 = 0.6931471805599453
 _TERMS = 25

@@ -215,3 +215,12 @@ class Placement:
     shares: tuple[Share, ...]
     split: Split = Split.NONE
     period: int = 1
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """Domains that need the whole data set before the job begins.
+
+        Every replica reads all of it in turn, since epochs are shuffled; of a pipeline only the first stage reads.
+        """
+        sites = tuple(share.site for share in self.shares)
+        return sites[:1] if self.split is Split.PIPELINE else sites

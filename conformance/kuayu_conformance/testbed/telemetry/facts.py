@@ -9,7 +9,6 @@ Sources, by the name used below (commits of the originals in brackets):
 - *Steps*: step times by rank of three jobs, ByteDance-Seed/StragglerAnalysis ``data/trace-{AR,SE,ST}.parquet``
   [8efcd7f].
 - *Workers*: mini-batch times by worker, alibaba/clusterdata ``cluster-trace-gpu-v2020/mini-batch-time`` [7a6c496].
-- *Serving*: GPU duty of inference containers, alibaba/clusterdata ``cluster-trace-v2026-GenAI`` [7a6c496].
 - *Series*: power of servers once a second, mlcommons/training_results_v4.1 ``*/power`` [b87b9e3] and v5.0 [0fdc28f].
 - *Context*: an open context raises the power of an idle GPU with HBM by 26–50 W, however much memory it holds,
   S. S. Vadari, arXiv:2605.23918.
@@ -37,9 +36,6 @@ EXPOSED_COMMUNICATION = (0.08, 0.12)
 """Steps: share of a step that the last pipeline stage, which waits for nobody, spends in communication (AR, SE)."""
 WORKER_SPREAD = 0.01
 """Workers: distance of the step times of healthy workers from their median (0.98–1.00 of it in jobs 1 and 3)."""
-
-DUTY_MEDIAN, DUTY_SIGMA = 0.205, 0.594
-"""Serving: log-normal duty of a container that serves, from the quartiles of 104 984 samples above 1 %."""
 
 NOISE_OF_POWER = 0.0065
 """Series: standard deviation of the power of a server under even load, from differences of successive samples."""

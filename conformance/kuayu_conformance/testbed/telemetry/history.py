@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.telemetry.chance import Chance
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.telemetry.jobs import Run
 from kuayu_conformance.testbed.telemetry.ledger import Affliction, Change, Ledger, Tenure, Trouble
 from kuayu_conformance.testbed.telemetry.population import Population

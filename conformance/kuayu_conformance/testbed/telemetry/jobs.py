@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.duty import DUTY_MEDIAN, DUTY_SIGMA
+from kuayu_conformance.testbed.elementary import exponential
 from kuayu_conformance.testbed.telemetry import facts
-from kuayu_conformance.testbed.telemetry.elementary import exponential
 
 _DRAWN_AT_ONCE = 4096
 
@@ -108,7 +109,7 @@ class Runs:
             bus=_between(0.35, 0.7, next(uniform)),
             overlapped=_between(0.03, 0.12, next(uniform)),
             reading=_within(60e6 * exponential(1.0 * next(normal)), 5e6, 800e6),
-            duty=_within(facts.DUTY_MEDIAN * exponential(facts.DUTY_SIGMA * next(normal)), 0.1, 0.6),
+            duty=_within(DUTY_MEDIAN * exponential(DUTY_SIGMA * next(normal)), 0.1, 0.6),
             burst=_between(1.5, 3.0, next(uniform)),
             phase=next(uniform),
         )

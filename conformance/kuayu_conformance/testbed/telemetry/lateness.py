@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.telemetry.chance import Chance
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.telemetry.planning import Cut
 from kuayu_conformance.testbed.telemetry.values import Scale
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-from kuayu_conformance.testbed.telemetry.chance import Chance
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.telemetry.population import FAMILY, Group, Population
 from kuayu_conformance.testbed.telemetry.values import DWELL, IDLE, STATES, TICKS
 

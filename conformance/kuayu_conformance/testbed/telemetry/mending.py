@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kuayu_conformance.testbed.telemetry.chance import Chance
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.telemetry.ledger import SLOW, Ledger
 from kuayu_conformance.testbed.telemetry.values import BUSY, DEGRADED, FAULTY, IDLE, OFFLINE, STRAGGLING
 from kuayu_conformance.testbed.telemetry.work import Open, Work

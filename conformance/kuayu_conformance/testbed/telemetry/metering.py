@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import normal
+from kuayu_conformance.testbed.elementary import wave
 from kuayu_conformance.testbed.telemetry import facts
 from kuayu_conformance.testbed.telemetry.accelerators import MEASURES, RATIOS, Kind
-from kuayu_conformance.testbed.telemetry.chance import normal
-from kuayu_conformance.testbed.telemetry.elementary import wave
 from kuayu_conformance.testbed.telemetry.history import Floats
 from kuayu_conformance.testbed.telemetry.population import Population
 from kuayu_conformance.testbed.telemetry.signals import Signals

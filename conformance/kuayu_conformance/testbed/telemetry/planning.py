@@ -20,7 +20,7 @@ What telemetry cannot decide is left out:
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kuayu_conformance.testbed.telemetry.chance import Chance, stream
+from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.telemetry.jobs import Runs
 from kuayu_conformance.testbed.telemetry.ledger import Ledger
 from kuayu_conformance.testbed.telemetry.mending import Mending

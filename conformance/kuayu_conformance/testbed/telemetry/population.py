@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.telemetry.accelerators import KINDS, Kind
-from kuayu_conformance.testbed.telemetry.chance import Chance, stream
 from kuayu_conformance.testbed.telemetry.values import Document, Scale
 
 NameOf = Callable[[str], str]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kuayu_conformance.testbed.telemetry.chance import normal
-from kuayu_conformance.testbed.telemetry.elementary import exponential
+from kuayu_conformance.testbed.chance import normal
+from kuayu_conformance.testbed.elementary import exponential
 from kuayu_conformance.testbed.telemetry.history import Floats, History
 
 _KEPT = 0.85  # share of a deviation from the mean that is left a second later

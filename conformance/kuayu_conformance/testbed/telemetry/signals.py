@@ -6,8 +6,8 @@ Arrays are rows × samples, in SI units, for whole nodes. Ratios are means over 
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.elementary import exponential
 from kuayu_conformance.testbed.telemetry import facts
-from kuayu_conformance.testbed.telemetry.elementary import exponential
 from kuayu_conformance.testbed.telemetry.history import Floats, History, Timing
 from kuayu_conformance.testbed.telemetry.population import SERVING, Population
 from kuayu_conformance.testbed.telemetry.steps import Phase

@@ -1,7 +1,7 @@
 """Nodes get into trouble, and into worse trouble; ``planning`` says which, ``mending`` how they get out of it."""
 
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.telemetry import facts
-from kuayu_conformance.testbed.telemetry.chance import Chance
 from kuayu_conformance.testbed.telemetry.ledger import SLOW, Ledger, Trouble
 from kuayu_conformance.testbed.telemetry.population import FAMILY, SERVING, SOLO
 from kuayu_conformance.testbed.telemetry.values import BUSY, DEGRADED, FAULTY, IDLE, OFFLINE, STRAGGLING

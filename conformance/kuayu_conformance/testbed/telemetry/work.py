@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Callable, Sequence
 
-from kuayu_conformance.testbed.telemetry.chance import Chance
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.telemetry.jobs import Runs
 from kuayu_conformance.testbed.telemetry.ledger import Activity, Ledger
 from kuayu_conformance.testbed.telemetry.population import FAMILY, SERVING, Group

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.telemetry.accelerators import MEASURES
-from kuayu_conformance.testbed.telemetry.chance import Chance, stream
 from kuayu_conformance.testbed.telemetry.history import Floats, History, Timing
 from kuayu_conformance.testbed.telemetry.lateness import lost, seconds_of_delivery, slow
 from kuayu_conformance.testbed.telemetry.ledger import Ledger

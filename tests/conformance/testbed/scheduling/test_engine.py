@@ -9,6 +9,7 @@ from conformance.testbed.scheduling.small_world import GIGABIT, Steady, at, job,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.engine.disturbances import (
     LLAMA_3_FAILURES,
     Claim,
@@ -22,7 +23,6 @@ from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split
-from kuayu_conformance.testbed.telemetry.chance import Chance
 
 A, B, C = site("a", 8), site("b", 8), site("c", 8)
 WAITS = job("waits", "a", 8, 1.0, submitted=0.0)

@@ -51,15 +51,15 @@ def test_rates_are_max_min_fair(flows: list[tuple[set[int], float]], offered: li
         assert rate == wish or held_up
 
 
-def test_traffic_takes_the_wire_that_is_there_else_the_shortest_way() -> None:
-    """Between a and b is a wire of their own, though the way by the exchange is shorter; c has the exchange alone."""
+def test_traffic_takes_the_way_of_the_shortest_round_trip() -> None:
+    """Between a and b is a wire of their own, but the way by the exchange is shorter; c has two exchanges."""
     ends = (("a", "b", 9.0), ("a", "x", 1.0), ("x", "b", 1.0), ("x", "c", 2.0), ("a", "y", 1.0), ("y", "c", 1.5))
     routes = Routes(["a", "b", "c"], [Wire(one, other, 1.0, seconds, 1.0) for one, other, seconds in ends])
-    assert routes.paths == {(0, 1): (0,), (0, 2): (4, 5)}
-    assert routes.round_trips[0].tolist() == [0.0, 9.0, 2.5]
+    assert routes.paths == {(0, 1): (1, 2), (0, 2): (4, 5)}
+    assert routes.round_trips[0].tolist() == [0.0, 2.0, 2.5]
     by_wire = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    assert routes.narrowest(by_wire).tolist() == [[inf, 1.0, 5.0], [0.0, inf, 0.0], [0.0, 0.0, inf]]
-    assert routes.total(by_wire).tolist() == [[0.0, 1.0, 11.0], [inf, 0.0, inf], [inf, inf, 0.0]]
+    assert routes.narrowest(by_wire).tolist() == [[inf, 2.0, 5.0], [0.0, inf, 0.0], [0.0, 0.0, inf]]
+    assert routes.total(by_wire).tolist() == [[0.0, 5.0, 11.0], [inf, 0.0, inf], [inf, inf, 0.0]]
 
 
 def test_without_wires_there_is_no_way() -> None:

@@ -221,7 +221,7 @@ def test_a_device_counts_in_the_load_as_what_it_is_worth_and_no_job_needs_more_m
 def test_any_domains_get_their_load(count: int, nodes: list[int], load: float, seed: str, source: str) -> None:
     some = tuple(Site(f"d{i}", 30.0, 100.0 + i, (Pool("A800", nodes[i], 8, {}),)) for i in range(count))
     drawn = draw("reference", some, load, DAY / 2, seed, source)
-    largest = max((job.requested for job in drawn.jobs), default=0)
+    largest = max([32, *(job.requested for job in drawn.jobs)])  # or half of one of 64, left out as it was too large
     short = abs(held(drawn, DAY / 2) - load * sum(map(room, some)))
     assert short <= 1.01 * max(largest, 0.02 * load * sum(map(room, some)))
     assert {job.home for job in drawn.jobs} <= {site.name for site in some}

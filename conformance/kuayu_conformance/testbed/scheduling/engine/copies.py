@@ -1,6 +1,6 @@
 """Where copies of data sets are: those of the beginning stay, others are kept for a while after their last use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kuayu_conformance.testbed.scheduling.values import Dataset
 
@@ -29,6 +29,13 @@ class Copies:
         if not cached:
             return self._always[name]
         return tuple(sorted({*self._always[name], *(site for site, until in cached.items() if until >= now)}))
+
+    def moved(self, names: Iterable[str], now: float) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Those of some data sets that are in more domains than at the beginning, with all domains that hold them."""
+        for name in names:
+            cached = self._until.get(name)
+            if cached and any(until >= now for until in cached.values()):
+                yield name, self.at(name, now)
 
     def always(self, name: str) -> tuple[int, ...]:
         """Domains that hold a copy from the beginning to the end, in order."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.engine.places import Places
-from kuayu_conformance.testbed.telemetry.chance import Chance
 
 LLAMA_3_FAILURES = 419 / (54 * 86_400.0 * 16_384 / 8)
 """Unexpected interruptions for a node of eight devices and a second: 419 in 54 days on 16 384 accelerators.

@@ -15,12 +15,14 @@ class Period:
         placement: Where.
         begin: When it was given them.
         running: When it took its first step on them, or infinite.
+        stopped: When it took its last one, or infinite if it goes on or has taken none.
         end: When it gave them back, or infinite if it has not.
     """
 
     placement: Placement
     begin: float
     running: float
+    stopped: float
     end: float
 
 
@@ -36,6 +38,7 @@ class Record:
         done: Work that is done.
         lost: Work that was done and lost with a node.
         stops: How often it was preempted or moved.
+        moves: How often it was moved, to other devices or to more or fewer.
         failures: How often a node failed under it.
         money: For the bandwidth that it occupied.
         periods: When it held what.
@@ -48,6 +51,7 @@ class Record:
     done: float
     lost: float
     stops: int
+    moves: int
     failures: int
     money: float
     periods: tuple[Period, ...]
@@ -80,3 +84,26 @@ class Outcome:
     work: Floats
     decisions: int
     refusals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """How it stands at an instant; sums begin with the scenario, as those of an outcome.
+
+    Attributes:
+        at: The instant, seconds since the scenario began.
+        bits: Integral of the occupied bandwidth, by wire.
+        there: Device seconds that were not broken, by pool.
+        held: Device seconds that jobs held, by pool.
+        work: Work that was done and not lost, by pool.
+        waiting: Jobs that are pending.
+        devices: Devices that they ask for, all told.
+    """
+
+    at: float
+    bits: Floats
+    there: Floats
+    held: Floats
+    work: Floats
+    waiting: int
+    devices: int

@@ -12,7 +12,7 @@ Path = tuple[int, ...]
 
 
 class Routes:
-    """Routes between all pairs of domains: the wire that joins them, else the path of least round-trip time.
+    """Routes between all pairs of domains: the paths of least round-trip time.
 
     Attributes:
         paths: Numbers of the wires by source and target, numbers of domains; none where there is no way.
@@ -28,8 +28,6 @@ class Routes:
             leaving.setdefault(wire.source, []).append(number)
         for source, name in enumerate(sites):
             found = _shortest(name, leaving, wires)
-            for number in leaving.get(name, ()):
-                found[wires[number].target] = (wires[number].round_trip, (number,))
             for target, other in enumerate(sites):
                 seconds, path = (0.0, ()) if target == source else found.get(other, (np.inf, ()))
                 self.round_trips[source, target] = seconds

@@ -21,6 +21,7 @@ class Run:
         begin: When it was given the devices.
         devices: How many.
         running: When it took its first step on them, or infinite.
+        stopped: When it took its last one, or infinite.
         flows: Numbers of its flows between domains.
         computing: Share of the time in which its devices compute.
         then: Where it goes after it has been saved, if it moves.
@@ -31,6 +32,7 @@ class Run:
     begin: float
     devices: int
     running: float = inf
+    stopped: float = inf
     flows: tuple[int, ...] = ()
     computing: float = 0.0
     then: Placement | None = None
@@ -51,6 +53,7 @@ class Tally:
         lost: Work that was lost, by job.
         finished: When, by job; infinite before.
         stops: How often a job was preempted or moved.
+        moves: How often a job was moved.
         failures: How often a node failed under a job.
         periods: When a job held what.
     """
@@ -58,7 +61,7 @@ class Tally:
     def __init__(self, jobs: int, pools: int) -> None:
         self.computing, self.work = np.zeros(pools), np.zeros(pools)
         self.lost, self.finished = np.zeros(jobs), np.full(jobs, inf)
-        self.stops, self.failures = [0] * jobs, [0] * jobs
+        self.stops, self.moves, self.failures = [0] * jobs, [0] * jobs, [0] * jobs
         self.periods: dict[int, list[Period]] = {}
 
 

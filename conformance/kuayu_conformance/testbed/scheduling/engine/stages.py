@@ -87,6 +87,7 @@ class Stages:
         self._end_steps(job)
         run.then = then
         self.tally.stops[job] += 1
+        self.tally.moves[job] += then is not None
         self.progress.phase[job] = Phase.SAVING
         seconds = self._law.saving(self._jobs[job], run.placement)
         self.progress.ready[job] = now + seconds
@@ -148,7 +149,8 @@ class Stages:
         self.changes += 1
         sites = tuple(dict.fromkeys(int(self._places.site[pool]) for pool, _ in holding))
         saved = self.checkpoint.get(job)
-        self._staging.stage(job, truth.data, sites, None if saved is None else (saved, truth.model.checkpoint))
+        readers = len(placement.readers)
+        self._staging.stage(job, truth.data, sites, readers, None if saved is None else (saved, truth.model.checkpoint))
         if not self._staging.waits(job):
             self._arrived(job)
 
@@ -230,6 +232,7 @@ class Stages:
         self._versions[job] += 1
         self._fresh.pop(job, None)
         if run.running < inf:
+            run.stopped = min(run.stopped, now)
             for site in {int(self._places.site[pool]) for pool, _ in run.holding}:
                 self._copies.use(self._jobs[job].data, site, now)
 
@@ -241,7 +244,7 @@ class Stages:
 
     def _write_period(self, job: int) -> None:
         run = self.runs[job]
-        period = Period(run.placement, run.begin, run.running, self._clock.now)
+        period = Period(run.placement, run.begin, run.running, run.stopped, self._clock.now)
         self.tally.periods.setdefault(job, []).append(period)
 
     def _account(self, job: int) -> None:

@@ -28,25 +28,28 @@ class Staging:
         self._missing: dict[int, set[int]] = {}
         self._looked_at: dict[int, float] = {}
 
-    def stage(self, job: int, data: str, sites: tuple[int, ...], checkpoint: tuple[int, float] | None) -> None:
-        """A job waits for a copy of its data in each domain, and of its checkpoint if it has one.
+    def stage(
+        self, job: int, data: str, sites: tuple[int, ...], readers: int, checkpoint: tuple[int, float] | None
+    ) -> None:
+        """A job waits for a copy of its data in each domain that reads, and of its checkpoint, if it has one, in all.
 
-        A split job has whole copies everywhere: which replica reads what changes from epoch to epoch of its training.
+        Replicas have whole copies everywhere: which of them reads what changes from epoch to epoch of the training.
 
         Args:
             job: Its number.
             data: Name of its data set.
             sites: Numbers of its domains; wires lead there.
+            readers: How many of them read, from the first on.
             checkpoint: Number of the domain where its checkpoint is, and bytes.
         """
         now = self._clock.now
         self._missing[job] = set()
-        for site in sites:
+        for place, site in enumerate(sites):
             at = self._copies.at(data, now)
-            if site not in at:
-                self._fetch(job, data, site, at)
-            else:
+            if site in at:
                 self._copies.use(data, site, now)
+            elif place < readers:
+                self._fetch(job, data, site, at)
             if checkpoint and checkpoint[0] != site and checkpoint[1] > 0.0:
                 self._send(job, checkpoint[0], site, checkpoint[1])
 

@@ -95,6 +95,7 @@ class Traffic:
         self._changed: set[int] = set()
         self._next = 0
         self._shares: tuple[float, Floats] = (-inf, np.zeros(0))
+        self._hopes: Floats = np.zeros(0)
         self._tariff_seconds = (0.0, 0.0)
 
     def open(self, wires: tuple[int, ...], wish: float, bits: float, owner: int, now: float) -> int:
@@ -141,8 +142,14 @@ class Traffic:
     def shares(self, now: float) -> Floats:
         """Bits a second that one more flow may hope for, (domains, domains); as it was when first asked at ``now``."""
         if self._shares[0] != now:
-            self._shares = now, self.routes.narrowest(self.offered(now) / (1.0 + self.count))
+            self._hopes = self.offered(now) / (1.0 + self.count)
+            self._shares = now, self.routes.narrowest(self._hopes)
         return self._shares[1]
+
+    def hopes(self, now: float) -> Floats:
+        """The same by wire."""
+        self.shares(now)
+        return self._hopes
 
     def rebalance(self, now: float) -> tuple[list[int], list[tuple[int, float]]]:
         """Flows whose rate is another now, and wires that carry some with the next change of their weather."""

@@ -1,6 +1,6 @@
 """What a policy may know at an epoch: neither the true work of a job, nor what it keeps busy before it has run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -95,6 +95,10 @@ class View:
         """The same as numbers of pools and devices."""
         return self._parts.runs[number].holding
 
+    def going(self, number: int) -> Placement | None:
+        """Where a job that holds devices goes on once its checkpoint is written, if it is being moved."""
+        return self._parts.runs[number].then
+
     def releases(self, pool: int) -> tuple[Floats, Counts]:
         """When devices of a pool are estimated to be given back, in order, and how many."""
         progress, jobs = self._parts.progress, self.running
@@ -119,6 +123,14 @@ class View:
         """Work that jobs have done."""
         return self._parts.progress.at(jobs, self.now)
 
+    def rates(self, jobs: Numbers) -> Floats:
+        """Work a second that jobs do now, in reference devices."""
+        return self._parts.progress.rate[jobs]
+
+    def ready(self, jobs: Numbers) -> Floats:
+        """When jobs that hold devices and do not run are expected to; for one that is being saved, when that ends."""
+        return self._parts.progress.ready[jobs]
+
     @cached_property
     def ends(self) -> Floats:
         """When each of the running is estimated to give its devices back; infinite for one that stands still."""
@@ -140,6 +152,11 @@ class View:
         return self._parts.traffic.shares(self.now)
 
     @property
+    def hopes(self) -> Floats:
+        """The same by wire."""
+        return self._parts.traffic.hopes(self.now)
+
+    @property
     def round_trips(self) -> Floats:
         """Seconds, (domains, domains); infinite where there is no way."""
         return self._parts.traffic.routes.round_trips
@@ -158,23 +175,17 @@ class View:
         """Numbers of the domains that hold the data of a job, caches included."""
         return self._parts.copies.at(self.register.known(number).data, self.now)
 
+    def moved_data(self, names: Iterable[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Those of some data sets that are cached somewhere, with the numbers of all domains that hold them."""
+        return self._parts.copies.moved(names, self.now)
+
     def checkpoint_at(self, number: int) -> int | None:
         """Number of the domain where the checkpoint of a job is, if it has one."""
         return self._parts.checkpoint.get(number)
 
     def staging(self, number: int) -> Floats:
         """Seconds until data and checkpoint of a job are in each domain, at present bandwidths; infinite if never."""
-        shares, data = self.shares, self.dataset(number)
-        at = list(self.data_at(number))
-        if data.pinned:
-            seconds = np.full(len(self.places.sites), inf)
-            seconds[at] = 0.0
-        else:
-            seconds = _seconds(data.size, shares[at].max(axis=0))
-        saved = self.checkpoint_at(number)
-        if saved is not None:
-            seconds = seconds + _seconds(self.register.known(number).model.checkpoint, shares[saved])
-        return seconds
+        return self._data_staging(number) + self._checkpoint_staging(number)
 
     def staging_money(self, number: int) -> Floats:
         """Money for moving data and checkpoint of a job to each domain now; infinite if they cannot be moved."""
@@ -198,11 +209,29 @@ class View:
 
     def expected(self, number: int, placement: Placement) -> tuple[float, float]:
         """Seconds until a job would run there, and its rate then."""
-        staging = self.staging(number)
-        seconds = max(float(staging[self.places.site_number(share.site)]) for share in placement.shares)
+        data, saved = self._data_staging(number), self._checkpoint_staging(number)
+        sites = [self.places.site_number(share.site) for share in placement.shares]
+        seconds = max(
+            float(saved[site]) + (data[site] if place < len(placement.readers) else 0.0)
+            for place, site in enumerate(sites)
+        )
         if self.checkpoint_at(number) is not None:
             seconds += self.law.restart(self.register.known(number), placement)
         return seconds, self.speed(number, placement).rate
+
+    def _data_staging(self, number: int) -> Floats:
+        shares, data, at = self.shares, self.dataset(number), list(self.data_at(number))
+        if not data.pinned:
+            return _seconds(data.size, shares[at].max(axis=0))
+        seconds = np.full(len(self.places.sites), inf)
+        seconds[at] = 0.0
+        return seconds
+
+    def _checkpoint_staging(self, number: int) -> Floats:
+        saved = self.checkpoint_at(number)
+        if saved is None:
+            return np.zeros(len(self.places.sites))
+        return _seconds(self.register.known(number).model.checkpoint, self.shares[saved])
 
 
 def _seconds(size: float, share: Floats) -> Floats:

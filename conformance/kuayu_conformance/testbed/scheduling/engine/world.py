@@ -11,7 +11,7 @@ from kuayu_conformance.testbed.scheduling.engine.dispatch import Dispatch
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Fault, Faults
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
-from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome, Period, Record
+from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record
 from kuayu_conformance.testbed.scheduling.engine.places import Places
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.queue import Queue
@@ -132,6 +132,17 @@ class World:
         jobs = tuple(self._record(number, float(bill.of_job[number])) for number in range(self._arrived))
         return Outcome(now, jobs, bill.bits, bill.money, there, held, computing, work, self._decisions, self._refusals)
 
+    def finished(self, first: int, beyond: int) -> bool:
+        """Whether all jobs of some numbers are finished."""
+        return bool((self._stages.tally.finished[first:beyond] < inf).all())
+
+    def gauges(self) -> Gauges:
+        """How it stands, without what became of each job; nothing changes by asking."""
+        now, stages, waiting = self.now, self._stages, self._queue.numbers
+        there, held = stages.holdings.device_seconds(now)
+        bits, work = self._traffic.bill(now).bits, stages.done_by(now)[1]
+        return Gauges(now, bits, there, held, work, len(waiting), int(self._register.requested[waiting].sum()))
+
     @property
     def _next(self) -> float:
         jobs = self._jobs
@@ -170,7 +181,7 @@ class World:
         periods = list(tally.periods.get(number, ()))
         run = self._stages.runs.get(number)
         if run:
-            periods.append(Period(run.placement, run.begin, run.running, inf))
+            periods.append(Period(run.placement, run.begin, run.running, run.stopped, inf))
         return Record(
             name=job.name,
             submitted=job.submitted,
@@ -179,6 +190,7 @@ class World:
             done=float(progress.at(np.array([number], dtype=np.intp), self.now)[0]),
             lost=float(tally.lost[number]),
             stops=tally.stops[number],
+            moves=tally.moves[number],
             failures=tally.failures[number],
             money=money,
             periods=tuple(periods),

@@ -8,15 +8,6 @@ from kuayu_conformance.testbed.scheduling.values import Placement, Split
 _BITS = 8.0
 
 
-def readers(placement: Placement) -> tuple[str, ...]:
-    """Domains that need the whole data set before the job begins.
-
-    Every replica reads all of it in turn, since epochs are shuffled; of a pipeline only the first stage reads.
-    """
-    sites = tuple(share.site for share in placement.shares)
-    return sites[:1] if placement.split is Split.PIPELINE else sites
-
-
 def transfer(size: float, bandwidth: float, round_trip: float = 0.0) -> float:
     """Seconds in which so many bytes arrive over so many bits a second; infinite if none are granted."""
     if size <= 0.0:

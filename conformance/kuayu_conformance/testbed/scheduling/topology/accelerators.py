@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from kuayu_conformance.testbed.chance import Chance
+from kuayu_conformance.testbed.elementary import exponential
 from kuayu_conformance.testbed.scheduling.topology.fitted import fitted
 from kuayu_conformance.testbed.scheduling.values import DeviceType, JobKind
-from kuayu_conformance.testbed.telemetry.chance import Chance
-from kuayu_conformance.testbed.telemetry.elementary import exponential
 
 REFERENCE = "A800"
 """Device whose index is one for every profile."""

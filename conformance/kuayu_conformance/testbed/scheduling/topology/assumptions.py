@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from kuayu_conformance.testbed.telemetry.chance import Chance
+from kuayu_conformance.testbed.chance import Chance
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.topology.accelerators import REFERENCE, devices
 from kuayu_conformance.testbed.scheduling.topology.assumptions import settled
 from kuayu_conformance.testbed.scheduling.topology.families import family_of
@@ -11,7 +12,6 @@ from kuayu_conformance.testbed.scheduling.topology.sites import Scale, domains, 
 from kuayu_conformance.testbed.scheduling.topology.weather import Weather, rhythm
 from kuayu_conformance.testbed.scheduling.topology.wires import links
 from kuayu_conformance.testbed.scheduling.values import DeviceType, Site, Wire
-from kuayu_conformance.testbed.telemetry.chance import Chance
 
 ASSIGNMENTS = 8
 """In how many ways accelerators can be dealt to domains."""

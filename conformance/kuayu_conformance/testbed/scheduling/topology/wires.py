@@ -5,12 +5,12 @@ So wires are shared by what passes through a hub, and their number grows with th
 
 from collections.abc import Mapping, Sequence
 
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.topology.distance import kilometres, round_trip
 from kuayu_conformance.testbed.scheduling.topology.families import Family
 from kuayu_conformance.testbed.scheduling.topology.fitted import fitted
 from kuayu_conformance.testbed.scheduling.topology.places import Place
 from kuayu_conformance.testbed.scheduling.values import Wire
-from kuayu_conformance.testbed.telemetry.chance import Chance
 
 _BITS_OF_A_GIGABYTE = 8e9
 

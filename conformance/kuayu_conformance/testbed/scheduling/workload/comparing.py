@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import stream
 from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
 from kuayu_conformance.testbed.scheduling.workload.curves import Floats
 from kuayu_conformance.testbed.scheduling.workload.demand import mean_and_p95
 from kuayu_conformance.testbed.scheduling.workload.fitted import parameters
 from kuayu_conformance.testbed.scheduling.workload.fitting import SETTLED
 from kuayu_conformance.testbed.scheduling.workload.traces import DAY, SPANS, Trace
-from kuayu_conformance.testbed.telemetry.chance import stream
 
 DRAWS = 5
 SIZES = (1, 2, 4, 8, 16, 32, 64)

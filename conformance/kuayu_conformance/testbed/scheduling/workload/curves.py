@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu_conformance.testbed.telemetry.elementary import exponential
+from kuayu_conformance.testbed.elementary import exponential
 
 Floats = NDArray[np.float64]
 

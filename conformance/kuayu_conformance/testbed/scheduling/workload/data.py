@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kuayu_conformance.testbed.chance import normal, stream
 from kuayu_conformance.testbed.scheduling.powers import logarithm
 from kuayu_conformance.testbed.scheduling.values import Dataset
 from kuayu_conformance.testbed.scheduling.workload.curves import growth
 from kuayu_conformance.testbed.scheduling.workload.families import Family
 from kuayu_conformance.testbed.scheduling.workload.homes import Home
 from kuayu_conformance.testbed.scheduling.workload.submitting import Arrivals
-from kuayu_conformance.testbed.telemetry.chance import normal, stream
 
 MEDIAN = 20e9
 """Bytes for a job of one device."""

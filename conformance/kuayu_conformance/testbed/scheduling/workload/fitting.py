@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import stream
 from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
 from kuayu_conformance.testbed.scheduling.workload.curves import Floats
 from kuayu_conformance.testbed.scheduling.workload.demand import mean_and_p95
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, Cluster, Fit, Group, group_of
 from kuayu_conformance.testbed.scheduling.workload.traces import DAY, Trace
-from kuayu_conformance.testbed.telemetry.chance import stream
 
 TOGETHER = 900.0
 LEAST = (1, 2, 4, 8, 16)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.values import Site
 from kuayu_conformance.testbed.scheduling.workload.families import Family
 from kuayu_conformance.testbed.scheduling.workload.fitted import Cluster, Fit, parameters
-from kuayu_conformance.testbed.telemetry.chance import Chance
 
 MERIDIAN = 112.0
 """Degrees east: the hubs of the east lie beyond it, from 113.3 (Greater Bay) on; those of the west before 111.7."""

@@ -10,6 +10,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import normal, stream
+from kuayu_conformance.testbed.duty import DUTY_MEDIAN, DUTY_SIGMA
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind, Model, Split
 from kuayu_conformance.testbed.scheduling.workload import models
 from kuayu_conformance.testbed.scheduling.workload.curves import Floats, growth, read_off
@@ -17,8 +19,6 @@ from kuayu_conformance.testbed.scheduling.workload.families import Family
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, used
 from kuayu_conformance.testbed.scheduling.workload.homes import Home
 from kuayu_conformance.testbed.scheduling.workload.submitting import Arrivals
-from kuayu_conformance.testbed.telemetry.chance import normal, stream
-from kuayu_conformance.testbed.telemetry.facts import DUTY_MEDIAN, DUTY_SIGMA
 
 _Choice = TypeVar("_Choice")
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.scheduling.workload.arrivals import draw_cluster
-from kuayu_conformance.testbed.scheduling.workload.curves import Floats, exact_sum, growth, read_off
+from kuayu_conformance.testbed.scheduling.workload.curves import Floats, growth, read_off
 from kuayu_conformance.testbed.scheduling.workload.families import Family
 from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, parameters
 from kuayu_conformance.testbed.scheduling.workload.homes import Home, fit_of
 from kuayu_conformance.testbed.scheduling.workload.traces import DAY, Trace
-from kuayu_conformance.testbed.telemetry.chance import Chance, stream
 
 SETTLED = 20 * DAY
 """Seconds before the begin from which on jobs are drawn: one that still runs is there with what is left of it."""
@@ -30,6 +30,8 @@ MOST = 0.5
 """Share of all devices that such a job asks for at most."""
 NODE = 8
 """Devices that such a job asks for at once."""
+LARGEST = 32
+"""Devices of the largest jobs of the traces: one of more devices does as much work as these, and takes less time."""
 
 
 class NotEnoughJobs(Exception):
@@ -165,18 +167,20 @@ def outgrown(homes: Sequence[Home]) -> NDArray[np.intp]:
 def oversize(homes: Sequence[Home], work: float, seconds: float, seed: str, source: str) -> Arrivals:
     """Jobs larger than their home, about as many as hold so many device seconds; every home has as much work in them.
 
-    They take as long as the largest jobs of the fit. There has to be a home that ``outgrown`` names.
+    Each does as much work as one of the largest jobs of the fit. If it took as long as that, two or three would be all
+    the work that there is to be in such jobs, and two windows of three would have none. There has to be a home that
+    ``outgrown`` names.
     """
     sizes, able = _sizes(homes), outgrown(homes)
     group = fit_of(source).groups[-1]
     shares = 1.0 / sizes[able]
-    each = len(able) / exact_sum(shares) * group.duration
+    each = LARGEST * group.duration
     chance = stream(seed, "oversize")
     at, level, over, where, turn = chance.random((5, _count(work, seconds, each)))
     home = able[_picked(where, shares)]
     asked = sizes[home] * (OVER[0] + (OVER[1] - OVER[0]) * over)
     devices = NODE * np.ceil(np.minimum(asked, MOST * sizes.sum() - NODE) / NODE)
-    duration = growth(read_off(level, LEVELS, group.durations))
+    duration = growth(read_off(level, LEVELS, group.durations)) * np.minimum(1.0, LARGEST / devices)
     begin = at * (seconds + SETTLED) - SETTLED
     return _alone(begin, duration, devices, np.ones(len(at)), home, turn)
 

@@ -7,7 +7,7 @@ import pytest
 from conformance.testbed.scheduling.law.law_examples import DEVICES, GIGABIT, JOB, LAW, ROUND_TRIPS, placed
 
 from kuayu_conformance.testbed.scheduling.law import PUBLISHED, PublishedLaw
-from kuayu_conformance.testbed.scheduling.law.moving import interval, migration, readers, restart, saving, transfer
+from kuayu_conformance.testbed.scheduling.law.moving import interval, migration, restart, saving, transfer
 from kuayu_conformance.testbed.scheduling.values import Split
 
 ROUND = replace(PUBLISHED, storage=1e8, starting=30.0, between_faults=1.6e8)
@@ -31,8 +31,8 @@ def test_what_is_there_is_not_sent_and_a_cut_link_sends_nothing() -> None:
 
 
 def test_replicas_read_all_data_and_only_the_first_stage_reads() -> None:
-    assert readers(placed(8, 8, split=Split.PERIODIC, period=10)) == ("a", "b")
-    assert readers(placed(8, 8, split=Split.PIPELINE)) == ("a",)
+    assert placed(8, 8, split=Split.PERIODIC, period=10).readers == ("a", "b")
+    assert placed(8, 8, split=Split.PIPELINE).readers == ("a",)
 
 
 def test_replicas_are_alike_and_stages_are_not() -> None:

@@ -1,0 +1,231 @@
+"""A policy in a scenario, as the KPIs are measured: cohort by cohort.
+
+Every policy decides from the begin of the scenario (the warm start): B1 would leave fast devices idle that are not at
+home, and whoever took over from it would do better at first than in the end. Jobs that are submitted in the window are
+its cohort, and each of them is scored. Arrivals go on while the cohort drains, so that its last jobs have neighbours
+like its first, until all of it is finished or the scenario ends. A job that is not finished then counts with a bound:
+it has waited until the end, and will take no less than what is left of it takes alone.
+
+Two policies in the same scenario have the same cohort, in the same order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
+
+import numpy as np
+
+from kuayu_conformance.testbed.scheduling.baselines import (
+    EarliestCompletion,
+    FirstToAdmit,
+    Goodput,
+    HomeBackfill,
+    HomeFifo,
+    WeighedCompletion,
+)
+from kuayu_conformance.testbed.scheduling.bounds import Needs, capacity, needs
+from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
+from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome, Record
+from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario
+from kuayu_conformance.testbed.scheduling.scores import FLOOR, JobScore, Played, played_of
+from kuayu_conformance.testbed.scheduling.values import Job, Site
+
+__all__ = ["BASELINES", "FLOOR", "Cohort", "JobScore", "Played", "cohort", "play_window", "played_of"]
+
+_HOUR, _DAY = 3_600.0, 86_400.0
+_STEP = 3_600.0
+"""Seconds after which it is seen whether the cohort is through."""
+
+BASELINES: Mapping[str, Callable[[], Policy]] = MappingProxyType(
+    {
+        "B0": HomeFifo,
+        "B1": HomeBackfill,
+        "B2": FirstToAdmit,
+        "B3": EarliestCompletion,
+        "B3c": WeighedCompletion,
+        "B4": Goodput,
+    }
+)
+"""Policies that every other is compared with; a new one for each scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """Jobs that are scored, and what is known of them whatever the policy does.
+
+    Attributes:
+        jobs: Numbers of the first of them and of the one after the last, in the order of submission.
+        shortest: Least seconds of each.
+        asked: The same on what it asks for.
+        offered: What all jobs need that would run in the window if each started at once on what it asks for, with the
+            work that they would do in it; domains that are slow in practice are slow.
+    """
+
+    jobs: tuple[int, int]
+    shortest: Floats
+    asked: Floats
+    offered: Needs
+
+
+def cohort(scenario: Scenario) -> Cohort:
+    """Jobs of a scenario that are submitted in its window.
+
+    Raises:
+        ValueError: There are none.
+    """
+    timing = scenario.timing
+    submitted = [job.submitted for job in scenario.workload.jobs]
+    first, beyond = (int(np.searchsorted(submitted, when)) for when in (timing.begin, timing.end))
+    if first == beyond:
+        raise ValueError("no job is submitted in the window")
+    jobs, parts = scenario.workload.jobs[first:beyond], (scenario.topology, scenario.workload, scenario.law)
+    shortest, asked = (needs(*parts, jobs, expanding=expanding).shortest for expanding in (True, False))
+    return Cohort((first, beyond), shortest, asked, _offered(scenario, scenario.workload.jobs[:beyond]))
+
+
+def play_window(scenario: Scenario, policy: Policy, name: str, its: Cohort | None = None) -> Played:
+    """Let a policy decide in a scenario, and score it.
+
+    Args:
+        scenario: Where.
+        policy: A new one; how many answers were none is its attribute ``bad_answers``, if it has one.
+        name: What it is called.
+        its: The cohort, if it is at hand already.
+
+    Raises:
+        ValueError: No job is submitted in the window.
+    """
+    its = its or cohort(scenario)
+    timing, world = scenario.timing, scenario.world()
+    play(world, policy, timing.begin)
+    before = world.outcome()
+    play(world, policy, timing.end)
+    after = world.outcome()
+    while not world.finished(*its.jobs) and world.now < timing.horizon:
+        play(world, policy, min(world.now + _STEP, timing.horizon))
+    return _Books(scenario, its, before, after, world.outcome()).closed(name, int(getattr(policy, "bad_answers", 0)))
+
+
+def _offered(scenario: Scenario, jobs: Sequence[Job]) -> Needs:
+    timing = scenario.timing
+    seconds = [job.work / (job.requested * job.used) for job in jobs]
+    inside = [
+        min(job.submitted + lasts, timing.end) - max(job.submitted, timing.begin)
+        for job, lasts in zip(jobs, seconds, strict=True)
+    ]
+    there = [number for number, lasts in enumerate(inside) if lasts > 0.0]
+    its = needs(scenario.topology, scenario.workload, scenario.law, [jobs[number] for number in there])
+    work = np.array([inside[number] * jobs[number].requested * jobs[number].used for number in there])
+    slow = np.array([scenario.disturbances.slow.get(name, 1.0) for name, _ in its.places.pools])
+    return Needs(its.places, its.submitted, work, its.rates * slow, its.shortest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Books:
+    """What had become of a scenario at the begin of the window, at its end, and at the end of all."""
+
+    scenario: Scenario
+    its: Cohort
+    before: Outcome
+    after: Outcome
+    last: Outcome
+
+    def closed(self, name: str, bad: int) -> Played:
+        """All sums."""
+        before, after, timing = self.before, self.after, self.scenario.timing
+        throughput = self._throughput()
+        spanning = [_spanned(record) for record in after.jobs]
+        money, done = self._grown("money"), self._grown("done")
+        moves = self._grown("moves").sum()
+        prices = np.array([pool.prices.get("on-demand", 0.0) for site in self._sites for pool in site.pools])
+        return Played(
+            policy=name,
+            jobs=tuple(self._score(number) for number in range(*self.its.jobs)),
+            seconds=timing.window,
+            money=float((after.money - before.money).sum()),
+            money_of_spanning=float(money[spanning].sum()),
+            price=float(((after.held - before.held) * prices).sum() / _HOUR),
+            bits=float((after.bits - before.bits).sum()),
+            work=float((after.work - before.work).sum()),
+            work_of_spanning=float(done[spanning].sum()),
+            capacity=throughput * timing.window,
+            queued_before=self._waiting(before) / (throughput * _DAY),
+            queued=self._waiting(after) / (throughput * _DAY),
+            migrations=int(moves),
+            forced_stops=int(self._grown("stops").sum() - moves),
+            failures=int(self._grown("failures").sum()),
+            job_hours=sum(_held(record, timing.begin, timing.end) for record in after.jobs) / _HOUR,
+            decisions=self.last.decisions - before.decisions,
+            refusals=self.last.refusals - before.refusals,
+            bad_answers=bad,
+        )
+
+    @property
+    def _sites(self) -> tuple[Site, ...]:
+        return self.scenario.topology.sites
+
+    def _throughput(self) -> float:
+        """Work a second that a linear programme says is feasible with the devices that worked on average."""
+        passed = self.after.at - self.before.at
+        there = (self.after.there - self.before.there) / passed if passed > 0.0 else None
+        return capacity(self.its.offered, there).throughput
+
+    def _grown(self, what: str) -> Floats:
+        """By how much a figure of each job has grown in the window."""
+        grown = np.array([float(getattr(record, what)) for record in self.after.jobs])
+        grown[: len(self.before.jobs)] -= [float(getattr(record, what)) for record in self.before.jobs]
+        return grown
+
+    def _waiting(self, outcome: Outcome) -> float:
+        """Work that waits."""
+        jobs = self.scenario.workload.jobs
+        left = (
+            job.work - record.done
+            for job, record in zip(jobs, outcome.jobs, strict=False)
+            if record.phase is Phase.PENDING
+        )
+        return sum(left)
+
+    def _score(self, number: int) -> JobScore:
+        job, record = self.scenario.workload.jobs[number], self.last.jobs[number]
+        place, finished = number - self.its.jobs[0], record.finished < inf
+        left = 1.0 - record.done / job.work if job.work > 0.0 else 0.0
+        bound = self.last.at + left * float(self.its.shortest[place])
+        home = next(site for site in self._sites if site.name == job.home)
+        lived, ran = _lived(record, self.last.at)
+        return JobScore(
+            kind=job.kind,
+            devices=job.requested,
+            submitted=job.submitted,
+            period=(record.finished if finished else bound) - job.submitted,
+            finished=finished,
+            alone=float(self.its.asked[place]),
+            work=job.work,
+            done=record.done,
+            money=record.money,
+            larger=job.requested > max(pool.devices for pool in home.pools),
+            spanning=_spanned(record),
+            lived_seconds=lived,
+            interrupted_seconds=lived - ran,
+        )
+
+
+def _spanned(record: Record) -> bool:
+    return any(len(period.placement.shares) > 1 for period in record.periods)
+
+
+def _held(record: Record, since: float, until: float) -> float:
+    """Seconds for which a job held devices between two instants."""
+    return sum(max(0.0, min(period.end, until) - max(period.begin, since)) for period in record.periods)
+
+
+def _lived(record: Record, until: float) -> tuple[float, float]:
+    """Seconds from the first step of a job to its end, or to an instant, and those of them in which it ran."""
+    ran = [(period.running, min(period.stopped, until)) for period in record.periods if period.running < inf]
+    if not ran:
+        return 0.0, 0.0
+    return min(record.finished, until) - ran[0][0], sum(end - begin for begin, end in ran)

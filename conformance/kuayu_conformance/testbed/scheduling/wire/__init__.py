@@ -1,0 +1,23 @@
+"""The simulated world as the standard's model has it: states that are asked about, and the orders in the answers.
+
+- :class:`~kuayu_conformance.testbed.scheduling.wire.names.Names`: what everything is called in a run, and what time it
+  is there;
+- :class:`~kuayu_conformance.testbed.scheduling.wire.states.Wire`: ``state_of(view)`` gives a ``SchedulingState``,
+  ``orders_of(report)`` gives orders from a ``PlacementReport``;
+- :class:`~kuayu_conformance.testbed.scheduling.wire.bodies.Bodies`: requests as bytes, quickly;
+- :class:`~kuayu_conformance.testbed.scheduling.wire.asked.Asked`: a policy that asks a service.
+
+    wire = Wire(seed)                                # one for each scenario and run
+    policy = Asked(ask, wire, {"weights": {"period": 1.0, "communication": 0.2}})
+    played = play_window(scenario, policy, "service")
+
+``ask(path, body)`` posts bytes of JSON and returns the JSON value that came back with status 200, or None.
+"""
+
+from kuayu_conformance.testbed.scheduling.wire.asked import PATH, Ask, Asked
+from kuayu_conformance.testbed.scheduling.wire.bodies import Bodies
+from kuayu_conformance.testbed.scheduling.wire.names import Names
+from kuayu_conformance.testbed.scheduling.wire.orders import BadAnswer
+from kuayu_conformance.testbed.scheduling.wire.states import Wire
+
+__all__ = ["PATH", "Ask", "Asked", "BadAnswer", "Bodies", "Names", "Wire"]
