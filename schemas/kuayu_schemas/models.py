@@ -524,6 +524,25 @@ class ActionOutcome(StrEnum):
     """Cannot be told now; ask again with the same identifier."""
 
 
+class JobKind(StrEnum):
+    """What a job does."""
+
+    pretraining = "pretraining"
+    """Trains a large model from the beginning."""
+
+    fine_tuning = "fine_tuning"
+    """Goes on training a model that is there."""
+
+    training = "training"
+    """Trains any other model."""
+
+    serving = "serving"
+    """Answers requests with a model."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class SplitMode(StrEnum):
     """How a job may be spread over domains."""
 
@@ -569,6 +588,112 @@ class JobPhase(StrEnum):
 
     unknown = "unknown"
     """Cannot be told."""
+
+
+class PurchaseOption(StrEnum):
+    """How capacity is bought."""
+
+    reserved = "reserved"
+    """Paid for whether it is used or not; using it costs nothing more."""
+
+    on_demand = "on_demand"
+    """Paid for while it is held."""
+
+    spot = "spot"
+    """Paid for while it is held, at a lower price; it may be taken away."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class PlacementVerb(StrEnum):
+    """What a decision does with a job."""
+
+    start = "start"
+    """A waiting job is given its devices."""
+
+    wait = "wait"
+    """A waiting job goes on waiting."""
+
+    stop = "stop"
+    """A running job writes a checkpoint, gives its devices back and waits."""
+
+    migrate = "migrate"
+    """A running job goes on elsewhere from a checkpoint."""
+
+    resize = "resize"
+    """A running job goes on where it is with more or fewer devices."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class RefusalReason(StrEnum):
+    """Why an earlier decision was not carried out."""
+
+    unknown_job = "unknown_job"
+    """There is no such job."""
+
+    not_waiting = "not_waiting"
+    """The job does not wait."""
+
+    not_running = "not_running"
+    """The job does not run."""
+
+    unknown_pool = "unknown_pool"
+    """There is no such pool."""
+
+    twice = "twice"
+    """A domain or a pool is named twice."""
+
+    size = "size"
+    """The job may not have so few devices or so many."""
+
+    memory = "memory"
+    """The devices have too little memory."""
+
+    split = "split"  # type: ignore[assignment]
+    """The job may not be spread like that."""
+
+    data = "data"
+    """Its data may not leave their domain."""
+
+    unreachable = "unreachable"
+    """A domain cannot be reached."""
+
+    no_room = "no_room"
+    """Not that many devices are free."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class AllocationPhase(StrEnum):
+    """Where an allocation stands."""
+
+    preparing = "preparing"
+    """Promises are being collected."""
+
+    committing = "committing"
+    """All that is needed was promised, and is being taken."""
+
+    committed = "committed"
+    """Everything is held."""
+
+    aborting = "aborting"
+    """What was promised is being let go."""
+
+    refused = "refused"
+    """It could not be had, nor could any alternative; nothing is held."""
+
+    releasing = "releasing"
+    """What was held is being given back."""
+
+    released = "released"
+    """Nothing is held any more."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
 
 
 class Profile(StrEnum):
@@ -1744,6 +1869,13 @@ class ProbePlan(KuayuModel):
     probes: list[PlannedProbe] = Field(description="In this order.")
 
 
+class NodeShare(KuayuModel):
+    """Devices of a node."""
+
+    node: Identifier = Field(description="Which.")
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="How many.")
+
+
 class Action(KuayuModel):
     """Something to be done by whoever owns the resource. The identifier makes it idempotent: the same identifier and
     phase give the same result however often they are sent.
@@ -1757,10 +1889,15 @@ class Action(KuayuModel):
     )
     job: Maybe[Identifier] = Field(default=None, description="Job that it is for.")
     domain: Identifier = Field(description="Domain that carries it out.")
-    nodes: Maybe[Annotated[list[Identifier], Field(max_length=10000)]] = Field(
-        default=None, description="Nodes that it touches."
-    )
+    accelerator: Maybe[Identifier] = Field(default=None, description="Kind of the devices.")
     devices: Maybe[Count] = Field(default=None, description="Number of devices.")
+    nodes: Maybe[Annotated[list[NodeShare], Field(max_length=10000)]] = Field(
+        default=None,
+        description="Nodes that it touches, with the devices of each; the domain chooses where it is absent.",
+    )
+    reservation: Maybe[Identifier] = Field(
+        default=None, description="Action by which what it gives back was reserved; stated for release."
+    )
     expires_after: Maybe[Duration] = Field(
         default=None, description="Seconds that a promise holds.", json_schema_extra={"x-unit": "s"}
     )
@@ -1776,8 +1913,8 @@ class ActionResult(KuayuModel):
     outcome: ActionOutcome = Field(description="How it ended.")
     at: Instant = Field(description="When.")
     expires_at: Maybe[Instant] = Field(default=None, description="Until when a promise holds.")
-    nodes: Maybe[Annotated[list[Identifier], Field(max_length=10000)]] = Field(
-        default=None, description="Nodes that are held or were used."
+    nodes: Maybe[Annotated[list[NodeShare], Field(max_length=10000)]] = Field(
+        default=None, description="Nodes that are held or were used, with the devices of each."
     )
     problem: Maybe[Problem] = Field(default=None, description="Why it was refused or failed.")
 
@@ -1801,6 +1938,10 @@ class Elasticity(KuayuModel):
 
     minimum: Count = Field(description="Fewer will not do.")
     maximum: Count = Field(description="More are of no use.")
+    requested: Maybe[Count] = Field(
+        default=None,
+        description="What was asked for, to which work and duration refer; the maximum where it is absent.",
+    )
     step: Maybe[Count] = Field(default=None, description="The number is the minimum plus a multiple of this.")
 
 
@@ -1827,6 +1968,23 @@ class Artefact(KuayuModel):
     pinned: Maybe[Boolean] = Field(default=None, description="Whether it may not leave them.")
 
 
+class CommunicationProfile(KuayuModel):
+    """What a job sends between the domains that it is spread over, and writes of itself."""
+
+    step_time: Duration = Field(
+        description="Time of a step on the devices asked for, of the reference device.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    exchange: Amount = Field(
+        description="What all replicas sum up when they are reconciled.", json_schema_extra={"x-unit": "By"}
+    )
+    boundary: Amount = Field(
+        description="What crosses a cut of a pipeline at a step, both ways together.",
+        json_schema_extra={"x-unit": "By"},
+    )
+    checkpoint_size: Amount = Field(description="Size of a checkpoint.", json_schema_extra={"x-unit": "By"})
+
+
 class Estimate(KuayuModel):
     """Expected value with its uncertainty."""
 
@@ -1841,6 +1999,7 @@ class JobSpec(KuayuModel):
 
     id: Identifier = Field(description="Name of the job.")
     tenant: Maybe[Identifier] = Field(default=None, description="Whose it is; taken from the credentials where absent.")
+    kind: Maybe[JobKind] = Field(default=None, description="What it does.")
     priority: Maybe[Annotated[int, WholeNumber(-1000, 1000)]] = Field(default=None, description="Higher goes first.")
     home_domain: Maybe[Identifier] = Field(default=None, description="Domain that it was submitted in.")
     submitted_at: Instant = Field(description="When it was submitted.")
@@ -1852,24 +2011,38 @@ class JobSpec(KuayuModel):
     memory_per_device: Maybe[Amount] = Field(
         default=None, description="Memory that each device must have.", json_schema_extra={"x-unit": "By"}
     )
+    task_profile: Maybe[Identifier] = Field(
+        default=None, description="Task profile by which devices are compared for it."
+    )
     work: Maybe[Estimate] = Field(default=None, description="Work to be done.", json_schema_extra={"x-unit": "{FLOP}"})
     duration: Maybe[Estimate] = Field(
-        default=None, description="Time that it takes on what was asked for.", json_schema_extra={"x-unit": "s"}
+        default=None,
+        description="Time that it takes on what was asked for, of the reference device.",
+        json_schema_extra={"x-unit": "s"},
     )
-    split_mode: SplitMode = Field(description="How it may be spread over domains.")
-    sync_period: Maybe[Count] = Field(default=None, description="Steps between reconciliations; required for periodic.")
+    serial_share: Maybe[Ratio] = Field(
+        default=None,
+        description="Share of its work that more devices do not shorten; nought where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    communication: Maybe[CommunicationProfile] = Field(
+        default=None, description="What it sends between domains; one without is not spread."
+    )
+    split_modes: Annotated[list[SplitMode], Field(min_length=1, max_length=8)] = Field(
+        description="How it may be spread over domains; none is inside one."
+    )
+    sync_period: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None,
+        description=(
+            "Steps between reconciliations where it is spread periodically; whoever places it chooses where it is"
+            " absent."
+        ),
+    )
     links: Maybe[LinkNeed] = Field(default=None, description="What it needs of the links.")
     data: Maybe[list[Artefact]] = Field(default=None, description="Data that it reads.")
     checkpoint: Maybe[Artefact] = Field(default=None, description="Checkpoint that it starts from.")
     forecast: Maybe[Uri] = Field(default=None, description="Forecast of its demand.")
     extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
-
-    @model_validator(mode="after")
-    def periodic_states_period(self) -> Self:
-        """A job with periodic synchronisation states its period."""
-        if self.split_mode is SplitMode.periodic and self.sync_period is None:
-            raise ValueError("A job with periodic synchronisation states its period.")
-        return self
 
 
 class JobStatus(KuayuModel):
@@ -1886,6 +2059,548 @@ class JobStatus(KuayuModel):
     )
     finish: Maybe[Instant] = Field(default=None, description="When it is expected to end.")
     reason: Maybe[Text] = Field(default=None, description="Why it stands so.")
+
+
+class ProfileIndex(KuayuModel):
+    """Compute index of an accelerator for a task profile."""
+
+    profile: Identifier = Field(description="Task profile.")
+    value: PositiveAmount = Field(
+        description="How many reference devices one is worth.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class OfferedAccelerator(KuayuModel):
+    """Kind of accelerator that pools consist of."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    kind: Maybe[AcceleratorKind] = Field(default=None, description="Kind of accelerator.")
+    memory: PositiveAmount = Field(description="Memory of one.", json_schema_extra={"x-unit": "By"})
+    indices: Annotated[list[ProfileIndex], Field(min_length=1, max_length=1000)] = Field(
+        description="Its compute index by task profile; jobs of other profiles do not run on it."
+    )
+
+
+class PoolNode(KuayuModel):
+    """Node of a pool."""
+
+    id: Identifier = Field(description="Its name.")
+    devices: Count = Field(description="Devices that work.")
+    free: Count = Field(description="Devices that are free.")
+    switch: Maybe[Identifier] = Field(
+        default=None,
+        description=(
+            "Leaf switch that it hangs on. Nodes on one switch are nearer to each other than others of the domain."
+        ),
+    )
+
+
+class CapacityOffer(KuayuModel):
+    """Part of a pool that is bought in one way."""
+
+    purchase: PurchaseOption = Field(description="How it is bought.")
+    devices: Count = Field(description="Devices of the pool that can be had so; no more of them than are free.")
+    price: Amount = Field(
+        description="Money for a device and an hour, as it is now; what is reserved is paid for in any case.",
+        json_schema_extra={"x-unit": "{money}/h"},
+    )
+    interruption_rate: Maybe[Amount] = Field(
+        default=None,
+        description="How often in an hour it is taken away; nought where it is absent.",
+        json_schema_extra={"x-unit": "/h"},
+    )
+
+
+class ComputePool(KuayuModel):
+    """Devices of one kind in a domain."""
+
+    accelerator: Identifier = Field(description="Of which kind.")
+    devices: Count = Field(description="Devices that work.")
+    free: Count = Field(description="Devices that are free.")
+    devices_per_node: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Devices of a node.")
+    nodes: Maybe[Annotated[list[PoolNode], Field(max_length=10000)]] = Field(
+        default=None, description="Its nodes; where they are told, placements name those that a job is given."
+    )
+    offers: Maybe[Annotated[list[CapacityOffer], Field(max_length=8)]] = Field(
+        default=None, description="How its capacity can be bought; where it is absent, it costs nothing."
+    )
+
+
+class PoolDomain(KuayuModel):
+    """Domain as a place for jobs."""
+
+    id: Identifier = Field(description="Its name.")
+    reachable: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether it can be reached; it can where this is absent. What is said of one that cannot is what was "
+            "true last."
+        ),
+    )
+    pools: Annotated[list[ComputePool], Field(max_length=100)] = Field(
+        description="Its pools, one for each kind of accelerator."
+    )
+
+
+class PathLink(KuayuModel):
+    """Link in one direction. It may begin or end at an exchange that is no domain."""
+
+    source: Identifier = Field(description="Where it begins.")
+    target: Identifier = Field(description="Where it ends.")
+    bandwidth: Amount = Field(
+        description="What it offers now to all flows together.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    available: Amount = Field(description="What one more flow may hope for.", json_schema_extra={"x-unit": "bit/s"})
+    round_trip_time: Duration = Field(description="There and back.", json_schema_extra={"x-unit": "s"})
+    tariff: Amount = Field(
+        description="Money for a bit a second that is held for a second, as it is now.",
+        json_schema_extra={"x-unit": "{money}/bit"},
+    )
+
+
+class ArtefactCopies(KuayuModel):
+    """Where copies of data are now; it prevails over what a job's specification said when the job was submitted."""
+
+    artefact: Identifier = Field(description="Which.")
+    domains: Annotated[list[Identifier], Field(min_length=1, max_length=1000)] = Field(
+        description="Domains that hold a whole copy."
+    )
+
+
+class DomainShare(KuayuModel):
+    """Devices of a pool that a job is given."""
+
+    domain: Identifier = Field(description="In which domain.")
+    accelerator: Identifier = Field(description="Of which kind.")
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="How many.")
+    purchase: Maybe[PurchaseOption] = Field(
+        default=None, description="How they are bought; stated where the pool has offers."
+    )
+    nodes: Maybe[Annotated[list[NodeShare], Field(max_length=10000)]] = Field(
+        default=None, description="On which nodes; stated where the pool tells them."
+    )
+
+
+class JobPlacement(KuayuModel):
+    """Where a job runs and how it is spread."""
+
+    shares: Annotated[list[DomainShare], Field(min_length=1, max_length=1000)] = Field(
+        description="One for each domain. Rings and pipelines go through them in this order."
+    )
+    split_mode: SplitMode = Field(description="How domains work together; none where there is one.")
+    sync_period: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="Steps between reconciliations; stated where the split is periodic."
+    )
+
+    @model_validator(mode="after")
+    def periodic_states_period(self) -> Self:
+        """A periodic placement states its period."""
+        if self.split_mode is SplitMode.periodic and self.sync_period is None:
+            raise ValueError("A periodic placement states its period.")
+        return self
+
+
+class WaitingJob(KuayuModel):
+    """Job that waits for devices."""
+
+    spec: JobSpec = Field(description="What it asks for.")
+    used: Maybe[Ratio] = Field(
+        default=None,
+        description="Share of the devices asked for that it kept busy, measured when it ran; absent before it has run.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    done: Maybe[Amount] = Field(
+        default=None,
+        description="Work that it has done, in seconds of a reference device; nought where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    checkpoint_domain: Maybe[Identifier] = Field(
+        default=None, description="Domain that holds the checkpoint that it goes on from."
+    )
+
+
+class RunningJob(KuayuModel):
+    """Job that holds devices."""
+
+    spec: JobSpec = Field(description="What it asks for.")
+    placement: JobPlacement = Field(description="What it holds.")
+    phase: JobPhase = Field(description="What it does.")
+    used: Maybe[Ratio] = Field(
+        default=None,
+        description="Share of the devices asked for that it keeps busy, as measured; absent before its first step.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    done: Amount = Field(
+        description="Work that it has done, in seconds of a reference device.", json_schema_extra={"x-unit": "s"}
+    )
+    rate: Maybe[Amount] = Field(
+        default=None,
+        description="Work a second that it does now, in reference devices; absent before its first step.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    ready_at: Maybe[Instant] = Field(default=None, description="When it is expected to run; stated until it does.")
+    checkpoint_domain: Maybe[Identifier] = Field(default=None, description="Domain that holds its last checkpoint.")
+
+
+class RefusedDecision(KuayuModel):
+    """Decision of the epoch before that was not carried out."""
+
+    job: Identifier = Field(description="For which job.")
+    verb: PlacementVerb = Field(description="What was decided.")
+    reason: RefusalReason = Field(description="Why not.")
+
+
+class SchedulingState(KuayuModel):
+    """Everything that a scheduling decision may rest on."""
+
+    revision: Revision = Field(description="Point in the life of the state.")
+    now: Instant = Field(description="The present instant.")
+    accelerators: Annotated[list[OfferedAccelerator], Field(max_length=1000)] = Field(
+        description="Kinds that pools consist of."
+    )
+    domains: Annotated[list[PoolDomain], Field(min_length=1, max_length=1000)] = Field(
+        description="Where jobs can run."
+    )
+    links: Annotated[list[PathLink], Field(max_length=100000)] = Field(
+        description="What joins them; traffic takes the path of the shortest round-trip time."
+    )
+    copies: Maybe[Annotated[list[ArtefactCopies], Field(max_length=100000)]] = Field(
+        default=None, description="Where data are now that have moved."
+    )
+    waiting: Annotated[list[WaitingJob], Field(max_length=100000)] = Field(
+        description="Jobs that wait, those of higher priority first, and of these those that were submitted earlier."
+    )
+    running: Annotated[list[RunningJob], Field(max_length=100000)] = Field(description="Jobs that hold devices.")
+    refused: Maybe[Annotated[list[RefusedDecision], Field(max_length=100000)]] = Field(
+        default=None, description="What was decided before and not carried out."
+    )
+
+
+class ObjectiveWeights(KuayuModel):
+    """What counts how much; only their ratios matter. One that is absent counts nothing."""
+
+    period: Maybe[Annotated[Real, Field(ge=0, le=1000000)]] = Field(
+        default=None, description="Time from submission to end.", json_schema_extra={"x-unit": "1"}
+    )
+    communication: Maybe[Annotated[Real, Field(ge=0, le=1000000)]] = Field(
+        default=None, description="Money for bandwidth between domains.", json_schema_extra={"x-unit": "1"}
+    )
+    utilisation: Maybe[Annotated[Real, Field(ge=0, le=1000000)]] = Field(
+        default=None,
+        description="Work by capacity: devices are to run what they are best at, and to run it.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    price: Maybe[Annotated[Real, Field(ge=0, le=1000000)]] = Field(
+        default=None, description="Money for devices.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class PlannedShare(KuayuModel):
+    """Share of the compute given to jobs that a domain is to give."""
+
+    domain: Identifier = Field(description="Which.")
+    share: Ratio = Field(
+        description="Its part of the compute of all domains, weighted by compute index; all parts sum to one.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class PlacementRequest(KuayuModel):
+    """Asks what to do with the jobs of a state. The answer depends on nothing else."""
+
+    state: SchedulingState = Field(description="What is to be decided on.")
+    weights: Maybe[ObjectiveWeights] = Field(
+        default=None, description="What counts; the service's own where it is absent."
+    )
+    shares: Maybe[Annotated[list[PlannedShare], Field(max_length=1000)]] = Field(
+        default=None, description="Shares that what starts now is to keep to, domain by domain."
+    )
+    explain: Maybe[Boolean] = Field(default=None, description="Whether each decision is to be explained.")
+    alternatives: Maybe[Annotated[int, WholeNumber(0, 10)]] = Field(
+        default=None, description="How many of the next-best an explanation tells at most; three where it is absent."
+    )
+
+
+class PredictedOutcome(KuayuModel):
+    """What is expected of a job if a decision is carried out and nothing else happens."""
+
+    run_at: Instant = Field(description="When it takes its first step.")
+    finish_at: Instant = Field(description="When it ends.")
+    communication_cost: Amount = Field(
+        description="For bandwidth between domains from now on: data, checkpoints, exchanges.",
+        json_schema_extra={"x-unit": "{money}"},
+    )
+    price: Amount = Field(description="For devices from now on.", json_schema_extra={"x-unit": "{money}"})
+    efficiency: Amount = Field(
+        description="Work a second for each device that it holds.", json_schema_extra={"x-unit": "1"}
+    )
+    score: Real = Field(
+        description="What the weights make of it; less is better. Scores of one explanation can be compared.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class PlacementAlternative(KuayuModel):
+    """What else could have been done with a job."""
+
+    verb: PlacementVerb = Field(description="What.")
+    placement: Maybe[JobPlacement] = Field(default=None, description="Where.")
+    outcome: PredictedOutcome = Field(description="What would be expected.")
+
+
+class PlacementExplanation(KuayuModel):
+    """Why a decision is as it is."""
+
+    outcome: Maybe[PredictedOutcome] = Field(
+        default=None, description="What is expected of it; absent where a job waits with no way in sight."
+    )
+    alternatives: list[PlacementAlternative] = Field(
+        description="The next-best, the better first; those that could be carried out now."
+    )
+    reason: Text = Field(description="In words.")
+
+
+class PlacementDecision(KuayuModel):
+    """What is to be done with a job."""
+
+    job: Identifier = Field(description="Which.")
+    verb: PlacementVerb = Field(description="What.")
+    placement: Maybe[JobPlacement] = Field(default=None, description="Where; stated for start, migrate and resize.")
+    explanation: Maybe[PlacementExplanation] = Field(default=None, description="Why, where that was asked for.")
+
+
+class SchedulingMethod(KuayuModel):
+    """How an implementation decides."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version; the same version gives the same answers.")
+    weights: Maybe[ObjectiveWeights] = Field(default=None, description="What counted.")
+    fallback: Maybe[Boolean] = Field(default=None, description="Whether a simpler method had to answer in its place.")
+
+
+class PlacementReport(KuayuModel):
+    """What is to be done, to be carried out in this order."""
+
+    revision: Revision = Field(description="The state's.")
+    method: SchedulingMethod = Field(description="How it was decided.")
+    decisions: list[PlacementDecision] = Field(
+        description=(
+            "Whoever waits and is not named goes on waiting, and whoever runs goes on running. Where explanations"
+            " were asked for, all jobs that wait are named."
+        )
+    )
+
+
+class ParetoRequest(KuayuModel):
+    """Asks for the best compromises between two ends: the mean period of the jobs that wait and the money for
+    communication. Jobs run once, undisturbed, from the begin of a slot to their end. The answer depends on
+    nothing else.
+    """
+
+    state: SchedulingState = Field(
+        description="What is to be decided on; its waiting jobs are to be scheduled and nothing runs."
+    )
+    slot: Annotated[Real, Field(ge=1)] = Field(
+        description=(
+            "Jobs start at whole multiples of it from now on, the first one slot from now; a device is held for "
+            "whole slots."
+        ),
+        json_schema_extra={"x-unit": "s"},
+    )
+    solutions: Maybe[Annotated[int, WholeNumber(1, 1000)]] = Field(
+        default=None, description="How many at most; a hundred where it is absent."
+    )
+
+
+class ScheduledJob(KuayuModel):
+    """Job in a schedule."""
+
+    job: Identifier = Field(description="Which.")
+    start: Duration = Field(
+        description="Seconds from now, a whole multiple of the slot.", json_schema_extra={"x-unit": "s"}
+    )
+    placement: JobPlacement = Field(description="Where.")
+
+
+class ParetoSolution(KuayuModel):
+    """Schedule that no other of the answer beats in both ends."""
+
+    mean_period: Duration = Field(
+        description="Mean time from now to the end, over jobs.", json_schema_extra={"x-unit": "s"}
+    )
+    communication_cost: Amount = Field(
+        description="For bandwidth between domains.", json_schema_extra={"x-unit": "{money}"}
+    )
+    jobs: list[ScheduledJob] = Field(description="All of them.")
+
+
+class ParetoFront(KuayuModel):
+    """The best compromises that were found."""
+
+    revision: Revision = Field(description="The state's.")
+    method: SchedulingMethod = Field(description="How they were found.")
+    solutions: list[ParetoSolution] = Field(description="From the quickest to the cheapest.")
+
+
+class DemandForecast(KuayuModel):
+    """Devices that will be asked for."""
+
+    domain: Identifier = Field(description="Domain where jobs will be submitted.")
+    profile: Identifier = Field(description="Their task profile.")
+    expected: Amount = Field(
+        description="Reference devices on average over the horizon.", json_schema_extra={"x-unit": "1"}
+    )
+    high: Amount = Field(
+        description="Reference devices that are exceeded in one case of ten.", json_schema_extra={"x-unit": "1"}
+    )
+    movable: Ratio = Field(description="Part that may run in other domains.", json_schema_extra={"x-unit": "1"})
+    interruptible: Ratio = Field(
+        description="Part that may be taken off spot capacity at any time.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class AllocationPlanRequest(KuayuModel):
+    """Asks how much of which capacity to use and how to buy it. The answer depends on nothing else."""
+
+    state: SchedulingState = Field(description="What there is; waiting jobs are demand beside the forecast.")
+    horizon: Annotated[Real, Field(ge=60)] = Field(
+        description="How long the plan holds.", json_schema_extra={"x-unit": "s"}
+    )
+    forecast: Maybe[Annotated[list[DemandForecast], Field(max_length=10000)]] = Field(
+        default=None, description="What will be asked for."
+    )
+    weights: Maybe[ObjectiveWeights] = Field(
+        default=None, description="What counts; the service's own where it is absent."
+    )
+
+
+class CapacityUse(KuayuModel):
+    """Devices of a pool that a plan counts upon."""
+
+    domain: Identifier = Field(description="In which domain.")
+    accelerator: Identifier = Field(description="Of which kind.")
+    purchase: PurchaseOption = Field(description="How they are bought; on demand where the pool has no offers.")
+    devices: Count = Field(description="How many.")
+    price: Amount = Field(description="Over the horizon.", json_schema_extra={"x-unit": "{money}"})
+
+
+class AllocationPlan(KuayuModel):
+    """How much of which capacity to use."""
+
+    revision: Revision = Field(description="The state's.")
+    method: SchedulingMethod = Field(description="How it was computed.")
+    uses: list[CapacityUse] = Field(description="By domain, accelerator and way of buying; none of nought devices.")
+    shares: list[PlannedShare] = Field(
+        description="The same by domain, weighted by compute index, as placements take it; empty where nothing is used."
+    )
+    unmet: Amount = Field(
+        description="Reference devices that were asked for and are not to be had.", json_schema_extra={"x-unit": "1"}
+    )
+    price: Amount = Field(description="Over the horizon.", json_schema_extra={"x-unit": "{money}"})
+
+
+class RouteDemand(KuayuModel):
+    """What is to be moved, or carried on and on, to one of several places."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    sources: Annotated[list[Identifier], Field(min_length=1, max_length=1000)] = Field(
+        description="Places that it may come from."
+    )
+    targets: Annotated[list[Identifier], Field(min_length=1, max_length=1000)] = Field(
+        description="Places that it may go to."
+    )
+    size: Amount = Field(description="What is to be moved.", json_schema_extra={"x-unit": "By"})
+    bandwidth: Maybe[PositiveAmount] = Field(
+        default=None, description="More is of no use to it.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    round_trip_time: Maybe[Duration] = Field(
+        default=None, description="Longest round-trip time that will do.", json_schema_extra={"x-unit": "s"}
+    )
+
+
+class RouteRequest(KuayuModel):
+    """Asks for paths, and for the places at their ends. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that links were taken from; the answer repeats it.")
+    links: Annotated[list[PathLink], Field(min_length=1, max_length=100000)] = Field(
+        description="What there is; available is what may be given out."
+    )
+    demands: Annotated[list[RouteDemand], Field(min_length=1, max_length=1000)] = Field(
+        description="What is to be routed, the more urgent first."
+    )
+    weights: Maybe[ObjectiveWeights] = Field(
+        default=None, description="How much time (period) counts beside money (communication)."
+    )
+
+
+class Route(KuayuModel):
+    """Path of a demand."""
+
+    demand: Identifier = Field(description="Which.")
+    path: Annotated[list[Identifier], Field(min_length=1, max_length=1000)] = Field(
+        description="Places from source to target; one alone where nothing need be moved."
+    )
+    bandwidth: Amount = Field(
+        description="What it is given on every link of the path.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    duration: Duration = Field(description="How long moving takes.", json_schema_extra={"x-unit": "s"})
+    communication_cost: Amount = Field(description="For that bandwidth.", json_schema_extra={"x-unit": "{money}"})
+
+
+class RoutePlan(KuayuModel):
+    """Paths of demands."""
+
+    revision: Revision = Field(description="The request's.")
+    method: SchedulingMethod = Field(description="How they were found.")
+    routes: list[Route] = Field(description="In the order of the demands.")
+    unserved: list[Identifier] = Field(description="Demands that no path has room for.")
+
+
+class Allocation(KuayuModel):
+    """Devices that a job is to hold. What each domain has to do for it are actions: prepare in every domain, then
+    commit, and abort everywhere if one refuses or does not answer in time.
+    """
+
+    id: Identifier = Field(description="Its name.")
+    job: Identifier = Field(description="For which job.")
+    revision: Revision = Field(description="State that it was decided on; the actions repeat it.")
+    placement: JobPlacement = Field(description="What is to be held.")
+    alternatives: Maybe[Annotated[list[JobPlacement], Field(max_length=10)]] = Field(
+        default=None, description="What will do instead, tried in this order where a domain refuses."
+    )
+    patience: Maybe[Annotated[Real, Field(ge=0.1, le=3600)]] = Field(
+        default=None,
+        description="Seconds that a domain has to answer, and that promises hold; ten where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
+class AllocationRecord(Allocation):
+    """Allocation as the service holds it."""
+
+    phase: AllocationPhase = Field(description="Where it stands.")
+    held: Maybe[JobPlacement] = Field(
+        default=None, description="What is held, with nodes as domains named them; stated once it is committed."
+    )
+    reason: Maybe[Text] = Field(default=None, description="Why it stands so.")
+    created_at: Instant = Field(description="When it was first written.")
+    updated_at: Instant = Field(description="When it last changed.")
+
+
+class AllocationPage(KuayuModel):
+    """Part of the list of allocations, as it stood at one revision."""
+
+    items: list[AllocationRecord] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class OpenActions(KuayuModel):
+    """What a domain has been asked to do and has not yet answered."""
+
+    items: Annotated[list[Action], Field(max_length=1000)] = Field(
+        description="Steps that wait for their result, the oldest first, at most a thousand."
+    )
 
 
 class Implementation(KuayuModel):
