@@ -1,6 +1,7 @@
 """The running service takes what the JSON Schema takes: every example, and every mutant of one."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -17,12 +18,20 @@ PATHS = {
     "Link": ("/v1/links", "id"),
     "ComputeIdentifier": ("/v1/compute-identifiers", "urn"),
     "ScrapeTarget": ("/v1/scrape-targets", "id"),
+    "Allocation": ("/v1/allocations", "id"),
 }
 POSTED = {
     "SampleBatch": "/v1/samples",
     "IndexRequest": "/v1/compute-indices",
     "ProbePlanRequest": "/v1/probe-plans",
+    "PlacementRequest": "/v1/placements",
+    "ParetoRequest": "/v1/pareto-fronts",
+    "AllocationPlanRequest": "/v1/allocation-plans",
+    "RouteRequest": "/v1/routes",
+    "ActionResult": "/v1/action-results",
 }
+THINNED = {"PlacementRequest": 10, "ParetoRequest": 10, "AllocationPlanRequest": 10}
+"""Classes with thousands of mutants, and of how many one is sent; all of them are judged without a service."""
 BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
 """Problems of a body that the schema has nothing against."""
 
@@ -33,6 +42,9 @@ RULES_OF_THE_OPERATION = (
     "no member of this tier",
     "for the second time",
     'stands twice"',
+    "immutable",
+    "are the most; name fewer",
+    "there is no such instant",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 
@@ -71,8 +83,11 @@ def accepts(answer: httpx.Response, class_name: str) -> bool:
 def test_the_service_and_the_schema_agree_on_every_body(shared: Service) -> None:
     apart: list[str] = []
     judged = 0
+    seen: Counter[str] = Counter()
     for class_name, origin, body in bodies():
-        if class_name not in POSTED and class_name not in PATHS:
+        seen[class_name] += 1
+        passed_over = seen[class_name] % THINNED.get(class_name, 1) != 0
+        if passed_over or (class_name not in POSTED and class_name not in PATHS):
             continue
         answer = send(shared.client, class_name, body)
         judged += 1

@@ -18,6 +18,9 @@ PARTS = {
     "graph": ("kuayu.cli.graph", "graph", "Show the resource graph of a service, or follow it."),
     "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
     "index": ("kuayu.cli.index", "index", "Compare devices for training tasks on measurements in a file."),
+    "place": ("kuayu.cli.place", "place", "Decide where the jobs of a state run, and say why."),
+    "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
+    "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),
     "train": ("kuayu.cli.train", "app", "Train what the reference ships as weights."),
 }
 """Name of each part, where it is, and what it is for."""

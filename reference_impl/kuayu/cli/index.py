@@ -1,23 +1,19 @@
 """``kuayu index``: compare devices for training tasks on what was measured, here or by a service."""
 
 import hashlib
-import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from kuayu.cli.documents import SHOWN, content_of, listed, read_document
 from kuayu.cli.probe import USAGE, Token, fail
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import Corpus, CorpusCell, IndexRequest, ProbePlanRequest, Revision
 
 if TYPE_CHECKING:
     from kuayu.client import Client
-
-SHOWN = 5
-"""How many faults or names are told at most."""
 
 PROBES = 4
 """How many probes are planned unless told otherwise: as many as figures of the standard allow for."""
@@ -72,9 +68,9 @@ def index(
         raise fail("there is nothing to compare with", "name a device of the corpus with --reference ID", USAGE)
     if url and not url.startswith(("http://", "https://")):
         raise fail(f"--url: {url!r} is no http or https URL", "write it as http://HOST:PORT", USAGE)
-    content = _content(corpus)
+    content = content_of(corpus, "corpus")
     revision = Revision(epoch=f"file-{hashlib.sha256(content).hexdigest()[:16]}", number=0)
-    known = _read(corpus, content)
+    known = read_document(corpus, content, Corpus, "corpus")
     devices, tasks = [each.id for each in known.devices], [each.id for each in known.tasks]
     _check(task or (), tasks, "task", "--task")
     if plan:
@@ -105,39 +101,6 @@ def _print(answer: Told, show: Callable[[Told], None], *, as_json: bool) -> None
         typer.echo(answer.model_dump_json(indent=2))
     else:
         show(answer)
-
-
-def _content(source: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-    except OSError as error:
-        hint = "give a JSON file that holds a corpus, or - for the standard input"
-        raise fail(f"cannot read {source}: {error.strerror}", hint, USAGE) from error
-
-
-def _read(source: str, content: bytes) -> Corpus:
-    """The corpus in a file, held against the published schema."""
-    from pydantic import ValidationError
-    from pydantic_core import from_json
-
-    from kuayu_schemas import schema
-
-    name = "the standard input" if source == "-" else source
-    try:
-        value = from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        raise fail(f"{name} is not JSON: {error}", "give a JSON file of the class Corpus", USAGE) from error
-    faults = [f"{fault.pointer or '/'}: {fault.detail}" for fault in schema.errors("Corpus", value)]
-    try:
-        if not faults:
-            return Corpus.model_validate_json(content)
-    except ValidationError as error:  # the form of an instant is right but there is no such day
-        faults = ["".join(f"/{step}" for step in each["loc"]) + f": {each['msg']}" for each in error.errors()]
-    raise fail(
-        _listed(f"{name} is no corpus", faults),
-        "the class Corpus of the published schema says what a corpus holds",
-        USAGE,
-    )
 
 
 def _check(names: Sequence[str], known: Sequence[str], kind: str, option: str) -> None:
@@ -182,13 +145,7 @@ def _answer(here: Callable[[], Told], there: Callable[["Client"], Told], url: st
             return there(client)
     except (UnknownName, RepeatedName) as error:
         faults = [f"{pointer.removeprefix('/corpus')}: {detail}" for pointer, detail in error.pointers]
-        cause = _listed("the corpus does not hold together", faults)
+        cause = listed("the corpus does not hold together", faults)
         raise fail(cause, "give each device and task one entry, and measure only those", USAGE) from error
     except ClientError as error:
         raise fail(error.cause, error.hint) from error
-
-
-def _listed(cause: str, faults: Sequence[str]) -> str:
-    """A cause and its faults, a line each; not all where there are many."""
-    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
-    return "\n      ".join([cause, *faults[:SHOWN], *more])

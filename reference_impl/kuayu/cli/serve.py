@@ -126,11 +126,11 @@ def _server(app: "FastAPI", config: "uvicorn.Config") -> "uvicorn.Server":
     import uvicorn
 
     class Server(uvicorn.Server):
-        """Ends streams when it is told to stop; otherwise it would wait for readers to go by themselves."""
+        """Ends streams and waiting when it is told to stop; otherwise it would wait for readers to go by themselves."""
 
         @override
         async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
-            app.state.runtime.graphs.hub.close()
+            app.state.runtime.end_waiting()
             await super().shutdown(sockets)
 
     return Server(config)

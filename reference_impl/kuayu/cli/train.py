@@ -1,5 +1,6 @@
 """``kuayu train``: train what the reference ships as weights."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -26,9 +27,36 @@ def recogniser(
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Processes and threads to use.")] = 2,
 ) -> None:
     """Train the recognisers of node states on telemetry of the training generator, and write their weights."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from kuayu.training.recogniser import Budget, train
+
+    _shown(lambda progress: train(seed, output, Budget(worlds, epochs, settling, processes), progress))
+
+
+@app.command()
+def scheduler(
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")],
+    output: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder to write weights and curves to.", file_okay=False)
+    ],
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train, each from a seed of its own.")] = 5,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 300_000,
+    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 10,
+    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 24,
+    processes: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train at a time.")] = 2,
+) -> None:
+    """Train the network that chooses where jobs run, in worlds of the suite, and write its weights.
+
+    It begins with what the rule does, and is improved by proximal policy optimisation with masked actions. If no
+    network is better than the rule, no weights are written.
+    """
+    from kuayu.training.scheduling.scheduler import Budget, train
+
+    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, processes), progress))
+
+
+def _shown(training: Callable[[Callable[[str, float], None]], list[Path]]) -> None:
+    """Train with a bar, or a line for each part, and say what was written."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("[bold]train[/]"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
@@ -39,6 +67,6 @@ def recogniser(
             if share >= 1 and not errors.is_terminal:
                 errors.print(f"{name} done")
 
-        written = train(seed, output, Budget(worlds, epochs, settling, processes), progress)
+        written = training(progress)
     for path in written:
         errors.print(f"wrote {escape(str(path))}, {path.stat().st_size} bytes")

@@ -12,11 +12,14 @@ from kuayu.service import openapi, problems
 from kuayu.service.metrics import Metrics, MetricsMiddleware
 from kuayu.service.routes import (
     about,
+    actions,
+    allocations,
     expositions,
     graph,
     identifiers,
     indices,
     otlp,
+    placements,
     reports,
     resources,
     samples,
@@ -52,7 +55,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     app = FastAPI(
         title="Kuayu",
         version=__version__,
-        summary="Cross-domain AI compute: resources, telemetry, indicators.",
+        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling.",
         description="Errors are problem+json. Requests are closed; readers of answers ignore what they do not know.",
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
@@ -65,7 +68,11 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     problems.install(app)
     openapi.install(app)
-    for group in (about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices):
+    groups = (
+        *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
+        *(placements, allocations, actions),
+    )
+    for group in groups:
         # Flat, not nested: who asks which methods a path takes must see every route.
         app.router.routes.extend(group.router.routes)
     return app

@@ -6,12 +6,13 @@ they would make everyone wait that long.
 """
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -31,6 +32,11 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 in which they sum can change the last digits of an answer."""
 
 
+COLLECTION_THRESHOLD = 100_000
+"""Objects that are made before the garbage collector looks for cycles. Thousands of jobs are hundreds of thousands of
+objects, none of them in a cycle; Python's 700 would have it look at all of them several times for each request."""
+
+
 class Decisions:
     """Takes turns at computing. Make it in the event loop.
 
@@ -48,9 +54,9 @@ class Decisions:
         self._pool = self._new_pool()
         metrics.decisions_waiting.set_function(self._waiting)
 
-    def prepare(self, warm: Callable[[], None]) -> None:
+    def prepare(self, *parts: Callable[[], None]) -> None:
         """Begin a worker now and have it load what it will need, so that the first request need not wait for that."""
-        self._pool.submit(warm).add_done_callback(Future.exception)
+        self._pool.submit(_call_all, parts).add_done_callback(Future.exception)
 
     async def compute(self, operation: str, decide: Callable[[Unpack[Ts]], T], *arguments: *Ts) -> T:
         """Compute a decision in a worker.
@@ -106,6 +112,11 @@ def _end(pool: ProcessPoolExecutor) -> None:
     results._writer.close()  # type: ignore[attr-defined] # noqa: SLF001
 
 
+def _call_all(parts: Sequence[Callable[[], None]]) -> None:
+    for part in parts:
+        part()
+
+
 def _timed(decide: Callable[[], T]) -> tuple[float, T]:
     """Result of a function, and the seconds that it took."""
     began = time.perf_counter()
@@ -122,6 +133,7 @@ def _settle_in() -> None:
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
     os.nice(NICENESS)
+    gc.set_threshold(COLLECTION_THRESHOLD, 20, 50)
     for name in THREADS:
         os.environ.setdefault(name, "1")
     threading.Thread(target=_end_with_the_service, daemon=True).start()

@@ -56,6 +56,25 @@ class Metrics:
             ["basis", "outcome"],
             registry=self.registry,
         )
+        self.placements = Counter("kuayu_placements", "Placement decisions by verb.", ["verb"], registry=self.registry)
+        self.placement_fallbacks = Counter(
+            "kuayu_placement_fallbacks",
+            "Placement reports for which a simpler method had to answer.",
+            registry=self.registry,
+        )
+        self.allocations = Counter(
+            "kuayu_allocations", "Allocations by the phases that they came into.", ["phase"], registry=self.registry
+        )
+        self.allocation_seconds = Histogram(
+            "kuayu_allocation_seconds",
+            "Time from writing an allocation until all of it is held.",
+            buckets=LATENCY_BUCKETS,
+            registry=self.registry,
+        )
+        self.action_results = Counter(
+            "kuayu_action_results", "Results of actions taken.", ["phase", "outcome"], registry=self.registry
+        )
+        self.action_readers = Gauge("kuayu_action_readers", "Domains that wait for actions.", registry=self.registry)
         self.graph_tick_seconds = Histogram(
             "kuayu_graph_tick_seconds",
             "Time from taking in what arrived until the resource graph shows it.",

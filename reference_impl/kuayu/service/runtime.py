@@ -11,7 +11,8 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
-from kuayu.service import auth, indexing, instants
+from kuayu.service import auth, indexing, instants, scheduling
+from kuayu.service.allocating.coordinator import Coordinator
 from kuayu.service.decisions import Decisions
 from kuayu.service.graph.graphs import Graphs
 from kuayu.service.ingest import Reception
@@ -47,6 +48,7 @@ class Runtime:
     graphs: Graphs
     scraper: Scraper = field(init=False)
     decisions: Decisions = field(init=False)
+    coordinator: Coordinator = field(init=False)
 
     @classmethod
     def open(cls, settings: Settings, metrics: Metrics, database: Database | None) -> "Runtime":
@@ -64,23 +66,31 @@ class Runtime:
         return cls(settings, metrics, database, store, catalogue, writer, graphs)
 
     def start(self) -> None:
-        """Begin to write, to recognise, to decide and to scrape. Call it in the event loop."""
+        """Begin to write, to recognise, to decide, to allocate and to scrape. Call it in the event loop."""
         self.writer.start()
         self.graphs.start()
         self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
-        self.decisions.prepare(indexing.warm)
+        self.decisions.prepare(indexing.warm, scheduling.warm)
+        self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer)
+        self.coordinator.start()
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
             self.scraper.start(self.target(tenant, record))
 
     async def close(self) -> None:
-        """End streams, stop scraping and deciding, write all that waits, let go of the database."""
-        self.graphs.hub.close()
+        """End streams, stop scraping, allocating and deciding, write all that waits, let go of the database."""
+        self.end_waiting()
         await self.scraper.close()
+        await self.coordinator.close()
         await run_in_threadpool(self.decisions.close)
         await run_in_threadpool(self.writer.close)
         await run_in_threadpool(self.graphs.close)
         self.database.close()
+
+    def end_waiting(self) -> None:
+        """End streams, and answer those who wait for something to happen. Call it in the event loop."""
+        self.graphs.hub.close()
+        self.coordinator.bell.close()
 
     async def maintain(self) -> None:
         """Roll up and forget what is due, again and again; a round that fails is made up for by the next."""

@@ -38,6 +38,8 @@ class Settings:
         graph_period: Seconds between two looks at the states of nodes, at least.
         graph_changes: Changes of a tenant's graph from which streams can still be resumed.
         graph_bytes: Bytes that these may take in memory, about.
+        max_action_readers: Domains that may wait for actions at once.
+        allocation_retention: Seconds that allocations are remembered that hold nothing any more.
     """
 
     database: str = "sqlite:///kuayu.db"
@@ -62,3 +64,5 @@ class Settings:
     graph_period: float = 0.25
     graph_changes: int = 100_000
     graph_bytes: int = 64 * 1024 * 1024
+    max_action_readers: int = 1_024
+    allocation_retention: float = 7 * 86_400.0

@@ -1,7 +1,7 @@
 """JSON as the standard takes it: UTF-8, no NaN or infinities, no repeated member names, at most 64 levels deep.
 
 orjson is strict on all but repeated names and depth. Both are looked at before a body counts as read: cheaply where
-the bytes alone can tell, else by the standard library's parser, which is slower but sees every member.
+what was read, written again, can tell, else by the standard library's parser, which is slower but sees every member.
 """
 
 import json
@@ -10,6 +10,12 @@ from typing import Any, NoReturn
 import orjson
 
 MAX_DEPTH = 64
+
+COLON_IN_DISGUISE = b"\\u003"
+"""What the escape of a colon begins with, in either case of its last digit."""
+
+DEEP = b"\n" + MAX_DEPTH * b"  "
+"""How a line begins, where orjson indents, inside so many objects and arrays."""
 
 
 class MalformedJsonError(ValueError):
@@ -23,6 +29,8 @@ def parse(body: bytes) -> Any:
         MalformedJsonError: It is not JSON as the standard takes it.
     """
     value = parse_leniently(body)
+    if _is_plain(value, body):
+        return value
     try:
         json.loads(body, object_pairs_hook=_no_repetition, parse_constant=_no_constant)
     except RecursionError:
@@ -42,6 +50,21 @@ def parse_leniently(body: bytes) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MalformedJsonError(str(error)) from None
+
+
+def _is_plain(value: Any, body: bytes) -> bool:
+    """Whether it is sure, without a look at every member, that no name stands twice and nothing is nested deeply.
+
+    Of members with the same name one is read. Written again, the others and their colons are missing; colons in strings
+    are there again, unless they came in another guise. Lines are indented by as many steps as something is nested.
+    """
+    if COLON_IN_DISGUISE in body:
+        return False
+    try:
+        again = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except TypeError:  # nested too deeply to be written
+        return False
+    return again.count(b":") == body.count(b":") and DEEP not in again
 
 
 def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

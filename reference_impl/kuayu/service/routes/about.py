@@ -49,7 +49,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
         {
             "spec_version": registers.SPEC_VERSION,
             "implementation": {"name": "Kuayu reference", "version": __version__, "vendor": "Kuayu"},
-            "profiles": [Profile.COM.value, Profile.MET.value, Profile.IDX.value],
+            "profiles": [Profile.COM.value, Profile.MET.value, Profile.IDX.value, Profile.SCH.value],
             "features": [feature.value for feature, given in features if given],
             "limits": {
                 "max_body": settings.max_body,

@@ -5,7 +5,20 @@ be shown as it stood at a revision. ``sample`` has one wide row for each subject
 measure. What each column means for whoever reads the database by hand stands in its comment.
 """
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
 
 from kuayu_schemas.models import Measures
 
@@ -50,6 +63,7 @@ tenant = Table(
     metadata,
     Column("name", _Name, primary_key=True),
     Column("number", BigInteger, nullable=False, comment="Changes of registered resources so far."),
+    Column("allocations", BigInteger, nullable=False, server_default="0", comment="Changes of allocations so far."),
 )
 
 resource = Table(
@@ -149,3 +163,46 @@ answer = Table(
     comment="Answers given under idempotency keys.",
 )
 Index("answer_created", answer.c.created)
+
+allocation = Table(
+    "allocation",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("id", _Name, primary_key=True),
+    Column("valid_from", BigInteger, primary_key=True, comment="Change of allocations by which this version came."),
+    Column("valid_to", BigInteger, comment="Change by which it went; null while it is valid."),
+    Column("body", Text, nullable=False, comment="The allocation as it was sent, JSON."),
+    Column("phase", _Name, nullable=False),
+    Column("attempt", Integer, nullable=False, comment="0 for the placement, then its alternatives in turn."),
+    Column("withdrawn", Boolean, nullable=False, comment="Whether nobody wants it any more."),
+    Column("reason", Text),
+    Column("held", Text, comment="What is held, JSON."),
+    Column("deadline", BigInteger, comment="Until when answers are waited for, in milliseconds since 1970."),
+    Column("created", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    Column("updated", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    comment="Every version of every allocation, like resource.",
+)
+Index("allocation_gone", allocation.c.tenant, allocation.c.valid_to)
+_waited_for = text("deadline IS NOT NULL AND valid_to IS NULL")
+Index("allocation_deadline", allocation.c.deadline, sqlite_where=_waited_for, postgresql_where=_waited_for)
+_held = text("valid_to IS NULL")
+Index("allocation_valid", allocation.c.phase, allocation.c.updated, sqlite_where=_held, postgresql_where=_held)
+
+step = Table(
+    "step",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("action", _Name, primary_key=True),
+    Column("phase", _Name, primary_key=True),
+    Column("allocation", _Name, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("domain", _Name, nullable=False),
+    Column("body", Text, nullable=False, comment="The action as the domain is shown it, JSON."),
+    Column("open_since", BigInteger, comment="Change of allocations by which it was asked; null unless it is shown."),
+    Column("outcome", _Name, comment="How it ended; null until the domain has answered."),
+    Column("nodes", Text, comment="Nodes that the domain named, JSON."),
+    comment="What domains are asked to do for allocations.",
+)
+Index("step_allocation", step.c.tenant, step.c.allocation)
+_shown = text("open_since IS NOT NULL")
+Index("step_open", step.c.tenant, step.c.domain, step.c.open_since, sqlite_where=_shown, postgresql_where=_shown)

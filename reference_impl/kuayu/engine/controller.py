@@ -1,0 +1,155 @@
+"""A domain's controller: fetches what a service asks of the domain, holds devices, and says what became of it.
+
+>>> with Client("https://kuayu.example", token="...") as client:          # doctest: +SKIP
+...     journal = Journal(Path("held.json"), "gz-1")
+...     controller = DomainController(client, "gz-1", {"a800": {"node-1": 8, "node-2": 8}}, journal=journal)
+...     controller.run(threading.Event())
+
+It has one thread, so nothing overtakes anything. What it has promised is in its journal before the service hears of it,
+so that it keeps its word over a restart; what it has said it says again, so that an answer that got lost harms nobody.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from kuayu.client import Client, ClientError, RefusedError
+from kuayu.engine.holdings import Holding, Holdings, Pools
+from kuayu.engine.journal import Journal, JournalError
+from kuayu_schemas.models import Action
+
+logger = logging.getLogger(__name__)
+
+WAIT_S = 20.0
+"""Seconds that a service waits for something to do before it answers; the standard allows 30."""
+
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 5.0
+
+
+class Hands(Protocol):
+    """Who does something with devices. Both are told at least once, and again after a restart; they must not raise."""
+
+    def take(self, holding: Holding) -> None:
+        """These devices are held for a job."""
+
+    def give_back(self, holding: Holding) -> None:
+        """These devices are not held any more."""
+
+
+class DomainController:
+    """Carries out what one service asks of one domain.
+
+    Args:
+        client: Connection to the service.
+        domain: The domain.
+        pools: Devices of each of its nodes, by kind of accelerator.
+        journal: Keeps what is promised and held; None where it need not outlive the process.
+        hands: Are told what is held and what no longer is.
+        wait_s: Seconds that the service is to wait for something to do before it answers.
+        clock: Seconds since 1970.
+
+    Attributes:
+        holdings: What is promised and held.
+        idle: Whether it waits for something to do, so that whoever interrupts it interrupts nothing.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        domain: str,
+        pools: Pools,
+        *,
+        journal: Journal | None = None,
+        hands: Hands | None = None,
+        wait_s: float = WAIT_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read the journal, where there is one.
+
+        Raises:
+            JournalError: It cannot be read, or holds something else.
+        """
+        self.holdings = Holdings(pools)
+        self.idle = False
+        self._client = client
+        self._domain = domain
+        self._journal = journal
+        self._hands = hands
+        self._wait_s = wait_s
+        self._clock = clock
+        if journal is not None and (kept := journal.read()) is not None:
+            try:
+                self.holdings.restore(kept)
+            except (KeyError, TypeError, ValueError) as error:
+                raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
+        for holding in self._committed().values():
+            self._tell(None, holding)
+
+    def run(self, stopped: threading.Event) -> None:
+        """Carry out what is asked until told to stop; a service that is away is waited for.
+
+        Raises:
+            ClientError: The service will not talk to this domain, as where the token is unknown.
+            JournalError: What is promised cannot be kept, so that nothing may be promised.
+        """
+        pause = FIRST_PAUSE_S
+        while not stopped.is_set():
+            try:
+                if self.turn():
+                    pause = FIRST_PAUSE_S
+                    continue
+                logger.warning("what was said is not taken; again in %g s", pause)
+            except ClientError as error:
+                if not error.transient:
+                    raise
+                logger.warning("%s; again in %g s", error.cause, pause)
+            self.idle = True
+            stopped.wait(pause)
+            self.idle = False
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    def turn(self) -> bool:
+        """Fetch what is asked, or wait for it, and carry it out; tells whether all results were taken.
+
+        Raises:
+            ClientError: The service is away or refuses.
+            JournalError: What is promised cannot be kept.
+        """
+        self.idle = True
+        try:
+            asked = self._client.open_actions(self._domain, wait_s=self._wait_s)
+        finally:
+            self.idle = False
+        taken = [self._carry_out(action) for action in asked]
+        return all(taken)
+
+    def _carry_out(self, action: Action) -> bool:
+        before = self._committed()
+        result = self.holdings.carry_out(action, self._clock())
+        if self._journal is not None:
+            self._journal.write(self.holdings.to_json())
+        after = self._committed()
+        for name in before.keys() | after.keys():
+            self._tell(before.get(name), after.get(name))
+        try:
+            self._client.post_action_result(result)
+        except RefusedError as error:
+            if error.transient:
+                raise
+            logger.warning("the result of %s was not taken: %s", action.id, error.cause)
+            return False
+        return True
+
+    def _committed(self) -> dict[str, Holding]:
+        return {each.action: each for each in self.holdings.held if each.until is None}
+
+    def _tell(self, before: Holding | None, after: Holding | None) -> None:
+        if self._hands is None or before == after:
+            return
+        if before is not None:
+            self._hands.give_back(before)
+        if after is not None:
+            self._hands.take(after)

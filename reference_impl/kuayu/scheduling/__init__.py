@@ -1,0 +1,4 @@
+"""Scheduling over domains: where jobs run, which compromises there are, what capacity to buy, which paths data take.
+
+Pure: an answer depends on the request alone. No input or output, no clock, no chance.
+"""

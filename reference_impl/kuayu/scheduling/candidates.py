@@ -1,0 +1,219 @@
+"""Ways of placing jobs: in one pool at several sizes, or spread over pools of several domains.
+
+All ways of all jobs that are looked at stand in arrays, those of one job together; what they lead to is computed for
+all of them at once.
+"""
+
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from kuayu.scheduling.habits import Habits
+from kuayu.scheduling.running import paces
+from kuayu.scheduling.scene import NONE, PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Numbers, Scene
+from kuayu.scheduling.speeds import Speeds, asked_of, restart, spread
+from kuayu.scheduling.ways import Outlook, Ways, dealt, every_way, no_way
+
+__all__ = ["Catalogue", "Outlook", "Ways"]
+
+PERIODS = (1, 5, 15, 50, 150, 500)
+"""Steps between reconciliations that are looked at where a job leaves them open."""
+SHRUNK = 0.75
+"""Share of what a job asks for at which it is looked at beside all of it and the least that will do."""
+MOST_POOLS = 16
+"""Pools, the largest, among which pairs are looked for."""
+PAIR = 2
+MONEY = 150.0
+"""Seconds that a unit of money is worth where mode and period are chosen."""
+
+
+class Catalogue:
+    """Makes ways, and tells what they lead to.
+
+    Args:
+        scene: What is decided on.
+        pools: Devices of each pool that may be counted upon now.
+    """
+
+    def __init__(self, scene: Scene, free: Counts) -> None:
+        self._scene, self._free = scene, free
+        self._habits, self._paces = Habits(scene), paces(scene)
+        self._open = scene.reachable[scene.pools.domain] & (scene.pools.devices > 0)
+
+    @cached_property
+    def usable(self) -> np.ndarray:
+        """Whether a job may hold devices of a pool, (jobs, pools): kind, memory, and a way for its data."""
+        scene = self._scene
+        able = scene.worth[:, scene.pools.accelerator] > 0.0
+        return able & self._open[None, :] & np.isfinite(scene.staging[0][:, scene.pools.domain])
+
+    def alone(self, jobs: Numbers) -> Ways:
+        """Ways inside one domain: what was asked for, the least and the most that are of use, and what is free."""
+        scene, all_jobs = self._scene, self._scene.jobs
+        able = self.usable[jobs] & all_jobs.modes[jobs, NONE][:, None]
+        row, pool = np.nonzero(able)
+        job = jobs[row]
+        room, free = scene.pools.devices[pool], self._free[pool]
+        asked, least, most = all_jobs.requested[job], all_jobs.minimum[job], all_jobs.maximum[job]
+        sizes = np.stack([asked, least, most, np.ceil(SHRUNK * asked).astype(np.int64), free])
+        sizes = np.minimum(np.minimum(sizes, room), most)
+        step = all_jobs.step[job]
+        sizes = np.sort(np.where(sizes >= least, least + (sizes - least) // step * step, 0), axis=0)
+        new = sizes > 0
+        new[1:] &= sizes[1:] != sizes[:-1]
+        # rows of a job follow each other: by place in `job`, then by size
+        place, size = np.nonzero(new.T)
+        count = len(place)
+        return Ways(
+            job[place],
+            pool[place, None],
+            sizes[size, place, None],
+            np.full(count, NONE, dtype=np.intp),
+            np.ones(count, dtype=np.int64),
+        )
+
+    def outgrown(self, jobs: Numbers) -> Numbers:
+        """Those of some jobs that ask for more than any pool has, and may be spread."""
+        scene = self._scene
+        room = (self.usable[jobs] * scene.pools.devices[None, :]).max(axis=1, initial=0)
+        wide = (scene.jobs.requested[jobs] > room) & scene.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
+        found: Numbers = jobs[wide]
+        return found
+
+    def together(self, job: int) -> Ways:
+        """Ways over several domains, each in the mode and at the period that serve it best."""
+        scene, jobs = self._scene, self._scene.jobs
+        modes = [mode for mode in (SYNCHRONOUS, PERIODIC, PIPELINE) if jobs.modes[job, mode]]
+        pools = np.flatnonzero(self.usable[job])
+        if not modes or len(set(scene.pools.domain[pools].tolist())) < PAIR:
+            return no_way()
+        least, step = int(jobs.minimum[job]), int(jobs.step[job])
+        asked = int(jobs.requested[job])
+        holdings: dict[tuple[tuple[int, int], ...], None] = {}
+        for chosen in self._sets(job, pools, asked):
+            for room in (scene.pools.devices[chosen], self._free[chosen]):
+                total = min(asked, int(room.sum()))
+                total = least + (total - least) // step * step
+                if total >= least and (devices := dealt(total, room)).min() > 0:
+                    holdings[tuple(zip(chosen.tolist(), devices.tolist(), strict=True))] = None
+        own = int(jobs.period[job])
+        periods = (own,) if own else PERIODS
+        kinds = [(mode, period) for mode in modes for period in (periods if mode == PERIODIC else (1,))]
+        if not holdings:
+            return no_way()
+        ways = every_way(job, list(holdings), kinds)
+        look = self.outlook(ways)
+        score = (look.begins + look.runs + MONEY * (look.moving + look.exchanging)).reshape(len(holdings), -1)
+        best = score.argmin(axis=1) + np.arange(len(holdings)) * score.shape[1]
+        return ways.of(best[np.isfinite(score.reshape(-1)[best])])
+
+    def _sets(self, job: int, pools: Numbers, asked: int) -> list[Numbers]:
+        """Pools of different domains, as few as have what is asked for: pairs, and from each pool to its nearest."""
+        scene = self._scene
+        domain, size = scene.pools.domain, scene.pools.devices
+        if len(pools) > MOST_POOLS:
+            pools = np.sort(pools[np.argsort(-size[pools], kind="stable")[:MOST_POOLS]])
+        found: dict[tuple[int, ...], None] = {}
+        first, second = np.triu_indices(len(pools), 1)
+        pairs = np.stack([pools[first], pools[second]], axis=1)
+        apart = domain[pairs[:, 0]] != domain[pairs[:, 1]]
+        for pair in pairs[apart].tolist():
+            if self._joined(job, pair):
+                found[tuple(pair)] = None
+        for start in pools.tolist():
+            chosen = [start]
+            near = np.argsort(scene.paths.round_trip[domain[start], domain[pools]], kind="stable")
+            for pool in pools[near].tolist():
+                if int(size[chosen].sum()) >= asked:
+                    break
+                if domain[pool] not in domain[chosen] and self._joined(job, [*chosen, pool]):
+                    chosen.append(pool)
+            if len(chosen) > PAIR:
+                found[tuple(chosen)] = None
+        return [np.array(each, dtype=np.intp) for each in found]
+
+    def _joined(self, job: int, pools: list[int]) -> bool:
+        """Whether links between all domains are such as the job needs."""
+        scene, jobs = self._scene, self._scene.jobs
+        domains = scene.pools.domain[pools]
+        ends = np.ix_(domains, domains)
+        return bool(
+            (scene.paths.available[ends] >= max(float(jobs.least_bandwidth[job]), 1.0)).all()
+            and (scene.paths.round_trip[ends] <= jobs.longest_round_trip[job]).all()
+            and np.isfinite(scene.paths.round_trip[ends]).all()
+        )
+
+    def outlook(self, ways: Ways) -> Outlook:
+        """What ways lead to."""
+        scene, jobs, pools = self._scene, self._scene.jobs, self._scene.pools
+        job, there = ways.job, ways.pools >= 0
+        devices = ways.devices.sum(axis=1)
+        domain = np.where(there, pools.domain[ways.pools], 0)
+        worth = np.where(there, scene.worth[job[:, None], pools.accelerator[ways.pools]], 0.0)
+        worth = (worth * ways.devices).sum(axis=1) / devices
+        stages = there.copy()
+        stages[ways.mode == PIPELINE, 1:] = False
+        staging, money = scene.staging
+        begins = np.where(stages, staging[job[:, None], domain], 0.0).max(axis=1)
+        moving = np.where(stages, money[job[:, None], domain], 0.0).sum(axis=1)
+        smallest = np.where(there, ways.devices, devices[:, None]).min(axis=1)
+        readers = np.where(ways.mode == PIPELINE, devices, smallest)
+        begins = begins + np.where(jobs.resumes[job], restart(jobs.checkpoint[job], readers.astype(np.float64)), 0.0)
+        rate, exchanging = self._pace(ways, devices, worth, domain, there)
+        rate = rate * np.where(there, self._paces[domain], inf).min(axis=1)
+        with np.errstate(divide="ignore"):
+            runs = np.where(rate > 0.0, jobs.left[job] / rate, inf)
+        return Outlook(begins, runs, moving, exchanging * runs, devices, rate, worth)
+
+    def _pace(
+        self, ways: Ways, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
+    ) -> tuple[Floats, Floats]:
+        """Work a second, and money a second for exchanges."""
+        jobs = self._scene.jobs
+        asked = jobs.requested[ways.job]
+        rate = jobs.used[ways.job] * asked * worth / self._habits.longer(ways.job, devices.astype(np.float64))
+        money = np.zeros(len(ways))
+        several = np.flatnonzero(ways.mode != NONE)
+        if len(several):
+            some = ways.of(several)
+            speeds, tariff = self._exchange(some, devices[several], worth[several], domain[several], there[several])
+            rate[several], money[several] = speeds.rate, speeds.occupied * tariff
+        return rate, money
+
+    def _exchange(
+        self, ways: Ways, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
+    ) -> tuple[Speeds, Floats]:
+        """Speed of jobs that are spread, and the tariff of all their flows."""
+        jobs, paths = self._scene.jobs, self._scene.paths
+        count = there.sum(axis=1)
+        rows = np.arange(len(ways))
+        narrow, ring, line = np.full(len(ways), inf), np.zeros(len(ways)), np.zeros(len(ways))
+        around, along = np.zeros(len(ways)), np.zeros(len(ways))
+        back = np.full(len(ways), inf)
+        for place in range(ways.pools.shape[1]):
+            used = place < count
+            last = place == count - 1
+            here = domain[:, place]
+            then = np.where(last, domain[:, 0], domain[rows, np.minimum(place + 1, ways.pools.shape[1] - 1)])
+            narrow = np.where(used, np.minimum(narrow, paths.available[here, then]), narrow)
+            ring = np.where(used, np.maximum(ring, paths.round_trip[here, then]), ring)
+            around = np.where(used, around + paths.tariff[here, then], around)
+            cut = used & ~last
+            both = np.minimum(paths.available[here, then], paths.available[then, here])
+            back = np.where(cut, np.minimum(back, both), back)
+            line = np.where(cut, line + paths.round_trip[here, then], line)
+            along = np.where(cut, along + paths.tariff[here, then] + paths.tariff[then, here], along)
+        piped = ways.mode == PIPELINE
+        job = ways.job
+        speeds = spread(
+            asked_of(jobs, job),
+            devices.astype(np.float64),
+            worth,
+            count,
+            ways.mode,
+            ways.period,
+            np.where(piped, back, narrow),
+            np.where(piped, line, ring),
+        )
+        return speeds, np.where(piped, along, around)

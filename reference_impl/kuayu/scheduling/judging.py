@@ -1,0 +1,42 @@
+"""Scores of all ways of an epoch, and which of its ways each job takes by them."""
+
+from math import inf
+
+from kuayu.scheduling.choosing import WAITS, Rule, Scorer, Weights
+from kuayu.scheduling.safety import safest
+from kuayu.scheduling.scene import Floats
+
+
+class Judge:
+    """Scores ways job by job; the rule all at once, but for what comes of waiting.
+
+    Attributes:
+        simpler: Whether the rule had to choose in place of the scorer.
+
+    Args:
+        scorer: Makes scores.
+        weights: What counts.
+        columns: Features of all ways; how long they wait is filled in job by job.
+    """
+
+    def __init__(self, scorer: Scorer, weights: Weights, columns: Floats) -> None:
+        self._scorer, self._weights, self._columns = scorer, weights, columns
+        self._fixed: Floats | None = None
+        self.simpler = False
+        if isinstance(scorer, Rule):
+            self._fixed, self._second = scorer.scores(columns, weights), scorer.waiting(weights)
+
+    def scores(self, its: slice) -> Floats:
+        """Scores of the ways of a job."""
+        if self._fixed is None:
+            return self._scorer.scores(self._columns[its], self._weights)
+        return self._fixed[its] + self._second * self._columns[its, WAITS]
+
+    def choice(self, features: Floats, scores: Floats) -> int | None:
+        """Which of its ways a job takes, if one leads to its end."""
+        if self._fixed is None:
+            chosen, simpler = safest(features, scores, self._weights)
+            self.simpler |= simpler
+            return chosen
+        best = int(scores.argmin())
+        return best if scores[best] < inf else None

@@ -1,0 +1,163 @@
+"""Which nodes of its pools a job is given: who communicates much sits near, who does not takes the scattered rest.
+
+Between two devices of a job lie no hops on one node, one on nodes of one leaf switch, two otherwise. A batch is
+packed at once: those that communicate most choose first. Each takes as few switches as will do, of these as few nodes,
+and of these the room that fits best, so that large pieces stay whole. A gang that hardly communicates loses nothing by
+lying far apart; it takes the smallest pieces, which are of no use to anybody else.
+
+Placing by network distance: M. Amaral et al., "Topology-aware GPU scheduling for learning workloads in cloud
+environments", SC 2017. Fragments: Q. Weng et al., "Beware of fragmentation", USENIX ATC 2023.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kuayu.scheduling.scene import Nodes, Scene
+from kuayu.scheduling.seating import Room, Seats
+
+LIGHT = 1.25e8
+"""Bytes a second between nodes below which distance does not matter: a hundredth of what a port of 100 Gbit/s sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Devices of one pool that a job is given at once.
+
+    Attributes:
+        pool: Number of the pool.
+        devices: How many.
+        traffic: Bytes a second that its devices send each other.
+    """
+
+    pool: int
+    devices: int
+    traffic: float = 0.0
+
+
+class Floor:
+    """Nodes of pools, and what is free on them while a batch is given out.
+
+    Args:
+        pools: Nodes by pool; none where they are not told.
+    """
+
+    def __init__(self, pools: Sequence[Nodes | None]) -> None:
+        self._nodes = pools
+        self._rooms: dict[int, Room] = {}
+        self._numbers: dict[int, dict[str, int]] = {}
+
+    def told(self, pool: int) -> bool:
+        """Whether the nodes of a pool are told."""
+        return self._nodes[pool] is not None
+
+    def free(self, pool: int) -> int:
+        """Devices that are free on the nodes of a pool, which are told."""
+        return int(self._room(pool).free.sum())
+
+    def take(self, pool: int, seats: Seats) -> None:
+        """Give out the named devices."""
+        self._room(pool).take(seats)
+
+    def give_back(self, pool: int, seats: Seats) -> None:
+        """The named devices are free again."""
+        self._room(pool).give_back(seats)
+
+    def pack(self, gangs: Sequence[Gang]) -> tuple[Seats | None, ...]:
+        """Give out devices to a batch.
+
+        Returns:
+            By gang its seats, which are taken from now on: none named where the nodes of the pool are not told, and
+            None where not as many devices are free once those earlier in the batch have theirs.
+        """
+        found: list[Seats | None] = [() if not self.told(gang.pool) else None for gang in gangs]
+        for pool in dict.fromkeys(gang.pool for gang in gangs if self.told(gang.pool)):
+            own = {number: gang for number, gang in enumerate(gangs) if gang.pool == pool}
+            for number, seats in _packed(self._room(pool), own).items():
+                found[number] = seats
+        return tuple(found)
+
+    def resize(self, gang: Gang, held: Seats) -> Seats | None:
+        """Give a gang that holds seats as many devices as it is to have now.
+
+        One that grows keeps its seats and is given more on its own nodes and switches first; one that shrinks gives
+        back those on nodes where it has least. None, and nothing changes, where not as many are free.
+        """
+        room = self._room(gang.pool)
+        seats = room.resized(gang.devices, held)
+        if seats is not None:
+            room.give_back(held)
+            room.take(seats)
+        return seats
+
+    def distance(self, pool: int, seats: Seats) -> float:
+        """Mean hops between two devices of a gang, from nought to two; nought for one device."""
+        return self._room(pool).distance(seats)
+
+    def seats(self, pool: int, nodes: Iterable[Mapping[str, Any]]) -> Seats:
+        """Seats that a list of ``NodeShare`` names.
+
+        Raises:
+            KeyError: The pool has no such node.
+        """
+        names = self._room(pool).names
+        numbers = self._numbers.setdefault(pool, {}) or {name: number for number, name in enumerate(names)}
+        self._numbers[pool] = numbers
+        return tuple(sorted((numbers[each["node"]], int(each["devices"])) for each in nodes))
+
+    def wire(self, pool: int, seats: Seats) -> list[dict[str, Any]]:
+        """Seats as a list of ``NodeShare``."""
+        names = self._room(pool).names
+        return [{"node": names[node], "devices": devices} for node, devices in seats]
+
+    def _room(self, pool: int) -> Room:
+        """Made when it is first asked for, since most decisions touch few pools.
+
+        Raises:
+            ValueError: The nodes of the pool are not told.
+        """
+        if pool not in self._rooms:
+            nodes = self._nodes[pool]
+            if nodes is None:
+                raise ValueError(f"the nodes of pool {pool} are not told")
+            self._rooms[pool] = Room(nodes)
+        return self._rooms[pool]
+
+
+def pack(scene: Scene, gangs: Sequence[Gang]) -> tuple[Seats | None, ...]:
+    """Give the free devices of a scene to a batch, as ``Floor.pack`` does."""
+    return Floor(scene.pools.nodes).pack(gangs)
+
+
+def traffic(scene: Scene, job: int) -> float:
+    """Bytes a second that the nodes of a job send each other.
+
+    At each step replicas sum up what they exchange, twice of which passes each of them, and send on what crosses a cut.
+    """
+    jobs = scene.jobs
+    step = float(jobs.step_time[job])
+    return (2.0 * float(jobs.exchange[job]) + float(jobs.boundary[job])) / step if step > 0.0 else 0.0
+
+
+def _packed(room: Room, gangs: Mapping[int, Gang]) -> dict[int, Seats]:
+    """Seats of gangs of one pool; those that there is no room for are missing."""
+    left = int(room.free.sum())
+    heavy: list[int] = []
+    light: list[int] = []
+    for number, gang in gangs.items():
+        if gang.devices <= left:
+            left -= gang.devices
+            (heavy if gang.traffic >= LIGHT else light).append(number)
+    heavy.sort(key=lambda number: (-gangs[number].traffic, -gangs[number].devices))
+    # of those that hardly communicate, the ones that do least take the worst
+    light.sort(key=lambda number: (gangs[number].traffic, gangs[number].devices))
+    found = {number: room.take(room.near(gangs[number].devices)) for number in heavy}
+    found |= {number: room.take(room.scattered(gangs[number].devices)) for number in light}
+    by_size: dict[int, list[int]] = {}
+    for number in (*heavy, *reversed(light)):
+        by_size.setdefault(gangs[number].devices, []).append(number)
+    # of gangs of one size, the one that communicates more gets the nearer of their seats
+    for size, same in by_size.items():
+        if size > 1 and len(same) > 1:
+            found.update(zip(same, sorted((found[number] for number in same), key=room.distance), strict=True))
+    return found

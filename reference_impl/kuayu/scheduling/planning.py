@@ -1,0 +1,130 @@
+"""What is free now, when more will be, and for whom it is kept, while an epoch is being decided.
+
+Who waits first has a reservation, and nobody who comes before it delays it: D. Lifka, "The ANL/IBM SP scheduling
+system", JSSPP 1995. Others that wait are booked where they would go, so that those behind them see how long the queue
+is; a booking keeps nobody away.
+"""
+
+from math import inf
+
+import numpy as np
+
+from kuayu.scheduling.buying import UNLIMITED, Shop
+from kuayu.scheduling.scene import Counts, Flags, Floats, Numbers, Scene
+
+
+class Plan:
+    """Devices of pools over time.
+
+    Attributes:
+        free: Devices of each pool that are left now.
+        shop: What is left of the offers.
+        bought: How the shares of each job that starts are bought, by number of the job.
+
+    Args:
+        scene: What is held, and how long it will be.
+        free: Devices of each pool that may be counted upon now.
+        ends: Seconds until each running job is expected to give its devices back.
+        shop: What can be bought.
+    """
+
+    def __init__(self, scene: Scene, free: Counts, ends: Floats, shop: Shop) -> None:
+        self._room = np.append(free, UNLIMITED)
+        self.free, self.shop = self._room[:-1], shop
+        pools, held = scene.pools, scene.held
+        most = int(pools.devices.max(initial=1)) + 1
+        self._when = np.full((len(free) + 1, most), inf)
+        self._when[-1] = 0.0
+        until = ends[held.holder - scene.waiting]
+        order = np.lexsort((until, held.pool))
+        pool, count, until = held.pool[order], held.devices[order], until[order]
+        bounds = np.searchsorted(pool, np.arange(len(free) + 1))
+        for number in range(len(free)):
+            now = int(free[number])
+            its = slice(int(bounds[number]), int(bounds[number + 1]))
+            later = np.repeat(until[its], count[its])[: max(int(pools.devices[number]) - now, 0)]
+            self._when[number, :now] = 0.0
+            self._when[number, now : now + len(later)] = later
+        self._kept: dict[int, list[tuple[float, int]]] = {}
+        self._columns: tuple[Numbers, Floats, Counts] | None = None
+        self.bought: dict[int, list[int]] = {}
+
+    def earliest(self, pools: Numbers, devices: Counts) -> Floats:
+        """Seconds until so many devices are free, in all pools of a row; infinite if nothing says so."""
+        found: Floats = self._when[pools, devices - 1].max(axis=1)
+        return found
+
+    def fits(self, pools: Numbers, devices: Counts) -> Flags:
+        """Whether devices are free now, whoever waits for them."""
+        fits: Flags = (devices <= np.minimum(self._room, self.shop.largest)[pools]).all(axis=1)
+        return fits
+
+    def distrust(self, pools: Numbers, devices: Counts) -> None:
+        """Nothing is free in these pools, whatever is reported."""
+        for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
+            if count > 0:
+                row = self._when[pool]
+                row[: int(self.free[pool])] = inf
+                row.sort()
+                self.free[pool] = 0
+
+    def admits(self, pools: Numbers, devices: Counts, seconds: Floats) -> Flags:
+        """Whether devices are free now, and holding them for so many seconds delays no reservation."""
+        admitted = self.fits(pools, devices)
+        if not self._kept or not admitted.any():
+            return admitted
+        pool, start, extra = self._kept_by
+        late = seconds[:, None] > start
+        over = (pools[:, :, None] == pool) & (devices[:, :, None] > extra) & late[:, None, :]
+        free: Flags = admitted & ~over.any(axis=(1, 2))
+        return free
+
+    @property
+    def _kept_by(self) -> tuple[Numbers, Floats, Counts]:
+        """Reservations in columns: the pool, when it begins, and what others may hold beside it."""
+        if self._columns is None:
+            rows = [(pool, start, max(extra, 0)) for pool, kept in self._kept.items() for start, extra in kept]
+            pools, starts, extras = zip(*rows, strict=True)
+            self._columns = np.array(pools), np.array(starts), np.array(extras)
+        return self._columns
+
+    def take(self, job: int, pools: Numbers, devices: Counts, seconds: float) -> None:
+        """A job starts now, buys its devices and holds them for so many seconds."""
+        bought = self.bought[job] = []
+        for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
+            if count > 0:
+                bought.append(self.shop.buy(job, pool, count, seconds))
+                self.free[pool] -= count
+                row = self._when[pool]
+                row[:count] = seconds
+                row.sort()
+                if pool in self._kept:
+                    self._kept[pool] = [
+                        (start, extra - count if seconds > start else extra) for start, extra in self._kept[pool]
+                    ]
+                    self._columns = None
+
+    def put_back(self, job: int, pools: Numbers, devices: Counts) -> None:
+        """A job that was to start now does not; when more devices will be free is not computed anew."""
+        for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
+            if count > 0:
+                self.free[pool] += count
+                way = self.bought[job].pop(0)
+                self.shop.put_back(pool, way, count)
+
+    def book(self, pools: Numbers, devices: Counts, start: float, seconds: float) -> None:
+        """A job is expected to hold devices from ``start`` on; it is given those that become free last before that."""
+        for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
+            if count > 0:
+                row = self._when[pool]
+                last = max(int(row.searchsorted(start, side="right")), count)
+                row[last - count : last] = start + seconds
+                row.sort()
+
+    def keep(self, pools: Numbers, devices: Counts, start: float) -> None:
+        """A job waits for devices that will be free then: nobody is to delay it."""
+        for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
+            if count > 0:
+                there = int(self._when[pool].searchsorted(start, side="right"))
+                self._kept.setdefault(pool, []).append((start, there - count))
+                self._columns = None

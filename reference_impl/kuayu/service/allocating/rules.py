@@ -1,0 +1,265 @@
+"""What becomes of an allocation: two phases over its domains.
+
+Every function takes an allocation as it stands and gives it as it stands afterwards; nothing here reads a clock, a
+network or a database. First every domain of a placement promises its share (prepare). Once all have, all take it
+(commit). If one does not, or does not answer in time, all let go (abort) and the next alternative is tried; an
+alternative begins only when all have let go or had the time to. A domain that was away finds the abort when it is back.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kuayu.service.allocating.steps import Json, Step, following, held_in, patience, placements, release, reserve
+from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase
+
+GRANTS = {ActionPhase.prepare: ActionOutcome.prepared, ActionPhase.commit: ActionOutcome.committed}
+"""How a step ends after which a domain holds something."""
+
+SUCCESSES = {**GRANTS, ActionPhase.abort: ActionOutcome.aborted}
+"""How a step ends that goes well, and no other step."""
+
+FINISHED = frozenset({AllocationPhase.refused, AllocationPhase.released})
+"""Phases that lead nowhere else."""
+
+MOST_WORDS = 2000
+"""Characters of a reason at most."""
+
+
+class NotAskedError(LookupError):
+    """A result is about a step that the domain was not asked for."""
+
+
+class MisfitError(ValueError):
+    """A result cannot be that of the step: no commit ends prepared.
+
+    Args:
+        member: Which member of class ActionResult does not fit.
+        detail: Why, in words.
+    """
+
+    def __init__(self, member: str, detail: str) -> None:
+        super().__init__(detail)
+        self.member = member
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An allocation as it stands.
+
+    Attributes:
+        spec: What is wanted, class Allocation.
+        created: When it was first written, in milliseconds.
+        phase: Where it stands.
+        steps: What domains were asked to do, attempt by attempt.
+        attempt: Which of its placements is being tried or held.
+        deadline: Until when answers are waited for, in milliseconds; None where nothing depends on time.
+        withdrawn: Whether nobody wants it any more, so that no alternative is tried.
+        reason: Why it stands so, in words.
+        held: What is held, class JobPlacement; None unless all of it was committed.
+    """
+
+    spec: Mapping[str, Any]
+    created: int
+    phase: AllocationPhase
+    steps: tuple[Step, ...] = ()
+    attempt: int = 0
+    deadline: int | None = None
+    withdrawn: bool = False
+    reason: str | None = None
+    held: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a domain says of a step.
+
+    Attributes:
+        action: Name of the action.
+        phase: The step.
+        outcome: How it ended.
+        nodes: Nodes that it named, each of class NodeShare; None where it named none.
+        why: Why it was refused, in words; None where it did not say.
+    """
+
+    action: str
+    phase: ActionPhase
+    outcome: ActionOutcome
+    nodes: tuple[Json, ...] | None = None
+    why: str | None = None
+
+
+def begun(spec: Mapping[str, Any], now: int) -> Standing:
+    """A new allocation: promises of its first choice are asked for."""
+    return _preparing(Standing(spec, now, AllocationPhase.preparing), 0, now)
+
+
+def answered(standing: Standing, result: Result, now: int) -> Standing:
+    """A domain has answered at ``now``.
+
+    The first answer to a step counts; another one changes nothing. Whoever grants what is not wanted any more is told
+    once more to let go, also where it said before that it had.
+
+    Raises:
+        NotAskedError: The domain was not asked for that.
+        MisfitError: The step cannot end so, or not on these nodes.
+    """
+    standing = expired(standing, now)
+    step = _step(standing, result.action, result.phase)
+    if step is None:
+        raise NotAskedError
+    if result.outcome in SUCCESSES.values() and result.outcome is not SUCCESSES[result.phase]:
+        raise MisfitError("outcome", f"the phase {result.phase.value} does not end {result.outcome.value}")
+    if result.outcome in GRANTS.values() and not step.fits_on(result.nodes):
+        raise MisfitError("nodes", f"these nodes do not have the {step.body['devices']} devices that were asked for")
+    if result.outcome is ActionOutcome.unknown or result.outcome is step.outcome:
+        return standing
+    if step.outcome is None:
+        done = replace(step, open=False, outcome=result.outcome, nodes=result.nodes)
+        standing = _with(standing, [done])
+    abort = _step(standing, result.action, ActionPhase.abort)
+    if abort is None:
+        return _advanced(standing, result.why, now)
+    if result.outcome in GRANTS.values():
+        return standing if abort.open else _with(standing, [following(abort, ActionPhase.abort)])
+    return _advanced(standing, result.why, now)
+
+
+def expired(standing: Standing, now: int) -> Standing:
+    """Time has passed: what had to be answered by ``now`` and was not is given up."""
+    if standing.deadline is None or now < standing.deadline:
+        return standing
+    if standing.phase is AllocationPhase.aborting:
+        return _next(standing, now)
+    phase = _phase_of_steps(standing.phase)
+    silent = [step.domain for step in _current(standing, phase) if step.outcome is None]
+    seconds = f"{patience(standing.spec):g} s"
+    return _aborting(standing, f"{', '.join(silent)} did not answer {phase.value} within {seconds}", now)
+
+
+def withdrawn(standing: Standing, now: int) -> Standing:
+    """Nobody wants the allocation any more."""
+    match standing.phase:
+        case AllocationPhase.preparing | AllocationPhase.committing:
+            return _aborting(replace(standing, withdrawn=True), "it was withdrawn", now)
+        case AllocationPhase.aborting if not standing.withdrawn:
+            return replace(standing, withdrawn=True, reason=_reason(standing, "it was withdrawn"))
+        case AllocationPhase.committed:
+            assert standing.held is not None
+            asked = release(standing.spec, standing.created, standing.attempt, standing.held)
+            gone = replace(standing, phase=AllocationPhase.releasing, withdrawn=True, reason="it was withdrawn")
+            return _with(gone, asked)
+        case _:
+            return standing
+
+
+def resumed(standing: Standing, now: int) -> Standing:
+    """The service was away until ``now``. Domains could not answer meanwhile, so they get their time anew."""
+    if standing.deadline is None:
+        return standing
+    return replace(standing, deadline=max(standing.deadline, _in_time(standing, now)))
+
+
+def _advanced(standing: Standing, why: str | None, now: int) -> Standing:
+    """Go on where all answers of a phase are there, or one of them settles it."""
+    match standing.phase:
+        case AllocationPhase.preparing | AllocationPhase.committing:
+            phase = _phase_of_steps(standing.phase)
+            steps = _current(standing, phase)
+            for step in steps:
+                if step.outcome not in {None, GRANTS[phase]}:
+                    return _aborting(standing, _refusal(step, why), now)
+            if any(step.outcome is None for step in steps):
+                return standing
+            return _committing(standing, now) if phase is ActionPhase.prepare else _committed(standing)
+        case AllocationPhase.aborting if not _unanswered(standing, ActionPhase.abort, ActionKind.reserve):
+            return _next(standing, now)
+        case AllocationPhase.releasing if not _unanswered(standing, ActionPhase.commit, ActionKind.release):
+            return replace(standing, phase=AllocationPhase.released, held=None)
+        case _:
+            return standing
+
+
+def _preparing(standing: Standing, attempt: int, now: int) -> Standing:
+    trying = replace(standing, phase=AllocationPhase.preparing, attempt=attempt, deadline=_in_time(standing, now))
+    return _with(trying, reserve(standing.spec, standing.created, attempt))
+
+
+def _committing(standing: Standing, now: int) -> Standing:
+    asked = [following(step, ActionPhase.commit) for step in _current(standing, ActionPhase.prepare)]
+    taking = replace(standing, phase=AllocationPhase.committing, deadline=_in_time(standing, now))
+    return _with(taking, asked)
+
+
+def _committed(standing: Standing) -> Standing:
+    named = {step.domain: step.nodes for step in _current(standing, ActionPhase.prepare)}
+    named |= {step.domain: step.nodes for step in _current(standing, ActionPhase.commit) if step.nodes}
+    held = held_in(placements(standing.spec)[standing.attempt], named)
+    return replace(standing, phase=AllocationPhase.committed, deadline=None, held=held)
+
+
+def _aborting(standing: Standing, trouble: str, now: int) -> Standing:
+    """Have everyone let go who was asked, also whoever has not answered or has refused."""
+    asked = _current(standing, ActionPhase.prepare)
+    overtaken = [
+        replace(step, open=False) for step in (*asked, *_current(standing, ActionPhase.commit)) if step.outcome is None
+    ]
+    letting_go = replace(
+        standing,
+        phase=AllocationPhase.aborting,
+        deadline=_in_time(standing, now),
+        reason=_reason(standing, trouble),
+    )
+    return _with(letting_go, [*overtaken, *(following(step, ActionPhase.abort) for step in asked)])
+
+
+def _next(standing: Standing, now: int) -> Standing:
+    """Try the next alternative, or give up. Aborts that are not answered stay open."""
+    following_attempt = standing.attempt + 1
+    if standing.withdrawn or following_attempt == len(placements(standing.spec)):
+        return replace(standing, phase=AllocationPhase.refused, deadline=None)
+    return _preparing(standing, following_attempt, now)
+
+
+def _current(standing: Standing, phase: ActionPhase) -> list[Step]:
+    """Steps of a phase of the reservation that is being tried or held."""
+    return [
+        step
+        for step in standing.steps
+        if step.attempt == standing.attempt and step.phase is phase and step.kind is ActionKind.reserve
+    ]
+
+
+def _unanswered(standing: Standing, phase: ActionPhase, kind: ActionKind) -> bool:
+    return any(
+        step.attempt == standing.attempt and step.phase is phase and step.kind is kind and step.outcome is None
+        for step in standing.steps
+    )
+
+
+def _step(standing: Standing, action: str, phase: ActionPhase) -> Step | None:
+    return next((step for step in standing.steps if step.action == action and step.phase is phase), None)
+
+
+def _with(standing: Standing, steps: Iterable[Step]) -> Standing:
+    """The allocation with steps added, or put in the place of what they were."""
+    held = {step.key: step for step in standing.steps} | {step.key: step for step in steps}
+    return replace(standing, steps=tuple(held.values()))
+
+
+def _phase_of_steps(phase: AllocationPhase) -> ActionPhase:
+    return ActionPhase.prepare if phase is AllocationPhase.preparing else ActionPhase.commit
+
+
+def _in_time(standing: Standing, now: int) -> int:
+    return now + round(patience(standing.spec) * 1000)
+
+
+def _refusal(step: Step, why: str | None) -> str:
+    assert step.outcome is not None
+    return f"{step.domain} answered {step.phase.value} with {step.outcome.value}" + (f" ({why})" if why else "")
+
+
+def _reason(standing: Standing, trouble: str) -> str:
+    """All that has gone wrong so far, the newest last."""
+    return "; ".join(filter(None, (standing.reason, trouble)))[-MOST_WORDS:]

@@ -1,0 +1,181 @@
+"""Allocations in the database: one row for each version, and one for each step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from kuayu.service import instants
+from kuayu.service.allocating.rules import Standing
+from kuayu.service.allocating.steps import Json, Step
+from kuayu.service.storage.tables import allocation, step, tenant
+from kuayu_schemas.models import ActionOutcome, AllocationPhase
+
+_STEP = ("body", "attempt", "open_since", "outcome", "nodes")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An allocation as it is held.
+
+    Attributes:
+        standing: How it stands.
+        updated: When it last changed, in milliseconds.
+    """
+
+    standing: Standing
+    updated: int
+
+    def to_wire(self) -> Json:
+        """The allocation as class AllocationRecord has it."""
+        wire = {
+            **self.standing.spec,
+            "phase": self.standing.phase.value,
+            "created_at": instants.to_text(self.standing.created),
+            "updated_at": instants.to_text(self.updated),
+        }
+        if self.standing.held is not None:
+            wire["held"] = self.standing.held
+        if self.standing.reason is not None:
+            wire["reason"] = self.standing.reason
+        return wire
+
+
+def find(connection: Connection, owner: str, name: str) -> Record | None:
+    """An allocation as it stands with all its steps, or None."""
+    row = connection.execute(select(allocation).where(_named(owner, name), valid())).mappings().first()
+    if row is None:
+        return None
+    columns = [step.c[column] for column in _STEP]
+    order = (step.c.attempt, step.c.domain, step.c.action, step.c.phase)
+    rows = connection.execute(
+        select(*columns).where(step.c.tenant == owner, step.c.allocation == name).order_by(*order)
+    ).mappings()
+    record = record_of(row)
+    steps = tuple(map(_step, rows))
+    return replace(record, standing=replace(record.standing, steps=steps))
+
+
+def allocation_of(connection: Connection, owner: str, action: str) -> str | None:
+    """Allocation that an action belongs to, or None."""
+    found = connection.execute(
+        select(step.c.allocation).where(step.c.tenant == owner, step.c.action == action).limit(1)
+    ).scalar()
+    return None if found is None else str(found)
+
+
+def due(connection: Connection, now: int, limit: int) -> list[tuple[str, str]]:
+    """Tenant and name of allocations whose time is up."""
+    query = select(allocation.c.tenant, allocation.c.id).where(
+        valid(), allocation.c.deadline.is_not(None), allocation.c.deadline <= now
+    )
+    return [(row.tenant, row.id) for row in connection.execute(query.order_by(allocation.c.deadline).limit(limit))]
+
+
+def waiting(connection: Connection) -> list[tuple[str, str]]:
+    """Tenant and name of all allocations that wait for answers until some instant."""
+    query = select(allocation.c.tenant, allocation.c.id).where(valid(), allocation.c.deadline.is_not(None))
+    return [(row.tenant, row.id) for row in connection.execute(query)]
+
+
+def save(connection: Connection, owner: str, before: Record | None, after: Standing, now: int) -> Record:
+    """Keep an allocation as it stands now; it must differ from what it was."""
+    record = Record(after, now)
+    if before is not None and before.to_wire() == replace(record, updated=before.updated).to_wire():
+        record = replace(record, updated=before.updated)  # nobody sees that it has changed
+    number, name = next_number(connection, owner), after.spec["id"]
+    retire(connection, owner, name, number)
+    values: Json = {
+        "body": orjson.dumps(after.spec).decode(),
+        "phase": after.phase.value,
+        "attempt": after.attempt,
+        "withdrawn": after.withdrawn,
+        "reason": after.reason,
+        "held": None if after.held is None else orjson.dumps(after.held).decode(),
+        "deadline": after.deadline,
+        "created": after.created,
+        "updated": record.updated,
+    }
+    connection.execute(insert(allocation).values(tenant=owner, id=name, valid_from=number, **values))
+    held = {} if before is None else {each.key: each for each in before.standing.steps}
+    for each in after.steps:
+        if each != held.get(each.key):
+            _save_step(connection, owner, name, each, number, new=each.key not in held)
+    return record
+
+
+def postpone(connection: Connection, owner: str, name: str, deadline: int) -> None:
+    """Give an allocation's domains time until ``deadline``, in milliseconds; nobody sees that."""
+    connection.execute(update(allocation).where(_named(owner, name), valid()).values(deadline=deadline))
+
+
+def _save_step(connection: Connection, owner: str, name: str, each: Step, number: int, *, new: bool) -> None:
+    action, phase = each.key
+    values: Json = {
+        "open_since": number if each.open else None,
+        "outcome": None if each.outcome is None else each.outcome.value,
+        "nodes": None if each.nodes is None else orjson.dumps(each.nodes).decode(),
+    }
+    key = {"tenant": owner, "action": action, "phase": phase.value}
+    if new:
+        made = {"allocation": name, "attempt": each.attempt, "domain": each.domain}
+        body = orjson.dumps(dict(each.body)).decode()
+        connection.execute(insert(step).values(**key, **made, body=body, **values))
+    else:
+        conditions = [step.c[column] == value for column, value in key.items()]
+        connection.execute(update(step).where(*conditions).values(**values))
+
+
+def record_of(row: Mapping[Any, Any]) -> Record:
+    """The version of an allocation in a row, without its steps."""
+    standing = Standing(
+        spec=orjson.loads(row["body"]),
+        created=row["created"],
+        phase=AllocationPhase(row["phase"]),
+        attempt=row["attempt"],
+        deadline=row["deadline"],
+        withdrawn=row["withdrawn"],
+        reason=row["reason"],
+        held=None if row["held"] is None else orjson.loads(row["held"]),
+    )
+    return Record(standing, row["updated"])
+
+
+def _step(row: Mapping[Any, Any]) -> Step:
+    return Step(
+        attempt=row["attempt"],
+        body=orjson.loads(row["body"]),
+        open=row["open_since"] is not None,
+        outcome=None if row["outcome"] is None else ActionOutcome(row["outcome"]),
+        nodes=None if row["nodes"] is None else tuple(orjson.loads(row["nodes"])),
+    )
+
+
+def retire(connection: Connection, owner: str, name: str, number: int) -> None:
+    """End the validity of an allocation."""
+    connection.execute(update(allocation).where(_named(owner, name), valid()).values(valid_to=number))
+
+
+def next_number(connection: Connection, owner: str) -> int:
+    """Number of a change of a tenant's allocations."""
+    changed = connection.execute(
+        update(tenant)
+        .where(tenant.c.name == owner)
+        .values(allocations=tenant.c.allocations + 1)
+        .returning(tenant.c.allocations)
+    ).scalar()
+    if changed is None:
+        connection.execute(insert(tenant).values(name=owner, number=0, allocations=1))
+        return 1
+    return int(changed)
+
+
+def _named(owner: str, name: str) -> ColumnElement[bool]:
+    return (allocation.c.tenant == owner) & (allocation.c.id == name)
+
+
+def valid() -> ColumnElement[bool]:
+    """Of an allocation, the version as it stands."""
+    return allocation.c.valid_to.is_(None)

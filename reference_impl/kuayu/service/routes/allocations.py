@@ -1,0 +1,116 @@
+"""Allocations: devices that are held in several domains together, or not at all."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from kuayu.service import bodies, openapi
+from kuayu.service.allocating import faults
+from kuayu.service.allocating.storage import Record
+from kuayu.service.paging import Cursors
+from kuayu.service.parameters import NoQuery, PageQuery
+from kuayu.service.problems import Place, ProblemException, invalid_body, not_found
+from kuayu.service.routes.answers import json_answer
+from kuayu.service.runtime import runtime_of, tenant_of
+from kuayu.service.storage.resources import Revision
+
+router = APIRouter()
+
+PATH = "/v1/allocations"
+ONE = f"{PATH}/{{id}}"
+
+Name = Annotated[str, Path(alias="id")]
+
+
+@router.put(
+    ONE,
+    operation_id="putAllocation",
+    summary="Have devices held for a job",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("AllocationRecord", "It was there already; this is how it stands."),
+        201: openapi.answer("AllocationRecord", "Domains are being asked."),
+        **openapi.problems(*openapi.BODY),
+    },
+    openapi_extra=openapi.body("Allocation"),
+)
+async def put_allocation(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
+    """All of it will be held, or nothing. An allocation is immutable: another body needs another name."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    body: dict[str, Any] = bodies.parse(
+        await bodies.read(request, "application/json", runtime.settings.max_body), "Allocation"
+    )
+    wrong = list(faults.of_allocation(body))
+    if body["id"] != name:
+        wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
+    if wrong:
+        raise invalid_body(*wrong)
+    stored = await runtime.coordinator.put(tenant, body)
+    return json_answer(stored.record.to_wire(), 201 if stored.created else 200)
+
+
+@router.get(
+    ONE,
+    operation_id="getAllocation",
+    summary="An allocation and where it stands",
+    tags=["scheduling"],
+    responses={200: openapi.answer("AllocationRecord", "How it stands."), **openapi.problems("not-found")},
+)
+async def get_allocation(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
+    """An allocation as it stands."""
+    tenant = tenant_of(request)
+    record: Record | None = await run_in_threadpool(runtime_of(request).coordinator.store.record, tenant, name)
+    if record is None:
+        raise not_found(f"there is no allocation {name!r}")
+    return json_answer(record.to_wire())
+
+
+@router.delete(
+    ONE,
+    operation_id="deleteAllocation",
+    summary="Have devices given back",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("AllocationRecord", "How it stands; what was held is being given back."),
+        **openapi.problems("not-found"),
+    },
+)
+async def delete_allocation(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
+    """What is held is given back, and what is being asked for is let go. The record stays."""
+    record = await runtime_of(request).coordinator.withdraw(tenant_of(request), name)
+    return json_answer(record.to_wire())
+
+
+@router.get(
+    PATH,
+    operation_id="listAllocations",
+    summary="Allocations and where they stand",
+    tags=["scheduling"],
+    responses={
+        200: openapi.answer("AllocationPage", "Part of the listing."),
+        **openapi.problems("invalid-cursor", "revision-expired"),
+    },
+)
+async def list_allocations(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
+    """Allocations in order of name, all pages as they stood when the first was asked for."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    query.check(runtime.settings.max_page)
+    cursors = Cursors(runtime.database.secret, (tenant, PATH))
+    at, after = None, ""
+    if query.cursor is not None:
+        position = cursors.read(query.cursor)
+        at, after = Revision(position["epoch"], position["number"]), position["after"]
+    store = runtime.coordinator.store
+    listing = await run_in_threadpool(store.listing, tenant, at=at, after=after, limit=query.limit)
+    if listing is None:
+        raise ProblemException("revision-expired", "the listing is too old to go on; begin again without a cursor")
+    page: dict[str, Any] = {
+        "items": [record.to_wire() for record in listing.records],
+        "revision": listing.revision.to_wire(),
+    }
+    if listing.more:
+        last = listing.records[-1].standing.spec["id"]
+        page["next_cursor"] = cursors.write({**listing.revision.to_wire(), "after": last})
+    return json_answer(page)

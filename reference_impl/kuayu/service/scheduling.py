@@ -1,0 +1,197 @@
+"""Placements, Pareto fronts, allocation plans and routes, from the bytes of a request to those of its answer.
+
+Workers run this. A state holds thousands of jobs, so it stays what JSON made of it: the schema has judged it, and no
+objects are made.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from kuayu.service import bodies, instants
+from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_references
+from kuayu_schemas import schema
+
+Json = dict[str, Any]
+
+MOST_WAYS = 5_000_000
+"""Most jobs × pools of a placement or a plan; each is looked at, alone and with others."""
+
+MOST_PATHS = 10_000_000
+"""Most domains × links of a state; paths lead from every domain over all links."""
+
+MOST_DEVICES = 20_000_000
+"""Most pools × devices of the largest pool, and most devices that run; when each of them will be free is kept."""
+
+MOST_SCHEDULED = 200
+"""Most waiting jobs of a Pareto front; schedules of all of them are improved over and over."""
+
+MOST_DEMANDS = 5_000_000
+"""Most forecasts × pools of a plan."""
+
+MOST_ROUTED = 50_000_000
+"""Most demands × sources × links of a request for routes."""
+
+REQUESTS = ("PlacementRequest", "ParetoRequest", "AllocationPlanRequest", "RouteRequest")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An answer, and what the metrics are to know of it.
+
+    Attributes:
+        status: Of HTTP; a problem from 400 on.
+        body: JSON.
+        decisions: How many decisions of a placement have each verb.
+        fallback: Whether a simpler method had to answer.
+    """
+
+    status: int
+    body: bytes
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    fallback: bool = False
+
+
+def warm() -> None:
+    """Load what the first request will need: the algorithms and the validators."""
+    from kuayu.scheduling import fronts, placing, plans, routes  # noqa: F401
+
+    for name in REQUESTS:
+        schema.is_valid(name, {})
+
+
+def place(body: bytes) -> Decided:
+    """Answer a request for placements, class PlacementRequest."""
+
+    def decide() -> Decided:
+        from kuayu.scheduling import placing
+
+        asked = _read(body, "PlacementRequest")
+        _check_state(asked["state"])
+        report = placing.place(asked)
+        decisions = Counter(each["verb"] for each in report["decisions"])
+        return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
+
+    return _or_problem(decide)
+
+
+def find_front(body: bytes) -> Decided:
+    """Answer a request for a Pareto front, class ParetoRequest."""
+
+    def decide() -> Decided:
+        from kuayu.scheduling import fronts
+
+        asked = _read(body, "ParetoRequest")
+        _check_state(asked["state"])
+        _check(len(asked["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
+        return Decided(200, orjson.dumps(fronts.front(asked)))
+
+    return _or_problem(decide)
+
+
+def plan_allocation(body: bytes) -> Decided:
+    """Answer a request for an allocation plan, class AllocationPlanRequest."""
+
+    def decide() -> Decided:
+        from kuayu.scheduling import plans
+
+        asked = _read(body, "AllocationPlanRequest")
+        _check_state(asked["state"])
+        forecasts = len(asked.get("forecast", ())) * _pools(asked["state"])
+        _check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
+        return Decided(200, orjson.dumps(plans.plan(asked)))
+
+    return _or_problem(decide)
+
+
+def find_routes(body: bytes) -> Decided:
+    """Answer a request for routes, class RouteRequest."""
+
+    def decide() -> Decided:
+        from kuayu.scheduling import routes
+
+        asked = _read(body, "RouteRequest")
+        sources = sum(len(each["sources"]) for each in asked["demands"])
+        _check(sources * len(asked["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
+        return Decided(200, orjson.dumps(routes.route(asked)))
+
+    return _or_problem(decide)
+
+
+def _or_problem(decide: Callable[[], Decided]) -> Decided:
+    """What is decided, or the problem that stands in the way."""
+    from kuayu.scheduling.names import RepeatedName, UnknownName
+
+    try:
+        return decide()
+    except ProblemException as error:
+        problem = error
+    except UnknownName as error:
+        problem = unknown_references(*(Place(detail, pointer) for pointer, detail in error.pointers))
+    except RepeatedName as error:
+        problem = invalid_body(*(Place(detail, pointer) for pointer, detail in error.pointers))
+    return Decided(problem.status, orjson.dumps(problem.to_wire()))
+
+
+def _read(body: bytes, class_name: str) -> Json:
+    """Read a body as a valid instance of a class whose instants exist.
+
+    Raises:
+        ProblemException: malformed-json or invalid-body.
+    """
+    asked: Json = bodies.parse(body, class_name)
+    faults = [] if "state" not in asked else list(_impossible(_instants(asked["state"])))
+    if faults:
+        raise invalid_body(*faults)
+    return asked
+
+
+def _instants(state: Json) -> Iterator[tuple[str, str]]:
+    """Pointer and text of all instants of a state."""
+    yield "/state/now", state["now"]
+    for queue in ("waiting", "running"):
+        for position, job in enumerate(state[queue]):
+            place = f"/state/{queue}/{position}"
+            spec = job["spec"]
+            yield f"{place}/spec/submitted_at", spec["submitted_at"]
+            if "deadline" in spec:
+                yield f"{place}/spec/deadline", spec["deadline"]
+            if "ready_at" in job:
+                yield f"{place}/ready_at", job["ready_at"]
+
+
+def _impossible(found: Iterator[tuple[str, str]]) -> Iterator[Place]:
+    """Instants whose form is right although there is no such day."""
+    for pointer, text in found:
+        try:
+            instants.to_milliseconds(text)
+        except ValueError as error:
+            yield Place(f"there is no such instant: {error}", pointer)
+
+
+def _check_state(state: Json) -> None:
+    """Hold the work that a state makes, products that the length of the body does not show, against limits.
+
+    Raises:
+        ProblemException: invalid-body.
+    """
+    jobs = len(state["waiting"]) + len(state["running"])
+    _check(jobs * _pools(state), MOST_WAYS, "jobs × pools", "jobs or pools")
+    _check(len(state["domains"]) * len(state["links"]), MOST_PATHS, "domains × links", "domains or links")
+    largest = max((pool["devices"] for domain in state["domains"] for pool in domain["pools"]), default=0)
+    _check(_pools(state) * largest, MOST_DEVICES, "pools × devices of the largest", "devices or pools")
+    shares = (share for job in state["running"] for share in job["placement"]["shares"])
+    _check(sum(share["devices"] for share in shares), MOST_DEVICES, "devices of running jobs", "devices")
+
+
+def _pools(state: Json) -> int:
+    return sum(len(domain["pools"]) for domain in state["domains"])
+
+
+def _check(number: int, most: int, of: str, fewer: str) -> None:
+    """Refuse what is more than the service takes on, and say what to name fewer of."""
+    if number > most:
+        raise invalid_body(Place(f"{number} {of}, where {most} are the most; name fewer {fewer}"))

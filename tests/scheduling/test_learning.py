@@ -1,0 +1,169 @@
+"""What is trained is what serves: the same scenes, the same decisions, the same network."""
+
+import numpy as np
+import pytest
+
+from kuayu.scheduling.choosing import FEATURES, OWN, Rule, Weights
+from kuayu.scheduling.deciding import decide
+from kuayu.scheduling.network import MOST, Network, sight
+from kuayu.scheduling.reading import scene_of
+
+pytest.importorskip("sb3_contrib", reason="training needs the extra 'training'")
+
+import torch
+
+from kuayu.training.scheduling.desk import Deciding, Desk
+from kuayu.training.scheduling.env import SchedulingEnv
+from kuayu.training.scheduling.ledger import MONEY, UNIT, Ledger, yardstick
+from kuayu.training.scheduling.scenarios import drawn, taken_over
+from kuayu.training.scheduling.scorer import Scorer
+from kuayu.training.scheduling.views import Scenes
+from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario
+from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.wire import Wire
+
+HOUR = 3600.0
+
+
+def short(number: int) -> Scenario:
+    return drawn("testing", number, Timing(HOUR, HOUR, 0.0))
+
+
+def features(ways: int, seed: int = 3) -> np.ndarray:
+    """Ways of a job, half of them free now, that differ little enough for a choice."""
+    random = np.random.default_rng(seed)
+    found = np.zeros((ways, len(FEATURES)))
+    found[:, 0] = np.where(random.random(ways) < 0.5, 0.0, random.uniform(60.0, 90.0, ways))
+    found[0, 0] = 0.0
+    found[:, 1] = random.uniform(0.0, 30.0, ways)
+    found[:, 2] = random.uniform(3600.0, 3700.0, ways)
+    found[:, 3:6] = random.uniform(0.0, 0.01, (ways, 3))
+    found[:, 6:] = random.uniform(1.0, 10.0, (ways, len(FEATURES) - 6))
+    return found
+
+
+def network(seed: int = 5) -> tuple[Scorer, Network]:
+    """A network with weights that nobody has trained, in PyTorch and in NumPy."""
+    torch.manual_seed(seed)
+    its = sight(features(9), Rule().scores(features(9), OWN))
+    scorer = Scorer(its.seen.shape[1])
+    torch.nn.init.normal_(scorer.leave.weight)
+    return scorer, Network.of(scorer.to_weights())
+
+
+def test_the_network_prefers_the_same_in_numpy_and_in_pytorch() -> None:
+    scorer, served = network()
+    its = sight(features(9), Rule().scores(features(9), OWN))
+    candidates = np.zeros((1, MOST, 2 + its.seen.shape[1]), dtype=np.float32)
+    count = len(its.rows)
+    candidates[0, :count, 0], candidates[0, :count, 1], candidates[0, :count, 2:] = 1.0, its.regrets, its.seen
+    with torch.no_grad():
+        trained = scorer(torch.from_numpy(candidates))[0, :count].numpy()
+    np.testing.assert_allclose(served.preferences(its), trained, atol=1e-4)
+
+
+def test_neither_the_order_of_ways_nor_one_that_is_out_of_the_question_matters() -> None:
+    _, served = network()
+    ways = features(9)
+    turned = np.random.default_rng(1).permutation(9)
+    scores = served.scores(ways, OWN)
+    np.testing.assert_allclose(served.scores(ways[turned], OWN), scores[turned])
+    hopeless = ways[:1].copy()
+    hopeless[0, 2] = 1e9
+    np.testing.assert_allclose(served.scores(np.vstack([ways, hopeless]), OWN)[:9], scores)
+
+
+def test_what_was_learned_counts_for_the_weights_for_which_it_was_learned() -> None:
+    _, served = network()
+    ways = features(9)
+    other = Weights(period=0.0, communication=1.0, utilisation=0.0, price=0.0)
+    np.testing.assert_array_equal(served.scores(ways, other), Rule().scores(ways, other))
+    assert (served.scores(ways, OWN) != Rule().scores(ways, OWN)).any()
+    np.testing.assert_array_equal(np.sort(served.scores(ways, OWN)), np.sort(Rule().scores(ways, OWN)))
+
+
+def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
+    world = taken_over(short(0))
+    scenes, wire = Scenes(), Wire("names")
+    for _ in range(25):
+        view = world.advance(2 * HOUR)
+        if view is None:
+            break
+        scene, _ = scenes.of(view)
+        told = scene_of(wire.state_of(view))
+        waiting = slice(scene.waiting)
+        assert scene.waiting == told.waiting
+        assert len(scene.jobs) == len(told.jobs)
+        for name in ("requested", "used", "measured", "duration", "exchange", "step_time", "checkpoint", "serial"):
+            ours, theirs = getattr(scene.jobs, name), getattr(told.jobs, name)
+            np.testing.assert_allclose(ours[waiting], theirs[waiting], rtol=1e-9, err_msg=name)
+            np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-9, err_msg=name)
+        for name in ("rate", "ready", "devices"):
+            ours, theirs = getattr(scene.held, name), getattr(told.held, name)
+            np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-6, atol=2e-3, err_msg=name)
+        ours, theirs = scene.staging[0][waiting], told.staging[0][waiting]
+        np.testing.assert_allclose(np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-6, atol=1e-3)
+        world.obey(Deciding().decide(view))
+
+
+def test_a_desk_that_is_always_answered_as_the_rule_would_decides_as_the_rule_does() -> None:
+    world, desk, scenes, asked = taken_over(short(1)), Desk(), Scenes(), 0
+    while (view := world.advance(2 * HOUR)) is not None:
+        scene, _ = scenes.of(view)
+        question = desk.open(view)
+        while question is not None:
+            asked += 1
+            question = desk.answer(0)
+        starts = sum(turn.starts for turn in decide(scene).turns)
+        assert desk.orders or not starts
+        world.obey(desk.orders)
+    assert asked
+
+
+def test_gymnasium_finds_nothing_wrong_with_the_environment() -> None:
+    import gymnasium
+    from gymnasium.utils.env_checker import check_env
+
+    name = "kuayu.training.scheduling.registration:kuayu/Scheduling-v0"
+    check_env(gymnasium.make(name, scenarios=short).unwrapped, skip_render_check=True)
+
+
+def test_rewards_sum_up_to_the_gain_over_the_yardstick() -> None:
+    its = short(2)
+    env = SchedulingEnv(scenarios=lambda _: its)
+    env.reset()
+    total, done = 0.0, False
+    while not done:
+        assert env.action_masks()[0]
+        _, reward, done, _, _ = env.step(np.int64(0))
+        total += reward
+    measure = yardstick(its)
+    world = taken_over(its)
+    ledger = Ledger(world, measure)
+    play(world, Deciding(), its.timing.horizon)
+    period, money = ledger.totals(world, its.timing.horizon)
+    gain = 1.0 - period / measure.period + MONEY * (1.0 - money / measure.money)
+    assert total == pytest.approx(UNIT * gain, abs=1.0)
+
+
+def test_b3c_gains_nothing_over_itself() -> None:
+    its = short(3)
+    measure = yardstick(its)
+    again = yardstick(its)
+    assert again.period == measure.period
+    assert again.money == measure.money
+    assert measure.by(its.timing.horizon) == pytest.approx(measure.period, rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_weights_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kuayu.training.scheduling import learning
+
+    monkeypatch.setattr(learning, "drawn", lambda _, number: short(number))
+    monkeypatch.setattr(learning, "STEPS", 16)
+    monkeypatch.setattr(learning, "SHOWN", 1)
+    first, second = (learning.learn(11, 256, 1, 1, lambda _: None) for _ in range(2))
+    assert first.points == second.points
+    for name, array in first.weights.items():
+        np.testing.assert_array_equal(array, second.weights[name])

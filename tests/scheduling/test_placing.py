@@ -1,0 +1,257 @@
+"""Placements: small requests whose right answer is plain."""
+
+from typing import Any
+
+import pytest
+from scheduling.states import (
+    GIGABIT,
+    accelerator,
+    data,
+    domain,
+    links,
+    pool,
+    request,
+    running,
+    spec,
+    talks,
+)
+
+from kuayu.scheduling.names import RepeatedName, UnknownName
+from kuayu.scheduling.placing import place
+from kuayu_schemas import schema
+
+Json = dict[str, Any]
+DAY_BEFORE = "2026-01-04T00:00:00.000Z"
+
+
+def placed(asked: Json) -> dict[str, Json]:
+    """Decisions by job; request and report are valid."""
+    assert schema.is_valid("PlacementRequest", asked, reader=False)
+    report = place(asked)
+    assert schema.is_valid("PlacementReport", report, reader=False)
+    assert report["revision"] == asked["state"]["revision"]
+    return {decision["job"]: decision for decision in report["decisions"]}
+
+
+def where(decision: Json) -> dict[str, int]:
+    """Devices by domain."""
+    return {share["domain"]: share["devices"] for share in decision["placement"]["shares"]}
+
+
+def test_a_job_starts_where_its_data_are() -> None:
+    asked = request([domain("a", pool(8)), domain("b", pool(8))], [spec("j", data=data("d", 1e12, "b"))])
+    assert where(placed(asked)["j"]) == {"b": 8}
+
+
+def test_a_faster_device_is_worth_moving_little_data_and_not_worth_moving_much() -> None:
+    kinds = [accelerator(), accelerator("quick", 2.0)]
+    places = [domain("a", pool(8)), domain("b", pool(8, kind="quick"))]
+    for size, chosen in ((1e6, "b"), (1e14, "a")):
+        asked = request(places, [spec("j", data=data("d", size, "a"))], accelerators=kinds)
+        assert where(placed(asked)["j"]) == {chosen: 8}
+
+
+def test_copies_that_have_moved_prevail_over_what_the_job_said() -> None:
+    asked = request(
+        [domain("a", pool(8)), domain("b", pool(8))],
+        [spec("j", data=data("d", 1e12, "a"))],
+        copies=[{"artefact": "d", "domains": ["b"]}],
+    )
+    assert where(placed(asked)["j"]) == {"b": 8}
+
+
+def test_pinned_data_keep_a_job_at_home_even_if_it_waits() -> None:
+    home = domain("a", pool(8, free=0))
+    asked = request(
+        [home, domain("b", pool(8))],
+        [spec("j", data=data("d", 1.0, "a", pinned=True))],
+        running=[running(spec("r"), [("a", 8)], rate=8.0)],
+    )
+    assert placed(asked) == {}
+
+
+def test_nobody_starts_in_a_domain_that_cannot_be_reached_or_on_devices_with_too_little_memory() -> None:
+    kinds = [accelerator(), accelerator("small", memory=16e9)]
+    asked = request(
+        [domain("a", pool(8), reachable=False), domain("b", pool(8, kind="small"))],
+        [spec("j", memory_per_device=40e9)],
+        accelerators=kinds,
+    )
+    assert placed(asked) == {}
+
+
+def test_short_jobs_go_first_where_not_all_find_room() -> None:
+    asked = request([domain("a", pool(8))], [spec("long", seconds=36_000.0), spec("short", seconds=600.0)])
+    assert list(placed(asked)) == ["short"]
+
+
+def test_a_job_of_higher_priority_goes_before_a_shorter_one() -> None:
+    waiting = [spec("long", seconds=36_000.0, priority=1), spec("short", seconds=600.0)]
+    assert list(placed(request([domain("a", pool(8))], waiting))) == ["long"]
+
+
+def test_who_has_waited_long_has_a_reservation_that_short_ones_do_not_delay() -> None:
+    """The old job needs all 16; eight come free in an hour. A job of half an hour fits before, one of two does not."""
+    old = spec("old", 16, seconds=3600.0, submitted_at=DAY_BEFORE)
+    short, long = spec("short", 8, seconds=1800.0), spec("long", 8, seconds=7200.0)
+    its = running(spec("r", 8, seconds=3600.0), [("a", 8)], rate=8.0)
+    places = [domain("a", pool(16, free=8))]
+    assert list(placed(request(places, [old, short, long], running=[its]))) == ["short"]
+    assert placed(request(places, [old, long], running=[its])) == {}
+
+
+def test_a_job_larger_than_any_pool_is_spread_at_a_stated_period() -> None:
+    wide = spec("j", 16, seconds=36_000.0, split_modes=["none", "periodic"], communication=talks(checkpoint=1e9))
+    decision = placed(request([domain("a", pool(8)), domain("b", pool(8))], [wide]))["j"]
+    assert where(decision) == {"a": 8, "b": 8}
+    assert decision["placement"]["split_mode"] == "periodic"
+
+
+def test_a_job_is_not_spread_over_links_that_are_too_slow_for_it() -> None:
+    wide = spec("j", 16, split_modes=["none", "periodic"], communication=talks(), links={"bandwidth": 2 * GIGABIT})
+    slow = links("a", "b", bandwidth=GIGABIT)
+    assert placed(request([domain("a", pool(8)), domain("b", pool(8))], [wide], links=slow)) == {}
+
+
+def test_reserved_capacity_comes_first_then_spot_then_on_demand() -> None:
+    offers = [
+        {"purchase": "on_demand", "devices": 8, "price": 10.0},
+        {"purchase": "spot", "devices": 8, "price": 3.0, "interruption_rate": 0.01},
+        {"purchase": "reserved", "devices": 8, "price": 6.0},
+    ]
+    waiting = [spec(f"j{number}", 8, communication=talks()) for number in range(3)]
+    decisions = placed(request([domain("a", pool(24, offers=offers))], waiting))
+    bought = [decisions[name]["placement"]["shares"][0]["purchase"] for name in ("j0", "j1", "j2")]
+    assert bought == ["reserved", "spot", "on_demand"]
+
+
+def test_spot_capacity_that_is_taken_away_all_the_time_is_left_to_others() -> None:
+    offers = [
+        {"purchase": "on_demand", "devices": 8, "price": 10.0},
+        {"purchase": "spot", "devices": 8, "price": 9.0, "interruption_rate": 2.0},
+    ]
+    asked = request([domain("a", pool(8, offers=offers))], [spec("j", communication=talks())])
+    assert placed(asked)["j"]["placement"]["shares"][0]["purchase"] == "on_demand"
+
+
+def test_nodes_are_named_where_they_are_told() -> None:
+    nodes = [{"id": name, "devices": 8, "free": free} for name, free in (("n0", 4), ("n1", 8))]
+    decision = placed(request([domain("a", pool(16, free=12, nodes=nodes))], [spec("j", communication=talks())]))["j"]
+    assert decision["placement"]["shares"][0]["nodes"] == [{"node": "n1", "devices": 8}]
+
+
+def test_more_is_not_started_than_nodes_have_free() -> None:
+    nodes = [{"id": "n0", "devices": 8, "free": 4}]
+    assert placed(request([domain("a", pool(8, nodes=nodes))], [spec("j")])) == {}
+
+
+def test_devices_that_a_running_job_does_not_use_are_reclaimed_for_one_that_waits() -> None:
+    """It keeps 4 of 16 busy, has days to go and can do with 8."""
+    elastic = {"minimum": 8, "maximum": 32, "requested": 16}
+    idle = spec("idle", 16, seconds=1e6, devices=elastic, communication=talks(checkpoint=0.0))
+    its = running(idle, [("a", 16)], rate=4.0, used=0.25, done=4.0)
+    decision = placed(request([domain("a", pool(16, free=0))], [spec("j")], running=[its]))["idle"]
+    assert decision["verb"] == "resize"
+    assert where(decision) == {"a": 8}
+
+
+def test_nothing_is_reclaimed_where_nobody_waits_for_it() -> None:
+    elastic = {"minimum": 8, "maximum": 32, "requested": 16}
+    its = running(spec("idle", 16, seconds=1e6, devices=elastic), [("a", 16)], rate=4.0, used=0.25)
+    assert placed(request([domain("a", pool(16, free=0))], [], running=[its])) == {}
+
+
+def test_every_job_that_waits_is_explained_where_that_is_asked_for() -> None:
+    places = [domain("a", pool(8)), domain("b", pool(8))]
+    waiting = [spec("j", data=data("d", 1e10, "a")), spec("huge", 64), spec("late", seconds=7200.0), spec("last", 16)]
+    decisions = placed(request(places, waiting, explain=True, alternatives=2))
+    assert {name: each["verb"] for name, each in decisions.items()} == {
+        "j": "start",
+        "late": "start",
+        "huge": "wait",
+        "last": "wait",
+    }
+    assert all(each["explanation"]["reason"] for each in decisions.values())
+    assert "outcome" not in decisions["huge"]["explanation"]
+    assert all(len(each["explanation"]["alternatives"]) <= 2 for each in decisions.values())
+
+
+def test_to_be_explained_changes_nothing() -> None:
+    places = [domain("a", pool(32)), domain("b", pool(24)), domain("c", pool(16))]
+    jobs = [
+        spec(f"j{n}", 1 + n % 9, seconds=60.0 * (1 + 7 * n % 101), data=data(f"d{n}", 1e11, "abc"[n % 3]))
+        for n in range(150)
+    ]
+    plain, explained = (placed(request(places, jobs, explain=explain)) for explain in (False, True))
+    assert plain == {
+        name: {key: value for key, value in each.items() if key != "explanation"}
+        for name, each in explained.items()
+        if each["verb"] != "wait"
+    }
+    assert len(explained) == len(jobs)
+
+
+def test_what_is_chosen_has_the_least_score_and_ends_when_the_speed_says() -> None:
+    """An hour for eight reference devices, and 8 s for 10 GB over 10 Gbit/s if it goes to the other domain."""
+    asked = request([domain("a", pool(8)), domain("b", pool(8))], [spec("j", data=data("d", 1e10, "a"))], explain=True)
+    told = placed(asked)["j"]["explanation"]
+    assert told["outcome"]["finish_at"] == "2026-01-05T01:00:00.000Z"
+    assert told["outcome"]["efficiency"] == pytest.approx(1.0)
+    (other,) = told["alternatives"]
+    assert other["outcome"]["run_at"] == "2026-01-05T00:00:08.000Z"
+    assert other["outcome"]["communication_cost"] == pytest.approx(1e10 * 8 * 1e-11)
+    assert told["outcome"]["score"] < other["outcome"]["score"]
+
+
+def test_money_decides_where_it_alone_counts() -> None:
+    kinds = [accelerator(), accelerator("quick", 4.0)]
+    places = [domain("a", pool(8)), domain("b", pool(8, kind="quick"))]
+    job = spec("j", data=data("d", 1e9, "a"))
+    for weights, chosen in (({"period": 1.0}, "b"), ({"communication": 1.0}, "a")):
+        assert where(placed(request(places, [job], accelerators=kinds, weights=weights))["j"]) == {chosen: 8}
+
+
+def test_planned_shares_are_kept_to_a_percent_where_jobs_are_many() -> None:
+    places = [domain("a", pool(512)), domain("b", pool(512)), domain("c", pool(512))]
+    waiting = [spec(f"j{number}", 1 + number % 5, seconds=600.0 + number) for number in range(300)]
+    shares = [{"domain": "a", "share": 0.5}, {"domain": "b", "share": 0.3}, {"domain": "c", "share": 0.2}]
+    decisions = placed(request(places, waiting, shares=shares))
+    given = dict.fromkeys("abc", 0)
+    for decision in decisions.values():
+        for name, devices in where(decision).items():
+            given[name] += devices
+    total = sum(given.values())
+    assert total > 700
+    for each in shares:
+        assert given[str(each["domain"])] / total == pytest.approx(float(str(each["share"])), rel=0.01)
+
+
+def test_the_answer_does_not_depend_on_names() -> None:
+    kinds = [accelerator(), accelerator("quick", 2.0)]
+
+    def answer(first: str, second: str) -> set[tuple[str, str]]:
+        places = [domain(first, pool(16)), domain(second, pool(8, kind="quick"))]
+        jobs = [spec(f"j{n}", 4, seconds=600.0 * (n + 1), data=data("d", 1e10, first)) for n in range(7)]
+        decisions = placed(request(sorted(places, key=lambda each: str(each["id"])), jobs, accelerators=kinds))
+        return {(name, "first" if first in where(each) else "second") for name, each in decisions.items()}
+
+    assert answer("a", "b") == answer("z", "b")
+
+
+def test_unknown_names_are_pointed_at() -> None:
+    asked = request([domain("a", pool(8))], [spec("j", home_domain="b", data=data("d", 1.0, "a", "c"))])
+    with pytest.raises(UnknownName) as trouble:
+        place(asked)
+    assert [pointer for pointer, _ in trouble.value.pointers] == [
+        "/state/waiting/0/spec/home_domain",
+        "/state/waiting/0/spec/data/0/domains/1",
+    ]
+    with pytest.raises(UnknownName, match="/shares/0/domain"):
+        place(request([domain("a", pool(8))], shares=[{"domain": "b", "share": 1.0}]))
+
+
+def test_repeated_names_are_pointed_at() -> None:
+    with pytest.raises(RepeatedName, match="/state/domains/1/id"):
+        place(request([domain("a", pool(8)), domain("a", pool(8))]))
+    with pytest.raises(RepeatedName, match="/state/waiting/1/spec/id"):
+        place(request([domain("a", pool(8))], [spec("j"), spec("j")]))
