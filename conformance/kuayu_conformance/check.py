@@ -28,6 +28,7 @@ class Check(Generic[Observation]):
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
         measurements: Whether the check uses tables of measurements.
+        traces: Names of job traces that the check uses in a full run where they are at hand.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Check(Generic[Observation]):
     recorded_times: bool = False
     background: bool = False
     measurements: bool = False
+    traces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

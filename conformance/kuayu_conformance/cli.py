@@ -252,7 +252,8 @@ def verify(
 ) -> None:
     """Judge a report again from its transcript; every file must come out the same, byte for byte."""
     try:
-        verdicts = list(verify_folder(folder, data))
+        with TerminalProgress(errors) as progress:
+            verdicts = list(verify_folder(folder, data, progress.passed))
     except TranscriptError as error:
         raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
     for verdict in verdicts:

@@ -8,10 +8,11 @@ a *source* supplies them, from the network (:mod:`kuayu_conformance.run.live`) o
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
 from kuayu_conformance.answers import Answer, shorten
@@ -151,6 +152,7 @@ class Settings:
         limits: Limits that the target declares.
         other_tenant: Whether credentials of a second tenant are at hand.
         tables: Measurements that the run may use; those that come with the suite and those of the data folder.
+        traces: Job traces of the data folder that the run may use, by name, and that folder.
     """
 
     nonce: str
@@ -160,6 +162,7 @@ class Settings:
     limits: Mapping[str, float]
     other_tenant: bool
     tables: tuple[Table, ...] = ()
+    traces: Mapping[str, Path] = field(default_factory=dict)
 
 
 class Episode:
@@ -172,9 +175,12 @@ class Episode:
         created: Paths of what was made, to be removed after the run, with the tenant that made it.
         exchanges: Every request, without its body, and its answer so far.
         patience: Seconds that are waited for a change to show; nought once that was in vain.
+        passed: Told how much of a long check is done: parts that are through, and all of them.
     """
 
-    def __init__(self, name: str, settings: Settings, source: Source) -> None:
+    def __init__(
+        self, name: str, settings: Settings, source: Source, passed: Callable[[int, int], None] | None = None
+    ) -> None:
         """Begin an episode; two episodes of one run never share names or random numbers."""
         self.name = name
         self.settings = settings
@@ -185,6 +191,7 @@ class Episode:
         self.created: list[tuple[str, str]] = []
         self.exchanges: list[tuple[Request, Answer]] = []
         self.patience = PATIENCE
+        self.passed = passed or (lambda _done, _all: None)
 
     def name_of(self, label: str) -> str:
         """Identifier of the run's own for something to be made."""
@@ -229,14 +236,16 @@ class Episode:
             self.exchanges.append((request, opening))
         return Stream(self._source, number, opening)
 
-    def ask_patiently(self, method: str, path: str, body: object = None, *, tenant: str = "own") -> Answer:
+    def ask_patiently(
+        self, method: str, path: str, body: object = None, *, content: bytes | None = None, tenant: str = "own"
+    ) -> Answer:
         """Send a request again where the target is overloaded, after the time that it names, a few times at most."""
-        answer = self.ask(method, path, body, tenant=tenant)
+        answer = self.ask(method, path, body, content=content, tenant=tenant)
         for _ in range(MOST_RETRIES):
             if answer.problem != "overloaded":
                 break
             self.sleep(min(LONGEST_WAIT, _seconds(answer.headers.get("retry-after"))))
-            answer = self.ask(method, path, body, tenant=tenant)
+            answer = self.ask(method, path, body, content=content, tenant=tenant)
         return answer
 
     def set_up(self, method: str, path: str, body: object = None, *, tenant: str = "own") -> Answer:

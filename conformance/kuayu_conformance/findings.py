@@ -50,6 +50,8 @@ class Figure:
         misses: What speaks against it, at most a handful.
         tables: Further figures, printed and not judged.
         plots: Pictures.
+        ceiling: The other one-sided bound, the best that the figure may be: where there is one, nobody fails by luck.
+            None where the estimate alone tells that the threshold is missed.
     """
 
     requirement: str
@@ -61,6 +63,7 @@ class Figure:
     misses: Sequence[Claim] = ()
     tables: Sequence[ReportTable] = ()
     plots: Sequence[ReportPlot] = ()
+    ceiling: float | None = None
 
 
 Finding = Claim | Figure

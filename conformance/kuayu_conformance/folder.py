@@ -1,6 +1,6 @@
 """The report folder: what is in it, how it is written, and how it is held against its transcript."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,10 +58,13 @@ class FileVerdict:
     why: str = ""
 
 
-def verify(folder: Path, data: Path | None = None) -> Iterator[FileVerdict]:
+def verify(
+    folder: Path, data: Path | None = None, passed: Callable[[str, int, int], None] | None = None
+) -> Iterator[FileVerdict]:
     """Judge the transcript again and hold every file of the folder against the outcome, byte for byte.
 
-    ``data`` is the folder of tables of measurements that do not come with the suite.
+    ``data`` is the folder of measurements and traces that do not come with the suite; ``passed`` is told how much of a
+    long check has been judged.
 
     Raises:
         TranscriptError: The transcript cannot be read, or was made by another version of the suite.
@@ -73,7 +76,7 @@ def verify(folder: Path, data: Path | None = None) -> Iterator[FileVerdict]:
             f"the report was made by version {made_by} of the suite, this is {kuayu_conformance.__version__}; "
             f"install that version to judge it again"
         )
-    expected = rendered(judge(transcript, data))
+    expected = rendered(judge(transcript, data, passed))
     for name, content in expected.items():
         path = folder / name
         if not path.is_file():

@@ -5,7 +5,17 @@ import time
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.run.judging import Results
@@ -15,24 +25,49 @@ from kuayu_schemas.models import Verdict
 COLOURS = {Verdict.pass_: "green", Verdict.fail: "red", Verdict.harness_error: "red"}
 
 
+SAID_EVERY = 60.0
+"""Seconds after which it is said how far a long check is, where there is no terminal to draw a bar on."""
+
+
+class TimeLeft(ProgressColumn):
+    """How long it will take on, by what it has taken so far: parts of a check take minutes, too long for a speed."""
+
+    def render(self, task: Task) -> Text:
+        """Minutes, once something has passed; nothing for all checks together, which are not alike."""
+        if not task.fields["alike"]:
+            return Text("")
+        return Text(left(task.completed, task.total or 0.0, task.elapsed or 0.0))
+
+
+def left(done: float, of: float, seconds: float) -> str:
+    """Time left in words; empty where nothing can be said."""
+    if not 0 < done < of:
+        return ""
+    minutes = seconds * (of - done) / done / 60.0
+    return f"about {minutes:.0f} min left" if minutes >= 1.0 else "less than a minute left"
+
+
 class TerminalProgress(RunProgress):
-    """A bar over all checks, and a line for each that has ended."""
+    """A bar over all checks, one for each that takes long, and a line for each that has ended."""
 
     def __init__(self, console: Console) -> None:
         """Draw on ``console``."""
         self._console = console
         self._lock = threading.Lock()
         self._running: dict[str, float] = {}
+        self._long: dict[str, TaskID] = {}
+        self._said: dict[str, float] = {}
         self._bar = Progress(
-            TextColumn("[bold]conformance[/]"),
+            TextColumn("[bold]{task.fields[name]}[/]"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.description}"),
+            TimeLeft(),
             console=console,
             transient=True,
         )
-        self._task = self._bar.add_task("", total=None)
+        self._task = self._bar.add_task("", total=None, name="conformance", alike=False)
 
     def __enter__(self) -> Self:
         """Begin to draw."""
@@ -55,10 +90,25 @@ class TerminalProgress(RunProgress):
             self._running[check.name] = time.monotonic()
             self._bar.update(self._task, description=", ".join(self._running))
 
+    def passed(self, check: str, done: int, of: int) -> None:
+        """Draw a bar for a check, or say now and then how far it is."""
+        with self._lock:
+            since = self._running.setdefault(check, time.monotonic())
+            if check not in self._long:
+                self._long[check] = self._bar.add_task("", total=of, name=f"  {check}", alike=True)
+                self._bar.tasks[-1].start_time = self._bar.get_time() - (time.monotonic() - since)
+            self._bar.update(self._long[check], completed=done, total=of)
+            if not self._console.is_terminal and time.monotonic() - self._said.get(check, since) >= SAID_EVERY:
+                self._said[check] = time.monotonic()
+                words = ", ".join(filter(None, (f"{done} of {of}", left(done, of, time.monotonic() - since))))
+                self._console.print(f"{check}: {words}", highlight=False)
+
     def finished(self, check: Check[Any], results: Results) -> None:
         """Print the verdicts of a check."""
         with self._lock:
             seconds = time.monotonic() - self._running.pop(check.name, time.monotonic())
+            if check.name in self._long:
+                self._bar.remove_task(self._long.pop(check.name))
             verdicts = "  ".join(
                 f"{name} [{COLOURS.get(result.verdict, 'yellow')}]{result.verdict.value}[/]"
                 for name, result in sorted(results.items())
@@ -70,3 +120,8 @@ class TerminalProgress(RunProgress):
         """Say what could not be removed."""
         if left:
             self._console.print(f"[yellow]note[/] {left} things that the run had made could not be removed")
+
+    def judging(self) -> None:
+        """Name what is done now."""
+        with self._lock:
+            self._bar.update(self._task, description="judging the transcript")

@@ -36,6 +36,15 @@ def test_a_figure_passes_by_its_bound_and_fails_by_its_estimate(
     assert concluded("MET-003", accuracy(estimate, bound)).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("estimate", "ceiling", "verdict"),
+    [(0.97, 0.981, Verdict.inconclusive), (0.97, 0.979, Verdict.fail), (0.99, 0.979, Verdict.inconclusive)],
+)
+def test_a_figure_with_a_ceiling_fails_only_where_both_miss(estimate: float, ceiling: float, verdict: Verdict) -> None:
+    figure = Figure("MET-003", estimate, 0.9, 3, "by hand", ceiling=ceiling)
+    assert concluded("MET-003", figure).verdict is verdict
+
+
 def test_a_figure_that_must_be_small_is_held_the_other_way() -> None:
     assert concluded("MET-002", Figure("MET-002", 60.0, 60.0, 3, "by hand")).verdict is Verdict.pass_
     assert concluded("MET-002", Figure("MET-002", 60.1, 60.1, 3, "by hand")).verdict is Verdict.fail

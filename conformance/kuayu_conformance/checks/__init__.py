@@ -33,6 +33,18 @@ from kuayu_conformance.checks import (
     met_scrape,
     met_series,
     met_states,
+    sch_coordination,
+    sch_explained,
+    sch_gains,
+    sch_latency,
+    sch_names,
+    sch_near,
+    sch_pareto,
+    sch_plans,
+    sch_routes,
+    sch_shares,
+    sch_soundness,
+    sch_stability,
 )
 
 CHECKS: tuple[Check[Any], ...] = (
@@ -64,6 +76,18 @@ CHECKS: tuple[Check[Any], ...] = (
     idx_explanation.CHECK,
     idx_groups.CHECK,
     idx_error.CHECK,
+    sch_names.CHECK,
+    sch_soundness.CHECK,
+    sch_routes.CHECK,
+    sch_plans.CHECK,
+    sch_shares.CHECK,
+    sch_near.CHECK,
+    sch_pareto.CHECK,
+    sch_explained.CHECK,
+    sch_coordination.CHECK,
+    sch_latency.CHECK,
+    sch_gains.CHECK,
+    sch_stability.CHECK,
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (com_schemas.CHECK,)

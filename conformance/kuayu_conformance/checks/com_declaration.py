@@ -17,12 +17,41 @@ _CORPUS = {
     "measurements": [{"device": "device", "task": "task", "throughput": 1.0}],
 }
 _CELLS = [{"device": "other", "task": "task"}]
-_DECISION = {"revision": {"epoch": "none", "number": 0}, "corpus": _CORPUS}
+_REVISION = {"epoch": "none", "number": 0}
+_DECISION = {"revision": _REVISION, "corpus": _CORPUS}
+_STATE = {
+    "revision": _REVISION,
+    "now": "2026-01-01T00:00:00Z",
+    "accelerators": [{"id": "device", "memory": 1e9, "indices": [{"profile": "profile", "value": 1.0}]}],
+    "domains": [{"id": "domain", "pools": [{"accelerator": "device", "devices": 8, "free": 8, "devices_per_node": 8}]}],
+    "links": [],
+    "waiting": [],
+    "running": [],
+}
+_LINK = {
+    "source": "here",
+    "target": "there",
+    "bandwidth": 1e9,
+    "available": 1e9,
+    "round_trip_time": 0.01,
+    "tariff": 0.0,
+}
 DECISIONS = {
     "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
     "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
+    "POST /v1/placements": {"state": _STATE},
+    "POST /v1/pareto-fronts": {"state": _STATE, "slot": 60.0},
+    "POST /v1/allocation-plans": {"state": _STATE, "horizon": 3600.0},
+    "POST /v1/routes": {
+        "revision": _REVISION,
+        "links": [_LINK],
+        "demands": [{"id": "demand", "sources": ["here"], "targets": ["there"], "size": 1.0}],
+    },
 }
 """The least that each decision service can be asked."""
+
+_SOON = 5
+"""Seconds in which an allocation that was written shows as an action of its domain."""
 
 MANY = 1000
 """Items that every implementation takes in one batch (class Limits)."""
@@ -50,23 +79,24 @@ def observe(episode: Episode) -> Observed:
         if definition.profile.value in declared
         for operation in definition.mandatory
     ]
-    if "MET" not in declared:
-        called = ((operation, *operation.split()) for operation in wanted)
-        answers = tuple((name, episode.ask(method, path, DECISIONS.get(name))) for name, method, path in called)
-        return Observed(declaration, again, read_at, answers)
-    return Observed(declaration, again, read_at, tuple(_each(episode, wanted)))
+    return Observed(declaration, again, read_at, tuple(_each(episode, wanted, perceives="MET" in declared)))
 
 
-def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer]]:
+def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterator[tuple[str, Answer]]:
     """Call each operation once: what is written comes first, what is deleted last."""
-    site, peer = domain(episode), domain(episode, "peer")
-    machine = node(episode, site, names=["0"])
+    site = peer = machine = episode.name_of("nowhere")
+    if perceives:
+        site, peer = domain(episode), domain(episode, "peer")
+        machine = node(episode, site, names=["0"])
     names = {
         "/v1/domains/{id}": site,
         "/v1/nodes/{id}": machine,
         "/v1/links/{id}": episode.name_of("l"),
         "/v1/compute-identifiers/{urn}": episode.urn_of("family", "f"),
+        "/v1/allocations/{id}": episode.name_of("a"),
     }
+    holder = episode.name_of("d")
+    share = {"domain": holder, "accelerator": "device", "devices": 1}
     bodies: dict[str, object] = {
         "/v1/domains/{id}": {"id": site},
         "/v1/nodes/{id}": {"id": machine, "domain": site, "compute_identifier": episode.urn_of("node", "n")},
@@ -75,21 +105,31 @@ def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer
             "urn": episode.urn_of("family", "f"),
             "members": [episode.urn_of("node", "n")],
         },
+        "/v1/allocations/{id}": {
+            "id": episode.name_of("a"),
+            "job": episode.name_of("j"),
+            "revision": _REVISION,
+            "placement": {"shares": [share], "split_mode": "none"},
+        },
     }
     now = instant(episode.now())
+    subject = f"?subject={machine}&subject_kind=node"
+    queries = {
+        "GET /v1/samples": subject,
+        "GET /v1/series": f"{subject}&measure=power&from={now}&to={instant(episode.now() + 1)}&step=60",
+        "GET /v1/actions": f"?domain={holder}&wait=0",
+    }
     for operation in sorted(wanted, key=_turn):
         method, template = operation.split()
         base = template.removesuffix("/indicators").removesuffix("/resolution")
         path = template.replace("{id}", names.get(base, "")).replace("{urn}", names.get(base, ""))
         match operation:
             case "POST /v1/samples":
-                body = {"mode": "per_item", "samples": [sample(machine, now, accelerator_utilisation=0.5)]}
-                answer = episode.ask(method, path, body)
+                batch = {"mode": "per_item", "samples": [sample(machine, now, accelerator_utilisation=0.5)]}
+                answer = episode.ask(method, path, batch)
             case "POST /v1/expositions":
                 query = f"?node={machine}&exporter=node-exporter"
                 answer = episode.ask(method, path + query, content=b"up 1\n", media_type="text/plain")
-            case "GET /v1/samples":
-                answer = episode.ask(method, f"{path}?subject={machine}&subject_kind=node")
             case "GET /v1/graph/patch":
                 base = quote(str(episode.ask("GET", "/v1/graph").at("digest"))[:200], safe="")
                 answer = episode.ask(method, f"{path}?base={base}")
@@ -97,18 +137,38 @@ def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer
                 stream = episode.follow(path)
                 stream.hang_up()
                 answer = stream.opening
-            case "GET /v1/series":
-                span = f"from={now}&to={instant(episode.now())}&step=60"
-                answer = episode.ask(method, f"{path}?subject={machine}&subject_kind=node&measure=power&{span}")
+            case "POST /v1/action-results":
+                answer = episode.ask(method, path, _promise(episode, holder))
             case _:
-                answer = episode.ask(method, path, bodies.get(base) if method == "PUT" else DECISIONS.get(operation))
+                body = bodies.get(base) if method == "PUT" else DECISIONS.get(operation)
+                answer = episode.ask(method, path + queries.get(operation, ""), body)
         yield operation, answer
+
+
+def _promise(episode: Episode, holder: str) -> dict[str, object]:
+    """What a domain answers that has prepared what it was asked for."""
+    open_actions = episode.ask("GET", f"/v1/actions?domain={holder}&wait={_SOON}").items("items")
+    asked = open_actions[0] if open_actions and isinstance(open_actions[0], dict) else {}
+    at, until = instant(episode.now()), instant(episode.now() + 60)
+    return {
+        "action": asked.get("id"),
+        "phase": asked.get("phase"),
+        "outcome": "prepared",
+        "at": at,
+        "expires_at": until,
+    }
 
 
 def _turn(operation: str) -> tuple[int, int]:
     """Writes first, then reads, then deletions: those that refer to others before those that are referred to."""
     method, path = operation.split()
-    referring = ("/v1/links/{id}", "/v1/compute-identifiers/{urn}", "/v1/nodes/{id}", "/v1/domains/{id}")
+    referring = (
+        "/v1/allocations/{id}",
+        "/v1/links/{id}",
+        "/v1/compute-identifiers/{urn}",
+        "/v1/nodes/{id}",
+        "/v1/domains/{id}",
+    )
     return ("PUT", "POST", "GET", "DELETE").index(method), referring.index(path) if method == "DELETE" else 0
 
 

@@ -1,8 +1,9 @@
 """From a transcript to a report. A run and its re-judgement go through here alike."""
 
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Exchanges
 from kuayu_conformance.episode import Episode, NotTestable, SetUpFailed
 from kuayu_conformance.findings import Finding
+from kuayu_conformance.run import originals
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.verdicts import conclude, without_verdict
+from kuayu_conformance.testbed.scheduling.workload.traces import FILES
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas.models import (
     ConformanceReport,
@@ -43,19 +46,23 @@ def plan_of(transcript: Transcript, data: Path | None) -> Plan:
     """The plan that the transcript was made by.
 
     Raises:
-        TranscriptError: A table of measurements that the run used is not at hand, or is another one by now.
+        TranscriptError: Measurements or a trace that the run used are not at hand, or are others by now.
     """
     header = transcript.header
     source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
     plan = Plan.from_header(header, declaration, corpora.shipped())
-    if not any(check.measurements for check in plan.checks()):
-        return plan
-    return replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
+    if any(check.measurements for check in plan.checks()):
+        plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
+    if any(check.traces for check in plan.checks()):
+        plan = replace(plan, traces=originals.named(header["data"], data))
+    return plan
 
 
 def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
     for used in header["data"]:
+        if used["name"] in FILES:
+            continue
         try:
             table = corpora.load(used["name"], data)
         except corpora.UnknownTable as unknown:
@@ -68,13 +75,16 @@ def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
         yield table
 
 
-def judge(transcript: Transcript, data: Path | None = None) -> ConformanceReport:
-    """The report that follows from a transcript, the tables of measurements that it names, and nothing else.
+def judge(
+    transcript: Transcript, data: Path | None = None, passed: Callable[[str, int, int], None] | None = None
+) -> ConformanceReport:
+    """The report that follows from a transcript, the measurements and traces that it names, and nothing else.
 
-    ``data`` is the folder of those that do not come with the suite.
+    ``data`` is the folder of those that do not come with the suite; ``passed`` is told how much of a long check has
+    been judged: its name, parts that are through, and all of them.
 
     Raises:
-        TranscriptError: The transcript lacks what every run begins with, or a table that it names is not at hand.
+        TranscriptError: The transcript lacks what every run begins with, or data that it names are not at hand.
     """
     plan = plan_of(transcript, data)
     header = transcript.header
@@ -82,7 +92,12 @@ def judge(transcript: Transcript, data: Path | None = None) -> ConformanceReport
     exchanges: list[tuple[str, Any, Answer]] = []
     for check in plan.checks():
         events = transcript.episodes.get(check.name, ())
-        episode = Episode(check.name, plan.settings, ReplaySource(check.name, without_end(events)))
+        episode = Episode(
+            check.name,
+            plan.settings,
+            ReplaySource(check.name, without_end(events)),
+            partial(passed, check.name) if passed else None,
+        )
         results |= judge_check(check, episode, plan, duration=duration_of(events))
         exchanges += ((check.name, *pair) for pair in episode.exchanges)
     results |= _judge_whole_run(plan, tuple(exchanges))
@@ -99,7 +114,7 @@ def judge(transcript: Transcript, data: Path | None = None) -> ConformanceReport
         started_at=header["started_at"],
         finished_at=transcript.footer["finished_at"],
         environment=Environment.model_validate(header["environment"]),
-        data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.table_names] or None,
+        data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.data_names] or None,
         results=ordered,
         summary=_summary(ordered),
         exit_code=exit_code(ordered),

@@ -1,7 +1,8 @@
 """What a run consists of: which checks, under which settings, and what applies to this target."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -44,6 +45,7 @@ class Plan:
         other_tenant: Whether credentials of a second tenant are at hand.
         declaration: What the target declares; None where it could not be read.
         tables: Measurements that the run may use.
+        traces: Job traces that it may use, by name, and the folder that they are in.
     """
 
     profiles: tuple[str, ...]
@@ -54,6 +56,7 @@ class Plan:
     other_tenant: bool
     declaration: Declaration | None
     tables: tuple[Table, ...] = ()
+    traces: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
@@ -72,9 +75,9 @@ class Plan:
         )
 
     @property
-    def table_names(self) -> set[str]:
-        """Names of the tables of measurements."""
-        return {table.name for table in self.tables}
+    def data_names(self) -> set[str]:
+        """Names of the tables of measurements and of the traces."""
+        return {table.name for table in self.tables} | set(self.traces)
 
     @property
     def settings(self) -> Settings:
@@ -89,6 +92,7 @@ class Plan:
             {name: float(value) for name, value in limits.items()},
             self.other_tenant,
             self.tables,
+            self.traces,
         )
 
     def applies(self, requirement: Requirement) -> tuple[Verdict, str] | None:
@@ -121,6 +125,12 @@ class Plan:
         """Checks over the whole run that this run needs."""
         wanted = {check_of(r) for r in testable() if self.applies(r) is None}
         return [check for check in RUN_CHECKS if check.name in wanted]
+
+
+def traces_of(level: RunLevel) -> tuple[str, ...]:
+    """Names of the job traces that checks use in a run of a level."""
+    names = (name for check in CHECKS for name in check.traces)
+    return tuple(dict.fromkeys(names)) if level is RunLevel.full else ()
 
 
 def declaration_of(body: dict[str, Any]) -> Declaration:

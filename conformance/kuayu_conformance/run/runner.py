@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from kuayu_conformance import corpora
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
+from kuayu_conformance.run import originals
 from kuayu_conformance.run.judging import Results, judge, judge_check, read_declaration
 from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, remove
-from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
+from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
 from kuayu_conformance.transcript import Transcript, TranscriptWriter
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport
+from kuayu_schemas.models import ConformanceReport, RunLevel
 
 FIGURES_DEPEND_ON = ("numpy", "scipy", "pydantic", "jsonschema-rs", "httpx")
 
@@ -90,11 +91,17 @@ class Progress:
     def started(self, check: Check[Any]) -> None:
         """A check begins."""
 
+    def passed(self, check: str, done: int, of: int) -> None:
+        """So many parts of a long check are through."""
+
     def finished(self, check: Check[Any], results: Results) -> None:
         """A check has ended with these results."""
 
     def cleaned(self, left: int) -> None:
         """Clean-up is done; so many things could not be removed."""
+
+    def judging(self) -> None:
+        """The transcript is complete, and judged from now on."""
 
 
 def environment() -> dict[str, Any]:
@@ -145,7 +152,10 @@ class Run:
             "other_tenant": bool(options.other_headers),
             "started_at": instant(time.time()),
             "environment": environment(),
-            "data": [{"name": table.name, "digest": table.digest} for table in self._further_tables()],
+            "data": [
+                *({"name": table.name, "digest": table.digest} for table in self._further_tables()),
+                *originals.entries(self._traces()),
+            ],
         }
         transcript = TranscriptWriter(self._folder, header)
         exporter = ExporterServer(options.exporter_host())
@@ -161,11 +171,15 @@ class Run:
                 exporter.close()
                 left = sum(remove(client, options.credentials, episode.created) for episode in self._episodes)
                 self._progress.cleaned(left)
-        return judge(Transcript.read(self._folder), options.data)
+        self._progress.judging()
+        return judge(Transcript.read(self._folder), options.data, self._progress.passed)
 
     def _further_tables(self) -> list[corpora.Table]:
         own = {table.name for table in corpora.shipped()}
         return [table for table in corpora.available(self._options.data) if table.name not in own]
+
+    def _traces(self) -> dict[str, Path]:
+        return originals.at_hand(traces_of(RunLevel(self._options.level)), self._options.data)
 
     @cached_property
     def _authorities(self) -> ssl.SSLContext:
@@ -189,7 +203,8 @@ class Run:
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
         if declaration.failure:
             raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")
-        return Plan.from_header(header, declaration, corpora.available(self._options.data))
+        plan = Plan.from_header(header, declaration, corpora.available(self._options.data))
+        return replace(plan, traces=self._traces())
 
     def _episodes_of(self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter) -> None:
         checks = plan.checks()
@@ -198,7 +213,7 @@ class Run:
         def episode(check: Check[Any]) -> None:
             with self._client() as client:
                 source = LiveSource(check.name, client, self._options.credentials, exporter, transcript, self._stop)
-                begun = Episode(check.name, plan.settings, source)
+                begun = Episode(check.name, plan.settings, source, partial(self._progress.passed, check.name))
                 self._episodes.append(begun)
                 self._progress.started(check)
                 clock = time.perf_counter()

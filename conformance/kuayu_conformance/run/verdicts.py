@@ -1,6 +1,7 @@
 """From findings to a verdict. Thresholds come from the register and from nowhere else."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from kuayu_conformance.answers import shorten
 from kuayu_conformance.findings import Claim, Figure, Finding
@@ -53,7 +54,8 @@ def conclude(
     """Verdict on one requirement from all that was found about it.
 
     A claim that is not met fails the requirement. A figure passes when its bound lies on the right side of the
-    threshold, fails when the estimate itself does not, and is inconclusive in between.
+    threshold, fails when the estimate itself does not, nor its other bound where it has one, and is inconclusive in
+    between.
     """
     claims = [finding for finding in findings if isinstance(finding, Claim)]
     figures = [finding for finding in findings if isinstance(finding, Figure)]
@@ -84,9 +86,13 @@ def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> Req
         raise ValueError(f"{result.requirement} has a figure but no threshold")
     estimate, bound = rounded(figure.estimate), rounded(figure.bound)
     verdict, reason = result.verdict, result.reason
+    ceiling = estimate if figure.ceiling is None else rounded(figure.ceiling)
     words = f"{estimate:g} {threshold.unit} against {threshold.comparison.value} {threshold.value:g}"
-    if verdict is Verdict.pass_ and not reaches(estimate, threshold):
+    if verdict is Verdict.pass_ and not (reaches(estimate, threshold) or reaches(ceiling, threshold)):
         verdict, reason = Verdict.fail, f"the figure misses the threshold: {words}"
+    elif verdict is Verdict.pass_ and not reaches(estimate, threshold):
+        other = f"its other bound {ceiling:g} does not" if isfinite(ceiling) else "but there is too little to tell"
+        verdict, reason = Verdict.inconclusive, f"the figure misses the threshold, {other}: {words}"
     elif verdict is Verdict.pass_ and not reaches(bound, threshold):
         verdict, reason = (
             Verdict.inconclusive,

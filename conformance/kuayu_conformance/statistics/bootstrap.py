@@ -34,5 +34,19 @@ def mean_lower_bound(clusters: Sequence[Sequence[float]], seed: str, confidence:
     return 0.0 - mean_upper_bound([[-value for value in cluster] for cluster in clusters], seed, confidence)
 
 
+def ratio_lower_bound(pairs: Sequence[tuple[float, float]], seed: str, confidence: float = CONFIDENCE) -> float:
+    """One-sided lower bound of the ratio of two totals over clusters; each is its part and its whole.
+
+    Raises:
+        ValueError: There is no cluster, or one has no whole.
+    """
+    if not pairs or min(whole for _, whole in pairs) <= 0.0:
+        raise ValueError("a ratio needs clusters with something in them")
+    chance = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
+    drawn = ([pairs[int(chance.random() * len(pairs))] for _ in pairs] for _ in range(RESAMPLES))
+    ratios = sorted(fsum(part for part, _ in its) / fsum(whole for _, whole in its) for its in drawn)
+    return ratios[RESAMPLES - ceil(confidence * RESAMPLES)]
+
+
 def _mean(drawn: Sequence[tuple[float, int]]) -> float:
     return fsum(total for total, _ in drawn) / sum(count for _, count in drawn)

@@ -1,0 +1,191 @@
+"""Which scenarios the KPIs of scheduling are measured in, fixed before a run: families, loads, curves, windows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kuayu_conformance.checks.sch_reference import reference_loads
+from kuayu_conformance.testbed.scheduling.scenarios import Cell
+from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS
+from kuayu_conformance.testbed.scheduling.workload import FAMILIES
+
+HOUR = 3600.0
+
+SERVICE = "service"
+POOL = "B5 pool"
+"""B3 with all devices in one place and a free network."""
+ALL = ("B0", "B1", "B2", "B3", "B3c", "B4", POOL)
+LINEAR = "B4"
+AGAINST = "B1"
+"""What the KPIs are relative to."""
+
+REFERENCE = "reference"
+OTHERS = tuple(name for name in FAMILIES if name != REFERENCE)
+"""Families beside that of the reference cell."""
+
+SITES, NODES = 6, 14
+"""Domains, and nodes of a domain on average; reference loads hold for them."""
+
+TRACE = "itp"
+"""The real trace whose jobs a full run plays beside those that are drawn, where its folder is given."""
+
+SWINGS = ("step", "ramp", "oscillating")
+"""How the load varies by ±20 % (SCH-008)."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A row of cells in which one thing is moved.
+
+    Attributes:
+        label: What is moved.
+        points: Its values and the cell of each.
+        vanishing: Where the gain has to vanish, in words; empty where nobody says so.
+    """
+
+    label: str
+    points: tuple[tuple[float, Cell], ...]
+    vanishing: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run plays.
+
+    Attributes:
+        timing: Parts of each scenario.
+        sources: Where the jobs of the reference cell come from.
+        looks: Windows of each source at which it is looked whether the KPIs are settled; the last are all.
+        loads: Loads of the grid, as multiples of the reference load, in order.
+        load_windows: Windows of each load.
+        families: Families beside the reference.
+        family_windows: Windows of each of them.
+        curves: What is moved.
+        curve_windows: Windows of each point of a curve.
+        swings: How the load varies where stability is measured.
+        swing_timing: Parts of each scenario there; interruptions show without anything being drained.
+        swing_windows: Windows of each.
+        beside: Baselines that are played in grid and curves; in families B4 too, in the reference cell all of them.
+        sites: Domains.
+        nodes: Nodes of a domain on average.
+    """
+
+    timing: Timing
+    sources: tuple[str, ...]
+    looks: tuple[int, ...]
+    loads: tuple[float, ...]
+    load_windows: int
+    families: tuple[str, ...]
+    family_windows: int
+    curves: tuple[Curve, ...]
+    curve_windows: int
+    swings: tuple[str, ...]
+    swing_timing: Timing
+    swing_windows: int
+    beside: tuple[str, ...]
+    sites: int
+    nodes: int = NODES
+
+    def reference(self, source: str) -> Cell:
+        """The reference cell of a source."""
+        return Cell(REFERENCE, reference_loads()[source], source, self.sites, self.nodes)
+
+    def at_load(self, multiple: float) -> Cell:
+        """The cell of the grid with so many times the reference load."""
+        cell = self.reference(self.sources[0])
+        return replace(cell, load=round(cell.load * multiple, 6))
+
+    def of_family(self, family: str) -> Cell:
+        """The cell of a family at the reference load."""
+        return replace(self.reference(self.sources[0]), family=family)
+
+    def due(self) -> Mapping[Cell, int]:
+        """Windows of each cell if nothing is settled early, those of swings aside."""
+        rows = [(self.reference(source), self.looks[-1]) for source in self.sources]
+        rows += [(self.at_load(load), self.load_windows) for load in self.loads]
+        rows += [(self.of_family(family), self.family_windows) for family in self.families]
+        rows += [(cell, self.curve_windows) for curve in self.curves for _, cell in curve.points]
+        due: dict[Cell, int] = {}
+        for cell, windows in rows:
+            due[cell] = max(windows, due.get(cell, 0))
+        return due
+
+    def swinging(self, swing: str) -> Cell:
+        """The reference cell with a load that varies."""
+        return replace(self.reference(self.sources[0]), swing=swing)
+
+
+def assignment(number: int) -> int:
+    """Which way accelerators are dealt to domains in a window: in turn, as that moves the figures most."""
+    return number % ASSIGNMENTS
+
+
+def seed(nonce: str, number: int) -> str:
+    """Seed of a window; the same in all cells, so that cells differ in nothing but what they are about."""
+    return f"{nonce}/scheduling/{number}"
+
+
+def _curves(cell: Cell) -> tuple[Curve, ...]:
+    """Where gains come from, and where they vanish; each runs through the reference cell itself."""
+
+    def changed(name: str, *values: float) -> tuple[tuple[float, Cell], ...]:
+        usual = getattr(FAMILIES[cell.family], name)
+        return tuple((value, cell if value == usual else replace(cell, changed=((name, value),))) for value in values)
+
+    return (
+        Curve("skew of demand", changed("skew", 0.0, 1.0, 1.5), "0 is balanced"),
+        Curve(
+            "load over the reference load",
+            tuple((times, replace(cell, load=round(cell.load * times, 6))) for times in (0.3, 1.0)),
+            "near 0 all is idle",
+        ),
+        Curve("chance that data are at home", changed("locality", 0.3, 0.7, 0.95)),
+        Curve("share of the work in jobs larger than their home", changed("oversize", 0.0, 0.1)),
+    )
+
+
+QUICK = Plan(
+    timing=Timing(2 * HOUR, 3 * HOUR, 3 * HOUR),
+    sources=("fitted",),
+    looks=(3,),
+    loads=(1.0, 1.45),
+    load_windows=2,
+    families=(),
+    family_windows=0,
+    curves=(),
+    curve_windows=0,
+    swings=SWINGS,
+    swing_timing=Timing(1 * HOUR, 3 * HOUR, 0.0),
+    swing_windows=1,
+    beside=("B1", "B3", "B3c"),
+    sites=SITES,
+)
+
+FULL = Plan(
+    timing=Timing(6 * HOUR, 8 * HOUR, 10 * HOUR),
+    sources=("fitted", "fitted-philly"),
+    looks=(8, 14, 20),
+    loads=(0.85, 1.0, 1.2, 1.45, 1.7),
+    load_windows=10,
+    families=OTHERS,
+    family_windows=3,
+    curves=_curves(Cell(REFERENCE, reference_loads()["fitted"], "fitted", SITES, NODES)),
+    curve_windows=2,
+    swings=SWINGS,
+    swing_timing=Timing(3 * HOUR, 12 * HOUR, 0.0),
+    swing_windows=6,
+    beside=("B1", "B3", "B3c"),
+    sites=SITES,
+)
+
+
+def plan(*, full: bool, traces: Iterable[str] = ()) -> Plan:
+    """What a run plays.
+
+    Args:
+        full: Whether it is a full one.
+        traces: Real traces that are at hand.
+    """
+    if not full:
+        return QUICK
+    return replace(FULL, sources=(*FULL.sources, TRACE)) if TRACE in traces else FULL

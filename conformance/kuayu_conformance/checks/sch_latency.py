@@ -1,0 +1,137 @@
+"""How long decisions take, one after the other, each on a new state (SCH-002)."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.sch_account import Account
+from kuayu_conformance.checks.sch_fixtures import PLACEMENTS, Draft, decided
+from kuayu_conformance.checks.sch_stream import Scale, Stream
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
+from kuayu_conformance.statistics import quantile, quantile_upper_bound
+from kuayu_schemas.models import ReportTable, TableRow
+
+JUDGED = Scale(domains=5, nodes=132, running=1500, waiting=1500)
+LARGE = Scale(domains=64, nodes=157, running=8000, waiting=2000)
+DECISIONS_QUICK, DECISIONS_FULL, DECISIONS_LARGE = 300, 1000, 100
+LOOKED_AT = 30
+"""Of so many answers one is held against its state."""
+MOST_IDLE = 0.1
+"""Share of the answers that may start nothing, although there is room and half of all jobs wait."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision.
+
+    Attributes:
+        seconds: From the first byte sent to the last one received.
+        valid: Whether it is one.
+        started: How many jobs it starts.
+        faults: Why it cannot be carried out, where that was looked at.
+        answer: The exchange.
+    """
+
+    seconds: float
+    valid: bool
+    started: int
+    faults: tuple[str, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Series:
+    """Decisions one after the other, the cold one first, and the mean size of their requests in bytes."""
+
+    scale: Scale
+    decisions: tuple[Decision, ...]
+    size: float
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What is judged, and what is only printed."""
+
+    judged: Series
+    large: Series | None
+
+
+def observe(episode: Episode) -> Observation:
+    """Ask for one decision after the other; in a full run on a large federation too."""
+    draft, full = Draft.of(episode), episode.settings.full
+    judged = _series(episode, draft, JUDGED, DECISIONS_FULL if full else DECISIONS_QUICK)
+    return Observation(judged, _series(episode, draft, LARGE, DECISIONS_LARGE) if full else None)
+
+
+def _series(episode: Episode, draft: Draft, scale: Scale, count: int) -> Series:
+    made, size = [], 0
+    for number, content in enumerate(islice(Stream(draft, scale), count)):
+        size += len(content)
+        answer = episode.ask("POST", PLACEMENTS, content=content)
+        made.append(_decision(answer, content, looked_at=number % LOOKED_AT == 0))
+    return Series(scale, tuple(made), size / count)
+
+
+def _decision(answer: Answer, content: bytes, *, looked_at: bool) -> Decision:
+    if not decided(PLACEMENTS, answer):
+        return Decision(answer.seconds, False, 0, (), answer)
+    decisions = answer.json["decisions"]
+    started = sum(each["verb"] == "start" for each in decisions)
+    faults = Account(json.loads(content)["state"]).faults(decisions) if looked_at else ()
+    return Decision(answer.seconds, True, started, tuple(faults), answer)
+
+
+def judge(observation: Observation) -> Iterable[Finding]:
+    """The 99th percentile; claims that what was timed were decisions."""
+    decisions = observation.judged.decisions
+    silent = [each for each in decisions if not each.valid]
+    first = (silent or decisions)[0].answer
+    yield holds("SCH-002", not silent, "every request is decided on", f"{len(silent)} are not: {first.brief}", first)
+    unsound = [each for each in decisions if each.faults]
+    for each in unsound[:1]:
+        yield holds("SCH-002", False, "decisions that the state can carry out", list(each.faults[:3]), each.answer)
+    idle = sum(each.started == 0 for each in decisions)
+    expected = f"jobs are started in at least {1 - MOST_IDLE:.0%} of the decisions, as there is room and many wait"
+    yield holds("SCH-002", idle <= MOST_IDLE * len(decisions), expected, f"none in {idle} of {len(decisions)}")
+    seconds = [each.seconds for each in decisions]
+    series = [each for each in (observation.judged, observation.large) if each]
+    slow = sorted(decisions, key=lambda each: -each.seconds)[:3]
+    yield Figure(
+        "SCH-002",
+        quantile(seconds, 0.99),
+        quantile_upper_bound(seconds, 0.99),
+        len(seconds),
+        f"99th percentile over decisions on new states, one after the other, {observation.judged.scale.label}; "
+        "one-sided 95 % bound by order statistics",
+        [PartFigure("the first decision, cold", seconds[0], None, 1), *_parts(seconds[1:])],
+        [holds("SCH-002", False, "a quick decision", f"{each.seconds:.3f} s", each.answer) for each in slow],
+        [_table(series)],
+    )
+
+
+def _parts(seconds: Sequence[float]) -> list[PartFigure]:
+    if not seconds:
+        return []
+    return [
+        PartFigure(f"{words} of the others, warm", quantile(seconds, q), None, len(seconds))
+        for words, q in (("median", 0.5), ("99th percentile", 0.99))
+    ]
+
+
+def _table(series: Sequence[Series]) -> ReportTable:
+    rows = []
+    for each in series:
+        seconds = [decision.seconds for decision in each.decisions]
+        figures = [seconds[0], *(quantile(seconds, q) for q in (0.5, 0.95, 0.99)), max(seconds)]
+        started = sum(decision.started for decision in each.decisions) / len(seconds)
+        cells = [each.scale.label, str(len(seconds)), f"{each.size / 1e6:.1f} MB", f"{started:.1f}"]
+        rows.append(TableRow(cells=[*cells, *(f"{1000 * figure:.0f} ms" for figure in figures)]))
+    columns = ["state", "decisions", "request", "jobs started", "first", "median", "95 %", "99 %", "slowest"]
+    return ReportTable(title="Time of decisions over HTTP", columns=columns, rows=rows)
+
+
+CHECK = Check("sch_latency", ("SCH-002",), observe, judge, recorded_times=True)

@@ -1,0 +1,106 @@
+"""Quotients of totals over windows that were drawn, with bounds.
+
+Source: W. G. Cochran, "Sampling Techniques", 3rd ed. (1977), sections 6.3 to 6.5 and 6.10: the ratio of two totals, its
+variance by linearisation, strata apart. It is taken of the logarithm, as quotients of products are then no other case
+and no bound falls below nought. Degrees of freedom over strata: F. E. Satterthwaite, Biometrics Bulletin 2 (1946)
+110-114.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, fsum, inf, log, sqrt
+
+Totals = Sequence[Sequence[float]]
+"""Some figures, each with its value in every window."""
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Windows of one kind.
+
+    Attributes:
+        over: Figures whose totals are multiplied.
+        under: Figures by whose totals that is divided; of the same windows in the same order.
+    """
+
+    over: Totals
+    under: Totals
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A quotient of totals: the geometric mean over strata.
+
+    Attributes:
+        estimate: The figure; infinite where a divisor is nought, nought where only the dividend is.
+        error: Standard error of its logarithm; infinite where a stratum has a single window.
+        freedom: Degrees of freedom of that.
+        n: Windows.
+    """
+
+    estimate: float
+    error: float
+    freedom: float
+    n: int
+
+    def upper(self, level: float) -> float:
+        """One-sided upper bound that is wrong with probability ``level``."""
+        return self._away(level, 1.0)
+
+    def lower(self, level: float) -> float:
+        """One-sided lower bound, likewise; nought is the least."""
+        return self._away(level, -1.0)
+
+    def _away(self, level: float, sign: float) -> float:
+        from scipy.special import stdtrit
+
+        if not 0.0 < self.estimate < inf or self.error == 0.0:
+            return self.estimate
+        if self.error == inf:
+            return inf if sign > 0 else 0.0
+        away = -float(stdtrit(self.freedom, level)) * self.error
+        return self.estimate * exp(sign * min(away, 700.0))
+
+
+def quotient(strata: Sequence[Stratum]) -> Quotient:
+    """The quotient over some strata, each counting the same.
+
+    Raises:
+        ValueError: There are no windows, figures of other lengths, or negative ones.
+    """
+    if not strata:
+        raise ValueError("a quotient needs a stratum")
+    logs, variances, freedoms, windows = zip(*map(_of_one, strata), strict=True)
+    n = sum(windows)
+    if inf in logs:
+        return Quotient(inf, inf, 0.0, n)
+    if -inf in logs:
+        return Quotient(0.0, 0.0, 0.0, n)
+    estimate, total = exp(fsum(logs) / len(strata)), fsum(variances)
+    if total in {0.0, inf}:
+        return Quotient(estimate, total, float(sum(freedoms)), n)
+    freedom = total**2 / fsum(v * v / f for v, f in zip(variances, freedoms, strict=True) if v > 0.0)
+    return Quotient(estimate, sqrt(total) / len(strata), freedom, n)
+
+
+def _of_one(stratum: Stratum) -> tuple[float, float, int, int]:
+    """Logarithm of a stratum's quotient, its variance, degrees of freedom, windows."""
+    figures = [*stratum.over, *stratum.under]
+    n = len(figures[0]) if figures else 0
+    if n == 0 or any(len(figure) != n for figure in figures) or min(map(min, figures)) < 0.0:
+        raise ValueError("a stratum needs figures of one length, none of them below nought")
+    over, under = [fsum(each) for each in stratum.over], [fsum(each) for each in stratum.under]
+    if 0.0 in under:
+        return inf, inf, 0, n
+    if 0.0 in over:
+        return -inf, 0.0, n - 1, n
+    value = fsum(map(log, over)) - fsum(map(log, under))
+    if n == 1:
+        return value, inf, 0, n
+    away = [
+        n * fsum([each[i] / total for each, total in zip(stratum.over, over, strict=True)])
+        - n * fsum([each[i] / total for each, total in zip(stratum.under, under, strict=True)])
+        for i in range(n)
+    ]
+    middle = fsum(away) / n
+    return value, fsum((each - middle) ** 2 for each in away) / (n - 1) / n, n - 1, n

@@ -1,0 +1,144 @@
+"""The service is asked in every window, baselines are kept; nonce and answers alone decide what is asked."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance.scheduling_scores import PLAN
+
+from kuayu_conformance import caching
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks import sch_gains, sch_stability
+from kuayu_conformance.checks.sch_cells import FULL, QUICK, Plan, plan
+from kuayu_conformance.checks.sch_player import GIVEN_UP
+from kuayu_conformance.checks.sch_scores import Score
+from kuayu_conformance.episode import Episode, Request, Settings
+from kuayu_conformance.testbed.scheduling.timing import Timing
+
+SHORT = replace(
+    PLAN,
+    timing=Timing(3600.0, 3600.0, 3600.0),
+    looks=(1,),
+    load_windows=1,
+    swings=("step",),
+    swing_timing=Timing(3600.0, 3600.0, 0.0),
+    swing_windows=1,
+    nodes=4,
+)
+
+
+class Target:
+    """Answers from a function; a source of episodes without a network."""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], object]) -> None:
+        self._answer = answer
+        self.requests: list[Request] = []
+
+    def exchange(self, request: Request) -> Answer:
+        """One answer."""
+        self.requests.append(request)
+        said = self._answer(json.loads(request.body))
+        status = 404 if said is None else 200
+        return Answer(len(self.requests), f"POST {request.path}", status, body=json.dumps(said).encode())
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} is of no use to these checks")
+
+
+def episode(target: Target, nonce: str = "nonce", run: str = "run") -> Episode:
+    """An episode of a quick run."""
+    return Episode("sch", Settings(nonce, run, False, frozenset(), {}, False), target)
+
+
+def first_that_fits(body: dict[str, Any]) -> dict[str, Any]:
+    """Each job goes wherever there are enough devices with enough memory, if its data may."""
+    state = body["state"]
+    memory = {kind["id"]: kind["memory"] for kind in state["accelerators"]}
+    free = {(site["id"], pool["accelerator"]): pool["free"] for site in state["domains"] for pool in site["pools"]}
+    decisions = []
+    for spec in (waiting["spec"] for waiting in state["waiting"]):
+        count = spec["devices"].get("requested", spec["devices"]["maximum"])
+        pinned = [data["domains"] for data in spec.get("data", ()) if data.get("pinned")]
+        for (site, kind), there in free.items():
+            fits = there >= count and memory[kind] >= spec.get("memory_per_device", 0)
+            if fits and all(site in sites for sites in pinned):
+                free[site, kind] -= count
+                share = {"domain": site, "accelerator": kind, "devices": count}
+                placement = {"shares": [share], "split_mode": "none"}
+                decisions.append({"job": spec["id"], "verb": "start", "placement": placement})
+                break
+    method = {"name": "first that fits", "version": "1"}
+    return {"revision": state["revision"], "method": method, "decisions": decisions}
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A plan of minutes, and a cache of its own."""
+    monkeypatch.setenv(caching.FOLDER, str(tmp_path))
+    for module in (sch_gains, sch_stability):
+        monkeypatch.setattr(module, "plan", lambda **_: SHORT)
+
+
+def test_the_same_answers_lead_to_the_same_questions_with_and_without_a_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, second = Target(first_that_fits), Target(first_that_fits)
+    one = sch_gains.observe(episode(first))
+    assert any(tmp_path.rglob("*.json")), "baselines are kept"
+    other = sch_gains.observe(episode(second, run="another"))
+    monkeypatch.setenv(caching.FOLDER, "")
+    third = Target(first_that_fits)
+    fresh = sch_gains.observe(episode(third))
+    assert [each.body for each in first.requests] == [each.body for each in second.requests]
+    assert one == other == fresh
+    assert one.asked == len(first.requests) > 0
+    assert one.bad_answers == 0
+
+
+def test_another_nonce_asks_something_else() -> None:
+    first, second = Target(first_that_fits), Target(first_that_fits)
+    sch_stability.observe(episode(first))
+    sch_stability.observe(episode(second, nonce="other"))
+    assert first.requests[0].body != second.requests[0].body
+
+
+def test_every_policy_has_the_same_cohort() -> None:
+    o = sch_gains.observe(episode(Target(first_that_fits)))
+    for cell, rows in o.windows.items():
+        for window in rows:
+            assert len({score.everyone.jobs for score in window.scores.values()}) == 1, cell
+            assert window.bounds.training > 0.0
+            best = min(score.training.period for score in window.scores.values())
+            assert best >= window.bounds.training * window.scores["B1"].training.jobs
+    assert set(o.windows[SHORT.reference("fitted")][0].scores) >= {"B0", "B1", "B4", "B5 pool", "service"}
+
+
+@pytest.mark.parametrize("said", [None, {"decisions": "many"}])
+def test_a_service_that_gives_no_answers_is_given_up(said: object) -> None:
+    target = Target(lambda _: said)
+    o = sch_gains.observe(episode(target))
+    assert len(target.requests) == GIVEN_UP
+    assert o.windows == {}
+    assert o.bad is not None
+    findings: Sequence[Any] = list(sch_gains.judge(o))
+    assert [each.met for each in findings] == [False] * 4
+
+
+def test_scores_are_kept_as_they_are() -> None:
+    o = sch_gains.observe(episode(Target(first_that_fits)))
+    for rows in o.windows.values():
+        for score in rows[0].scores.values():
+            assert Score.from_json(json.loads(json.dumps(score.json()))) == score
+
+
+@pytest.mark.parametrize("its", [QUICK, FULL])
+def test_plans_are_whole(its: Plan) -> None:
+    """The grid holds the reference load, and curves run through cells that exist."""
+    assert 1.0 in its.loads
+    assert list(its.loads) == sorted(its.loads)
+    assert its.at_load(1.0) == its.reference(its.sources[0])
+    assert plan(full=its is FULL) is its
+    assert all(len(curve.points) > 1 for curve in its.curves)
