@@ -1,0 +1,176 @@
+"""What one layer and the output layer ask of a device for one micro-batch: operations, bytes, kernels.
+
+Operations of a matrix product of m × k and k × n are 2·m·n·k; the backward pass has two such products for each of the
+forward pass. Bytes of elementwise work are those that its kernels read and write when each is a kernel of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.demand.strategy import Floats, Layouts, Recompute
+from kuayu.demand.structure import ModelStructure
+
+BACKWARD, BACKWARD_FUSED = 2.0, 2.5
+"""Operations of the backward pass for one of the forward pass; fused attention computes its scores again."""
+
+KERNELS, KERNELS_DROPOUT, KERNELS_EXPERTS, KERNELS_QUANTISED, KERNELS_HEAD = 14, 3, 12, 6, 5
+"""Kernels of a layer's forward pass: four products, scores, normalisation, activation, residuals, reshaping;
+with dropout, experts (routing, permuting) or numbers of fewer than 16 bits, so many more."""
+
+HALF_TILE = 64
+"""Rows by which an expert's tokens miss whole tiles on the mean."""
+
+WIDTH = 2
+"""Bytes of a 16-bit number."""
+
+BYTES = {"fp4": 0.5, "fp8": 1.0, "bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
+"""Bytes of a number."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Demand of one micro-batch on a device, forward and backward, for N layouts.
+
+    Attributes:
+        products: FLOP of matrix products of layers that every token passes.
+        plain_products: FLOP of products that stay in 16 bits: unfused scores, output layer.
+        expert_products: FLOP of experts.
+        scores: FLOP of fused attention.
+        product_bytes: Bytes that products read and write.
+        vector_bytes: Bytes of elementwise work.
+        kernels: Kernels.
+        edges: Sum of the three sides of all products, each counted for forward and backward as a product of its own:
+            a wave of tiles that is half empty costs half a wave times the inner side.
+        expert_edges: The same for experts.
+    """
+
+    products: Floats
+    plain_products: Floats
+    expert_products: Floats
+    scores: Floats
+    product_bytes: Floats
+    vector_bytes: Floats
+    kernels: Floats
+    edges: Floats
+    expert_edges: Floats
+
+
+def tokens(structure: ModelStructure, layouts: Layouts) -> Floats:
+    """Tokens of a micro-batch that a device has."""
+    return layouts.micro_batch * structure.sequence / layouts.context
+
+
+def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
+    """One layer, on the mean over layers with and without experts."""
+    common, t, split = layouts.common, tokens(structure, layouts), layouts.tensor
+    moe = structure.moe_layers / structure.all_layers
+    full = (layouts.recompute == Recompute.FULL).astype(float)
+    again = (layouts.recompute != Recompute.NONE).astype(float)
+    passes = 1 + BACKWARD + full
+
+    shared = structure.attention_parameters + (1 - moe) * structure.dense_parameters + moe * structure.shared_parameters
+    routed = moe * structure.experts_per_token * structure.expert_parameters
+    scores = 2 * t * structure.seen(causal=common.fused_attention) * (structure.query_width + structure.value_width)
+    scores = scores / split
+    fused = common.fused_attention
+    held = shared + moe * structure.experts * structure.expert_parameters / layouts.expert
+    weights = held / split * BYTES[common.precision]
+    forward = WIDTH * t * _passed(structure, layouts)
+    unfused = 0.0 if fused else 2 * WIDTH * t * structure.sequence * structure.heads / split
+    kernels = KERNELS + KERNELS_DROPOUT * structure.dropout + moe * KERNELS_EXPERTS
+    kernels += KERNELS_QUANTISED * (BYTES[common.precision] < WIDTH)
+    vectors = t * _elementwise(structure, layouts)
+    softmax = 0.0 if fused else t * structure.sequence * structure.heads / split * (9 if structure.dropout else 4)
+    return Counted(
+        products=2 * t * shared / split * passes,
+        plain_products=np.zeros_like(scores) if fused else scores * (1 + BACKWARD + again),
+        expert_products=2 * (t * routed / split + _padding(structure, layouts)) * passes,
+        scores=scores * (1 + BACKWARD_FUSED + full) if fused else np.zeros_like(scores),
+        product_bytes=(weights + forward) * passes + unfused * (1 + BACKWARD + again),
+        vector_bytes=vectors * passes + softmax * (1 + BACKWARD + again),
+        kernels=kernels * passes,
+        edges=_edges(structure, layouts, full),
+        expert_edges=_expert_edges(structure, layouts, full),
+    )
+
+
+def head(structure: ModelStructure, layouts: Layouts) -> Counted:
+    """Output layer with its loss: once, and once more for each further token predicted."""
+    t, split, times = tokens(structure, layouts), layouts.tensor, 1 + structure.ahead
+    passes = times * (1 + BACKWARD)
+    zero = np.zeros_like(t)
+    wide = structure.vocabulary / split
+    return Counted(
+        products=zero,
+        plain_products=2 * t * structure.hidden * wide * passes,
+        expert_products=zero,
+        scores=zero,
+        product_bytes=WIDTH * (structure.hidden * wide + t * (structure.hidden + wide)) * passes,
+        vector_bytes=16 * t * wide * times,
+        kernels=zero + KERNELS_HEAD * passes,
+        edges=(t + structure.hidden + wide) * times,
+        expert_edges=zero,
+    )
+
+
+def _edges(structure: ModelStructure, layouts: Layouts, again: Floats) -> Floats:
+    """Sides of the products that every token passes.
+
+    A product of m × k and k × n has the inner side k forward, n and m backward, and k once more where it is repeated.
+    """
+    t, split, hidden = tokens(structure, layouts), layouts.tensor, structure.hidden
+    moe = structure.moe_layers / structure.all_layers
+    wide = (1 - moe) * structure.feed_forward + moe * structure.shared_feed_forward
+    sides = (
+        (hidden, (structure.value_width + 2 * structure.key_value_width) / split),
+        (structure.value_width / split, hidden),
+        (hidden, (structure.matrices - 1) * wide / split),
+        (wide / split, hidden),
+    )
+    return sum((t + inner * (1 + again) + outer for inner, outer in sides), np.zeros_like(t))
+
+
+def _expert_edges(structure: ModelStructure, layouts: Layouts, again: Floats) -> Floats:
+    """Sides of the experts' products, those of one device in one launch."""
+    t, split = tokens(structure, layouts), layouts.tensor
+    wide, moe = structure.expert_feed_forward / split, structure.moe_layers / structure.all_layers
+    sides = ((structure.hidden, (structure.matrices - 1) * wide), (wide, structure.hidden))
+    rows = t * structure.experts_per_token
+    return moe * sum((rows + inner * (1 + again) + outer for inner, outer in sides), np.zeros_like(t))
+
+
+def _padding(structure: ModelStructure, layouts: Layouts) -> Floats:
+    """Parameters times rows that experts multiply for nothing: half a tile each, of 128 rows."""
+    moe = structure.moe_layers / structure.all_layers
+    return HALF_TILE * moe * structure.experts / layouts.expert * structure.expert_parameters / layouts.tensor
+
+
+def _passed(structure: ModelStructure, layouts: Layouts) -> Floats:
+    """Numbers that products read and write for a token, without weights."""
+    moe = structure.moe_layers / structure.all_layers
+    split = layouts.tensor
+    attention = 2 * structure.hidden + (2 * structure.value_width + 2 * structure.key_value_width) / split
+    dense = 2 * structure.hidden + structure.matrices * structure.feed_forward / split
+    routed = 2 * structure.hidden + structure.matrices * structure.expert_feed_forward / split
+    common = 2 * structure.hidden + structure.matrices * structure.shared_feed_forward / split
+    beside = common * (structure.shared_feed_forward > 0)
+    return attention + (1 - moe) * dense + moe * (structure.experts_per_token * routed + beside)
+
+
+def _elementwise(structure: ModelStructure, layouts: Layouts) -> Floats:
+    """Bytes that elementwise kernels of the forward pass read and write for a token."""
+    moe = structure.moe_layers / structure.all_layers
+    split, hidden = layouts.tensor, structure.hidden
+    # Two normalisations; two residual additions, each one kernel with its bias and dropout (arXiv:2104.04473, 4.2).
+    between = (20 + 2 * structure.dropout) * hidden / layouts.divided
+    reshaped = 4 * (structure.value_width + 2 * structure.key_value_width) / split
+    wide = (1 - moe) * structure.feed_forward
+    wide += moe * (structure.experts_per_token * structure.expert_feed_forward + structure.shared_feed_forward)
+    activated = 2 * structure.matrices * wide / split
+    permuted = moe * 8 * structure.experts_per_token * hidden / layouts.divided
+    made = between + reshaped + activated + permuted
+    if BYTES[layouts.common.precision] >= WIDTH:
+        return made
+    inputs = 2 * hidden + (structure.value_width + wide) / split + moe * structure.experts_per_token * hidden
+    return made + (WIDTH + BYTES[layouts.common.precision]) * inputs

@@ -1,0 +1,87 @@
+"""What is exchanged, by dimension: per layer and micro-batch, per hop, and per step."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.demand.counting import WIDTH, tokens
+from kuayu.demand.hardware import Hardware
+from kuayu.demand.memory import held, stage_layers
+from kuayu.demand.placement import Exchange, all_to_all, groups, hop, ring
+from kuayu.demand.strategy import Layouts, Recompute, Sharding
+from kuayu.demand.structure import ModelStructure
+
+DIMENSIONS = ("tensor", "context", "expert", "pipeline", "data")
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """Exchanges of N layouts.
+
+    Attributes:
+        tensor: Of a layer and a micro-batch.
+        outer_tensor: Of embedding and output layer, per micro-batch.
+        context: Of a layer and a micro-batch.
+        expert: Of a layer and a micro-batch.
+        gather: Gradients of a layer for a micro-batch where they are divided, and its parameters where those are; else
+            nothing.
+        hop: From a stage to the next, one way.
+        data: Gradients, and parameters where the optimizer is divided, of a step; less what `gather` has.
+    """
+
+    tensor: Exchange
+    outer_tensor: Exchange
+    context: Exchange
+    expert: Exchange
+    gather: Exchange
+    hop: Exchange
+    data: Exchange
+
+
+def exchanges(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchanges:
+    """What layouts exchange on this hardware."""
+    place, t = groups(layouts), tokens(structure, layouts)
+    once = WIDTH * t * structure.hidden
+    again = (layouts.recompute == Recompute.FULL).astype(float)
+    reduce = ring(place.tensor, once, hardware, passes=2)
+    keys = WIDTH * t * 2 * structure.key_value_width / layouts.tensor * layouts.context
+    moe = structure.moe_layers / structure.all_layers
+    routed = once * structure.experts_per_token / layouts.tensor
+    alone = np.where(layouts.pipeline == 1, 2.0, 1.0)
+    # A shared output layer lies on the first and the last stage; its gradient is counted with the last one's.
+    tables = np.where(layouts.pipeline == 1, 1.0 if structure.tied else 2.0, 1.0)
+    return Exchanges(
+        tensor=reduce.times(4 + 2 * again),
+        outer_tensor=reduce.times(alone),
+        # Keys and values go round once forward, and with their gradients once backward.
+        context=ring(place.context, keys, hardware).times(3 + again),
+        expert=all_to_all(place.expert, routed, hardware).times(moe * (4 + 2 * again)),
+        gather=_gather(structure, layouts, hardware),
+        hop=hop(place.pipeline, once / (layouts.tensor if layouts.common.scattered else 1), hardware),
+        data=_data(structure, layouts, hardware, tables),
+    )
+
+
+def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:
+    """A layer's gradients scattered, and its parameters gathered twice where they are divided too; mean over layers."""
+    place, common = groups(layouts), layouts.common
+    own = held(structure, layouts, np.ones(len(layouts)), 0.0)
+    sizes = {Sharding.GRADIENTS: common.exchanged_bytes, Sharding.PARAMETERS: 2 * WIDTH + common.exchanged_bytes}
+    size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
+    return ring(place.data, own.shared * size, hardware) + ring(place.expert_data, own.routed * size, hardware)
+
+
+def _data(structure: ModelStructure, layouts: Layouts, hardware: Hardware, tables: np.ndarray) -> Exchange:
+    """Gradients of the fullest stage; an all-reduce, or a reduce-scatter with the parameters' all-gather."""
+    place, common = groups(layouts), layouts.common
+    most, _ = stage_layers(structure, layouts)
+    own = held(structure, layouts, most, tables)
+    sent = common.exchanged_bytes
+    sizes = {Sharding.NOTHING: 2 * sent, Sharding.OPTIMIZER: sent + WIDTH, Sharding.GRADIENTS: WIDTH}
+    size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
+    # Tables are not exchanged layer by layer, but once a step.
+    later = np.select(
+        [layouts.sharding == Sharding.GRADIENTS, layouts.sharding == Sharding.PARAMETERS], [sent, 2 * WIDTH + sent], 0.0
+    )
+    outer = tables * structure.vocabulary * structure.hidden / layouts.tensor * later
+    return ring(place.data, own.shared * size + outer, hardware) + ring(place.expert_data, own.routed * size, hardware)

@@ -1,0 +1,150 @@
+"""Memory of a device by part: parameters, gradients, optimizer, activations, working space.
+
+Activations follow Korthikanti et al. (arXiv:2205.05198), equations 1 to 5, written for any width of feed-forward part,
+any number of key heads, gates, fused attention and experts; for their models they are those equations. What data
+parallelism divides follows ZeRO (arXiv:1910.02054). The first and the last stage are reckoned, and the larger counts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.demand.counting import BYTES, tokens
+from kuayu.demand.placement import groups
+from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
+from kuayu.demand.structure import ModelStructure
+
+PARAMETER, OPTIMIZER = 2.0, 12.0
+"""Bytes of a parameter as it is multiplied, and of its copy and two moments in binary32 (Adam)."""
+
+CONTEXT_BYTES = 1.5e9
+"""Bytes that driver, libraries and communicators take before anything is stored."""
+
+SLACK = 0.08
+"""Share that the allocator loses to rounding and fragmentation: of all that it hands out."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of the fullest device, for N layouts."""
+
+    parameters: Floats
+    gradients: Floats
+    optimizer: Floats
+    activations: Floats
+    working: Floats
+
+    @property
+    def total(self) -> Floats:
+        """All of it."""
+        return self.parameters + self.gradients + self.optimizer + self.activations + self.working
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters that a device of a stage computes with, for N layouts."""
+
+    shared: Floats
+    routed: Floats
+
+
+def stage_layers(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, Floats]:
+    """Layers of the fullest stage, and of the last one, which has the output layer too.
+
+    Where stages do not divide layers, the last one gets one less.
+    """
+    whole = structure.all_layers / layouts.pipeline
+    most = np.ceil(whole)
+    return most, np.where((most > whole) & (most > 1), most - 1, most)
+
+
+def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
+    """Parameters of a stage with so many layers and embedding tables, divided by tensor and expert parallelism."""
+    moe = structure.moe_layers / structure.all_layers
+    dense = structure.attention_parameters + (1 - moe) * structure.dense_parameters + moe * structure.shared_parameters
+    shared = (layers * dense + tables * structure.vocabulary * structure.hidden) / layouts.tensor
+    experts = structure.experts * structure.expert_parameters
+    return Held(np.asarray(shared), layers * moe * experts / (groups(layouts).expert.size * layouts.tensor))
+
+
+def memory(structure: ModelStructure, layouts: Layouts) -> Memory:
+    """Memory of the fullest stage."""
+    most, last = stage_layers(structure, layouts)
+    single = layouts.pipeline == 1
+    own = 1.0 if structure.tied else 2.0
+    first = _stage(
+        structure, layouts, most, np.where(single, own, 1.0), single.astype(float), layouts.pipeline.astype(float)
+    )
+    final = _stage(structure, layouts, last, np.where(single, own, 1.0), np.ones_like(most), np.ones_like(most))
+    fuller = first.total >= final.total
+    return Memory(
+        *(
+            np.where(fuller, getattr(first, name), getattr(final, name))
+            for name in ("parameters", "gradients", "optimizer", "activations", "working")
+        )
+    )
+
+
+def _stage(
+    structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats, outputs: Floats, waiting: Floats
+) -> Memory:
+    """Memory of a stage.
+
+    Args:
+        structure: The model.
+        layouts: The layouts.
+        layers: Layers of the stage.
+        tables: Embedding tables in it.
+        outputs: Output layers in it.
+        waiting: Micro-batches whose activations it holds at once, at most.
+    """
+    common, place = layouts.common, groups(layouts)
+    own = held(structure, layouts, layers, tables)
+    sharded = layouts.sharding
+    data, expert_data = place.data.size, place.expert_data.size
+
+    def kept(size: float, stage: int) -> Floats:
+        divided = sharded >= stage
+        return size * (own.shared / np.where(divided, data, 1) + own.routed / np.where(divided, expert_data, 1))
+
+    parameter = PARAMETER + (BYTES[common.precision] if BYTES[common.precision] < PARAMETER else 0.0)
+    parameters = kept(parameter, Sharding.PARAMETERS)
+    gradients = kept(common.gradient_bytes, Sharding.GRADIENTS)
+    optimizer = kept(OPTIMIZER, Sharding.OPTIMIZER)
+    whole, inner = layer_activations(structure, layouts)
+    micro = layouts.micro_batches
+    pieces = np.where(layouts.virtual > 1, 1 + (waiting - 1) / (waiting * layouts.virtual), 1.0)
+    held_layers = layers * np.minimum(waiting * pieces, micro)
+    at_work = np.where(layouts.recompute == Recompute.FULL, inner, 0.0)
+    t = tokens(structure, layouts)
+    logits = outputs * t * (8.0 * structure.vocabulary / layouts.tensor + 4.0 * structure.hidden / layouts.divided)
+    activations = held_layers * whole + at_work + logits
+    layer_parameters = (own.shared + own.routed) / np.maximum(layers, 1)
+    gathered = np.where(sharded >= Sharding.PARAMETERS, 2 * (PARAMETER + common.gradient_bytes) * layer_parameters, 0.0)
+    total = parameters + gradients + optimizer + activations + gathered
+    return Memory(parameters, gradients, optimizer, activations, gathered + CONTEXT_BYTES + SLACK * total)
+
+
+def layer_activations(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, Floats]:
+    """Bytes that a layer keeps of a micro-batch for its backward pass, and those of a layer that keeps all."""
+    t, split, between = tokens(structure, layouts), layouts.tensor, layouts.divided
+    fused, masks = layouts.common.fused_attention, float(structure.dropout)
+    moe = structure.moe_layers / structure.all_layers
+    # What a product takes in is kept as it was multiplied; everything else in 16 bits, masks in one byte.
+    kept = min(2.0, max(1.0, BYTES[layouts.common.precision]))
+    outside = t * structure.hidden * (4 + 2 * kept + 2 * masks) / between
+    inner = 2 * structure.query_width + 4 * structure.key_value_width + kept * structure.value_width
+    attention = t * inner / split
+    stored = 2 * (structure.matrices - 1) + kept
+    routed = structure.experts_per_token * (stored * structure.expert_feed_forward + (2 + kept) * structure.hidden)
+    routed += stored * structure.shared_feed_forward
+    forward = t * ((1 - moe) * stored * structure.feed_forward + moe * routed) / split
+    scores = t * structure.heads * structure.sequence * (4 + masks) / split
+    extra = np.zeros_like(scores) if fused else scores
+    full = outside + attention + forward + extra
+    stays = np.select(
+        [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE],
+        [2.0 * t * structure.hidden / between, full - extra],
+        full,
+    )
+    return stays, full

@@ -1,0 +1,130 @@
+"""All layouts of a model on given hardware, ranked by the time of a step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kuayu.demand.efficiency import PRIOR, Efficiency
+from kuayu.demand.hardware import Hardware
+from kuayu.demand.prediction import Demand, predict
+from kuayu.demand.strategy import Flags, Floats, Layouts, Recompute, Sharding, Strategy, Whole
+from kuayu.demand.structure import ModelStructure
+
+MICRO_BATCHES = (1, 2, 4, 8, 16)
+VIRTUAL = (1, 2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Layouts, the fastest that can run first, then those that cannot in no order.
+
+    Attributes:
+        demand: Demand of all layouts, in the order in which they were listed.
+        order: Rows of those that can run, by the time of a step.
+    """
+
+    demand: Demand
+    order: Whole
+
+    def best(self, number: int = 1) -> list[Strategy]:
+        """The fastest so many."""
+        return [self.demand.layouts.row(int(row)) for row in self.order[:number]]
+
+    @property
+    def infeasible(self) -> Whole:
+        """Rows of those that cannot run; `demand.reasons` says why."""
+        return np.flatnonzero(~self.demand.feasible)
+
+
+def divisors(number: int) -> list[int]:
+    """Divisors, ascending."""
+    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
+    return sorted({*small, *(number // each for each in small)})
+
+
+def layouts(
+    structure: ModelStructure,
+    hardware: Hardware,
+    common: Strategy,
+    micro_batches: Sequence[int] = MICRO_BATCHES,
+    virtual: Sequence[int] = VIRTUAL,
+) -> Layouts:
+    """Every way of dividing a model over all devices by divisors of their number.
+
+    Combinations that contradict themselves are left out: virtual stages without stages, experts over more devices than
+    there are replicas, gradients or parameters divided under a pipeline (exchanged for every micro-batch).
+    What merely does not fit is listed, so that it can be said why.
+
+    Args:
+        structure: The model.
+        hardware: The devices.
+        common: Global batch, precision and what layouts have in common.
+        micro_batches: Sequences of a micro-batch that are tried.
+        virtual: Virtual stages that are tried.
+    """
+    every = np.array(divisors(hardware.devices))
+    experts = np.array([each for each in divisors(structure.experts) if each <= hardware.devices])
+    axes = {
+        "tensor": every[every <= 2 * hardware.per_node],
+        "pipeline": every[every <= structure.layers],
+        "context": every[every <= max(1, structure.sequence // 4096)],
+        "virtual": np.array(virtual),
+        "expert": experts,
+        "sharding": np.array([int(each) for each in Sharding]),
+        "recompute": np.array([int(each) for each in Recompute]),
+        "micro_batch": np.array(micro_batches),
+    }
+    # A pair at a time, so that most combinations are never made.
+    columns: dict[str, Whole] = {"data": np.array([hardware.devices])}
+    for name, values in axes.items():
+        made = {key: np.repeat(column, len(values)) for key, column in columns.items()}
+        made[name] = np.tile(values, len(next(iter(columns.values()))))
+        columns = _sensible(made, structure, common, hardware.devices)
+    size = len(columns["data"])
+    columns["data"] = hardware.devices // (columns["tensor"] * columns["pipeline"] * columns["context"])
+    columns["global_batch"] = np.full(size, common.global_batch)
+    return Layouts(**columns, common=replace(common, **Layouts.neutral()))
+
+
+def search(
+    structure: ModelStructure,
+    hardware: Hardware,
+    common: Strategy,
+    efficiency: Efficiency = PRIOR,
+    listed: Layouts | None = None,
+) -> Ranking:
+    """Rank layouts of a model on hardware by the predicted time of a step.
+
+    Args:
+        structure: The model.
+        hardware: The devices, all of which are used.
+        common: Global batch, precision and what layouts have in common.
+        efficiency: Calibrated, or the prior.
+        listed: Layouts to be ranked; all where absent.
+
+    Raises:
+        KeyError: If devices do not have the number format.
+    """
+    demand = predict(structure, listed or layouts(structure, hardware, common), hardware, efficiency)
+    able: Flags = demand.feasible
+    rows = np.flatnonzero(able)
+    step: Floats = demand.times.step[rows]
+    # Equal times: the layout that needs less memory first.
+    return Ranking(demand, rows[np.lexsort((demand.memory.total[rows], step))])
+
+
+def _sensible(columns: dict[str, Whole], structure: ModelStructure, common: Strategy, devices: int) -> dict[str, Whole]:
+    """Combinations that do not contradict themselves, as far as their columns are there yet."""
+    one = np.ones_like(columns["data"])
+    tensor, pipeline, context = (columns.get(name, one) for name in ("tensor", "pipeline", "context"))
+    replicas = devices // (tensor * pipeline * context)
+    keep = devices % (tensor * pipeline * context) == 0
+    keep &= columns.get("virtual", one) * pipeline <= structure.layers
+    keep &= (columns.get("virtual", one) == 1) | (pipeline > 1)
+    keep &= columns.get("expert", one) <= replicas * context
+    keep &= (columns.get("sharding", 0 * one) < Sharding.GRADIENTS) | (pipeline == 1)
+    keep &= (columns.get("sharding", 0 * one) == Sharding.NOTHING) | (replicas * context > 1)
+    keep &= columns.get("micro_batch", one) * np.minimum(replicas, common.global_batch) <= common.global_batch
+    keep &= (columns.get("recompute", 0 * one) != Recompute.SELECTIVE) | (not common.fused_attention)
+    return {name: column[keep] for name, column in columns.items()}

@@ -1,0 +1,211 @@
+"""A transformer as numbers: what its layers are made of, and how many parameters that is.
+
+Widths are counted in elements. Counts of parameters leave out biases and the scales of normalisation: together below
+one in a thousand for every model of a thousand million parameters or more.
+"""
+
+from dataclasses import dataclass
+
+SMALL_SHAPES = (
+    (1.3e8, 12),
+    (7.6e8, 24),
+    (2.7e9, 32),
+    (6.7e9, 32),
+    (1.3e10, 40),
+    (6.5e10, 80),
+    (1.75e11, 96),
+    (1e12, 128),
+)
+"""Parameters and layers of well-known dense models (GPT-3, table 2.1 of arXiv:2005.14165; LLaMA, table 2 of
+arXiv:2302.13971; 1 T: table 1 of arXiv:2104.04473)."""
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """Attention with compressed queries, keys and values (DeepSeek-V2, arXiv:2405.04434).
+
+    Attributes:
+        query_rank: Width of compressed queries.
+        value_rank: Width of compressed keys and values.
+        rotary_width: Width of the part of a key that carries the position, shared by all heads.
+    """
+
+    query_rank: int
+    value_rank: int
+    rotary_width: int
+
+
+@dataclass(frozen=True)
+class ModelStructure:
+    """A decoder of equal layers, dense or with experts.
+
+    Attributes:
+        layers: Number of layers.
+        hidden: Width of the residual stream.
+        heads: Attention heads.
+        sequence: Tokens of a sequence.
+        vocabulary: Rows of the embedding.
+        key_value_heads: Heads of keys and values; as many as heads where absent.
+        head_width: Width of a head; hidden ÷ heads where absent.
+        feed_forward: Width of the feed-forward part of a dense layer; 4 × hidden where absent.
+        gated: The feed-forward part has a gate (three matrices instead of two).
+        tied: The output layer shares the embedding's parameters.
+        dropout: Dropout with its masks, as in models up to 2022.
+        experts: Experts of a layer; 1 in a dense model.
+        experts_per_token: Experts that each token goes to.
+        expert_feed_forward: Width of one expert.
+        shared_feed_forward: Width of all experts together that every token goes to.
+        moe_frequency: Every how manieth layer has experts.
+        dense_layers: First layers that have none in any case.
+        window: Tokens that a head looks back over, in every `window_frequency`-th layer; 0: all of them.
+        window_frequency: Every how manieth layer has that window.
+        latent: Compressed attention, if any.
+        ahead: Further tokens predicted, each by a layer of its own and the output layer once more.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    sequence: int
+    vocabulary: int
+    key_value_heads: int = 0
+    head_width: int = 0
+    feed_forward: int = 0
+    gated: bool = False
+    tied: bool = True
+    dropout: bool = False
+    experts: int = 1
+    experts_per_token: int = 1
+    expert_feed_forward: int = 0
+    shared_feed_forward: int = 0
+    moe_frequency: int = 1
+    dense_layers: int = 0
+    window: int = 0
+    window_frequency: int = 2
+    latent: LatentAttention | None = None
+    ahead: int = 0
+
+    def __post_init__(self) -> None:
+        """Fill in what follows, and refuse what is no model.
+
+        Raises:
+            ValueError: If a size is not positive, or tokens go to more experts than there are.
+        """
+        sizes = (self.layers, self.hidden, self.heads, self.sequence, self.vocabulary, self.experts)
+        if min(*sizes, self.experts_per_token, self.moe_frequency, self.window_frequency) < 1:
+            raise ValueError("every size of a model is at least 1")
+        if self.experts_per_token > self.experts:
+            raise ValueError(f"a token cannot go to {self.experts_per_token} of {self.experts} experts")
+        object.__setattr__(self, "key_value_heads", self.key_value_heads or self.heads)
+        object.__setattr__(self, "head_width", self.head_width or self.hidden // self.heads)
+        object.__setattr__(self, "feed_forward", self.feed_forward or 4 * self.hidden)
+        object.__setattr__(self, "expert_feed_forward", self.expert_feed_forward or self.feed_forward)
+
+    @property
+    def matrices(self) -> int:
+        """Matrices of a feed-forward part."""
+        return 3 if self.gated else 2
+
+    @property
+    def moe_layers(self) -> int:
+        """Layers with experts, those of further tokens among them."""
+        if self.experts == 1:
+            return 0
+        return (self.layers - self.dense_layers) // self.moe_frequency + self.ahead
+
+    @property
+    def all_layers(self) -> int:
+        """Layers, those of further tokens among them."""
+        return self.layers + self.ahead
+
+    @property
+    def query_width(self) -> int:
+        """Width of all queries together, as the scores see them."""
+        return self.heads * (self.head_width + (self.latent.rotary_width if self.latent else 0))
+
+    @property
+    def key_value_width(self) -> int:
+        """Width of the keys (or the values) of all heads together."""
+        return self.key_value_heads * self.head_width
+
+    @property
+    def value_width(self) -> int:
+        """Width of what attention puts out."""
+        return self.heads * self.head_width
+
+    @property
+    def attention_parameters(self) -> int:
+        """Parameters of one layer's attention."""
+        out = self.value_width * self.hidden
+        if self.latent is None:
+            return self.hidden * (self.value_width + 2 * self.key_value_width) + out
+        queries = self.latent.query_rank * (self.hidden + self.query_width)
+        down = self.hidden * (self.latent.value_rank + self.latent.rotary_width)
+        return queries + down + 2 * self.latent.value_rank * self.value_width + out
+
+    @property
+    def dense_parameters(self) -> int:
+        """Parameters of one dense layer's feed-forward part."""
+        return self.matrices * self.hidden * self.feed_forward
+
+    @property
+    def expert_parameters(self) -> int:
+        """Parameters of one expert."""
+        return self.matrices * self.hidden * self.expert_feed_forward
+
+    @property
+    def shared_parameters(self) -> int:
+        """Parameters of a layer with experts that every token passes: shared experts and the router."""
+        return self.matrices * self.hidden * self.shared_feed_forward + self.hidden * self.experts
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Parameters of the embedding, and again of the output layer where it has its own."""
+        return self.vocabulary * self.hidden * (1 if self.tied else 2)
+
+    @property
+    def parameters(self) -> int:
+        """All parameters."""
+        dense = (self.all_layers - self.moe_layers) * self.dense_parameters
+        moe = self.moe_layers * (self.experts * self.expert_parameters + self.shared_parameters)
+        return self.all_layers * self.attention_parameters + dense + moe + self.embedding_parameters
+
+    @property
+    def active_parameters(self) -> int:
+        """Parameters that a token meets, the output layer once."""
+        dense = (self.all_layers - self.moe_layers) * self.dense_parameters
+        moe = self.moe_layers * (self.experts_per_token * self.expert_parameters + self.shared_parameters)
+        return self.all_layers * self.attention_parameters + dense + moe + self.vocabulary * self.hidden
+
+    def seen(self, *, causal: bool) -> float:
+        """Tokens that a token looks at, on the mean over layers.
+
+        Args:
+            causal: Count what a causal mask leaves; else every token of the sequence, as most definitions of FLOPs do.
+        """
+        whole = self.sequence / 2 if causal else float(self.sequence)
+        if not self.window:
+            return whole
+        narrow = min(float(self.window), whole)
+        windows = self.all_layers // self.window_frequency
+        return (windows * narrow + (self.all_layers - windows) * whole) / self.all_layers
+
+
+def of_parameters(parameters: float, sequence: int, vocabulary: int = 51200) -> ModelStructure:
+    """A dense model of about this many parameters, shaped as well-known ones are.
+
+    Layers are interpolated over the logarithm of parameters; the width follows from 12·L·h² + V·h and is rounded to a
+    multiple of 128, the width of its heads.
+
+    Raises:
+        ValueError: If it would be narrower than one head.
+    """
+    from numpy import interp, log
+
+    points = [log(size) for size, _ in SMALL_SHAPES]
+    layers = round(float(interp(log(parameters), points, [float(depth) for _, depth in SMALL_SHAPES])))
+    width = (-vocabulary + (vocabulary**2 + 48 * layers * parameters) ** 0.5) / (24 * layers)
+    heads = round(width / 128)
+    if heads < 1:
+        raise ValueError(f"{parameters:.3g} parameters are too few for {layers} layers")
+    return ModelStructure(layers, 128 * heads, heads, sequence, vocabulary, dropout=True)
