@@ -14,18 +14,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from docs.typed import CODE, GUIDES, WRITTEN_FOR, blocks
 
-GUIDES = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page.name for page in (GUIDES / "en/guides").glob("*.md"))
 KUAYU = (sys.executable, "-c", "from kuayu.cli import main; main()")
-WRITTEN_FOR = "http://127.0.0.1:8080"
-CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-
-
-def blocks(page: str, language: str = "en") -> list[tuple[str, str]]:
-    """Blocks of code of a guide, each with the language that it is in."""
-    return CODE.findall((GUIDES / language / "guides" / page).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +137,8 @@ def test_the_program_of_the_guide_to_the_index_runs(performed: list[Performed]) 
 def known_options(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Every option that the command line tells of."""
     folder = tmp_path_factory.mktemp("help")
-    parts = [[part] for part in ("serve", "collect", "agent", "graph", "probe", "index")]
+    parts = [[part] for part in ("serve", "collect", "agent", "graph", "probe", "index", "place", "hold")]
+    parts += [["bench", "policy"], ["train", "scheduler"]]
     parts += [["conformance", part] for part in ("run", "doctor", "list")]
     return {option for part in parts for option in OPTION.findall(run([*KUAYU, *part, "--help"], folder))}
 

@@ -92,6 +92,8 @@ def test_an_identifier_is_found(browser: Browser, home: str) -> None:
         "index/h100-a100.html",
         "zh/index/chinese-accelerators.html",
         "index/probe-sets.html",
+        "reference/scheduling-world.html",
+        "zh/guides/scheduling.html",
     ],
 )
 def test_it_fits_a_telephone(browser: Browser, site: Path, path: str) -> None:

@@ -8,6 +8,9 @@ import pytest
 from docs.parsed import parsed
 
 from kuayu_conformance.corpora import flagperf_gaps, load
+from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS
+from kuayu_conformance.testbed.scheduling.windows import BASELINES
+from kuayu_conformance.testbed.scheduling.workload import FAMILIES
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport
 
@@ -113,6 +116,13 @@ def test_the_probe_sets_of_every_table_are_shown(site: Path, language: str) -> N
     assert figures["command"] in page
     assert figures["tables"]
     assert all(f"{100 * row['planned']:.1f}" in page for each in figures["tables"] for row in each["rows"][1:])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_world_of_schedulers_is_told_whole(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "reference/scheduling-world.html").text
+    assert all(name in page for name in (*FAMILIES, *BASELINES, *ASSUMPTIONS))
+    assert all(f"{one.low:g} – {one.high:g}" in page for one in ASSUMPTIONS.values())
 
 
 def test_the_report_lies_beside_its_page(site: Path) -> None:

@@ -24,6 +24,7 @@ from . import (
     schemas,
     standard,
     worked,
+    world,
 )
 from .made import Made
 
@@ -43,6 +44,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from probe_sets.pages(language, root)
     yield from chinese.pages(language)
     yield from perception.pages(language, root)
+    yield from world.pages(language, root)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))
     yield from decisions.pages(language, root / "docs/decisions")
 

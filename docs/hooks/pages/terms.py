@@ -51,6 +51,7 @@ TAGS = {
     "resources": Words("Resources", "资源"),
     "perception": Words("Perception", "感知"),
     "index": Words("Compute index", "算力指数"),
+    "scheduling": Words("Scheduling", "调度"),
 }
 MODEL = {
     "common": Words("Common types", "通用类型"),
@@ -61,6 +62,7 @@ MODEL = {
     "index": Words("Compute index", "算力指数"),
     "actions": Words("Actions", "动作"),
     "jobs": Words("Jobs", "作业"),
+    "scheduling": Words("Scheduling", "调度"),
     "conformance": Words("Conformance", "符合性"),
 }
 
