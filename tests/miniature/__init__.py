@@ -3,7 +3,9 @@
 It reads the published registers and schemas as data and shares no code with the reference. Each promise of the standard
 is one short method of :class:`miniature.service.Miniature`, which inherits them from a chain of classes, one a subject:
 ``core`` (time, tenants, problems, pages), ``resources``, ``identifiers``, ``samples``, ``series``, ``conversion``,
-``aggregation``, ``scraping``, ``indices``, ``groups``, ``plans``, ``states``, ``graph``, ``streams``. Beside them stand
+``aggregation``, ``scraping``, ``indices``, ``groups``, ``plans``, ``states``, ``graph``, ``streams``; for scheduling
+``speeds``, ``ways``, ``packing``, ``weighing``, ``choosing``, ``explaining``, ``sharing``, ``naming``, ``placing``,
+``fronts``, ``buying``, ``routing``, ``reserving``, ``allocating``. Beside them stand ``scene`` and ``timeline``,
 ``validator``, ``exposition`` (the text format), ``estimation`` (of compute indices), ``recognition`` (of states, from
 ``records`` of nodes and what ``families`` of them do), ``canonical`` (JSON and digests), ``client`` (for tests) and
 ``http``.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from miniature.allocating import Allocating
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
 from miniature.otlp import Otlp
 from miniature.resources import KINDS
@@ -38,7 +39,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Otlp, Stepped, Streams):
+class Miniature(Otlp, Stepped, Streams, Allocating):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -49,7 +50,8 @@ class Miniature(Otlp, Stepped, Streams):
         self.routes = tuple(self._routes())
         self.journal = -1
         if journal is not None:
-            self.open_journal(journal)
+            with self.lock:
+                self.open_journal(journal)
 
     def _routes(self) -> list[Route]:
         routes: list[Route] = []
@@ -86,8 +88,21 @@ class Miniature(Otlp, Stepped, Streams):
         page = ("node", "exporter", "observed_at", "sent_at")
         add("POST", "/v1/expositions", lambda request: self.once(request, self.post_exposition), *page)
         add("POST", "/v1/metrics", lambda request: self.once(request, self.post_metrics))
-        for path, decision in (("/v1/compute-indices", self.compute_indices), ("/v1/probe-plans", self.plan_probes)):
-            routes.append(Route("POST", re.compile(path), decision, (), pure=True))
+        add("PUT", "/v1/allocations/{}", self.put_allocation)
+        add("GET", "/v1/allocations/{}", self.get_allocation)
+        add("DELETE", "/v1/allocations/{}", self.delete_allocation)
+        add("GET", "/v1/allocations", self.list_allocations, "limit", "cursor")
+        add("GET", "/v1/actions", self.get_actions, "domain", "wait")
+        add("POST", "/v1/action-results", self.post_result)
+        decisions = (
+            ("/v1/compute-indices", self.compute_indices),
+            ("/v1/probe-plans", self.plan_probes),
+            ("/v1/placements", self.place),
+            ("/v1/pareto-fronts", self.front),
+            ("/v1/allocation-plans", self.plan_allocation),
+            ("/v1/routes", self.plan_routes),
+        )
+        routes += [Route("POST", re.compile(path), decision, (), pure=True) for path, decision in decisions]
         return routes
 
     def declaration(self, request: Request) -> Answer:
@@ -95,7 +110,7 @@ class Miniature(Otlp, Stepped, Streams):
         declaration = {
             "spec_version": "0.1.0",
             "implementation": {"name": "miniature", "version": "0.1.0"},
-            "profiles": ["COM", "MET", "IDX"],
+            "profiles": ["COM", "MET", "IDX", "SCH"],
             "features": [*(["scrape"] if self.allowed else []), "otlp", *(["tenancy"] if self.tokens else [])],
             "limits": LIMITS,
             "durability": "process",
@@ -161,6 +176,8 @@ class Miniature(Otlp, Stepped, Streams):
             raise Refusal("not-found", "there is nothing under this path")
         for route, found in there:
             if route.method == method:
+                if not route.pure:
+                    self.pass_time(tenant)
                 query = self.query(parts.query, route.parameters)
                 request = Request(tenant, method, parts.path, query, headers, body)
                 return route.operation(request, *map(unquote, found.groups()))
@@ -184,14 +201,17 @@ class Miniature(Otlp, Stepped, Streams):
             entry = json.loads(line)
             if isinstance(entry, dict):
                 self.epoch = entry["epoch"]
+                self.moment = entry.get("resumed", self.moment)
+                self.resume()
             else:
                 self.moment, name, method, target, headers, body = entry
                 self.carry_out(self.tenant(name), method, target, headers, base64.b64decode(body))
         self.journal = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
         os.truncate(self.journal, len(whole))
         os.lseek(self.journal, 0, os.SEEK_END)
-        if not whole:
-            self.write_down({"epoch": self.epoch})
+        self.moment = self.read_clock()
+        self.resume()
+        self.write_down({"epoch": self.epoch, "resumed": self.moment})
 
     def write_down(self, entry: Any) -> None:
         """Hand a line to the kernel, which keeps it whatever becomes of this process."""

@@ -2,7 +2,8 @@
 
 Every mutant is the miniature with one promise replaced. It declares the exact set of requirements that do not pass
 because of it, so that the suite is held both to find what is wrong and to blame nothing else. Every requirement that
-has a check is broken by at least one; every figure has a near-miss, and each that is not a count has a control.
+has a check is broken by at least one; every figure has a near-miss, and each that is not a count has a control. Figures
+whose measurement takes minutes have theirs among the tests of their judges (``declaration.JUDGED_BY_THEMSELVES``).
 
 The figures of the compute index would be beyond the miniature: :mod:`mutants.oracle`, a test double that knows what was
 measured, stands beneath all of them.
@@ -10,7 +11,9 @@ measured, stands beneath all of them.
 
 from mutants import (
     aggregation,
+    allocating,
     bulk,
+    buying,
     conversion,
     counters,
     declaring,
@@ -18,14 +21,20 @@ from mutants import (
     estimates,
     explanations,
     figures,
+    fronts,
     graph,
     identifiers,
     indices,
+    naming,
     otlp,
     paging,
+    placing,
     plans,
+    reasons,
+    routing,
     scraping,
     series,
+    sharing,
     states,
     streams,
     tenancy,
@@ -59,6 +68,14 @@ SUBJECTS = (
     graph,
     streams,
     states,
+    naming,
+    placing,
+    sharing,
+    reasons,
+    fronts,
+    buying,
+    routing,
+    allocating,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

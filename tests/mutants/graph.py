@@ -149,7 +149,7 @@ class RoundTripTimesStay(Miniature):
     """A link is shown with the round-trip time that was measured of it first."""
 
     @cached_property
-    def first(self) -> dict[tuple[str, str], float]:
+    def original(self) -> dict[tuple[str, str], float]:
         """Round-trip time that was measured first of each tenant's links."""
         return {}
 
@@ -157,7 +157,7 @@ class RoundTripTimesStay(Miniature):
     def link_vertex(self, tenant: Tenant, record: Json) -> Json:
         vertex = super().link_vertex(tenant, record)
         if "round_trip_time" in vertex:
-            first = self.first.setdefault((tenant.name, record["id"]), vertex["round_trip_time"])
+            first = self.original.setdefault((tenant.name, record["id"]), vertex["round_trip_time"])
             vertex["round_trip_time"] = first
         return vertex
 

@@ -204,7 +204,7 @@ class DateIsMissing(Miniature):
         return {"stack": sheet["stack"]}
 
 
-@breaks("COM-028")
+@breaks("COM-028", "SCH-013", "SCH-015", "SCH-016")
 class DecisionsTellTheServicesRevision(Miniature):
     """Decisions tell the revision of the service instead of the request's."""
 

@@ -5,7 +5,8 @@ HTTP, and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict d
 
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
 behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
-played only before the miniature and those that declare to fail by it or differ in what makes states.
+played only before the miniature and those that declare to fail by it or differ in what makes states. Requirements for
+which whole scenarios of scheduling are played are not asked for (``declaration.JUDGED_BY_THEMSELVES``).
 """
 
 import argparse
@@ -24,7 +25,7 @@ from pathlib import Path
 
 import kuayu_schemas
 from mutants import MUTANTS
-from mutants.declaration import CHECKED, PLAYED, Mutant
+from mutants.declaration import CHECKED, HELD, LONG, PLAYED, Mutant
 from mutants.nursery import Nursery
 from mutants.page import Row, page
 
@@ -65,12 +66,14 @@ class Trial:
     @property
     def seconds(self) -> float:
         """How long it takes, about."""
-        return 110.0 if self.plays else 80.0 if self.watches else 12.0
+        return 110.0 if self.plays else 80.0 if self.watches else 30.0 if self.requirements & HELD else 12.0
 
     def cores(self, age: float) -> float:
         """Processors that it keeps busy when it has run for so many seconds, about."""
         if self.plays:
             return 0.6 if age < FIRST else 0.25
+        if self.requirements & LONG and not self.watches:
+            return 0.6
         return 0.15 if not self.watches else 0.45 if age < FIRST else 0.03
 
 

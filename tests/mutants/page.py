@@ -4,8 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kuayu_schemas import registers
-from mutants.declaration import Mutant
+from mutants.declaration import CHECKED, Mutant
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Row:
 
 def page(rows: Sequence[Row], declared: Mapping[str, Mutant]) -> str:
     """The matrix as a page: a row for each implementation, a column for each requirement."""
-    columns = [requirement.id for requirement in registers.requirements().requirements if requirement.check]
+    columns = [requirement.id for requirement in CHECKED]
     head = "".join(f'<th scope="col"><span>{name}</span></th>' for name in columns)
     body = []
     for row in rows:

@@ -1,35 +1,62 @@
 """The suite on trial: what it says of every mutant is what the mutant declares, no more and no less."""
 
+import ast
+import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
+from types import FrameType
 
 import pytest
+from miniature.allocating import Allocating
+from miniature.buying import Buying
+from miniature.client import SCHEMAS
 from miniature.conversion import Conversion
+from miniature.core import Core
+from miniature.fronts import Fronts
 from miniature.graph import Graphs
 from miniature.indices import Indices
 from miniature.otlp import Otlp
+from miniature.placing import Placing
+from miniature.routing import Routing
 from miniature.scraping import Scraping
 from miniature.series import Stepped
+from miniature.service import Miniature
 
+from kuayu_conformance.checks import sch_names
+from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, Draft, Json
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
 from mutants import MUTANTS
-from mutants.declaration import CHECKED, PLAYED, SLICES
+from mutants.declaration import CHECKED, DECIDING, DRAWN_ON, ECHOED, JUDGED_BY_THEMSELVES, PLAYED, SCHEDULING, SLICES
 from mutants.matrix import MINIATURE, differences, matrix
 
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
-FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
+FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold} | {"SCH-010"}
+"""Requirements on figures; that on a correlation has a sign in place of a threshold."""
+
+JUDGED = Path(__file__).parents[1] / "conformance"
 
 
 def test_every_check_is_broken_by_a_mutant() -> None:
-    assert TESTABLE - {name for mutant in MUTANTS for name in mutant.breaks} == set()
+    assert TESTABLE - {name for mutant in MUTANTS for name in mutant.breaks} == JUDGED_BY_THEMSELVES.keys()
 
 
 def test_every_figure_has_a_near_miss_and_a_control() -> None:
     """Where the figure is a count of all, the unchanged server is the control: one less is the near-miss."""
-    assert {mutant.near_miss_of for mutant in MUTANTS} - {""} == FIGURES
-    assert {mutant.control_for for mutant in MUTANTS} - {""} == FIGURES - {"MET-001"}
+    held = FIGURES - JUDGED_BY_THEMSELVES.keys()
+    assert {mutant.near_miss_of for mutant in MUTANTS} - {""} == held
+    assert {mutant.control_for for mutant in MUTANTS} - {""} == held - {"MET-001"}
     assert all(not mutant.breaks for mutant in MUTANTS if mutant.control_for)
+
+
+def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> None:
+    assert JUDGED_BY_THEMSELVES.keys() <= FIGURES
+    for test in JUDGED_BY_THEMSELVES.values():
+        module, _, name = test.partition("::")
+        written = ast.parse((JUDGED / module).read_text("utf-8")).body
+        assert name in {node.name for node in written if isinstance(node, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize(
@@ -41,17 +68,53 @@ def test_every_figure_has_a_near_miss_and_a_control() -> None:
         (Stepped, ("/v1/series",)),
         (Graphs, ("/v1/graph", "checks.graphs")),
         (Indices, ("/v1/compute-indices", "/v1/probe-plans")),
+        (Placing, (" PLACEMENTS, ", " PLACEMENTS,\n")),
+        (Fronts, (" FRONTS, ", " FRONTS,\n")),
+        (Buying, ("import PLANS, ", "PLACEMENTS, PLANS, ", " PLANS,\n")),
+        (Routing, (" ROUTES, ", " ROUTES,\n")),
+        (Allocating, ("checks.sch_stories",)),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
     kind: type, signs: tuple[str, ...]
 ) -> None:
-    held = next(requirements for kinds, requirements in SLICES if kind in kinds)
+    held = next(each.requirements for each in SLICES if kind in each.kinds)
     calling = {
         row.id for row in CHECKED if row.profile is not Profile.COM and any(sign in source(row.check) for sign in signs)
     }
     assert calling
     assert calling - PLAYED <= held
+
+
+def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> None:
+    """What is called while they answer belongs to them or to the ground of all operations, or is named."""
+    called = {path: called_by(path, body) for path, body in sch_names.requests(Draft(Random(1))).items()}
+    of = {kind.__name__: kind for kind in Miniature.__mro__}
+    ground = {Miniature, Core, *SCHEDULING}
+    foreign = {name for calls in called.values() for kind, name in calls if kind in of and of[kind] not in ground}
+    assert foreign == ECHOED
+    fronts = {name for kind, name in called[FRONTS] if kind in of and of[kind] in DECIDING}
+    assert fronts
+    assert fronts <= DRAWN_ON
+
+
+def called_by(path: str, body: Json) -> set[tuple[str, str]]:
+    """Classes and methods that are called while a request is answered."""
+    service, called = Miniature(SCHEMAS, {}), set[tuple[str, str]]()
+
+    def watch(frame: FrameType, event: str, _argument: object) -> None:
+        kind, _, name = frame.f_code.co_qualname.partition(".")
+        if event == "call" and name and "." not in name:
+            called.add((kind, name))
+
+    text = json.dumps(body | ({"explain": True} if path == PLACEMENTS else {})).encode()
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        assert service.answer("POST", path, {"content-type": "application/json"}, text).status == 200
+    finally:
+        sys.setprofile(before)
+    return called
 
 
 def source(module: str | None) -> str:

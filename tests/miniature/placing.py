@@ -1,0 +1,40 @@
+"""Placements: jobs that wait are started where they are best off; those that run go on."""
+
+from miniature.core import Answer, Json, Request
+from miniature.naming import Naming
+from miniature.scene import Scene
+from miniature.sharing import Sharing
+
+METHOD = {"name": "miniature: earliest completion, weighed", "version": "1"}
+ALTERNATIVES = 3
+
+
+class Placing(Sharing, Naming):
+    """Answers that follow from the request alone."""
+
+    def place(self, request: Request) -> Answer:
+        """What is to be done with the jobs of a state."""
+        body = self.body(request, "PlacementRequest")
+        self.check_scheduling(body)
+        state, weights, explain = body["state"], self.weights(body), body.get("explain", False)
+        scene = self.scene(state)
+        ledger = self.ledger(scene)
+        if "shares" in body:
+            seats = self.shared_seats(scene, weights, ledger, body["shares"])
+        else:
+            seats = self.seats(scene, weights, ledger, everybody=explain)
+        self.settle(scene, seats, ledger)
+        most = body.get("alternatives", ALTERNATIVES)
+        decisions = []
+        for seat in seats:
+            if seat.starts or explain:
+                decision = self.decision(scene, seat)
+                if explain:
+                    decision["explanation"] = self.told_why(scene, weights, seat, ledger, most)
+                decisions.append(decision)
+        method = {**METHOD, "weights": dict(weights)}
+        return Answer(200, {"revision": self.echoed(state), "method": method, "decisions": decisions})
+
+    def scene(self, state: Json) -> Scene:
+        """What a state tells."""
+        return Scene(state)

@@ -1,0 +1,137 @@
+"""Wrong in allocations: what is held in some domains and not in all, or for nobody."""
+
+from miniature.core import Answer, Json, Refusal, Request, Tenant
+from miniature.reserving import Allocation, Step
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("SCH-017", "SCH-018")
+class OnePromiseIsEnough(Miniature):
+    """Domains are to commit when the first of them has promised."""
+
+    @override
+    def go_on(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        if one.phase == "preparing" and any(step.outcome == "prepared" for step in one.now("reserve", "prepare")):
+            self.commit(tenant, one, moment)
+        else:
+            super().go_on(tenant, one, moment)
+
+
+@breaks("SCH-017", "SCH-019")
+class CommitsAreTakenForGranted(Miniature):
+    """An allocation is committed when its domains were told to."""
+
+    @override
+    def commit(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        super().commit(tenant, one, moment)
+        self.hold(tenant, one, moment)
+
+
+@breaks("SCH-017")
+class WhoIsSilentIsLeftAlone(Miniature):
+    """Domains that have not answered are not told to let go."""
+
+    @override
+    def to_be_aborted(self, one: Allocation) -> list[Step]:
+        return [step for step in super().to_be_aborted(one) if step.outcome == "prepared"]
+
+
+@breaks("SCH-017")
+class LatePromisesAreBelieved(Miniature):
+    """Who promises what nobody wants any more is not told to let go again."""
+
+    @override
+    def is_late(self, one: Allocation, step: Step, result: Json) -> bool:
+        return False
+
+
+@breaks("SCH-017", "SCH-018", "SCH-019")
+class NothingIsAborted(Miniature):
+    """When one refuses, the others are left with what they have promised."""
+
+    @override
+    def abort(self, tenant: Tenant, one: Allocation, reason: str, moment: int) -> None:
+        one.reason = reason
+        self.settle_aborted(tenant, one, moment)
+
+
+@breaks("SCH-018")
+class NoAlternativeIsTried(Miniature):
+    """The first refusal is the last."""
+
+    @override
+    def settle_aborted(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        self.enter(tenant, one, "refused", moment)
+
+
+@breaks("SCH-018")
+class TheLastAlternativeComesFirst(Miniature):
+    """Alternatives are tried from the last to the first."""
+
+    @override
+    def prepare(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        one.body.setdefault("alternatives", []).reverse()
+        super().prepare(tenant, one, moment)
+
+
+@breaks("SCH-017", "SCH-019")
+class TheFirstPlacementIsReleased(Miniature):
+    """When an allocation ends, the domains of its first placement are told, whichever of its placements is held."""
+
+    @override
+    def release(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        one.held = one.placements[0]
+        super().release(tenant, one, moment)
+
+
+@breaks("SCH-019")
+class ReleasesDoNotEnd(Miniature):
+    """When all domains have given back what they held, the allocation stays as it was."""
+
+    @override
+    def go_on(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        if one.phase != "releasing":
+            super().go_on(tenant, one, moment)
+
+
+@breaks("SCH-017")
+class NodesAreNotTold(Miniature):
+    """The record does not tell on which nodes devices are held."""
+
+    @override
+    def on_nodes(self, share: Json, nodes: list[Json]) -> Json:
+        return share
+
+
+@breaks("SCH-017")
+class ResultsAreTakenOnce(Miniature):
+    """A result that is told again is refused."""
+
+    @override
+    def take_result(self, tenant: Tenant, one: Allocation, step: Step, result: Json, moment: int) -> None:
+        if step.outcome is not None:
+            raise Refusal("invalid-body", "this was told already")
+        super().take_result(tenant, one, step, result, moment)
+
+
+@breaks("SCH-017", "SCH-019")
+class PuttingAgainBeginsAgain(Miniature):
+    """An allocation that is put again is another one."""
+
+    @override
+    def put_allocation(self, request: Request, name: str) -> Answer:
+        self.book(request.tenant).allocations.pop(name, None)
+        return super().put_allocation(request, name)
+
+
+@breaks("SCH-017")
+class RefusalsCountAsPromises(Miniature):
+    """Who refuses is told to commit all the same."""
+
+    @override
+    def take_result(self, tenant: Tenant, one: Allocation, step: Step, result: Json, moment: int) -> None:
+        taken = {**result, "outcome": "prepared"} if result["outcome"] == "refused" else result
+        super().take_result(tenant, one, step, taken, moment)

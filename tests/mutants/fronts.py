@@ -1,0 +1,92 @@
+"""Wrong in Pareto fronts: compromises that are missing, and ends that do not follow from their schedules."""
+
+from collections.abc import Sequence
+
+from miniature.core import Json
+from miniature.fronts import Placed, Search
+from miniature.scene import Scene
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks, control, near_miss
+
+Points = list[tuple[float, float]]
+"""Ends of schedules, from the quickest to the cheapest."""
+
+
+@near_miss("SCH-001")
+class EveryFourthCompromiseIsMissing(Miniature):
+    """Of each four schedules of a front one is left out."""
+
+    @override
+    def thinned(self, points: Sequence[tuple[float, float]], most: int) -> Points:
+        return [point for number, point in enumerate(super().thinned(points, most)) if number % 4 != 1]
+
+
+@control("SCH-001")
+class EveryTwelfthCompromiseIsMissing(Miniature):
+    """Of each twelve schedules of a front one is left out."""
+
+    @override
+    def thinned(self, points: Sequence[tuple[float, float]], most: int) -> Points:
+        return [point for number, point in enumerate(super().thinned(points, most)) if number % 12 != 6]
+
+
+@breaks("SCH-001")
+class OnlySumsAreMinimised(Miniature):
+    """Fronts are what weighted sums of period and money lead to."""
+
+    @override
+    def branch(self, search: Search, placed: tuple[Placed, ...], left: frozenset[int]) -> None:
+        if not search.options:
+            super().branch(search, placed, left)
+
+
+class Roomier(Search):
+    """Pools hold twice as much as they do."""
+
+    def __init__(self, search: Search) -> None:
+        """The same otherwise."""
+        super().__init__(search.options, [2 * devices for devices in search.capacity], search.slot, search.found)
+
+
+@breaks("SCH-001", "SCH-014")
+class PoolsHoldTwiceAsMuch(Miniature):
+    """Schedules hold more devices of a pool than it has."""
+
+    @override
+    def lean(self, search: Search, leaning: float) -> None:
+        super().lean(Roomier(search), leaning)
+
+    @override
+    def branch(self, search: Search, placed: tuple[Placed, ...], left: frozenset[int]) -> None:
+        super().branch(search if placed else Roomier(search), placed, left)
+
+
+@breaks("SCH-014")
+class PeriodsAreTwoPerCentShort(Miniature):
+    """Mean periods are stated two per cent shorter than they are."""
+
+    @override
+    def solution(self, scene: Scene, search: Search, placed: Sequence[Placed]) -> Json:
+        told = super().solution(scene, search, placed)
+        return {**told, "mean_period": 0.98 * told["mean_period"]}
+
+
+@breaks("SCH-014")
+class MoneyIsForOneJob(Miniature):
+    """Money is stated as the mean over the jobs, as the period is."""
+
+    @override
+    def solution(self, scene: Scene, search: Search, placed: Sequence[Placed]) -> Json:
+        told = super().solution(scene, search, placed)
+        return {**told, "communication_cost": told["communication_cost"] / max(1, len(placed))}
+
+
+@breaks("SCH-014")
+class FrontsStandTheOtherWayRound(Miniature):
+    """Schedules are told from the cheapest to the quickest."""
+
+    @override
+    def thinned(self, points: Sequence[tuple[float, float]], most: int) -> Points:
+        return super().thinned(points, most)[::-1]

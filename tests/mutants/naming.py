@@ -1,0 +1,55 @@
+"""Wrong in names of requests for scheduling decisions."""
+
+from collections.abc import Iterable, Iterator
+
+from miniature.core import Json
+from miniature.naming import Wrong
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("SCH-012")
+class UnknownHomesAreTaken(Miniature):
+    """Jobs may be at home in domains that are not there."""
+
+    @override
+    def unknown_in_spec(self, place: str, spec: Json, domains: set[str]) -> Iterator[Wrong]:
+        return super().unknown_in_spec(place, spec, {*domains, spec.get("home_domain", "")})
+
+
+@breaks("SCH-012")
+class JobsMayHaveOneName(Miniature):
+    """Of two jobs of one name both are decided on."""
+
+    @override
+    def given_twice(self, body: Json) -> Iterator[Wrong]:
+        yield from (wrong for wrong in super().given_twice(body) if not wrong[0].endswith("/spec/id"))
+
+
+@breaks("SCH-012")
+class DemandsFromNowhereAreNotServed(Miniature):
+    """Demands between places that are not there are not refused; they are not served."""
+
+    @override
+    def unknown_places(self, body: Json) -> Iterator[Wrong]:
+        return iter(())
+
+
+@breaks("SCH-012")
+class WrongNamesStandInTheState(Miniature):
+    """Problems point to the member of the request that a wrong name is in, not to its place."""
+
+    @override
+    def refuse_if(self, problem: str, detail: str, wrong: Iterable[Wrong]) -> None:
+        super().refuse_if(problem, detail, [("/" + pointer.split("/")[1], what) for pointer, what in wrong])
+
+
+@breaks("SCH-012")
+class UnknownNamesSpoilTheBody(Miniature):
+    """Names that refer to nothing are answered with invalid-body."""
+
+    @override
+    def refuse_if(self, problem: str, detail: str, wrong: Iterable[Wrong]) -> None:
+        super().refuse_if("invalid-body", detail, wrong)

@@ -1,0 +1,143 @@
+"""Wrong in placements: what a state cannot carry, and answers that differ from one time to the next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from miniature.choosing import Ledger
+from miniature.core import Answer, Json, Request
+from miniature.scene import Job, Scene, Way
+from miniature.service import Miniature
+from miniature.weighing import Outlook, Weights
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+class Forgetful(Miniature):
+    """Decides on jobs that wait as if they had asked for something else."""
+
+    @override
+    def scene(self, state: Json) -> Scene:
+        waiting = [{**row, "spec": {**row["spec"], **self.taken_for(row["spec"])}} for row in state["waiting"]]
+        return super().scene({**state, "waiting": waiting})
+
+    def taken_for(self, spec: Json) -> Json:
+        """Members that it takes a job to have."""
+        raise NotImplementedError
+
+
+@breaks("SCH-009", "SCH-013")
+class MemoryIsForgotten(Forgetful):
+    """Jobs are placed on devices with less memory than they need."""
+
+    @override
+    def taken_for(self, spec: Json) -> Json:
+        return {"memory_per_device": 0.0}
+
+
+@breaks("SCH-009", "SCH-013")
+class PinnedDataAreMoved(Forgetful):
+    """Jobs are placed away from data that may not be moved."""
+
+    @override
+    def taken_for(self, spec: Json) -> Json:
+        return {"data": [{**row, "pinned": False} for row in spec["data"]]}
+
+
+@breaks("SCH-013")
+class StepsAreNotMinded(Forgetful):
+    """Jobs that take devices in steps are started at once on as many as are free."""
+
+    @override
+    def taken_for(self, spec: Json) -> Json:
+        return {"devices": {**spec["devices"], "step": 1}} if "step" in spec["devices"] else {}
+
+    @override
+    def best(self, scene: Scene, weights: Weights, job: Job, ledger: Ledger, *, later: bool) -> Outlook | None:
+        return super().best(scene, weights, job, ledger, later=later and "step" not in job.spec["devices"])
+
+
+@breaks("SCH-009", "SCH-013", "SCH-014")
+class EveryJobIsSpread(Forgetful):
+    """Jobs are spread over domains although they may not be."""
+
+    @override
+    def taken_for(self, spec: Json) -> Json:
+        return {"split_modes": ["none", "periodic"]}
+
+
+@breaks("SCH-009", "SCH-013")
+class JobsReconcileAsItLikes(Miniature):
+    """Jobs that say how often they reconcile do so at other times."""
+
+    @override
+    def periods(self, job: Job, mode: str) -> Sequence[int]:
+        return (10,) if mode == "periodic" else super().periods(job, mode)
+
+
+@breaks("SCH-009", "SCH-013")
+class LinksNeedNotBeGood(Miniature):
+    """What a job needs of links between its domains does not count."""
+
+    @override
+    def joined(self, scene: Scene, job: Job, pair: Sequence[Any]) -> bool:
+        row = {**job.row, "spec": {**job.spec, "links": {}}}
+        return super().joined(scene, Job(row, job.copies), pair)
+
+
+@breaks("SCH-013")
+class UnreachableDomainsAreUsed(Miniature):
+    """Jobs are placed in domains that cannot be reached."""
+
+    @override
+    def scene(self, state: Json) -> Scene:
+        return super().scene({**state, "domains": [{**row, "reachable": True} for row in state["domains"]]})
+
+
+@breaks("COM-030", "SCH-007", "SCH-009", "SCH-010", "SCH-013")
+class NodesAreGivenTwice(Miniature):
+    """Every job is given nodes as if it were the only one."""
+
+    @override
+    def nodes(self, scene: Scene, ledger: Ledger, way: Way, *, near: bool = True) -> list[list[Json]]:
+        return super().nodes(scene, ledger.copy(), way, near=near)
+
+
+@breaks("COM-030", "SCH-013")
+class OffersNeverEnd(Miniature):
+    """More is bought in a way than is offered."""
+
+    @override
+    def account(
+        self, ledger: Ledger, shares: Sequence[tuple[int, int]], offers: Sequence[int | None], sign: int
+    ) -> None:
+        super().account(ledger, shares, [None for _ in offers], sign)
+
+
+@breaks("SCH-013")
+class TheOrderTurnsEachTime(Miniature):
+    """Every second time, those who came last are placed first."""
+
+    times_asked = 0
+
+    @override
+    def queue(self, scene: Scene) -> list[Job]:
+        self.times_asked += 1
+        return super().queue(scene)[:: 1 if self.times_asked % 2 else -1]
+
+
+@breaks("SCH-009", "SCH-013")
+class WhoHasNotBegunIsStopped(Miniature):
+    """Jobs of less priority are stopped for others whatever they are about, and wherever they are."""
+
+    @override
+    def place(self, request: Request) -> Answer:
+        answer = super().place(request)
+        state = self.body(request, "PlacementRequest")["state"]
+        most = max((row["spec"].get("priority", 0) for row in state["waiting"]), default=0)
+        stopped = [
+            {"job": row["spec"]["id"], "verb": "preempt"}
+            for row in state["running"]
+            if row["spec"].get("priority", 0) < most
+        ]
+        return Answer(200, {**answer.body, "decisions": stopped + answer.body["decisions"]})
