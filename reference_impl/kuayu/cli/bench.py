@@ -42,7 +42,7 @@ def policy(
     sites: Annotated[int, typer.Option(metavar="N", min=5, max=64, help="Domains of a world.")] = 5,
     nodes: Annotated[int, typer.Option(metavar="N", min=1, help="Nodes of a domain on average.")] = 16,
     load: Annotated[float, typer.Option(metavar="SHARE", min=0.01, help="Devices asked for over devices.")] = 0.7,
-    warm: Annotated[float, typer.Option(metavar="H", min=0, help="Hours in which you decide before the jobs come that count.")] = 4.0,
+    warm: Annotated[float, typer.Option(metavar="H", min=0, help="Hours before those jobs come.")] = 4.0,
     window: Annotated[float, typer.Option(metavar="H", min=0.1, help="Hours in which jobs come that count.")] = 6.0,
     drain: Annotated[float, typer.Option(metavar="H", min=0, help="Hours that they have at most after that.")] = 14.0,
     source: Annotated[
