@@ -20,18 +20,14 @@ from kuayu_conformance.checks.sch_shares import OPERATOR, OWN, Planned
 from kuayu_conformance.checks.sch_weights import TURNED, WEIGHTS, Chosen
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
-from kuayu_schemas.models import Comparison, Replay, Requirement, RequirementResult, Threshold, Verdict
+from kuayu_schemas.models import Replay, Requirement, RequirementResult, Verdict
 
 ANSWER = Answer(3, "POST /v1/placements", 200, {}, b"{}", "", 0.0, 0.0)
 
 
 def row(identifier: str) -> Requirement:
-    """A row of the register, for which the check is there already."""
-    rows = {each.id: each for each in registers.requirements().requirements}
-    if identifier in rows and identifier != "SCH-010":
-        return rows[identifier]
-    nought = Threshold(value=0.0, comparison=Comparison.at_most, unit="1") if identifier == "SCH-010" else None
-    return rows["SCH-001"].model_copy(update={"id": identifier, "threshold": nought, "aim": None})
+    """A row of the register."""
+    return next(each for each in registers.requirements().requirements if each.id == identifier)
 
 
 def verdict(check: Check[Any], observation: object, identifier: str) -> RequirementResult:

@@ -33,8 +33,8 @@ from mutants.declaration import CHECKED, DECIDING, DRAWN_ON, ECHOED, JUDGED_BY_T
 from mutants.matrix import MINIATURE, differences, matrix
 
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
-FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold} | {"SCH-010"}
-"""Requirements on figures; that on a correlation has a sign in place of a threshold."""
+FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
+"""Requirements on figures."""
 
 JUDGED = Path(__file__).parents[1] / "conformance"
 
