@@ -1,10 +1,11 @@
 """The journal of a domain's controller: what was promised and is held, in a file that outlives the process."""
 
-import fcntl
 import json
 import os
 from pathlib import Path
 from typing import IO, Any
+
+from kuayu.engine.locking import lock, lock_of
 
 
 class JournalError(Exception):
@@ -81,14 +82,10 @@ class Journal:
 
 
 def _locked(path: Path) -> IO[str]:
-    beside = path.with_name(path.name + ".lock")
     try:
-        lock = beside.open("w", encoding="utf-8")
-    except OSError as error:
-        raise JournalError(f"cannot write {beside}: {error.strerror}", "name a folder that may be written") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
+        return lock(path)
+    except BlockingIOError as error:
         raise JournalError(f"another controller has the journal {path}", "stop it, or name another file") from error
-    return lock
+    except OSError as error:
+        hint = "name a folder that may be written"
+        raise JournalError(f"cannot write {lock_of(path)}: {error.strerror}", hint) from error

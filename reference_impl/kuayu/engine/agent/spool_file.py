@@ -1,10 +1,10 @@
 """The file of a spool: told from other files, kept from others, opened, its tables made."""
 
-import fcntl
 import sqlite3
 from pathlib import Path
 from typing import IO, Final
 
+from kuayu.engine.locking import lock, lock_of
 from kuayu_schemas.models import Durability
 
 _TABLES: Final = """
@@ -76,17 +76,13 @@ def locked(file: Path) -> IO[str]:
     Raises:
         SpoolError: Another one has it, or its folder cannot be written.
     """
-    beside = file.with_name(file.name + ".lock")
     try:
-        lock = beside.open("w", encoding="utf-8")
-    except OSError as error:
-        raise SpoolError(f"cannot write {beside}: {error.strerror}", "name a folder that may be written") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
+        return lock(file)
+    except BlockingIOError as error:
         raise SpoolError(f"another agent has the spool {file}", "stop it, or give each a spool of its own") from error
-    return lock
+    except OSError as error:
+        hint = "name a folder that may be written"
+        raise SpoolError(f"cannot write {lock_of(file)}: {error.strerror}", hint) from error
 
 
 def opened(file: Path, durability: Durability) -> sqlite3.Connection:
