@@ -235,6 +235,14 @@ def test_fronts_are_measured_by_hand() -> None:
     assert distance(points, []) == inf
 
 
+def test_a_front_on_which_nothing_costs_money_can_be_measured() -> None:
+    free = [(10.0, 0.0)]
+    assert coverage(free, free) == hypervolume(free, free) == 1.0
+    assert distance(free, free) == 0.0
+    assert hypervolume(free, [(10.0, 3.0)]) == 0.0
+    assert distance(free, [(10.0, 3.0)]) == pytest.approx(3.0)
+
+
 @given(st.lists(st.tuples(st.floats(1.0, 9.0), st.floats(0.0, 9.0)), min_size=1, max_size=8))
 def test_more_schedules_never_make_a_front_worse(found: list[tuple[float, float]]) -> None:
     points = [(1.0, 9.0), (3.0, 3.0), (9.0, 0.0)]

@@ -16,6 +16,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks import sch_coordination
 from kuayu_conformance.checks.sch_coordination import Observation, judge, observe
 from kuayu_conformance.checks.sch_ledger import Site
+from kuayu_conformance.checks.sch_stories import Scripts
 from kuayu_conformance.episode import Episode, Request, Settings, Taken, describe
 from kuayu_conformance.findings import Claim, Figure
 
@@ -126,6 +127,20 @@ def test_nothing_is_left_behind(sound: Observation) -> None:
         assert story.last.at("phase") in {"released", "refused"}
         assert story.left == {}
     assert 0.001 < figure(sound).estimate < 0.1
+
+
+@pytest.mark.parametrize("nonce", [f"seed-{number}" for number in range(8)])
+def test_allocations_that_are_held_together_never_name_one_node(nonce: str) -> None:
+    episode = Episode("sch_coordination", Settings(nonce, "run", False, frozenset(), {}, False), Timed(Miniature))
+    told = list(sch_coordination.ordinary(Scripts(episode), 270))
+    for begin in range(0, len(told), sch_coordination.BATCH):
+        named = [
+            (share["domain"], share["accelerator"], row["node"])
+            for script in told[begin : begin + sch_coordination.BATCH]
+            for share in script.body["placement"]["shares"]
+            for row in share.get("nodes", ())
+        ]
+        assert len(named) == len(set(named))
 
 
 def test_an_episode_is_the_same_when_it_is_told_again(sound: Observation) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.sch_domains import Played, Player
 from kuayu_conformance.checks.sch_ledger import Deed, rows_of
-from kuayu_conformance.checks.sch_stories import Script, Scripts, Story, shares_of
+from kuayu_conformance.checks.sch_stories import AT_ONCE, Script, Scripts, Story, shares_of
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, answered, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound
@@ -20,7 +20,7 @@ from kuayu_conformance.statistics import quantile, quantile_upper_bound
 QUICK, FULL = 270, 2700
 """Allocations that go well; with the others more than 300 are committed, which a bound of the 99th percentile needs."""
 
-BATCH = 10
+BATCH = min(10, AT_ONCE)
 """Allocations that are held together."""
 
 PATIENCE = 1.0
@@ -47,10 +47,10 @@ def observe(episode: Episode) -> Observation:
         player.settle(played)
         player.catch_up(played)
         stories += player.release(played)
-    ordinary = _ordinary(scripts, FULL if episode.settings.full else QUICK)
-    for begin in range(0, len(ordinary), BATCH):
+    told = ordinary(scripts, FULL if episode.settings.full else QUICK)
+    for begin in range(0, len(told), BATCH):
         held: list[Played] = []
-        for script in ordinary[begin : begin + BATCH]:
+        for script in told[begin : begin + BATCH]:
             again = script.kind == "plain" and not any(one.again for one in held)
             held.append(player.begin(script, twice=again))
             player.settle(held[-1:])
@@ -66,7 +66,13 @@ def _silent(scripts: Scripts) -> Iterator[list[Script]]:
         yield [scripts.silent(phase, PATIENCE) for _ in range(3)]
 
 
-def _ordinary(scripts: Scripts, plain: int) -> list[Script]:
+def ordinary(scripts: Scripts, plain: int) -> list[Script]:
+    """Allocations in which nobody stays silent, in the order in which they are told.
+
+    Args:
+        scripts: Writes them.
+        plain: Those that go well; each of the other kinds comes a number of times that follows from it.
+    """
     others = (scripts.placed, scripts.refused, scripts.exhausted, scripts.expired, scripts.called_off)
     made = [make() for make in others for _ in range(plain // 18)]
     made += [scripts.plain() for _ in range(plain)]

@@ -121,9 +121,12 @@ def hypervolume(points: Sequence[Ends], found: Sequence[Ends]) -> float:
     """Area that schedules leave behind them over that of the exact front; more than one where they have more ways.
 
     It is measured from a tenth beyond the worst ends of the exact front (E. Zitzler, L. Thiele, "Multiobjective
-    evolutionary algorithms", IEEE Transactions on Evolutionary Computation 3, 1999).
+    evolutionary algorithms", IEEE Transactions on Evolutionary Computation 3, 1999); from a whole unit beyond an end
+    that is nought everywhere.
     """
-    corner = tuple(max(end) + 0.1 * (max(end) - min(end)) + _HAIR * max(end) for end in zip(*points, strict=True))
+    corner = tuple(
+        max(end) + 0.1 * (max(end) - min(end)) + _HAIR * max(end) or 1.0 for end in zip(*points, strict=True)
+    )
     return _area(found, corner) / _area(points, corner)
 
 
@@ -142,7 +145,7 @@ def distance(points: Sequence[Ends], found: Sequence[Ends]) -> float:
     Only what is worse counts (H. Ishibuchi et al., "Modified distance calculation in generational distance and inverted
     generational distance", EMO 2015).
     """
-    extents = [max(max(end) - min(end), _HAIR * max(end), 1e-300) for end in zip(*points, strict=True)]
+    extents = [max(max(end) - min(end), _HAIR * max(end)) or 1.0 for end in zip(*points, strict=True)]
     apart = [
         min((sum((max(0.0, e - p) / x) ** 2 for e, p, x in zip(each, point, extents, strict=True)) ** 0.5
              for each in found), default=inf)

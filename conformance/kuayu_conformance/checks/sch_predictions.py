@@ -146,7 +146,8 @@ def open_field(draft: Draft, jobs: int = 10) -> Json:
     names = [domain["id"] for domain in domains]
     specs = []
     for number in range(jobs):
-        devices = chance.choice((4, 8, 16)) if number else 120
+        # the small ones hold no more than 72 all together, which leaves 60 in two pools at least, wherever they go
+        devices = chance.choice((2, 4, 8)) if number else 120
         modes = ["none", "periodic", "pipeline"] if number % 4 == 0 else ["none"]
         least = devices if number else 100
         specs.append(

@@ -15,6 +15,12 @@ QUIET = SITES - 1
 MOST_DEVICES = 20
 """Of a share."""
 
+_EACH = -(-MOST_DEVICES // PER_NODE)
+"""Nodes of a share at most."""
+
+AT_ONCE = RESERVED // _EACH
+"""Allocations that name nodes and may be held together."""
+
 Trouble = Mapping[tuple[int, str, int], str]
 """What goes otherwise than well: domain, step, and the how manieth time it is asked for that step of the job."""
 
@@ -86,7 +92,6 @@ class Scripts:
         """Begin with number one."""
         self._episode = episode
         self._number = 0
-        self._placed = 0
         self.sites = [episode.name_of(f"site-{number}") for number in range(SITES)]
         self.kinds = [episode.name_of(f"kind-{number}") for number in range(2)]
 
@@ -97,17 +102,13 @@ class Scripts:
         return self._script("plain", chosen)
 
     def placed(self) -> Script:
-        """The placement names nodes, with unlike shares."""
-        script = self._script("placed", self._shuffled()[:2])
-        for share in script.body["placement"]["shares"]:
-            share["nodes"] = list(self._rows(share["devices"]))
-        self._placed += 1
-        return script
+        """The placement is to name nodes, with unlike shares; which ones is known once the order is."""
+        return self._script("placed", self._shuffled()[:2])
 
-    def _rows(self, devices: int) -> Iterator[Json]:
-        """Nodes that no other allocation names which is held at the same time."""
-        each = -(-MOST_DEVICES // PER_NODE)
-        first = NODES + self._placed % (RESERVED // each) * each
+    @staticmethod
+    def _rows(turn: int, devices: int) -> Iterator[Json]:
+        """Nodes that none of the allocations names that come shortly before or after."""
+        first = NODES + turn % AT_ONCE * _EACH
         while devices:
             yield {"node": f"node-{first}", "devices": min(devices, PER_NODE)}
             devices -= min(devices, PER_NODE)
@@ -142,8 +143,11 @@ class Scripts:
         return self._script(f"silent at {phase}", [0, QUIET], [0, 1], trouble=trouble, committed=1, patience=patience)
 
     def shuffle(self, made: list[Script]) -> None:
-        """Put stories into an order of no meaning."""
+        """Put stories into an order of no meaning, and name nodes so that those of one batch differ."""
         self._episode.random.shuffle(made)
+        for turn, script in enumerate(script for script in made if script.kind == "placed"):
+            for share in script.body["placement"]["shares"]:
+                share["nodes"] = list(self._rows(turn, share["devices"]))
 
     def _shuffled(self) -> list[int]:
         return self._episode.random.sample(range(SITES), SITES)
