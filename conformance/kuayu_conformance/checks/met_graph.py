@@ -14,6 +14,9 @@ from kuayu_conformance.findings import Finding, answered, holds
 CAPACITY = 10e9
 """Registered capacity of the links, bit/s."""
 
+LOOKS = 5
+"""Times that the graph is read whole and in part, at most, until it has stood still meanwhile."""
+
 STATES = ("idle", "busy", "degraded", "straggling", "faulty", "offline", "unknown")
 QUALITY = ("inter_domain_bandwidth", "round_trip_time", "packet_loss")
 
@@ -114,11 +117,17 @@ def _look(episode: Episode, site: str, wanted: Mapping[str, frozenset[str]], nam
         ours = only(graph, names)
         return all(ours[part].keys() == wanted[part] for part in wanted)
 
-    whole = wait_until(episode, "", shown)
-    narrower = [
-        read(episode, f"?{query}") for query in ("detail=domains", f"domain={site}", f"domain={site}&detail=domains")
-    ]
+    queries = ("detail=domains", f"domain={site}", f"domain={site}&detail=domains")
+    for _ in range(LOOKS):
+        whole = wait_until(episode, "", shown)
+        narrower = [read(episode, f"?{query}") for query in queries]
+        if _ours(read(episode), names) == _ours(whole, names):
+            break  # nothing has moved in between: states of nodes may, as their telemetry is awaited
     return Look(wanted, whole, *narrower)
+
+
+def _ours(answer: Answer, names: frozenset[str]) -> Graph:
+    return _told(only(graph_of(answer.json), names))
 
 
 def _report(episode: Episode, link: str, values: Mapping[str, float], state: str) -> Answer:

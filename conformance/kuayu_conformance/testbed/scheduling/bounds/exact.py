@@ -18,8 +18,8 @@ _TOLERANCE = 1e-6
 
 _APART = 1e-4
 """Share of the money of the quickest schedule by which two points of a front differ; well above that tolerance."""
-_INFEASIBLE = 2
-"""Status of the solver."""
+_INFEASIBLE, _OTHER = 2, 4
+"""Status of the solver: there is no solution; it has failed."""
 
 
 class NotSolved(Exception):
@@ -191,13 +191,16 @@ class _Programme:
         """Columns of the schedule that has the least sum of a figure."""
         upper = np.ones(len(figure)) if among is None else among.astype(np.float64)
         scale = float(np.abs(figure).max(initial=0.0)) or 1.0
-        solved = milp(
-            figure / scale,
-            integrality=np.ones(len(figure)),
-            bounds=Bounds(0.0, upper),
-            constraints=[*self._rows, *more],
-            options={"time_limit": self._seconds, "mip_rel_gap": 0.0},
-        )
+        for presolve in (True, False):  # HiGHS fails now and then on what it made simpler, not on what it was given
+            solved = milp(
+                figure / scale,
+                integrality=np.ones(len(figure)),
+                bounds=Bounds(0.0, upper),
+                constraints=[*self._rows, *more],
+                options={"time_limit": self._seconds, "mip_rel_gap": 0.0, "presolve": presolve},
+            )
+            if solved.status != _OTHER:
+                break
         if solved.status == _INFEASIBLE:
             raise _Infeasible
         if solved.status != 0:
