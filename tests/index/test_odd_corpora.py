@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from index.worlds import ask, plan_request, request, world
 
-from kuayu.index import RepeatedName, UnknownName, compute_indices, plan_probes
+from kuayu.index import compute_indices, plan_probes
+from kuayu.refusals import RepeatedName, UnknownName
 from kuayu_schemas.models import IndexReport
 
 

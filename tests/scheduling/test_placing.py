@@ -16,7 +16,7 @@ from scheduling.states import (
     talks,
 )
 
-from kuayu.scheduling.names import RepeatedName, UnknownName
+from kuayu.refusals import RepeatedName, UnknownName
 from kuayu.scheduling.placing import place
 from kuayu_schemas import schema
 

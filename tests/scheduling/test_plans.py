@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuayu.refusals import RepeatedName, UnknownName
 from kuayu.scheduling import demands
-from kuayu.scheduling.names import RepeatedName, UnknownName
 from kuayu.scheduling.plans import plan
 from kuayu_schemas import schema
 
@@ -241,10 +241,12 @@ def test_where_there_is_much_it_is_not_looked_at_where_data_come_from(monkeypatc
 
 
 def test_absurd_figures_get_an_answer() -> None:
-    what = state([pool("plain", 8, on_demand=(8, 1e200))])
-    answer = planned(what, work(1e300), hours=1e200)
-    assert uses(answer) == {("a", "plain", "on_demand"): 8}
-    assert answer["unmet"] > 1e11
+    dear = planned(state([pool("plain", 8, on_demand=(8, 1e9))]), work(1e300), hours=1e5)
+    assert uses(dear) == {("a", "plain", "on_demand"): 8}
+    assert dear["unmet"] > 1e11
+    beyond = planned(state([pool("plain", 8, on_demand=(8, 1e200))]), work(1e300), hours=1e200)
+    assert uses(beyond) == {}
+    assert beyond["unmet"] > 1e11
 
 
 def test_names_that_are_not_there_or_twice_are_pointed_at() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.scheduling.names import RepeatedName, UnknownName
+from kuayu.refusals import RepeatedName, UnknownName
 from kuayu.scheduling.routes import route
 from kuayu_schemas import schema
 

@@ -55,6 +55,27 @@ def test_explanations_tell_what_is_expected_and_why(request_file: Path) -> None:
         assert decision["explanation"]["reason"] in words
 
 
+def test_a_state_alone_will_do(request_file: Path) -> None:
+    made = json.loads(request_file.read_text("utf-8"))
+    alone = typed("-", "--json", stdin=json.dumps(made["state"]))
+    assert alone.returncode == 0, alone.stderr
+    assert json.loads(alone.stdout) == json.loads(typed(request_file, "--json").stdout)
+
+
+def test_weights_and_alternatives_are_those_that_are_told(request_file: Path) -> None:
+    told = typed(request_file, "--weights", "period=1, communication=2.5", "--explain", "--alternatives", "1", "--json")
+    assert told.returncode == 0, told.stderr
+    report = json.loads(told.stdout)
+    weights = {"period": 1.0, "communication": 2.5, "utilisation": 0.0, "price": 0.0}
+    assert report["method"]["weights"] == weights
+    assert max(len(each["explanation"]["alternatives"]) for each in report["decisions"]) == 1
+
+
+@pytest.mark.parametrize("told", ["period", "period=much", "speed=1", "period=-1", "period=nan"])
+def test_weights_that_are_none_are_told(request_file: Path, told: str) -> None:
+    assert_told(typed(request_file, "--weights", told), f"--weights: '{told}' are no weights", "period=1")
+
+
 def test_a_service_gives_the_same_answer_as_this_host(request_file: Path, shared: Service) -> None:
     here, there = typed(request_file, "--json"), typed(request_file, "--json", "--url", shared.url)
     assert here.returncode == 0, here.stderr

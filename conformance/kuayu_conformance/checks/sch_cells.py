@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from kuayu_conformance.checks.sch_reference import reference_loads
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
 from kuayu_conformance.testbed.scheduling.timing import Timing
-from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS
+from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS, ASSUMPTIONS
 from kuayu_conformance.testbed.scheduling.workload import FAMILIES
 
 HOUR = 3600.0
@@ -132,6 +132,10 @@ def _curves(cell: Cell) -> tuple[Curve, ...]:
         usual = getattr(FAMILIES[cell.family], name)
         return tuple((value, cell if value == usual else replace(cell, changed=((name, value),))) for value in values)
 
+    def assumed(name: str, *values: float) -> tuple[tuple[float, Cell], ...]:
+        usual = ASSUMPTIONS[name].value
+        return tuple((value, cell if value == usual else replace(cell, assumed=((name, value),))) for value in values)
+
     return (
         Curve("skew of demand", changed("skew", 0.0, 1.0, 1.5), "0 is balanced"),
         Curve(
@@ -140,14 +144,16 @@ def _curves(cell: Cell) -> tuple[Curve, ...]:
             "near 0 all is idle",
         ),
         Curve("chance that data are at home", changed("locality", 0.3, 0.7, 0.95)),
+        Curve("devices asked for beyond use", changed("over_request", 0.0, 1.0), "0 is as much as is used"),
+        Curve("tariff over the usual", assumed("tariff", 0.0, 1.0), "at 0 traffic is free"),
         Curve("share of the work in jobs larger than their home", changed("oversize", 0.0, 0.1)),
     )
 
 
 QUICK = Plan(
-    timing=Timing(2 * HOUR, 3 * HOUR, 3 * HOUR),
+    timing=Timing(2 * HOUR, 3 * HOUR, 9 * HOUR),
     sources=("fitted",),
-    looks=(3,),
+    looks=(2,),
     loads=(1.0, 1.45),
     load_windows=2,
     families=(),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from kuayu.cli.documents import SHOWN, content_of, listed, read_document
+from kuayu.cli.answers import answered, check_url
+from kuayu.cli.documents import SHOWN, content_of, read_document
 from kuayu.cli.probe import USAGE, Token, fail
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import Corpus, CorpusCell, IndexRequest, ProbePlanRequest, Revision
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 PROBES = 4
 """How many probes are planned unless told otherwise: as many as figures of the standard allow for."""
-
-PATIENCE_S = 60.0
-"""Time that a service may take for one answer; a large corpus takes a second or two."""
 
 Told = TypeVar("Told", bound=KuayuModel)
 
@@ -66,8 +64,7 @@ def index(
         raise fail("--plan asks another question", hint, USAGE)
     if not (plan or reference):
         raise fail("there is nothing to compare with", "name a device of the corpus with --reference ID", USAGE)
-    if url and not url.startswith(("http://", "https://")):
-        raise fail(f"--url: {url!r} is no http or https URL", "write it as http://HOST:PORT", USAGE)
+    check_url(url)
     content = content_of(corpus, "corpus")
     revision = Revision(epoch=f"file-{hashlib.sha256(content).hexdigest()[:16]}", number=0)
     known = read_document(corpus, content, Corpus, "corpus")
@@ -134,18 +131,5 @@ def _plan_request(
 
 
 def _answer(here: Callable[[], Told], there: Callable[["Client"], Told], url: str | None, token: str | None) -> Told:
-    """The answer, computed here or, where a URL is named, by a service."""
-    from kuayu.client import Client, ClientError
-    from kuayu.index import RepeatedName, UnknownName
-
-    try:
-        if url is None:
-            return here()
-        with Client(url, token=token, timeout_s=PATIENCE_S) as client:
-            return there(client)
-    except (UnknownName, RepeatedName) as error:
-        faults = [f"{pointer.removeprefix('/corpus')}: {detail}" for pointer, detail in error.pointers]
-        cause = listed("the corpus does not hold together", faults)
-        raise fail(cause, "give each device and task one entry, and measure only those", USAGE) from error
-    except ClientError as error:
-        raise fail(error.cause, error.hint) from error
+    hint = "give each device and task one entry, and measure only those"
+    return answered(here, there, url, token, called="corpus", hint=hint, within="/corpus")

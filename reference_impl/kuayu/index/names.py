@@ -2,30 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
 from kuayu_schemas.models import Corpus, CorpusCell, DeviceGroup, IndexRequest, Measurement, ProbePlanRequest
-
-Complaint = tuple[str, str]
-"""JSON Pointer into the request, and what is wrong there."""
-
-
-class NameTrouble(Exception):
-    """A request whose names do not hold together.
-
-    Attributes:
-        pointers: JSON Pointer and detail of every such name, in the order of the request.
-    """
-
-    def __init__(self, pointers: Iterable[Complaint]) -> None:
-        self.pointers: tuple[Complaint, ...] = tuple(pointers)
-        super().__init__("; ".join(f"{pointer}: {detail}" for pointer, detail in self.pointers))
-
-
-class UnknownName(NameTrouble):
-    """Names that the request uses and does not hold."""
-
-
-class RepeatedName(NameTrouble):
-    """Names that stand twice in one list."""
 
 
 def check_indices(request: IndexRequest) -> None:
@@ -36,12 +14,12 @@ def check_indices(request: IndexRequest) -> None:
         UnknownName: A name is not in the corpus, or a group is not earlier in the list.
     """
     groups = request.groups or []
-    _check_unique([*_repeated_in_corpus(request.corpus), *_repeated("/groups", [group.id for group in groups])])
+    refuse(RepeatedName, [*_repeated_in_corpus(request.corpus), *repeated("/groups", [group.id for group in groups])])
     devices, tasks = _names(request.corpus)
     found = [*_unknown_in_measurements(request.corpus), *_unknown([("/reference", request.reference)], devices)]
     found += _unknown(_each("/devices", request.devices or []), devices)
     found += _unknown(_each("/tasks", request.tasks or []), tasks)
-    _check_known([*found, *_unknown_members(groups, devices)])
+    refuse(UnknownName, [*found, *_unknown_members(groups, devices)])
 
 
 def check_plan(request: ProbePlanRequest) -> None:
@@ -51,11 +29,11 @@ def check_plan(request: ProbePlanRequest) -> None:
         RepeatedName: Devices or tasks share a name.
         UnknownName: A name is not in the corpus.
     """
-    _check_unique(_repeated_in_corpus(request.corpus))
+    refuse(RepeatedName, _repeated_in_corpus(request.corpus))
     found = _unknown_in_measurements(request.corpus)
     for place, cells in (("/candidates", request.candidates), ("/targets", request.targets)):
         found += _unknown_in_cells(place, cells, *_names(request.corpus))
-    _check_known(found)
+    refuse(UnknownName, found)
 
 
 def _names(corpus: Corpus) -> tuple[set[str], set[str]]:
@@ -101,25 +79,5 @@ def _unknown_members(groups: Sequence[DeviceGroup], devices: set[str]) -> list[C
 
 
 def _repeated_in_corpus(corpus: Corpus) -> list[Complaint]:
-    devices = _repeated("/corpus/devices", [device.id for device in corpus.devices])
-    return [*devices, *_repeated("/corpus/tasks", [task.id for task in corpus.tasks])]
-
-
-def _repeated(place: str, names: Sequence[str]) -> list[Complaint]:
-    found: list[Complaint] = []
-    seen: set[str] = set()
-    for position, name in enumerate(names):
-        if name in seen:
-            found.append((f"{place}/{position}/id", f"{name} stands twice"))
-        seen.add(name)
-    return found
-
-
-def _check_unique(found: list[Complaint]) -> None:
-    if found:
-        raise RepeatedName(found)
-
-
-def _check_known(found: list[Complaint]) -> None:
-    if found:
-        raise UnknownName(found)
+    devices = repeated("/corpus/devices", [device.id for device in corpus.devices])
+    return [*devices, *repeated("/corpus/tasks", [task.id for task in corpus.tasks])]

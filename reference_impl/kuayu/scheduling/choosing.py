@@ -69,7 +69,7 @@ class Rule:
         doubt: What a second of waiting counts; more than one, since who waits may wait in vain.
     """
 
-    money: float = 150.0
+    money: float = 220.0
     lost: float = 0.05
     price: float = 1.0
     doubt: float = 3.0

@@ -27,54 +27,19 @@ from kuayu.scheduling.choosing import (
 )
 from kuayu.scheduling.judging import Judge
 from kuayu.scheduling.ordering import Manners, ordered
-from kuayu.scheduling.planning import Plan
+from kuayu.scheduling.planning import EPOCH, Plan
+from kuayu.scheduling.room import Moved
 from kuayu.scheduling.running import ends, trusted
 from kuayu.scheduling.scene import Flags, Floats, Numbers, Scene
+from kuayu.scheduling.turns import Turn
 from kuayu.scheduling.ways import Outlook, Ways
 from kuayu.scheduling.worth import advantage, worthiness
+from kuayu.scheduling.yielding import Yielding
 
 LOOKED_AT = 400
 """Jobs that may start in an epoch: the first in order."""
 BOOKED = 50
 """Jobs without room that are looked at all the same, since those behind them see where they wait."""
-SOONEST = 60.0
-"""Seconds that whoever does not start now waits at least: decisions are taken once a minute."""
-
-
-@dataclass(slots=True)
-class Turn:
-    """A job at hand.
-
-    Attributes:
-        job: Its number.
-        rows: Rows of its ways.
-        features: Of these, (rows, features).
-        now: Whether each could be taken now.
-        scores: Of each.
-        chosen: Place of what is chosen among the rows, or none.
-        starts: Whether that is taken now.
-        counts: Whether it was looked at to decide, and not merely to be explained.
-    """
-
-    job: int
-    rows: Numbers
-    features: Floats
-    now: Flags
-    scores: Floats
-    chosen: int | None = None
-    starts: bool = False
-    counts: bool = True
-
-    @property
-    def row(self) -> int:
-        """Row of what is chosen.
-
-        Raises:
-            ValueError: Nothing is.
-        """
-        if self.chosen is None:
-            raise ValueError("nothing is chosen")
-        return int(self.rows[self.chosen])
 
 
 @dataclass(slots=True)
@@ -85,15 +50,19 @@ class Decided:
         ways: All that were looked at.
         outlook: What they lead to.
         plan: What is left.
+        judge: Scored them.
         turns: Jobs in the order in which they were looked at.
         simpler: Whether the scorer failed and the rule answered in its place.
+        yielding: Running jobs that make room for others.
     """
 
     ways: Ways
     outlook: Outlook
     plan: Plan
+    judge: Judge
     turns: list[Turn] = field(default_factory=list)
     simpler: bool = False
+    yielding: list[Moved] = field(default_factory=list)
 
 
 def decide(
@@ -103,6 +72,7 @@ def decide(
     manners: Manners | None = None,
     *,
     everyone: bool = False,
+    room: bool = True,
 ) -> Decided:
     """Decide which of the waiting jobs start, and where.
 
@@ -112,6 +82,7 @@ def decide(
         weights: What counts.
         manners: How jobs take turns.
         everyone: Whether jobs are looked at of which it is clear that they will not start.
+        room: Whether running jobs may have to make room.
     """
     scorer, manners = scorer or Rule(), manners or Manners()
     free = trusted(scene)
@@ -121,10 +92,12 @@ def decide(
         order = order[: LOOKED_AT if free.any() else BOOKED]
     catalogue = Catalogue(scene, free)
     ways, outlook, first = gathered(catalogue, order)
-    decided = Decided(ways, outlook, plan)
     columns = features_of(scene, ways, outlook, plan)
-    columns[:, CROWD] *= np.repeat(crowding(scene, order, manners), np.diff(first))
+    delay = crowding(scene, order, manners)
+    columns[:, CROWD] *= np.repeat(delay, np.diff(first))
+    yielding = Yielding(scene, plan)
     judge = Judge(scorer, weights, columns)
+    decided = Decided(ways, outlook, plan, judge, yielding=yielding.moved)
     seconds = outlook.begins + outlook.runs
     hopeful = _any(plan.fits(ways.pools, ways.devices), first).tolist()
     bounds = first.tolist()
@@ -140,10 +113,12 @@ def decide(
             _distrust(plan, ways.of(np.arange(its.start, its.stop)), seconds[its])
         now = plan.admits(pools, devices, seconds[its])
         now &= not idle
-        columns[its, WAITS] = np.where(now, 0.0, np.maximum(plan.earliest(pools, devices), SOONEST))
+        columns[its, WAITS] = np.where(now, 0.0, np.maximum(plan.earliest(pools, devices), EPOCH))
         turn = Turn(job, np.arange(its.start, its.stop), columns[its], now, judge.scores(its), counts=not idle)
         decided.turns.append(turn)
         turn.chosen = judge.choice(turn.features, turn.scores)
+        if room and not idle and (better := yielding.better(turn, ways, judge, float(delay[place]))) is not None:
+            turn.chosen = better
         if turn.chosen is None:
             continue
         row, turn.starts = its.start + turn.chosen, bool(now[turn.chosen])

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.choosing import BEGINS, EXCHANGING, MOVING, PRICE, RUNS, WAITS
-from kuayu.scheduling.deciding import Decided, Turn
+from kuayu.scheduling.choosing import BEGINS, DEVICES, EXCHANGING, FEATURES, MOVING, PRICE, RUNS, WAITS
+from kuayu.scheduling.deciding import Decided
+from kuayu.scheduling.elsewhere import Elsewhere
 from kuayu.scheduling.packing import Floor, Gang, traffic
 from kuayu.scheduling.scene import MODES, NOWHERE, PERIODIC, PURCHASES, Scene
 from kuayu.scheduling.seating import Seats
+from kuayu.scheduling.turns import Turn
 
 LAST = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999: no instant is later."""
@@ -76,6 +79,31 @@ class Account:
         if turn.chosen is not None and np.isfinite(turn.features[turn.chosen, WAITS]):
             told["outcome"] = self._outcome(turn, turn.chosen)
         return told
+
+    def change(self, job: int, pool: int, devices: int, reason: str) -> dict[str, Any]:
+        """Explanation of what becomes of a running job that goes on elsewhere, or on other devices."""
+        row = np.flatnonzero(self._running.job == job)
+        change = self._running.change(row, np.array([pool]), np.array([devices]))
+        features = np.zeros((1, len(FEATURES)))
+        features[:, BEGINS], features[:, MOVING] = change.pause, change.money
+        features[:, RUNS], features[:, DEVICES] = self._running.left[row] / change.speed, devices
+        begins, ends = float(change.pause[0]), float(change.pause[0] + features[0, RUNS])
+        held = np.array([[pool]]), np.array([[devices]]), np.array([ends])
+        features[:, PRICE] = self._decided.plan.shop.prices(np.array([job]), *held)
+        rate = float(self._scene.held.rate[job - self._scene.waiting] * change.speed[0])
+        outcome = {
+            "run_at": instant(self._scene.now + begins),
+            "finish_at": instant(self._scene.now + ends),
+            "communication_cost": float(features[0, MOVING]),
+            "price": float(features[0, PRICE]),
+            "efficiency": rate / devices,
+            "score": float(self._decided.judge.anew(features)[0]),
+        }
+        return {"alternatives": [], "reason": reason, "outcome": outcome}
+
+    @cached_property
+    def _running(self) -> Elsewhere:
+        return Elsewhere(self._scene)
 
     def _others(self, turn: Turn, most: int) -> list[dict[str, Any]]:
         """The next-best that could be carried out beside everything else that was decided."""

@@ -5,17 +5,13 @@ them: it writes a checkpoint and goes on. It is interrupted only if that is litt
 it ends clearly sooner, what it costs included.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kuayu.scheduling.candidates import MONEY
 from kuayu.scheduling.deciding import Decided
-from kuayu.scheduling.habits import Habits
-from kuayu.scheduling.planning import Plan
-from kuayu.scheduling.running import paces
-from kuayu.scheduling.scene import NONE, Counts, Floats, Numbers, Scene
-from kuayu.scheduling.speeds import BITS, restart, saving
+from kuayu.scheduling.elsewhere import Elsewhere
+from kuayu.scheduling.room import Moved
+from kuayu.scheduling.scene import Counts, Floats, Numbers, Scene
 from kuayu.scheduling.worth import worthiness
 
 LONGEST = 5e-3
@@ -24,54 +20,10 @@ SOONER = 0.1
 """Share of what it has before it that it must gain."""
 GAIN = 10.0
 """Seconds that must be gained for each that it is interrupted."""
+AHEAD = 7200.0
+"""Seconds for which it counts what a job gains; later others may want its devices."""
 COMING = 0.05
 """Part of the running jobs that count as if they waited: as many will come."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A running job that goes on elsewhere or on other devices.
-
-    Attributes:
-        job: Its number.
-        pool: Number of the pool.
-        devices: How many of it.
-        stays: Whether it is the pool where it is.
-        bought: Number of the way of buying them, or ``NOWHERE`` where the pool has no offers.
-    """
-
-    job: int
-    pool: int
-    devices: int
-    stays: bool
-    bought: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Present:
-    """Jobs that can be moved, as they are, by row."""
-
-    job: Numbers
-    pool: Numbers
-    devices: Counts
-    bought: Numbers
-    left: Floats
-
-
-def movable(scene: Scene) -> Numbers:
-    """Shares of jobs that run undisturbed in one pool, and of which it is known what they keep busy."""
-    jobs, held = scene.jobs, scene.held
-    place = held.holder - scene.waiting
-    found: Numbers = np.flatnonzero(
-        (np.bincount(place, minlength=len(jobs) - scene.waiting)[place] == 1)
-        & (held.mode[place] == NONE)
-        & (held.ready[place] == 0.0)
-        & (held.rate[place] > 0.0)
-        & ~held.saving[place]
-        & jobs.measured[held.holder]
-        & scene.reachable[scene.pools.domain[held.pool]]
-    )
-    return found
 
 
 def moved(scene: Scene, decided: Decided, but: frozenset[int] = frozenset()) -> list[Moved]:
@@ -82,26 +34,22 @@ def moved(scene: Scene, decided: Decided, but: frozenset[int] = frozenset()) -> 
         decided: What was decided.
         but: Numbers of jobs that something else becomes of.
     """
-    plan, held = decided.plan, scene.held
+    plan = decided.plan
+    found = list(decided.yielding)
+    gone = {each.job for each in found}
     spare = np.flatnonzero(plan.free > 0)
-    shares = movable(scene) if len(spare) else np.zeros(0, dtype=np.intp)
-    shares = shares[~np.isin(held.holder[shares], list(but))]
-    if not len(shares):
-        return []
-    job = held.holder[shares]
-    left = scene.jobs.left[job] / held.rate[job - scene.waiting]
-    now = _Present(job, held.pool[shares], held.devices[shares], held.purchase[shares], left)
+    if not len(spare):
+        return found
+    now = Elsewhere(scene)
     row, pool, devices = _ways(scene, now, spare, plan.free)
     gained, seconds = _gained(scene, decided, now, row, pool, devices)
-    found: list[Moved] = []
-    gone: set[int] = set()
     for way in np.lexsort((np.arange(len(row)), -gained)).tolist():
         if gained[way] <= 0.0:
             break
         its, where, count = int(row[way]), int(pool[way]), int(devices[way])
         mover, stays = int(now.job[its]), bool(pool[way] == now.pool[its])
         more = count - int(now.devices[its]) * stays
-        if mover in gone or not _admitted(plan, where, more, float(seconds[way])):
+        if mover in gone or mover in but or not plan.leaves(where, more, float(seconds[way])):
             continue
         bought = plan.shop.cheapest(mover, where, more, float(seconds[way]))
         if stays and bought != now.bought[its]:
@@ -112,7 +60,7 @@ def moved(scene: Scene, decided: Decided, but: frozenset[int] = frozenset()) -> 
     return found
 
 
-def _ways(scene: Scene, now: _Present, spare: Numbers, free: Counts) -> tuple[Numbers, Numbers, Counts]:
+def _ways(scene: Scene, now: Elsewhere, spare: Numbers, free: Counts) -> tuple[Numbers, Numbers, Counts]:
     """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free."""
     jobs, job = scene.jobs, now.job
     usable = (scene.worth[job][:, scene.pools.accelerator[spare]] > 0.0) & np.isfinite(
@@ -132,46 +80,23 @@ def _ways(scene: Scene, now: _Present, spare: Numbers, free: Counts) -> tuple[Nu
 
 
 def _gained(
-    scene: Scene, decided: Decided, now: _Present, row: Numbers, pool: Numbers, devices: Counts
+    scene: Scene, decided: Decided, running: Elsewhere, row: Numbers, pool: Numbers, devices: Counts
 ) -> tuple[Floats, Floats]:
     """Seconds that ways gain, less what they cost others and in money, and seconds that are left on them then.
 
     Nought is gained where it does not pay.
     """
-    jobs, pools, paths = scene.jobs, scene.pools, scene.paths
-    job, was, held = now.job[row], now.pool[row], now.devices[row]
-    habits, pace, value = Habits(scene), paces(scene), worthiness(scene)
-    here, there = pools.domain[was], pools.domain[pool]
-    slower = habits.longer(job, devices.astype(np.float64)) / habits.longer(job, held.astype(np.float64))
-    worth = scene.worth[job, pools.accelerator[was]] / scene.worth[job, pools.accelerator[pool]]
-    left = now.left[row]
-    then = left * slower * worth * pace[here] / pace[there]
-    size = jobs.checkpoint[job]
-    bits = size * BITS
-    away = here != there
+    jobs, pools, value = scene.jobs, scene.pools, worthiness(scene)
+    was, held, left = running.pool[row], running.devices[row], running.left[row]
+    change = running.change(row, pool, devices)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sent = np.where(away & (bits > 0.0), bits / paths.available[here, there], 0.0)
-        money = np.where(away & (bits > 0.0), bits * paths.tariff[here, there], 0.0)
-    stays = was == pool
-    staging, paid = (each[job, there] for each in scene.data_staging)
-    money = money + np.where(stays, 0.0, paid)
-    pause = (
-        saving(size, held.astype(np.float64))
-        + sent
-        + np.where(stays, 0.0, staging)
-        + restart(size, devices.astype(np.float64))
-    )
-    gained = left - then - pause
+        then = left / change.speed
+        near = np.minimum(left, AHEAD)
+        gained = np.minimum(left - then, near * (1.0 - 1.0 / change.speed)) - change.pause
     waiting = scene.waiting - sum(turn.starts for turn in decided.turns)
     crowd = (waiting + COMING * (len(jobs) - scene.waiting)) / max(int(pools.devices.sum()), 1)
-    others = crowd * (value[pool] * devices * (pause + then) - value[was] * held * left)
-    pays = (gained >= SOONER * left) & (gained >= GAIN * pause) & (pause <= LONGEST * left) & np.isfinite(then)
+    others = crowd * (value[pool] * devices * (change.pause + then) - value[was] * held * left)
+    pays = (gained >= SOONER * near) & (gained >= GAIN * change.pause) & (change.pause <= LONGEST * left)
     with np.errstate(invalid="ignore"):
-        net = gained - others - MONEY * money
-    return np.where(pays, net, 0.0), pause + then
-
-
-def _admitted(plan: Plan, pool: int, more: int, seconds: float) -> bool:
-    """Whether so many more devices of a pool are free, and nobody who has a reservation is delayed."""
-    pools, devices = np.array([[pool]]), np.array([[more]])
-    return bool(plan.admits(pools, devices, np.array([seconds]))[0])
+        net = gained - others - MONEY * change.money
+    return np.where(pays & np.isfinite(then), net, 0.0), change.pause + then

@@ -3,32 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.reading_jobs import Read, read_of
 
 Plain = Mapping[str, Any]
-
-Complaint = tuple[str, str]
-"""JSON Pointer into the request, and what is wrong there."""
-
-
-class NameTrouble(Exception):
-    """A request whose names do not hold together.
-
-    Attributes:
-        pointers: JSON Pointer and detail of every such name, in the order of the request.
-    """
-
-    def __init__(self, pointers: Iterable[Complaint]) -> None:
-        self.pointers: tuple[Complaint, ...] = tuple(pointers)
-        super().__init__("; ".join(f"{pointer}: {detail}" for pointer, detail in self.pointers))
-
-
-class UnknownName(NameTrouble):
-    """Names that the request uses and does not hold."""
-
-
-class RepeatedName(NameTrouble):
-    """Names that stand twice in one list."""
 
 
 def check_state(
@@ -50,33 +28,11 @@ def check_state(
         UnknownName: A name is not there.
     """
     read = read or read_of(state)
-    found = [*_repeated(state, read), *again]
-    if found:
-        raise RepeatedName(found)
+    refuse(RepeatedName, [*_repeated(state, read), *again])
     found = _unknown(state, read)
     known = {each["id"] for each in state["domains"]}
     found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
-    if found:
-        raise UnknownName(found)
-
-
-def repeated(place: str, names: Sequence[str], last: str = "/id") -> list[Complaint]:
-    """Names of a list that stand twice.
-
-    Args:
-        place: JSON Pointer to the list.
-        names: The names in it.
-        last: What follows the position of an entry in its pointer.
-    """
-    if len(set(names)) == len(names):
-        return []
-    found: list[Complaint] = []
-    seen: set[str] = set()
-    for position, name in enumerate(names):
-        if name in seen:
-            found.append((f"{place}/{position}{last}", f"{name} stands twice"))
-        seen.add(name)
-    return found
+    refuse(UnknownName, found)
 
 
 def _repeated(state: Plain, read: Read) -> list[Complaint]:

@@ -6,20 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from kuayu.refusals import repeated
 from kuayu.scheduling.choosing import FEATURES, OWN, Scorer, Weights
-from kuayu.scheduling.deciding import Decided, Turn, decide
+from kuayu.scheduling.deciding import Decided, decide
 from kuayu.scheduling.explaining import Account
 from kuayu.scheduling.moving import moved
-from kuayu.scheduling.names import check_state, repeated
+from kuayu.scheduling.names import check_state
 from kuayu.scheduling.packing import Floor, Gang, traffic
 from kuayu.scheduling.reading import scene_of
 from kuayu.scheduling.reading_jobs import read_of
-from kuayu.scheduling.reclaiming import reclaimed
+from kuayu.scheduling.reclaiming import Resized, reclaimed
+from kuayu.scheduling.room import Moved
 from kuayu.scheduling.scene import NOWHERE, Scene
 from kuayu.scheduling.sharing import planned
+from kuayu.scheduling.turns import Turn
 
 METHOD_NAME = "Least weighed completion with reservations"
-METHOD_VERSION = "1.0.0"
+METHOD_VERSION = "1.1.0"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 
@@ -27,10 +30,13 @@ CHANGES = {
     "resize": "It keeps fewer devices busy than it holds, and others wait for them; it goes on with those it uses.",
     "expand": "Nobody who waits takes these devices; it ends clearly sooner with more of them.",
     "migrate": "Nobody who waits takes these devices; it ends clearly sooner there, its interruption included.",
+    "yield": "It makes room: somebody who waits ends sooner on its devices by more than it loses.",
 }
 """Why a running job is interrupted."""
 
 Json = dict[str, Any]
+Reasons = dict[str, tuple[Moved | Resized, str]]
+"""What becomes of running jobs, and why, by name."""
 
 
 def place(request: Mapping[str, Any], scorer: Scorer | None = None) -> Json:
@@ -59,12 +65,12 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None) -> Json:
     scene = scene_of(state, read)
     weights = weights_of(request.get("weights"))
     explained = bool(request.get("explain"))
-    decided = decide(scene, scorer, weights, everyone=explained or bool(shares))
+    decided = decide(scene, scorer, weights, everyone=explained or bool(shares), room=not shares)
     if shares:
         decided = planned(scene, decided, {each["domain"]: float(each["share"]) for each in shares})
     floor = Floor(scene.pools.nodes)
     account = Account(scene, decided, floor)
-    decisions, reasons = _starts(scene, decided, floor, account), dict[str, str]()
+    decisions, reasons = _starts(scene, decided, floor, account), Reasons()
     if not shares:
         decisions += _changes(scene, decided, state["running"], floor, account, reasons)
     if explained:
@@ -107,7 +113,7 @@ def _starts(scene: Scene, decided: Decided, floor: Floor, account: Account) -> l
 
 
 def _changes(
-    scene: Scene, decided: Decided, running: list[Json], floor: Floor, account: Account, reasons: dict[str, str]
+    scene: Scene, decided: Decided, running: list[Json], floor: Floor, account: Account, reasons: Reasons
 ) -> list[Json]:
     """Decisions for running jobs that give devices back, or go on elsewhere or with more; reasons are added by job."""
     made, resized = [], reclaimed(scene, decided)
@@ -115,6 +121,7 @@ def _changes(
         its = running[each.job - scene.waiting]["placement"]["shares"][0]
         if (share := _resized(scene, each.job, each.pool, each.devices, its, floor, account)) is not None:
             made.append(_change(scene, each.job, "resize", share))
+            reasons[scene.names.jobs[each.job]] = each, CHANGES["resize"]
     for mover in moved(scene, decided, frozenset(each.job for each in resized)):
         its = running[mover.job - scene.waiting]["placement"]["shares"][0]
         if mover.stays:
@@ -125,9 +132,10 @@ def _changes(
             (seats,) = floor.pack([gang])
             share = None if seats is None else account.share(gang, mover.bought, seats)
             verb = why = "migrate"
+        why = "yield" if mover in decided.yielding else why
         if share is not None:
             made.append(_change(scene, mover.job, verb, share))
-            reasons[scene.names.jobs[mover.job]] = CHANGES[why]
+            reasons[scene.names.jobs[mover.job]] = mover, CHANGES[why]
     return made
 
 
@@ -148,7 +156,7 @@ def _change(scene: Scene, job: int, verb: str, share: Json) -> Json:
 
 
 def _explain(
-    scene: Scene, decided: Decided, decisions: list[Json], account: Account, reasons: Mapping[str, str], most: int
+    scene: Scene, decided: Decided, decisions: list[Json], account: Account, reasons: Reasons, most: int
 ) -> None:
     """Say why, of all decisions; all jobs that wait are named."""
     by_job = {decision["job"]: decision for decision in decisions}
@@ -161,10 +169,8 @@ def _explain(
             decisions.append(decision)
         turn = turns.get(job) or _nothing(job)
         decision["explanation"] = account.of(turn, most)
-    for decision in decisions:
-        if decision["verb"] in CHANGES:
-            reason = reasons.get(decision["job"], CHANGES[decision["verb"]])
-            decision["explanation"] = {"alternatives": [], "reason": reason}
+    for name, (each, reason) in reasons.items():
+        by_job[name]["explanation"] = account.change(each.job, each.pool, each.devices, reason)
 
 
 def _nothing(job: int) -> Turn:

@@ -12,6 +12,11 @@ import numpy as np
 from kuayu.scheduling.buying import UNLIMITED, Shop
 from kuayu.scheduling.scene import Counts, Flags, Floats, Numbers, Scene
 
+EPOCH = 60.0
+"""Seconds from one decision to the next: so long whoever does not start now waits at least."""
+UNTOLD = 120.0
+"""Seconds until devices come free whose job is being moved away; nothing says when."""
+
 
 class Plan:
     """Devices of pools over time.
@@ -45,9 +50,24 @@ class Plan:
             later = np.repeat(until[its], count[its])[: max(int(pools.devices[number]) - now, 0)]
             self._when[number, :now] = 0.0
             self._when[number, now : now + len(later)] = later
+        self._show(scene)
         self._kept: dict[int, list[tuple[float, int]]] = {}
         self._columns: tuple[Numbers, Floats, Counts] | None = None
         self.bought: dict[int, list[int]] = {}
+
+    def _show(self, scene: Scene) -> None:
+        """Devices that are neither free nor held are held by jobs that are being moved away, if there are any."""
+        pools, held = scene.pools, scene.held
+        going = (held.ready[held.holder - scene.waiting] > 0.0) & (scene.jobs.done[held.holder] > 0.0)
+        if not going.any():
+            return
+        taken = np.bincount(held.pool, held.devices, len(pools.devices)).astype(np.int64)
+        hidden = np.minimum(pools.devices - pools.free - taken, int(held.devices[going].sum()))
+        for pool in np.flatnonzero(hidden > 0).tolist():
+            row = self._when[pool, : int(pools.devices[pool])]
+            first = int(row.searchsorted(inf))
+            row[first : first + int(hidden[pool])] = UNTOLD
+            row.sort()
 
     def earliest(self, pools: Numbers, devices: Counts) -> Floats:
         """Seconds until so many devices are free, in all pools of a row; infinite if nothing says so."""
@@ -78,6 +98,13 @@ class Plan:
         over = (pools[:, :, None] == pool) & (devices[:, :, None] > extra) & late[:, None, :]
         free: Flags = admitted & ~over.any(axis=(1, 2))
         return free
+
+    def leaves(self, pool: int, devices: int, seconds: float) -> bool:
+        """The same of devices of one pool."""
+        kept = self._kept.get(pool, ())
+        return devices <= min(int(self.free[pool]), int(self.shop.largest[pool])) and all(
+            seconds <= start or devices <= extra for start, extra in kept
+        )
 
     @property
     def _kept_by(self) -> tuple[Numbers, Floats, Counts]:
@@ -111,6 +138,13 @@ class Plan:
                 self.free[pool] += count
                 way = self.bought[job].pop(0)
                 self.shop.put_back(pool, way, count)
+
+    def release(self, pool: int, devices: int, until: float, then: float) -> None:
+        """Devices that were to be held until an instant are given back at another."""
+        row = self._when[pool]
+        first = min(int(row.searchsorted(until)), len(row) - devices)
+        row[first : first + devices] = then
+        row.sort()
 
     def book(self, pools: Numbers, devices: Counts, start: float, seconds: float) -> None:
         """A job is expected to hold devices from ``start`` on; it is given those that become free last before that."""

@@ -53,6 +53,7 @@ def reclaimed(scene: Scene, decided: Decided) -> list[Resized]:
         & jobs.measured[held.holder]
         & (asked[held.pool] > 0)
         & scene.reachable[scene.pools.domain[held.pool]]
+        & ~np.isin(held.holder, [each.job for each in decided.yielding])
     )
     if not len(alone):
         return []

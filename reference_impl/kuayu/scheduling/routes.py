@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from kuayu.scheduling.names import RepeatedName, UnknownName, repeated
+from kuayu.refusals import RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.network_paths import Network
 from kuayu.scheduling.reading import links_of
 
@@ -101,9 +101,7 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(request: Plain) -> None:
-    twice = repeated("/demands", [demand["id"] for demand in request["demands"]])
-    if twice:
-        raise RepeatedName(twice)
+    refuse(RepeatedName, repeated("/demands", [demand["id"] for demand in request["demands"]]))
     known = {link[end] for link in request["links"] for end in ("source", "target")}
     unknown = [
         (f"/demands/{number}/{ends}/{position}", f"no link begins or ends at {name}")
@@ -112,8 +110,7 @@ def _check(request: Plain) -> None:
         for position, name in enumerate(demand[ends])
         if name not in known
     ]
-    if unknown:
-        raise UnknownName(unknown)
+    refuse(UnknownName, unknown)
 
 
 def _plan(

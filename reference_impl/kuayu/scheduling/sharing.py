@@ -10,10 +10,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from kuayu.scheduling.buying import Shop
-from kuayu.scheduling.deciding import Decided, Turn
+from kuayu.scheduling.deciding import Decided
 from kuayu.scheduling.planning import Plan
 from kuayu.scheduling.running import ends, trusted
 from kuayu.scheduling.scene import NONE, Floats, Scene
+from kuayu.scheduling.turns import Turn
 
 CLOSE = 0.005
 """Relative error of shares that is left alone."""
@@ -29,7 +30,7 @@ def planned(scene: Scene, decided: Decided, shares: Mapping[str, float]) -> Deci
     """
     share = np.array([shares.get(name, 0.0) for name in scene.names.domains])
     plan = Plan(scene, trusted(scene), ends(scene), Shop(scene))
-    again = Decided(decided.ways, decided.outlook, plan, [], decided.simpler)
+    again = Decided(decided.ways, decided.outlook, plan, decided.judge, [], decided.simpler)
     given = np.zeros(scene.domains)
     level = _level(scene, plan, share)
     size = {turn.job: _size(decided, turn) for turn in decided.turns}

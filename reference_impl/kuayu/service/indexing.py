@@ -1,15 +1,13 @@
 """Compute indices and probe plans, from the bytes of a request to those of its answer. Workers run this."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
-import orjson
 from pydantic import ValidationError
 
 from kuayu.service import bodies
-from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_references
+from kuayu.service.computing import Decided, check, or_problem
+from kuayu.service.problems import Place, invalid_body
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import Corpus, IndexRequest, ProbePlanRequest
@@ -30,21 +28,6 @@ MOST_STEPS = 10_000_000
 
 MOST_CELLS = 4_000
 """Most candidates and targets together, whose covariances are kept for all of them at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """An answer, and what the metrics are to know of it.
-
-    Attributes:
-        status: Of HTTP; a problem from 400 on.
-        body: JSON.
-        indices: How many indices have each basis and were abstained from or not.
-    """
-
-    status: int
-    body: bytes
-    indices: Mapping[tuple[str, bool], int] = field(default_factory=dict)
 
 
 def warm() -> None:
@@ -69,10 +52,11 @@ def compute_indices(body: bytes, most: int) -> Decided:
         _check_size(asked, most)
         _check_corpus(asked.corpus)
         report = compute_indices(asked)
-        counted = Counter((each.basis.value, each.abstained) for each in report.indices)
+        outcomes = ((each.basis.value, "abstained" if each.abstained else "given") for each in report.indices)
+        counted: Counter[tuple[str, ...]] = Counter(outcomes)
         return Decided(200, report.to_json(), counted)
 
-    return _or_problem(decide)
+    return or_problem(decide)
 
 
 def plan_probes(body: bytes) -> Decided:
@@ -86,27 +70,12 @@ def plan_probes(body: bytes) -> Decided:
     def decide() -> Decided:
         asked = _read(body, ProbePlanRequest)
         steps = len(asked.candidates) * len(asked.targets) * asked.probes
-        _check(steps, MOST_STEPS, "steps of candidates × targets × probes", "candidates, targets or probes")
-        _check(len(asked.candidates) + len(asked.targets), MOST_CELLS, "cells", "candidates or targets")
+        check(steps, MOST_STEPS, "steps of candidates × targets × probes", "candidates, targets or probes")
+        check(len(asked.candidates) + len(asked.targets), MOST_CELLS, "cells", "candidates or targets")
         _check_corpus(asked.corpus)
         return Decided(200, plan_probes(asked).to_json())
 
-    return _or_problem(decide)
-
-
-def _or_problem(decide: Callable[[], Decided]) -> Decided:
-    """What is decided, or the problem that stands in the way."""
-    from kuayu.index import RepeatedName, UnknownName
-
-    try:
-        return decide()
-    except ProblemException as error:
-        problem = error
-    except UnknownName as error:
-        problem = unknown_references(*(Place(detail, pointer) for pointer, detail in error.pointers))
-    except RepeatedName as error:
-        problem = invalid_body(*(Place(detail, pointer) for pointer, detail in error.pointers))
-    return Decided(problem.status, orjson.dumps(problem.to_wire()))
+    return or_problem(decide)
 
 
 def _read(body: bytes, model: type[Asked]) -> Asked:
@@ -135,9 +104,9 @@ def _check_size(asked: IndexRequest, most: int) -> None:
     groups = asked.groups or ()
     devices = len(corpus.devices if asked.devices is None else asked.devices)
     tasks = len(corpus.tasks if asked.tasks is None else asked.tasks)
-    _check((devices + len(groups)) * tasks, most, "indices", "devices, groups or tasks")
+    check((devices + len(groups)) * tasks, most, "indices", "devices, groups or tasks")
     members = sum(len(group.members) for group in groups)
-    _check(members * tasks, MOST_MEMBERS, "members of groups over all tasks", "members or tasks")
+    check(members * tasks, MOST_MEMBERS, "members of groups over all tasks", "members or tasks")
 
 
 def _check_corpus(corpus: Corpus) -> None:
@@ -147,11 +116,5 @@ def _check_corpus(corpus: Corpus) -> None:
         ProblemException: invalid-body.
     """
     pairs = {(each.device, each.task) for each in corpus.measurements}
-    _check(len({task for _, task in pairs}), MOST_TASKS, "measured tasks", "tasks in the measurements")
-    _check(len(pairs), MOST_PAIRS, "measured pairs of device and task", "devices or tasks in the measurements")
-
-
-def _check(number: int, most: int, of: str, fewer: str) -> None:
-    """Refuse what is more than the service takes on, and say what to name fewer of."""
-    if number > most:
-        raise invalid_body(Place(f"{number} {of}, where {most} are the most; name fewer {fewer}"))
+    check(len({task for _, task in pairs}), MOST_TASKS, "measured tasks", "tasks in the measurements")
+    check(len(pairs), MOST_PAIRS, "measured pairs of device and task", "devices or tasks in the measurements")

@@ -5,14 +5,13 @@ objects are made.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from kuayu.service import bodies, instants
-from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_references
+from kuayu.service import bodies
+from kuayu.service.computing import Decided, check, check_instants, or_problem
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -38,23 +37,6 @@ MOST_ROUTED = 50_000_000
 REQUESTS = ("PlacementRequest", "ParetoRequest", "AllocationPlanRequest", "RouteRequest")
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """An answer, and what the metrics are to know of it.
-
-    Attributes:
-        status: Of HTTP; a problem from 400 on.
-        body: JSON.
-        decisions: How many decisions of a placement have each verb.
-        fallback: Whether a simpler method had to answer.
-    """
-
-    status: int
-    body: bytes
-    decisions: Mapping[str, int] = field(default_factory=dict)
-    fallback: bool = False
-
-
 def warm() -> None:
     """Load what the first request will need: the algorithms and the validators."""
     from kuayu.scheduling import fronts, placing, plans, routes  # noqa: F401
@@ -72,10 +54,10 @@ def place(body: bytes) -> Decided:
         asked = _read(body, "PlacementRequest")
         _check_state(asked["state"])
         report = placing.place(asked)
-        decisions = Counter(each["verb"] for each in report["decisions"])
+        decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
         return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
-    return _or_problem(decide)
+    return or_problem(decide)
 
 
 def find_front(body: bytes) -> Decided:
@@ -86,10 +68,10 @@ def find_front(body: bytes) -> Decided:
 
         asked = _read(body, "ParetoRequest")
         _check_state(asked["state"])
-        _check(len(asked["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
+        check(len(asked["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
         return Decided(200, orjson.dumps(fronts.front(asked)))
 
-    return _or_problem(decide)
+    return or_problem(decide)
 
 
 def plan_allocation(body: bytes) -> Decided:
@@ -101,10 +83,10 @@ def plan_allocation(body: bytes) -> Decided:
         asked = _read(body, "AllocationPlanRequest")
         _check_state(asked["state"])
         forecasts = len(asked.get("forecast", ())) * _pools(asked["state"])
-        _check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
+        check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
         return Decided(200, orjson.dumps(plans.plan(asked)))
 
-    return _or_problem(decide)
+    return or_problem(decide)
 
 
 def find_routes(body: bytes) -> Decided:
@@ -115,25 +97,10 @@ def find_routes(body: bytes) -> Decided:
 
         asked = _read(body, "RouteRequest")
         sources = sum(len(each["sources"]) for each in asked["demands"])
-        _check(sources * len(asked["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
+        check(sources * len(asked["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
         return Decided(200, orjson.dumps(routes.route(asked)))
 
-    return _or_problem(decide)
-
-
-def _or_problem(decide: Callable[[], Decided]) -> Decided:
-    """What is decided, or the problem that stands in the way."""
-    from kuayu.scheduling.names import RepeatedName, UnknownName
-
-    try:
-        return decide()
-    except ProblemException as error:
-        problem = error
-    except UnknownName as error:
-        problem = unknown_references(*(Place(detail, pointer) for pointer, detail in error.pointers))
-    except RepeatedName as error:
-        problem = invalid_body(*(Place(detail, pointer) for pointer, detail in error.pointers))
-    return Decided(problem.status, orjson.dumps(problem.to_wire()))
+    return or_problem(decide)
 
 
 def _read(body: bytes, class_name: str) -> Json:
@@ -143,9 +110,8 @@ def _read(body: bytes, class_name: str) -> Json:
         ProblemException: malformed-json or invalid-body.
     """
     asked: Json = bodies.parse(body, class_name)
-    faults = [] if "state" not in asked else list(_impossible(_instants(asked["state"])))
-    if faults:
-        raise invalid_body(*faults)
+    if "state" in asked:
+        check_instants(_instants(asked["state"]))
     return asked
 
 
@@ -163,15 +129,6 @@ def _instants(state: Json) -> Iterator[tuple[str, str]]:
                 yield f"{place}/ready_at", job["ready_at"]
 
 
-def _impossible(found: Iterator[tuple[str, str]]) -> Iterator[Place]:
-    """Instants whose form is right although there is no such day."""
-    for pointer, text in found:
-        try:
-            instants.to_milliseconds(text)
-        except ValueError as error:
-            yield Place(f"there is no such instant: {error}", pointer)
-
-
 def _check_state(state: Json) -> None:
     """Hold the work that a state makes, products that the length of the body does not show, against limits.
 
@@ -179,19 +136,13 @@ def _check_state(state: Json) -> None:
         ProblemException: invalid-body.
     """
     jobs = len(state["waiting"]) + len(state["running"])
-    _check(jobs * _pools(state), MOST_WAYS, "jobs × pools", "jobs or pools")
-    _check(len(state["domains"]) * len(state["links"]), MOST_PATHS, "domains × links", "domains or links")
+    check(jobs * _pools(state), MOST_WAYS, "jobs × pools", "jobs or pools")
+    check(len(state["domains"]) * len(state["links"]), MOST_PATHS, "domains × links", "domains or links")
     largest = max((pool["devices"] for domain in state["domains"] for pool in domain["pools"]), default=0)
-    _check(_pools(state) * largest, MOST_DEVICES, "pools × devices of the largest", "devices or pools")
+    check(_pools(state) * largest, MOST_DEVICES, "pools × devices of the largest", "devices or pools")
     shares = (share for job in state["running"] for share in job["placement"]["shares"])
-    _check(sum(share["devices"] for share in shares), MOST_DEVICES, "devices of running jobs", "devices")
+    check(sum(share["devices"] for share in shares), MOST_DEVICES, "devices of running jobs", "devices")
 
 
 def _pools(state: Json) -> int:
     return sum(len(domain["pools"]) for domain in state["domains"])
-
-
-def _check(number: int, most: int, of: str, fewer: str) -> None:
-    """Refuse what is more than the service takes on, and say what to name fewer of."""
-    if number > most:
-        raise invalid_body(Place(f"{number} {of}, where {most} are the most; name fewer {fewer}"))

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from kuayu.service import bodies, indexing, openapi
+from kuayu.service import indexing, openapi
 from kuayu.service.parameters import NoQuery
-from kuayu.service.problems import MEDIA_TYPE
-from kuayu.service.runtime import runtime_of, tenant_of
+from kuayu.service.routes import pure
+from kuayu.service.runtime import runtime_of
 
 router = APIRouter()
 
@@ -27,13 +27,11 @@ router = APIRouter()
 async def compute_indices(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Compute indices of devices and groups; nothing is kept, so a request may be repeated freely."""
     runtime = runtime_of(request)
-    tenant_of(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
     most = runtime.settings.max_indices
-    decided = await runtime.decisions.compute("computeIndices", indexing.compute_indices, body, most)
-    for (basis, abstained), number in decided.indices.items():
-        runtime.metrics.indices.labels(basis, "abstained" if abstained else "given").inc(number)
-    return _answer(decided)
+    decided = await pure.decide(request, "computeIndices", indexing.compute_indices, most)
+    for labels, number in decided.counted.items():
+        runtime.metrics.indices.labels(*labels).inc(number)
+    return pure.answer(decided)
 
 
 @router.post(
@@ -49,12 +47,4 @@ async def compute_indices(request: Request, _: Annotated[NoQuery, Query()]) -> R
 )
 async def plan_probes(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """A plan of probes; nothing is kept, so a request may be repeated freely."""
-    runtime = runtime_of(request)
-    tenant_of(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
-    return _answer(await runtime.decisions.compute("planProbes", indexing.plan_probes, body))
-
-
-def _answer(decided: indexing.Decided) -> Response:
-    failed = decided.status >= 400  # noqa: PLR2004 - where HTTP's failures begin
-    return Response(decided.body, decided.status, media_type=MEDIA_TYPE if failed else "application/json")
+    return pure.answer(await pure.decide(request, "planProbes", indexing.plan_probes))

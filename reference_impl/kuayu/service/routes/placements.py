@@ -1,16 +1,14 @@
 """Placements, Pareto fronts, allocation plans and routes: pure decisions on a state that travels in the request."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from kuayu.service import bodies, openapi, scheduling
+from kuayu.service import openapi, scheduling
 from kuayu.service.parameters import NoQuery
-from kuayu.service.problems import MEDIA_TYPE
-from kuayu.service.runtime import runtime_of, tenant_of
-from kuayu.service.scheduling import Decided
+from kuayu.service.routes import pure
+from kuayu.service.runtime import runtime_of
 
 router = APIRouter()
 
@@ -29,12 +27,12 @@ router = APIRouter()
 async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Where jobs run, and why where that is asked for; nothing is kept or held, so a request may be repeated freely."""
     metrics = runtime_of(request).metrics
-    decided = await _decide(request, "placeJobs", scheduling.place)
-    for verb, number in decided.decisions.items():
-        metrics.placements.labels(verb).inc(number)
+    decided = await pure.decide(request, "placeJobs", scheduling.place)
+    for labels, number in decided.counted.items():
+        metrics.placements.labels(*labels).inc(number)
     if decided.fallback:
         metrics.placement_fallbacks.inc()
-    return _answer(decided)
+    return pure.answer(decided)
 
 
 @router.post(
@@ -50,7 +48,7 @@ async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Respon
 )
 async def find_front(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Schedules that no other beats in both ends; nothing is kept, so a request may be repeated freely."""
-    return _answer(await _decide(request, "findParetoFront", scheduling.find_front))
+    return pure.answer(await pure.decide(request, "findParetoFront", scheduling.find_front))
 
 
 @router.post(
@@ -66,7 +64,7 @@ async def find_front(request: Request, _: Annotated[NoQuery, Query()]) -> Respon
 )
 async def plan_allocation(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """A plan over a horizon; nothing is kept, so a request may be repeated freely."""
-    return _answer(await _decide(request, "planAllocation", scheduling.plan_allocation))
+    return pure.answer(await pure.decide(request, "planAllocation", scheduling.plan_allocation))
 
 
 @router.post(
@@ -82,16 +80,4 @@ async def plan_allocation(request: Request, _: Annotated[NoQuery, Query()]) -> R
 )
 async def find_routes(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Paths for demands; nothing is kept, so a request may be repeated freely."""
-    return _answer(await _decide(request, "findRoutes", scheduling.find_routes))
-
-
-async def _decide(request: Request, operation: str, decide: Callable[[bytes], Decided]) -> Decided:
-    runtime = runtime_of(request)
-    tenant_of(request)
-    body = await bodies.read(request, "application/json", runtime.settings.max_body)
-    return await runtime.decisions.compute(operation, decide, body)
-
-
-def _answer(decided: Decided) -> Response:
-    failed = decided.status >= 400  # noqa: PLR2004 - where HTTP's failures begin
-    return Response(decided.body, decided.status, media_type=MEDIA_TYPE if failed else "application/json")
+    return pure.answer(await pure.decide(request, "findRoutes", scheduling.find_routes))

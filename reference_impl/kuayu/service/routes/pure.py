@@ -1,0 +1,40 @@
+"""Routes to pure answers: the body goes to a worker, what comes back is the answer."""
+
+from collections.abc import Callable
+from typing import TypeVarTuple, Unpack
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from kuayu.service import bodies
+from kuayu.service.computing import Decided
+from kuayu.service.problems import MEDIA_TYPE
+from kuayu.service.runtime import runtime_of, tenant_of
+
+Ts = TypeVarTuple("Ts")
+
+
+async def decide(
+    request: Request, operation: str, decide: Callable[[bytes, Unpack[Ts]], Decided], *arguments: *Ts
+) -> Decided:
+    """Have a worker answer a request.
+
+    Args:
+        request: The request.
+        operation: Name of the operation, for the metrics.
+        decide: Function of a module, from the body and the arguments.
+        arguments: What it is called with after the body.
+
+    Raises:
+        ProblemException: unauthorised, unsupported-media-type, payload-too-large or overloaded.
+    """
+    runtime = runtime_of(request)
+    tenant_of(request)
+    body = await bodies.read(request, "application/json", runtime.settings.max_body)
+    return await runtime.decisions.compute(operation, decide, body, *arguments)
+
+
+def answer(decided: Decided) -> Response:
+    """The answer of a worker as that of the service."""
+    failed = decided.status >= 400  # noqa: PLR2004 - where HTTP's failures begin
+    return Response(decided.body, decided.status, media_type=MEDIA_TYPE if failed else "application/json")

@@ -1,0 +1,129 @@
+"""Running jobs that make room for one that waits: where it gains much more by that than they lose."""
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scheduling.states import accelerator, data, domain, pool, request, running, spec, talks
+
+from kuayu.scheduling.placing import place
+from kuayu_schemas import schema
+
+Json = dict[str, Any]
+DAY, HOUR = 86_400.0, 3_600.0
+KINDS = [accelerator(), accelerator("slow", 0.25), accelerator("near", 0.9)]
+BOTH = domain("a", pool(8, 0), pool(8, kind="slow"))
+
+
+def placed(asked: Json) -> dict[str, Json]:
+    """Decisions by job; request and report are valid."""
+    assert schema.is_valid("PlacementRequest", asked, reader=False)
+    report = place(asked)
+    assert schema.is_valid("PlacementReport", report, reader=False)
+    return {decision["job"]: decision for decision in report["decisions"]}
+
+
+def verbs(asked: Json) -> dict[str, str]:
+    """What becomes of whom."""
+    return {job: decision["verb"] for job, decision in placed(asked).items()}
+
+
+def long_one(name: str = "r", count: int = 8, seconds: float = DAY, **others: Any) -> Json:
+    """A job on plain devices of the domain ``a``, at its begin."""
+    return running(
+        spec(name, count, seconds, **{"communication": talks(), **others}), [("a", count)], rate=float(count)
+    )
+
+
+def test_a_long_job_leaves_fast_devices_to_a_short_one() -> None:
+    # there it takes an hour and not four; the long one loses three quarters of that hour, and a minute
+    made = placed(request([BOTH], [spec("w", 8, HOUR)], running=[long_one()], accelerators=KINDS, explain=True))
+    assert {job: each["verb"] for job, each in made.items()} == {"r": "migrate", "w": "wait"}
+    assert made["r"]["placement"]["shares"] == [{"domain": "a", "accelerator": "slow", "devices": 8}]
+    assert "sooner" in made["r"]["explanation"]["reason"]
+    assert made["w"]["explanation"]["outcome"]["run_at"] == "2026-01-05T00:01:00.000Z"
+
+
+def test_one_that_is_nearly_done_keeps_its_devices() -> None:
+    asked = request([BOTH], [spec("w", 8, HOUR)], running=[long_one(seconds=1.5 * HOUR)], accelerators=KINDS)
+    assert "migrate" not in verbs(asked).values()
+
+
+def test_nobody_stands_still_for_long_for_a_job_of_lower_priority() -> None:
+    # to write and read a checkpoint of 1 GB takes two seconds beside the restart, of 100 GB more than three minutes
+    for own, checkpoint, moves in ((1, 1e9, True), (1, 1e11, True), (2, 1e9, True), (2, 1e11, False)):
+        runs = long_one(seconds=5 * DAY, priority=own, communication=talks(checkpoint=checkpoint))
+        asked = request([BOTH], [spec("w", 8, HOUR, priority=1)], running=[runs], accelerators=KINDS)
+        assert (verbs(asked).get("r") == "migrate") is moves
+
+
+def test_nobody_is_interrupted_for_little() -> None:
+    places = [domain("a", pool(8, 0), pool(8, kind="near"))]
+    assert verbs(request(places, [spec("w")], running=[long_one()], accelerators=KINDS)) == {"w": "start"}
+
+
+def test_nobody_is_moved_after_whom_much_data_would_have_to_go() -> None:
+    places = [domain("a", pool(8, 0)), domain("b", pool(8, kind="slow"))]
+    for size, moves in ((1e6, True), (1e15, False)):
+        asked = request(places, [spec("w")], running=[long_one(data=data("d", size, "a"))], accelerators=KINDS)
+        assert (verbs(asked).get("r") == "migrate") is moves
+
+
+def test_a_job_that_has_grown_gives_back_what_it_did_not_ask_for() -> None:
+    grown = long_one(count=16, devices={"minimum": 4, "maximum": 16, "requested": 8})
+    made = placed(request([domain("a", pool(16, 0))], [spec("w")], running=[grown]))
+    assert made["r"]["verb"] == "resize"
+    assert made["r"]["placement"]["shares"] == [{"domain": "a", "accelerator": "plain", "devices": 8}]
+
+
+def test_several_make_room_for_a_gang() -> None:
+    small = [long_one(name, 4) for name in ("r", "s")]
+    assert verbs(request([BOTH], [spec("w", 8, HOUR)], running=small, accelerators=KINDS)) == {
+        "r": "migrate",
+        "s": "migrate",
+    }
+
+
+def test_nobody_else_makes_room_while_somebody_does() -> None:
+    """One was told a minute ago, and still writes its checkpoint: its devices are neither free nor anybody's."""
+    places = [domain("a", pool(16, 0), pool(16, 8, kind="slow"))]
+    leaving = long_one("r") | {"phase": "staging", "done": 8.0, "ready_at": "2026-01-05T00:02:00.000Z"}
+    del leaving["rate"]
+    leaving["placement"] = {
+        "shares": [{"domain": "a", "accelerator": "slow", "devices": 8}],
+        "split_mode": "none",
+    }
+    stays = long_one("s")
+    assert verbs(request(places, [spec("w")], running=[leaving, stays], accelerators=KINDS)) == {}
+    gone = request(places, [spec("w")], running=[stays], accelerators=KINDS)
+    assert verbs(gone) == {"s": "migrate"}
+
+
+def test_shares_of_domains_are_met_without_moving_anybody() -> None:
+    shares = [{"domain": "a", "share": 1.0}]
+    asked = request([BOTH], [spec("w")], running=[long_one()], accelerators=KINDS, shares=shares)
+    assert "migrate" not in verbs(asked).values()
+
+
+jobs = st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([0.5, 2.0, 30.0])), max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(waiting=jobs, held=jobs, slow=st.integers(0, 8))
+def test_there_is_room_for_all_that_is_decided(
+    waiting: list[tuple[int, float]], held: list[tuple[int, float]], slow: int
+) -> None:
+    """Whoever starts or moves finds devices that are free now."""
+    taken = sum(count for count, _ in held)
+    places = [domain("a", pool(24, 24 - taken), pool(8, slow, kind="slow"))]
+    queue = [spec(f"w{place}", count, hours * HOUR) for place, (count, hours) in enumerate(waiting)]
+    there = [long_one(f"r{place}", count, hours * HOUR) for place, (count, hours) in enumerate(held)]
+    made = placed(request(places, queue, running=there, accelerators=KINDS))
+    used: Counter[str] = Counter()
+    for decision in made.values():
+        if decision["verb"] in {"start", "migrate"}:
+            (share,) = decision["placement"]["shares"]
+            used[share["accelerator"]] += share["devices"]
+    assert used["plain"] <= 24 - taken
+    assert used["slow"] <= slow
