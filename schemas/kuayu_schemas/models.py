@@ -590,6 +590,167 @@ class JobPhase(StrEnum):
     """Cannot be told."""
 
 
+class Recomputation(StrEnum):
+    """Which activations are computed anew in the backward pass."""
+
+    none = "none"
+    """None; all are kept."""
+
+    selective = "selective"
+    """Those of attention."""
+
+    full = "full"
+    """All."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class MemoryPart(StrEnum):
+    """What memory of an accelerator is for."""
+
+    parameters = "parameters"
+    """Weights."""
+
+    gradients = "gradients"
+    """Gradients."""
+
+    optimizer = "optimizer"
+    """State of the optimiser."""
+
+    activations = "activations"
+    """Activations kept for the backward pass."""
+
+    working = "working"
+    """Buffers, logits, fragmentation."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class ParallelDimension(StrEnum):
+    """Which parallelism traffic belongs to."""
+
+    data = "data"
+    """Gradients, and weights where they are sharded."""
+
+    tensor = "tensor"
+    """Activations inside a layer."""
+
+    pipeline = "pipeline"
+    """Activations between stages."""
+
+    context = "context"
+    """Keys and values along the sequence."""
+
+    expert = "expert"
+    """Tokens to experts and back."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class LinkClass(StrEnum):
+    """What traffic crosses."""
+
+    node = "node"
+    """Links between accelerators of a node."""
+
+    domain = "domain"
+    """The network between nodes of a domain."""
+
+    federation = "federation"
+    """Links between domains."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class StepActivity(StrEnum):
+    """What happens in a part of a step."""
+
+    filling = "filling"
+    """A pipeline fills."""
+
+    steady = "steady"
+    """All stages work."""
+
+    draining = "draining"
+    """A pipeline empties."""
+
+    exchange = "exchange"
+    """Gradients are exchanged, and nothing hides it."""
+
+    update = "update"
+    """The optimiser changes the weights."""
+
+    idle = "idle"
+    """Nothing of the model is computed."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class TrainingPhase(StrEnum):
+    """Phase of a training job."""
+
+    warm_up = "warm_up"
+    """The learning rate still rises."""
+
+    fast_convergence = "fast_convergence"
+    """The loss falls fast."""
+
+    stable_convergence = "stable_convergence"
+    """The loss falls slowly or not at all."""
+
+    unknown = "unknown"
+    """Cannot be told."""
+
+
+class DemandQuantity(StrEnum):
+    """What a series counts."""
+
+    demanded_devices = "demanded_devices"
+    """Devices that jobs hold or wait for."""
+
+    held_devices = "held_devices"
+    """Devices that jobs hold."""
+
+    waiting_devices = "waiting_devices"
+    """Devices that jobs wait for."""
+
+    submitted_devices = "submitted_devices"
+    """Devices that jobs asked for that were submitted within a step."""
+
+    requests = "requests"
+    """Requests that were served within a step."""
+
+    utilisation = "utilisation"
+    """Share of the devices held that is busy."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class EventKind(StrEnum):
+    """What is known beforehand."""
+
+    holiday = "holiday"
+    """Days on which people do not work."""
+
+    maintenance = "maintenance"
+    """Devices are taken out."""
+
+    campaign = "campaign"
+    """Users have announced work."""
+
+    deadline = "deadline"
+    """Much is due."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class PurchaseOption(StrEnum):
     """How capacity is bought."""
 
@@ -2059,6 +2220,791 @@ class JobStatus(KuayuModel):
     )
     finish: Maybe[Instant] = Field(default=None, description="When it is expected to end.")
     reason: Maybe[Text] = Field(default=None, description="Why it stands so.")
+
+
+class LatentAttention(KuayuModel):
+    """Attention with compressed queries, keys and values."""
+
+    query_rank: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Width of compressed queries.")
+    value_rank: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Width of compressed keys and values."
+    )
+    rotary_width: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Width of the part of a key that carries the position, shared by all heads."
+    )
+
+
+class ModelStructure(KuayuModel):
+    """Transformer, dense or with a mixture of experts."""
+
+    layers: Annotated[int, WholeNumber(1, 100000)] = Field(description="Transformer layers.")
+    hidden: Annotated[int, WholeNumber(1, 10000000)] = Field(description="Width.")
+    heads: Annotated[int, WholeNumber(1, 1000000)] = Field(description="Heads of attention.")
+    sequence: Annotated[int, WholeNumber(1, 1000000000)] = Field(description="Tokens of a sequence.")
+    vocabulary: Annotated[int, WholeNumber(1, 1000000000)] = Field(description="Tokens of the vocabulary.")
+    key_value_heads: Maybe[Annotated[int, WholeNumber(1, 1000000)]] = Field(
+        default=None, description="Heads of keys and values; as many as heads where it is absent."
+    )
+    head_width: Maybe[Annotated[int, WholeNumber(1, 10000000)]] = Field(
+        default=None, description="Width of a head; the width over the heads where it is absent."
+    )
+    feed_forward: Maybe[Annotated[int, WholeNumber(1, 10000000)]] = Field(
+        default=None, description="Width of the feed-forward part; four times the width where it is absent."
+    )
+    gated: Maybe[Boolean] = Field(default=None, description="Whether the feed-forward part has a gate.")
+    tied: Maybe[Boolean] = Field(
+        default=None,
+        description="Whether the output layer shares the weights of the embedding; it does where this is absent.",
+    )
+    dropout: Maybe[Boolean] = Field(default=None, description="Whether there is dropout.")
+    experts: Maybe[Annotated[int, WholeNumber(1, 1000000)]] = Field(
+        default=None, description="Experts of a layer; one where it is absent."
+    )
+    experts_per_token: Maybe[Annotated[int, WholeNumber(1, 1000000)]] = Field(
+        default=None, description="Experts that a token is sent to; one where it is absent."
+    )
+    expert_feed_forward: Maybe[Annotated[int, WholeNumber(1, 10000000)]] = Field(
+        default=None, description="Width of an expert; that of the feed-forward part where it is absent."
+    )
+    shared_feed_forward: Maybe[Annotated[int, WholeNumber(0, 10000000)]] = Field(
+        default=None, description="Width of all experts together that every token goes to."
+    )
+    expert_frequency: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
+        default=None, description="Every how manieth layer has experts; each where it is absent."
+    )
+    dense_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None, description="First layers that have no experts in any case."
+    )
+    window: Maybe[Annotated[int, WholeNumber(0, 1000000000)]] = Field(
+        default=None,
+        description="Tokens that a head looks back over in windowed layers; all where it is nought or absent.",
+    )
+    window_frequency: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
+        default=None,
+        description="Every how manieth layer is windowed, where there is a window; every second where it is absent.",
+    )
+    latent: Maybe[LatentAttention] = Field(default=None, description="Compressed attention.")
+    further_tokens: Maybe[Annotated[int, WholeNumber(0, 1000)]] = Field(
+        default=None, description="Further tokens predicted, each by a layer of its own."
+    )
+
+
+class ParallelStrategy(KuayuModel):
+    """How training is spread over accelerators; their number is the product of data, tensor, pipeline and context."""
+
+    data: Annotated[int, WholeNumber(1, 10000000)] = Field(description="Replicas.")
+    tensor: Annotated[int, WholeNumber(1, 100000)] = Field(description="Accelerators that share each layer.")
+    pipeline: Annotated[int, WholeNumber(1, 100000)] = Field(description="Stages.")
+    virtual_stages: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
+        default=None, description="Pieces of each stage; one where it is absent."
+    )
+    context: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
+        default=None, description="Parts of the sequence; one where it is absent."
+    )
+    expert: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
+        default=None, description="Accelerators over which experts are spread; one where it is absent."
+    )
+    sequence_parallel: Maybe[Boolean] = Field(
+        default=None, description="Whether what tensor parallelism repeats is split along the sequence."
+    )
+    sharding: Maybe[Annotated[int, WholeNumber(0, 3)]] = Field(
+        default=None,
+        description=(
+            "What replicas share out: 1 optimiser, 2 gradients too, 3 weights too (ZeRO); nothing where it is "
+            "nought or absent."
+        ),
+    )
+    recomputation: Maybe[Recomputation] = Field(default=None, description="None where it is absent.")
+    micro_batch: Annotated[int, WholeNumber(1, 10000000)] = Field(description="Sequences of a micro-batch.")
+    global_batch: Annotated[int, WholeNumber(1, 1000000000)] = Field(description="Sequences of a step.")
+    precision: Maybe[NumericPrecision] = Field(
+        default=None, description="Of the matrix work of layers; bf16 where it is absent."
+    )
+    fused_attention: Maybe[Boolean] = Field(
+        default=None, description="Whether scores of attention stay in fast memory; they do where this is absent."
+    )
+    attention_speed: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Speed of fused attention in that of FlashAttention-2; one where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    overlap_data: Maybe[Boolean] = Field(
+        default=None,
+        description="Whether exchanges of data parallelism run beside the computation; they do where this is absent.",
+    )
+    overlap_tensor: Maybe[Boolean] = Field(
+        default=None, description="Whether those of tensor parallelism do; they do not where this is absent."
+    )
+    overlap_expert: Maybe[Boolean] = Field(
+        default=None, description="Whether those of expert parallelism do; they do not where this is absent."
+    )
+    scattered: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether a message between stages is divided over the accelerators that share a layer; it is where "
+            "this is absent."
+        ),
+    )
+    gradient_size: Maybe[Annotated[Real, Field(ge=1e-30, le=8)]] = Field(
+        default=None,
+        description="Bytes of a gradient as it is added up; four where it is absent.",
+        json_schema_extra={"x-unit": "By"},
+    )
+    exchanged_size: Maybe[Annotated[Real, Field(ge=1e-30, le=8)]] = Field(
+        default=None,
+        description="Bytes of a gradient as it is sent; four where it is absent.",
+        json_schema_extra={"x-unit": "By"},
+    )
+    outermost: Maybe[ParallelDimension] = Field(
+        default=None,
+        description="Dimension whose neighbours lie farthest apart, pipeline or data; pipeline where it is absent.",
+    )
+
+
+class TrainingHardware(KuayuModel):
+    """Accelerators of one kind with the links between them."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    peak_matrix_throughput: PrecisionThroughput = Field(description="CMP-1: dense matrix throughput by the data sheet.")
+    sustained_matrix_throughput: Maybe[PrecisionThroughput] = Field(
+        default=None, description="CMP-2: the most that a matrix multiplication reached."
+    )
+    accelerator_memory_capacity: PositiveAmount = Field(
+        description="STO-1: memory of one.", json_schema_extra={"x-unit": "By"}
+    )
+    accelerator_memory_bandwidth: PositiveAmount = Field(
+        description="STO-2: its bandwidth.", json_schema_extra={"x-unit": "By/s"}
+    )
+    multiprocessors: Maybe[Annotated[int, WholeNumber(1, 1000000)]] = Field(
+        default=None, description="Units that each multiply a tile of their own."
+    )
+    devices_per_node: Annotated[int, WholeNumber(1, 1000000)] = Field(
+        description="Accelerators that the fastest links join."
+    )
+    node_bandwidth: PositiveAmount = Field(
+        description="What one sends to others of its node.", json_schema_extra={"x-unit": "By/s"}
+    )
+    domain_bandwidth: PositiveAmount = Field(
+        description="NET-1: what one sends to other nodes of its domain.", json_schema_extra={"x-unit": "By/s"}
+    )
+    devices_per_domain: Maybe[Annotated[int, WholeNumber(1, 10000000)]] = Field(
+        default=None, description="Accelerators of a domain; all are in one where it is absent."
+    )
+    federation_bandwidth: Maybe[PositiveAmount] = Field(
+        default=None, description="What a domain sends to others.", json_schema_extra={"x-unit": "By/s"}
+    )
+
+
+class MeasuredRun(KuayuModel):
+    """Training that somebody has run and measured. Time, memory or both are stated."""
+
+    source: Identifier = Field(description="Who measured it; runs of one source share habits and faults.")
+    model: ModelStructure = Field(description="What was trained.")
+    strategy: ParallelStrategy = Field(description="How it was spread.")
+    hardware: Identifier = Field(description="On which hardware of the request.")
+    step_time: Maybe[PositiveAmount] = Field(
+        default=None, description="Time of a step.", json_schema_extra={"x-unit": "s"}
+    )
+    memory: Maybe[PositiveAmount] = Field(
+        default=None, description="Memory of the fullest accelerator.", json_schema_extra={"x-unit": "By"}
+    )
+
+
+class PlannedPhase(KuayuModel):
+    """Phase of a training job, as it is planned."""
+
+    phase: TrainingPhase = Field(description="Which.")
+    steps: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Steps that it takes.")
+    global_batch: Maybe[Annotated[int, WholeNumber(1, 1000000000)]] = Field(
+        default=None, description="Sequences of a step; those of the strategy where it is absent."
+    )
+    sequence: Maybe[Annotated[int, WholeNumber(1, 1000000000)]] = Field(
+        default=None, description="Tokens of a sequence; those of the model where it is absent."
+    )
+
+
+class TrainingCase(KuayuModel):
+    """Training whose demand is asked for."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    model: ModelStructure = Field(description="What is trained.")
+    strategy: ParallelStrategy = Field(description="How it is spread.")
+    hardware: Identifier = Field(description="On which hardware of the request.")
+    phases: Maybe[Annotated[list[PlannedPhase], Field(max_length=100)]] = Field(
+        default=None, description="Its phases in their order."
+    )
+
+
+class TrainingDemandRequest(KuayuModel):
+    """Asks what trainings need. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    hardware: Annotated[list[TrainingHardware], Field(min_length=1, max_length=1000)] = Field(
+        description="In any order, without repetition."
+    )
+    runs: Maybe[Annotated[list[MeasuredRun], Field(max_length=10000)]] = Field(
+        default=None, description="What was measured."
+    )
+    cases: Annotated[list[TrainingCase], Field(min_length=1, max_length=10000)] = Field(
+        description="What is asked for, without repetition."
+    )
+    coverage: Maybe[Annotated[Real, Field(ge=0.5, le=0.99)]] = Field(
+        default=None,
+        description="Share of cases that intervals are to hold; 0.9 where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    profiles: Maybe[Boolean] = Field(default=None, description="Whether the inside of a step is to be told.")
+
+
+class PartOfMemory(KuayuModel):
+    """Memory of the fullest accelerator that serves one purpose."""
+
+    part: MemoryPart = Field(description="What for.")
+    size: Amount = Field(description="How much.", json_schema_extra={"x-unit": "By"})
+
+
+class StepTraffic(KuayuModel):
+    """What an accelerator sends in a step."""
+
+    dimension: ParallelDimension = Field(description="For which parallelism.")
+    link: LinkClass = Field(description="Over which links.")
+    size: Amount = Field(
+        description="How much, of the accelerator that sends most.", json_schema_extra={"x-unit": "By"}
+    )
+
+
+class LinkFlow(KuayuModel):
+    """Flow of an accelerator over links of a class."""
+
+    link: LinkClass = Field(description="Which.")
+    flow: Amount = Field(description="Bytes a second.", json_schema_extra={"x-unit": "By/s"})
+
+
+class StepSegment(KuayuModel):
+    """Part of a step."""
+
+    activity: StepActivity = Field(description="What happens.")
+    begin: Duration = Field(description="Seconds from the begin of the step.", json_schema_extra={"x-unit": "s"})
+    duration: Duration = Field(description="How long.", json_schema_extra={"x-unit": "s"})
+    busy: Ratio = Field(description="Share of it in which an accelerator computes.", json_schema_extra={"x-unit": "1"})
+    traffic: list[LinkFlow] = Field(
+        description="What an accelerator sends meanwhile; links that carry nothing are left out."
+    )
+
+
+class PhaseDemand(KuayuModel):
+    """What a training needs in one of its phases."""
+
+    phase: TrainingPhase = Field(description="Which.")
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description=(
+            "Accelerators that it can put to use: all of the strategy, or as many whole replicas as its batch has"
+            " micro-batches for."
+        )
+    )
+    step_time: PositiveAmount = Field(description="Time of a step on these.", json_schema_extra={"x-unit": "s"})
+    duration: PositiveAmount = Field(description="Of the phase.", json_schema_extra={"x-unit": "s"})
+    work: PositiveAmount = Field(
+        description="Of the phase, as the model needs it.", json_schema_extra={"x-unit": "{FLOP}"}
+    )
+    memory: PositiveAmount = Field(description="Of the fullest accelerator.", json_schema_extra={"x-unit": "By"})
+    traffic: Amount = Field(
+        description="What the accelerator that sends most sends in a step.", json_schema_extra={"x-unit": "By"}
+    )
+
+
+class TrainingDemand(KuayuModel):
+    """What a training needs."""
+
+    case: Identifier = Field(description="Of which case.")
+    parameters: PositiveAmount = Field(description="Parameters of the model.", json_schema_extra={"x-unit": "1"})
+    active_parameters: PositiveAmount = Field(
+        description="Those that a token meets.", json_schema_extra={"x-unit": "1"}
+    )
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Accelerators of the strategy.")
+    work: PositiveAmount = Field(
+        description="Of a step, as the model needs it; nothing computed twice.", json_schema_extra={"x-unit": "{FLOP}"}
+    )
+    executed_work: PositiveAmount = Field(
+        description="Of a step, with what is computed anew.", json_schema_extra={"x-unit": "{FLOP}"}
+    )
+    step_time: Estimate = Field(description="Time of a step.", json_schema_extra={"x-unit": "s"})
+    utilisation: Amount = Field(
+        description="Work over what the accelerators could do in the expected time at their 16-bit peak.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    memory: PositiveAmount = Field(description="Of the fullest accelerator.", json_schema_extra={"x-unit": "By"})
+    memory_parts: list[PartOfMemory] = Field(description="The same by purpose.")
+    fits: Boolean = Field(description="Whether it can run there.")
+    obstacles: list[Text] = Field(description="Why it cannot, in words.")
+    traffic: list[StepTraffic] = Field(description="By parallelism and links; what is nought is left out.")
+    segments: Maybe[list[StepSegment]] = Field(
+        default=None, description="A step from begin to end, where that was asked for."
+    )
+    phases: Maybe[list[PhaseDemand]] = Field(
+        default=None, description="By phase, in the order of the case; stated where the case has phases."
+    )
+
+
+class DemandMethod(KuayuModel):
+    """How an implementation comes to a demand."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version; the same version gives the same answers.")
+    runs: Maybe[Count] = Field(default=None, description="Measured runs of the request that it rests on.")
+
+
+class TrainingDemandReport(KuayuModel):
+    """What trainings need."""
+
+    revision: Revision = Field(description="The request's.")
+    method: DemandMethod = Field(description="How it was computed.")
+    demands: list[TrainingDemand] = Field(description="In the order of the cases.")
+
+
+class LayoutRequest(KuayuModel):
+    """Asks for the quickest strategies of a model on so many accelerators. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    hardware: Annotated[list[TrainingHardware], Field(min_length=1, max_length=1000)] = Field(
+        description="In any order, without repetition."
+    )
+    runs: Maybe[Annotated[list[MeasuredRun], Field(max_length=10000)]] = Field(
+        default=None, description="What was measured."
+    )
+    model: ModelStructure = Field(description="What is to be trained.")
+    kind: Identifier = Field(description="On which hardware of the request.")
+    devices: Annotated[int, WholeNumber(1, 1000000)] = Field(description="On how many accelerators.")
+    global_batch: Annotated[int, WholeNumber(1, 1000000000)] = Field(description="Sequences of a step.")
+    precision: Maybe[NumericPrecision] = Field(
+        default=None, description="Of the matrix work of layers; bf16 where it is absent."
+    )
+    layouts: Maybe[Annotated[int, WholeNumber(1, 1000)]] = Field(
+        default=None, description="How many to tell at most; ten where it is absent."
+    )
+
+
+class RankedLayout(KuayuModel):
+    """Strategy with what it leads to."""
+
+    strategy: ParallelStrategy = Field(description="Which.")
+    step_time: Estimate = Field(description="Time of a step.", json_schema_extra={"x-unit": "s"})
+    utilisation: Amount = Field(
+        description="Work over what the accelerators could do in that time at their 16-bit peak.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    memory: PositiveAmount = Field(description="Of the fullest accelerator.", json_schema_extra={"x-unit": "By"})
+
+
+class LayoutReport(KuayuModel):
+    """The quickest strategies that were found."""
+
+    revision: Revision = Field(description="The request's.")
+    method: DemandMethod = Field(description="How they were found.")
+    considered: Count = Field(description="Strategies that were looked at.")
+    feasible: Count = Field(description="Those of them that can run.")
+    layouts: list[RankedLayout] = Field(description="The quickest first; only such as can run.")
+
+
+class TaskResources(KuayuModel):
+    """What a task asks for or uses."""
+
+    devices: Amount = Field(description="Accelerators; parts of one too.", json_schema_extra={"x-unit": "1"})
+    cores: Amount = Field(description="Processor cores.", json_schema_extra={"x-unit": "1"})
+    memory: Amount = Field(description="Memory of the host.", json_schema_extra={"x-unit": "By"})
+
+
+class TaskRecord(KuayuModel):
+    """Task that ran."""
+
+    kind: Identifier = Field(description="Kind of task.")
+    requested: TaskResources = Field(description="What it was given.")
+    used: TaskResources = Field(description="What it used on average.")
+    peak: Maybe[TaskResources] = Field(default=None, description="What it used at most.")
+    network_flow: Maybe[Amount] = Field(
+        default=None, description="What it sent and received.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    accelerator_memory: Maybe[Amount] = Field(
+        default=None, description="Accelerator memory that it used.", json_schema_extra={"x-unit": "By"}
+    )
+    duration: PositiveAmount = Field(description="How long it ran.", json_schema_extra={"x-unit": "s"})
+
+
+class TaskRequest(KuayuModel):
+    """Task that is to run."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    kind: Identifier = Field(description="Kind of task.")
+    requested: TaskResources = Field(description="What it asks for.")
+
+
+class SizingRequest(KuayuModel):
+    """Asks what tasks need, as those show that ran before. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    history: Annotated[list[TaskRecord], Field(max_length=100000)] = Field(description="What ran before.")
+    tasks: Annotated[list[TaskRequest], Field(min_length=1, max_length=10000)] = Field(
+        description="What is to run, without repetition."
+    )
+    slow_down: Maybe[Ratio] = Field(
+        default=None,
+        description="By how much a task may run longer than on what it asks for; 0.05 where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class SizedTask(KuayuModel):
+    """What a task should be given."""
+
+    task: Identifier = Field(description="Which.")
+    recommended: TaskResources = Field(description="No more of anything than it asks for.")
+    duration: Maybe[Estimate] = Field(
+        default=None,
+        description="How long it is expected to run on that; absent where nothing like it ran before.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    slow_down: Real = Field(
+        description="By how much longer than on what it asks for; negative where it is quicker.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    reason: Text = Field(description="In words.")
+
+
+class ResourceImportance(KuayuModel):
+    """How much the time of a kind of task depends on what it is given and uses."""
+
+    kind: Identifier = Field(description="Kind of task.")
+    devices: Real = Field(
+        description="By how much the error grows when accelerators are shuffled, in parts of the error of the mean.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    cores: Real = Field(description="The same for processor cores.", json_schema_extra={"x-unit": "1"})
+    memory: Real = Field(description="The same for memory of the host.", json_schema_extra={"x-unit": "1"})
+    error: Amount = Field(
+        description="Weighted absolute percentage error on records that were held back.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    records: Count = Field(description="Records of that kind.")
+
+
+class SizingReport(KuayuModel):
+    """What tasks should be given."""
+
+    revision: Revision = Field(description="The request's.")
+    method: DemandMethod = Field(description="How it was found.")
+    tasks: list[SizedTask] = Field(description="In the order of the request.")
+    importance: list[ResourceImportance] = Field(description="By kind of task, in order of name.")
+
+
+class DemandSeries(KuayuModel):
+    """Quantity of a domain, a tenant or a job, or of all, at equal steps."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    quantity: DemandQuantity = Field(description="What it counts.")
+    domain: Maybe[Identifier] = Field(default=None, description="Of which domain; of all where it is absent.")
+    tenant: Maybe[Identifier] = Field(default=None, description="Of which tenant; of all where it is absent.")
+    job: Maybe[Identifier] = Field(default=None, description="Of which job; of all where it is absent.")
+    begin: Instant = Field(description="Instant of the first value.")
+    step: Annotated[Real, Field(ge=1)] = Field(
+        description="From one value to the next.", json_schema_extra={"x-unit": "s"}
+    )
+    values: Annotated[list[Amount], Field(min_length=2, max_length=100000)] = Field(
+        description="In order of time, the last no later than now."
+    )
+
+
+class DemandPeriod(KuayuModel):
+    """Part of the course of a job in which its demand is the same."""
+
+    phase: Maybe[TrainingPhase] = Field(default=None, description="Phase of its training.")
+    duration: Estimate = Field(description="How long, from its begin.", json_schema_extra={"x-unit": "s"})
+    devices: Count = Field(description="Devices that it needs.")
+
+
+class ForeseenJob(KuayuModel):
+    """Job that runs, waits, or was announced, with what its structure says of its demand."""
+
+    id: Identifier = Field(description="Its name.")
+    domain: Maybe[Identifier] = Field(default=None, description="Where it runs or was submitted.")
+    tenant: Maybe[Identifier] = Field(default=None, description="Whose it is.")
+    submitted_at: Instant = Field(description="When it was submitted, or is to be.")
+    started_at: Maybe[Instant] = Field(default=None, description="When it began to run; absent while it waits.")
+    checkpoint_interval: Maybe[Duration] = Field(
+        default=None, description="Time between its checkpoints.", json_schema_extra={"x-unit": "s"}
+    )
+    periods: Annotated[list[DemandPeriod], Field(min_length=1, max_length=1000)] = Field(
+        description="Its course from the begin, as its structure and strategy lead to (see TrainingDemand)."
+    )
+
+
+class KnownEvent(KuayuModel):
+    """What is known beforehand."""
+
+    kind: EventKind = Field(description="What it is.")
+    domain: Maybe[Identifier] = Field(default=None, description="Where; everywhere where it is absent.")
+    tenant: Maybe[Identifier] = Field(default=None, description="Of which tenant; of all where it is absent.")
+    begins_at: Instant = Field(description="From when.")
+    ends_at: Instant = Field(description="Until when.")
+    devices: Maybe[Amount] = Field(
+        default=None, description="Devices that it adds, or takes out.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class ForecastRequest(KuayuModel):
+    """Asks for forecasts of series. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    now: Instant = Field(description="The present instant.")
+    series: Annotated[list[DemandSeries], Field(min_length=1, max_length=10000)] = Field(
+        description="What was observed, without repetition. Each is forecast."
+    )
+    jobs: Maybe[Annotated[list[ForeseenJob], Field(max_length=100000)]] = Field(
+        default=None, description="Jobs that are there or are to come."
+    )
+    events: Maybe[Annotated[list[KnownEvent], Field(max_length=10000)]] = Field(
+        default=None, description="What is known beforehand."
+    )
+    horizons: Annotated[list[Duration], Field(min_length=1, max_length=1000)] = Field(
+        description="Seconds from now, rising, each more than nought.", json_schema_extra={"x-unit": "s"}
+    )
+    levels: Annotated[list[Ratio], Field(min_length=1, max_length=100)] = Field(
+        description="Levels of the quantiles, rising, between nought and one.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class Quantile(KuayuModel):
+    """Value that is not exceeded in a share of cases."""
+
+    level: Ratio = Field(description="Which share.", json_schema_extra={"x-unit": "1"})
+    value: Amount = Field(description="Which value.")
+
+
+class DemandForecastPoint(KuayuModel):
+    """Forecast of a series for one horizon."""
+
+    horizon: Duration = Field(description="Seconds from now.", json_schema_extra={"x-unit": "s"})
+    expected: Amount = Field(description="Value that least absolute error is expected of.")
+    quantiles: list[Quantile] = Field(description="By level, rising.")
+    structure_share: Ratio = Field(
+        description="How much of it comes from the structure of jobs, and not from history.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class SeriesForecast(KuayuModel):
+    """Forecast of a series."""
+
+    series: Identifier = Field(description="Which.")
+    points: list[DemandForecastPoint] = Field(description="By horizon.")
+
+
+class ForecastMethod(KuayuModel):
+    """How an implementation forecasts."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version; the same version gives the same answers.")
+
+
+class ForecastReport(KuayuModel):
+    """Forecasts of series."""
+
+    revision: Revision = Field(description="The request's.")
+    method: ForecastMethod = Field(description="How they were made.")
+    forecasts: list[SeriesForecast] = Field(description="In the order of the series.")
+
+
+class CurvePoint(KuayuModel):
+    """What is known of a training at one of its steps."""
+
+    step: Count = Field(description="Which step.")
+    loss: Real = Field(description="Loss of training.", json_schema_extra={"x-unit": "1"})
+    learning_rate: Amount = Field(description="Learning rate.", json_schema_extra={"x-unit": "1"})
+
+
+class TrainingCurve(KuayuModel):
+    """Course of a training until now."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    points: Annotated[list[CurvePoint], Field(min_length=1, max_length=100000)] = Field(description="By rising step.")
+
+
+class PhaseRequest(KuayuModel):
+    """Asks in which phase trainings are. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    curves: Annotated[list[TrainingCurve], Field(min_length=1, max_length=10000)] = Field(
+        description="Without repetition; a training may be there several times under several names."
+    )
+
+
+class RecognisedPhase(KuayuModel):
+    """Phase of a training at the last step that is known."""
+
+    curve: Identifier = Field(description="Of which curve.")
+    phase: TrainingPhase = Field(description="Which.")
+    since: Count = Field(description="Step at which it began.")
+    confidence: Ratio = Field(description="Share of such answers that are right.", json_schema_extra={"x-unit": "1"})
+
+
+class PhaseReport(KuayuModel):
+    """In which phases trainings are."""
+
+    revision: Revision = Field(description="The request's.")
+    method: ForecastMethod = Field(description="How it was recognised.")
+    phases: list[RecognisedPhase] = Field(description="In the order of the curves.")
+
+
+class DevicePrice(KuayuModel):
+    """Price of a device for a part of the day."""
+
+    begin: Annotated[Real, Field(ge=0, le=86400)] = Field(
+        description="Seconds from midnight, UTC; it holds until the next one.", json_schema_extra={"x-unit": "s"}
+    )
+    price: Amount = Field(description="For a device and an hour.", json_schema_extra={"x-unit": "{money}/h"})
+
+
+class WaveformRequest(KuayuModel):
+    """Asks for the waveform of demand over a coming period. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    now: Instant = Field(description="The present instant.")
+    period: Annotated[Real, Field(ge=60)] = Field(description="How far it reaches.", json_schema_extra={"x-unit": "s"})
+    step: Annotated[Real, Field(ge=1)] = Field(
+        description="From one value to the next.", json_schema_extra={"x-unit": "s"}
+    )
+    jobs: Annotated[list[ForeseenJob], Field(max_length=100000)] = Field(
+        description="Jobs that are there or are to come."
+    )
+    coverage: Maybe[Annotated[Real, Field(ge=0.5, le=0.99)]] = Field(
+        default=None,
+        description="Share of cases that lie between low and high; 0.9 where it is absent.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    prices: Maybe[Annotated[list[DevicePrice], Field(max_length=96)]] = Field(
+        default=None, description="By rising begin, the first at midnight."
+    )
+
+
+class WaveformPoint(KuayuModel):
+    """Demand at an instant."""
+
+    at: Duration = Field(description="Seconds from now.", json_schema_extra={"x-unit": "s"})
+    expected: Amount = Field(description="Devices, on average over all cases.", json_schema_extra={"x-unit": "1"})
+    low: Amount = Field(description="Lower end of the interval.", json_schema_extra={"x-unit": "1"})
+    high: Amount = Field(description="Upper end of the interval.", json_schema_extra={"x-unit": "1"})
+
+
+class Waveform(KuayuModel):
+    """Demand over a coming period."""
+
+    revision: Revision = Field(description="The request's.")
+    method: ForecastMethod = Field(description="How it was made.")
+    points: list[WaveformPoint] = Field(description="From now, one each step, until the period is over.")
+    device_seconds: Estimate = Field(description="What all points sum up to.", json_schema_extra={"x-unit": "s"})
+    budget: Maybe[Estimate] = Field(
+        default=None, description="What that costs, where prices are stated.", json_schema_extra={"x-unit": "{money}"}
+    )
+
+
+class MovableLoad(KuayuModel):
+    """Work that may be done at another time."""
+
+    id: Identifier = Field(description="Its name in this request.")
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Devices that it holds while it runs."
+    )
+    slots: Annotated[int, WholeNumber(1, 100000)] = Field(description="For how many steps of the base it runs.")
+    earliest: Annotated[int, WholeNumber(0, 100000)] = Field(
+        description="Step of the base, from nought, in which it may begin."
+    )
+    latest: Annotated[int, WholeNumber(0, 100000)] = Field(description="Last step in which it may run.")
+    planned: Annotated[int, WholeNumber(0, 100000)] = Field(description="Step in which it would begin otherwise.")
+    interruptible: Maybe[Boolean] = Field(
+        default=None, description="Whether it may pause; it may not where this is absent."
+    )
+
+
+class PeakRequest(KuayuModel):
+    """Asks for a plan that lowers the peaks of demand. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    step: Annotated[Real, Field(ge=1)] = Field(
+        description="From one value of the base to the next.", json_schema_extra={"x-unit": "s"}
+    )
+    base: Annotated[list[Amount], Field(min_length=1, max_length=10000)] = Field(
+        description="Devices that are needed in any case.", json_schema_extra={"x-unit": "1"}
+    )
+    loads: Annotated[list[MovableLoad], Field(max_length=10000)] = Field(
+        description="What may be moved, without repetition."
+    )
+
+
+class MovedLoad(KuayuModel):
+    """When work is to be done."""
+
+    load: Identifier = Field(description="Which.")
+    slots: Annotated[list[Count], Field(min_length=1)] = Field(description="Steps in which it runs, rising.")
+
+
+class PeakPlan(KuayuModel):
+    """When movable work is to be done."""
+
+    revision: Revision = Field(description="The request's.")
+    method: ForecastMethod = Field(description="How it was made.")
+    loads: list[MovedLoad] = Field(description="In the order of the request.")
+    peak_before: Amount = Field(
+        description="Most devices at once if nothing is moved.", json_schema_extra={"x-unit": "1"}
+    )
+    peak_after: Amount = Field(description="Most devices at once by the plan.", json_schema_extra={"x-unit": "1"})
+
+
+class TenantQuality(KuayuModel):
+    """What a tenant has been promised."""
+
+    tenant: Identifier = Field(description="Which.")
+    violations: Ratio = Field(
+        description="Share of time in which less may be reserved than it needs.", json_schema_extra={"x-unit": "1"}
+    )
+
+
+class ReservationRequest(KuayuModel):
+    """Asks what to reserve for tenants. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    now: Instant = Field(description="The present instant.")
+    series: Annotated[list[DemandSeries], Field(min_length=1, max_length=10000)] = Field(
+        description="Of tenants in domains; others are left aside."
+    )
+    jobs: Maybe[Annotated[list[ForeseenJob], Field(max_length=100000)]] = Field(
+        default=None, description="Jobs that are there or are to come."
+    )
+    events: Maybe[Annotated[list[KnownEvent], Field(max_length=10000)]] = Field(
+        default=None, description="What is known beforehand."
+    )
+    horizon: Annotated[Real, Field(ge=60)] = Field(
+        description="How long the reservation holds.", json_schema_extra={"x-unit": "s"}
+    )
+    qualities: Annotated[list[TenantQuality], Field(min_length=1, max_length=10000)] = Field(
+        description="What tenants have been promised, without repetition."
+    )
+
+
+class TenantReservation(KuayuModel):
+    """What is to be reserved for a tenant."""
+
+    series: Identifier = Field(description="From which series.")
+    tenant: Identifier = Field(description="For which tenant.")
+    domain: Maybe[Identifier] = Field(default=None, description="In which domain.")
+    expected: Amount = Field(description="Devices that it is expected to need.", json_schema_extra={"x-unit": "1"})
+    devices: Count = Field(description="Devices to reserve.")
+
+
+class ReservationReport(KuayuModel):
+    """What to reserve for tenants."""
+
+    revision: Revision = Field(description="The request's.")
+    method: ForecastMethod = Field(description="How it was found.")
+    reservations: list[TenantReservation] = Field(description="In the order of the series.")
 
 
 class ProfileIndex(KuayuModel):

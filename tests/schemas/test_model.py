@@ -12,6 +12,8 @@ SPEC = Path(__file__).parents[2] / "spec"
 UNIT_STANDS_ELSEWHERE = {
     "CollectionEntry.factor": "turns field_unit into the measure's unit",
     "CollectionEntry.resolution": "is in field_unit",
+    "DemandForecastPoint.expected": "the quantity of its series says",
+    "DemandSeries.values": "its member quantity says",
     "Estimate.expected": "the slot that holds the estimate has the unit",
     "Estimate.high": "the slot that holds the estimate has the unit",
     "Estimate.low": "the slot that holds the estimate has the unit",
@@ -28,6 +30,7 @@ UNIT_STANDS_ELSEWHERE = {
     "Part.estimate": "the result that it is part of says",
     "PlotSeries.x": "the plot's x_label says",
     "PlotSeries.y": "the plot's y_label says",
+    "Quantile.value": "the quantity of the series says",
     "RequirementResult.bound": "its member unit says",
     "RequirementResult.estimate": "its member unit says",
     "StateMatch.value": "is the value of an exporter's field, whatever that counts",
