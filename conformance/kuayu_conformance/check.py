@@ -28,7 +28,7 @@ class Check(Generic[Observation]):
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
         measurements: Whether the check uses tables of measurements.
-        traces: Names of job traces that the check uses in a full run where they are at hand.
+        traces: Names of public originals that the check uses in a full run where they are at hand.
     """
 
     name: str

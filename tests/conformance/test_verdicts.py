@@ -91,3 +91,12 @@ def test_the_exit_code_is_that_of_the_gravest_verdict(verdicts: list[Verdict], c
 def test_what_is_only_recommended_does_not_decide_the_exit_code() -> None:
     recommended = requirement("COM-004").model_copy(update={"modal": Modal.should})
     assert exit_code([without_verdict(recommended, Verdict.not_testable, "because")]) == 0
+
+
+@pytest.mark.parametrize(("estimate", "met"), [(0.09, True), (0.5, False)])
+def test_a_figure_that_is_only_aimed_at_is_told_and_not_judged(estimate: float, met: bool) -> None:
+    result = concluded("DEM-001", Figure("DEM-001", estimate, estimate + 0.1, 7, "by hand"))
+    assert result.verdict is Verdict.pass_
+    assert (result.estimate, result.aim_met, result.unit) == (estimate, met, "1")
+    unmet = Claim("DEM-001", "an answer to every case", met=False, found="none")
+    assert concluded("DEM-001", Figure("DEM-001", estimate, estimate, 7, "by hand"), unmet).verdict is Verdict.fail

@@ -7,48 +7,10 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, node, sample
+from kuayu_conformance.checks.least import DECISIONS, REVISION
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import registers, schema
-
-_CORPUS = {
-    "devices": [{"id": "device", "stack": "none"}, {"id": "other", "stack": "none"}],
-    "tasks": [{"id": "task", "precisions": ["fp16"]}],
-    "measurements": [{"device": "device", "task": "task", "throughput": 1.0}],
-}
-_CELLS = [{"device": "other", "task": "task"}]
-_REVISION = {"epoch": "none", "number": 0}
-_DECISION = {"revision": _REVISION, "corpus": _CORPUS}
-_STATE = {
-    "revision": _REVISION,
-    "now": "2026-01-01T00:00:00Z",
-    "accelerators": [{"id": "device", "memory": 1e9, "indices": [{"profile": "profile", "value": 1.0}]}],
-    "domains": [{"id": "domain", "pools": [{"accelerator": "device", "devices": 8, "free": 8, "devices_per_node": 8}]}],
-    "links": [],
-    "waiting": [],
-    "running": [],
-}
-_LINK = {
-    "source": "here",
-    "target": "there",
-    "bandwidth": 1e9,
-    "available": 1e9,
-    "round_trip_time": 0.01,
-    "tariff": 0.0,
-}
-DECISIONS = {
-    "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
-    "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
-    "POST /v1/placements": {"state": _STATE},
-    "POST /v1/pareto-fronts": {"state": _STATE, "slot": 60.0},
-    "POST /v1/allocation-plans": {"state": _STATE, "horizon": 3600.0},
-    "POST /v1/routes": {
-        "revision": _REVISION,
-        "links": [_LINK],
-        "demands": [{"id": "demand", "sources": ["here"], "targets": ["there"], "size": 1.0}],
-    },
-}
-"""The least that each decision service can be asked."""
 
 _SOON = 5
 """Seconds in which an allocation that was written shows as an action of its domain."""
@@ -108,7 +70,7 @@ def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterat
         "/v1/allocations/{id}": {
             "id": episode.name_of("a"),
             "job": episode.name_of("j"),
-            "revision": _REVISION,
+            "revision": REVISION,
             "placement": {"shares": [share], "split_mode": "none"},
         },
     }

@@ -16,7 +16,6 @@ from kuayu_conformance.run import originals
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.verdicts import conclude, without_verdict
-from kuayu_conformance.testbed.scheduling.workload.traces import FILES
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas.models import (
     ConformanceReport,
@@ -61,7 +60,7 @@ def plan_of(transcript: Transcript, data: Path | None) -> Plan:
 
 def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
     for used in header["data"]:
-        if used["name"] in FILES:
+        if used["name"] in originals.FILES:
             continue
         try:
             table = corpora.load(used["name"], data)

@@ -1,16 +1,22 @@
-"""Job traces that a run may use: public originals of the data folder, named in the transcript by their digests."""
+"""Public originals of the data folder that a run may use: traces, curves, series, runs; named by their digests."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.testbed.scheduling.workload.traces import FILES
+from kuayu_conformance.corpora import training
+from kuayu_conformance.testbed.curves import real as curves
+from kuayu_conformance.testbed.demand import real as series
+from kuayu_conformance.testbed.scheduling.workload import traces as jobs
 from kuayu_conformance.transcript import TranscriptError
+
+FILES: Mapping[str, str | Path] = {**jobs.FILES, **training.FILES, **curves.FILES, **series.FILES}
+"""Where each is in the folder, by name."""
 
 
 def at_hand(names: Iterable[str], data: Path | None) -> dict[str, Path]:
-    """Traces of these names that are in a data folder, and that folder."""
+    """Originals of these names that are in a data folder, and that folder."""
     return {name: data for name in names if data is not None and (data / FILES[name]).is_file()}
 
 
@@ -21,7 +27,7 @@ def entries(traces: Mapping[str, Path]) -> Iterator[dict[str, str]]:
 
 
 def named(used: Iterable[Mapping[str, Any]], data: Path | None) -> dict[str, Path]:
-    """Traces that a header names.
+    """Originals that a header names.
 
     Raises:
         TranscriptError: One of them is not at hand, or is another one by now.
@@ -30,10 +36,10 @@ def named(used: Iterable[Mapping[str, Any]], data: Path | None) -> dict[str, Pat
     found = at_hand(digests, data)
     for name in digests.keys() - found.keys():
         raise TranscriptError(
-            f"the run used the job trace {name} ({FILES[name]}), which is not at hand; "
+            f"the run used the original {name} ({FILES[name]}), which is not at hand; "
             "name its folder with --data or KUAYU_DATA"
         )
     for entry in entries(found):
         if entry["digest"] != digests[entry["name"]]:
-            raise TranscriptError(f"the job trace {entry['name']} at hand is not the one that the run used")
+            raise TranscriptError(f"the original {entry['name']} at hand is not the one that the run used")
     return found

@@ -128,7 +128,7 @@ class Plan:
 
 
 def traces_of(level: RunLevel) -> tuple[str, ...]:
-    """Names of the job traces that checks use in a run of a level."""
+    """Names of the public originals that checks use in a run of a level."""
     names = (name for check in CHECKS for name in check.traces)
     return tuple(dict.fromkeys(names)) if level is RunLevel.full else ()
 

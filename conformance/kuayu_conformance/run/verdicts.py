@@ -81,23 +81,14 @@ def conclude(
 
 
 def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> RequirementResult:
-    threshold = result.threshold
-    if threshold is None:
-        raise ValueError(f"{result.requirement} has a figure but no threshold")
+    limit = result.threshold or result.aim
+    if limit is None:
+        raise ValueError(f"{result.requirement} has a figure, but neither a threshold nor an aim")
     estimate, bound = rounded(figure.estimate), rounded(figure.bound)
-    verdict, reason = result.verdict, result.reason
     ceiling = estimate if figure.ceiling is None else rounded(figure.ceiling)
-    words = f"{estimate:g} {threshold.unit} against {threshold.comparison.value} {threshold.value:g}"
-    if verdict is Verdict.pass_ and not (reaches(estimate, threshold) or reaches(ceiling, threshold)):
-        verdict, reason = Verdict.fail, f"the figure misses the threshold: {words}"
-    elif verdict is Verdict.pass_ and not reaches(estimate, threshold):
-        other = f"its other bound {ceiling:g} does not" if isfinite(ceiling) else "but there is too little to tell"
-        verdict, reason = Verdict.inconclusive, f"the figure misses the threshold, {other}: {words}"
-    elif verdict is Verdict.pass_ and not reaches(bound, threshold):
-        verdict, reason = (
-            Verdict.inconclusive,
-            f"the figure reaches the threshold, its bound {bound:g} does not: {words}",
-        )
+    verdict, reason = result.verdict, result.reason
+    if verdict is Verdict.pass_ and result.threshold:  # what is only aimed at is printed and not judged
+        verdict, reason = _held(estimate, bound, ceiling, result.threshold)
     return result.model_copy(
         update={
             "verdict": verdict,
@@ -106,7 +97,7 @@ def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> Req
             "bound": bound,
             "aim_met": reaches(estimate, result.aim) if result.aim else None,
             "n": figure.n,
-            "unit": threshold.unit,
+            "unit": limit.unit,
             "estimator": figure.estimator,
             "parts": [_part(*part) for part in ((p.label, p.estimate, p.bound, p.n) for p in figure.parts)],
             "evidence": [*result.evidence, *(_evidence(claim, episode) for claim in figure.misses)][:MOST_EVIDENCE],
@@ -114,6 +105,19 @@ def _with_figure(result: RequirementResult, figure: Figure, episode: str) -> Req
             "plots": list(figure.plots) or None,
         }
     )
+
+
+def _held(estimate: float, bound: float, ceiling: float, threshold: Threshold) -> tuple[Verdict, str | None]:
+    """Verdict on a figure, and why it is not a pass."""
+    words = f"{estimate:g} {threshold.unit} against {threshold.comparison.value} {threshold.value:g}"
+    if not (reaches(estimate, threshold) or reaches(ceiling, threshold)):
+        return Verdict.fail, f"the figure misses the threshold: {words}"
+    if not reaches(estimate, threshold):
+        other = f"its other bound {ceiling:g} does not" if isfinite(ceiling) else "but there is too little to tell"
+        return Verdict.inconclusive, f"the figure misses the threshold, {other}: {words}"
+    if not reaches(bound, threshold):
+        return Verdict.inconclusive, f"the figure reaches the threshold, its bound {bound:g} does not: {words}"
+    return Verdict.pass_, None
 
 
 def _part(label: str, estimate: float, bound: float | None, n: int) -> Part:

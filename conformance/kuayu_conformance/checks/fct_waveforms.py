@@ -1,0 +1,164 @@
+"""Waveforms of demand and plans that lower its peaks (FCT-005)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.fct_fixtures import DAY, HOUR, WAVEFORMS, Asked, Draft, Json, ask
+from kuayu_conformance.checks.fct_peaks import Shaved, judge_peaks, observe_peaks
+from kuayu_conformance.episode import Episode, seconds_of
+from kuayu_conformance.findings import Claim, Finding, holds
+from kuayu_conformance.testbed.demand.law import Period
+from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
+
+REQUIREMENT = "FCT-005"
+CASES = 4_000
+NEAR, SUMS, SHARES = 0.03, 0.01, 0.03
+"""How far means may be off, over the greatest of them; sums, of themselves; shares of cases, as shares."""
+QUICK, FULL = 3, 12
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A waveform that was asked for.
+
+    Attributes:
+        jobs: Trainings as they are to be laid.
+        asked: Question and answer.
+        seed: Of the suite's own cases.
+    """
+
+    jobs: tuple[Laid, ...]
+    asked: Asked
+    seed: str
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Waveforms and peak plans."""
+
+    waves: tuple[Drawn, ...]
+    peaks: tuple[Shaved, ...]
+
+
+def observe(episode: Episode) -> Observation:
+    """Ask for waveforms of several sets of trainings, then for peak plans."""
+    waves = []
+    for number in range(FULL if episode.settings.full else QUICK):
+        draft = Draft(episode.random)
+        jobs, body = request(draft, number)
+        waves.append(Drawn(jobs, ask(episode, WAVEFORMS, body), draft.name()))
+    return Observation(tuple(waves), observe_peaks(episode, full=episode.settings.full))
+
+
+def request(draft: Draft, number: int) -> tuple[tuple[Laid, ...], Json]:
+    """Trainings that run, wait and are announced, and the question for their waveform.
+
+    What runs has just begun, or is in a period that cannot be over: nobody has to ask whether a case in which it were
+    is one.
+    """
+    chance = draft.chance
+    step, steps = chance.choice((300.0, 600.0, 900.0)), chance.randrange(60, 120)
+    laid, told = [], []
+    for place in range(chance.randrange(6, 10)):
+        periods = draft.periods(chance.randrange(2, 7), (0.3, 5.0), 0.4)
+        if place % 3 == 0:
+            started = -float(chance.randrange(1, 900))
+            # a period that is over is known, and the next has lasted a tenth at most
+            over = Period("warm_up", 64, float(chance.randrange(600, 7_200)), 0.0)
+            known = [over] if chance.random() < 0.5 else []
+            periods[0] = Period(periods[0].phase, periods[0].devices, max(9_000.0, periods[0].expected), 0.3)
+            begin = started - (over.expected if known else 0.0)
+            periods = [*known, *periods]
+            told.append(draft.job(periods, begin - 100.0, begin))
+        else:
+            submitted = float(chance.randrange(-7_200, 0) if place % 3 == 1 else chance.randrange(1, 20_000))
+            begin = max(0.0, submitted)
+            told.append(draft.job(periods, submitted))
+        laid.append(Laid(begin, tuple(periods)))
+    body: Json = {
+        "revision": draft.revision,
+        "now": draft.at(0.0),
+        "period": step * steps,
+        "step": step,
+        "jobs": told,
+    }
+    if number % 3:
+        body["coverage"] = chance.choice((0.5, 0.8, 0.95))
+    if number % 3 != 1:
+        begins = [0.0, *sorted(float(each) for each in chance.sample(range(600, int(DAY), 600), 4))]
+        body["prices"] = [{"begin": begin, "price": round(chance.uniform(1.0, 20.0), 2)} for begin in begins]
+    return tuple(laid), body
+
+
+def judge(observation: Observation) -> Iterable[Finding]:
+    """Claims about waveforms, then about peak plans."""
+    for wave in observation.waves:
+        yield from _judged(wave)
+    yield from judge_peaks(observation.peaks)
+
+
+def _judged(wave: Drawn) -> Iterator[Claim]:
+    body, told, answer = wave.asked.body, wave.asked.told, wave.asked.answer
+    step, coverage = body["step"], body.get("coverage", 0.9)
+    ats = np.arange(int(body["period"] // step) + 1) * step
+    found = [point["at"] for point in told["points"]]
+    same = len(found) == len(ats) and bool(np.allclose(found, ats))
+    yield holds(REQUIREMENT, same, "a point at nought and after each step until the period is over", found[:5], answer)
+    yield holds(REQUIREMENT, told["revision"] == body["revision"], "the request's revision", told["revision"], answer)
+    if not same:
+        return
+    mean, low, high = (
+        np.array([float(point[name]) for point in told["points"]]) for name in ("expected", "low", "high")
+    )
+    drawn = cases(wave.jobs, ats, CASES, wave.seed)
+    means = drawn.mean(axis=0)
+    away = float(np.abs(mean - means).max() / means.max())
+    expected = f"what is expected is within {NEAR:.0%} of the mean over cases, in that of the greatest"
+    yield holds(REQUIREMENT, away <= NEAR, expected, f"{away:.1%} at most", answer)
+    # devices are whole: what lies half of one beside a whole number means it
+    yield _covered("points", drawn, np.rint(low), np.rint(high), coverage, wave)
+    total = drawn.sum(axis=1) * step
+    yield from _sum("device_seconds", float(mean.sum() * step), total, wave)
+    if "prices" in body:
+        paid = step / HOUR * _prices(body, ats)
+        yield from _sum("budget", float((mean * paid).sum()), (drawn * paid).sum(axis=1), wave)
+
+
+def _prices(body: Json, ats: Floats) -> Floats:
+    now = seconds_of(body["now"]) or 0.0
+    told = body["prices"]
+    return prices_at([each["begin"] for each in told], [each["price"] for each in told], now + ats)
+
+
+def _sum(what: str, expected: float, drawn: Floats, wave: Drawn) -> Iterator[Claim]:
+    """What an estimate of a sum says."""
+    answer = wave.asked.answer
+    told = wave.asked.told.get(what)
+    yield holds(REQUIREMENT, told is not None, f"{what} are told", told, answer)
+    if told is None:
+        return
+    near = abs(float(told["expected"]) - expected) <= SUMS * expected
+    words = f"{what} are {expected:.6g}, what all points make, to {SUMS:.0%}"
+    yield holds(REQUIREMENT, near, words, told["expected"], answer)
+    low, high = (np.array([float(told[end])]) for end in ("low", "high"))
+    yield _covered(what, drawn[:, None], low, high, float(told["coverage"]), wave)
+
+
+def _covered(what: str, drawn: Floats, low: Floats, high: Floats, coverage: float, wave: Drawn) -> Claim:
+    """Whether intervals hold as many cases as they say: those on their ends may be counted either way."""
+    inside = ((low < drawn) & (drawn < high)).mean(axis=0)
+    upto = ((low <= drawn) & (drawn <= high)).mean(axis=0)
+    short, long = float(np.maximum(0.0, coverage - upto).mean()), float(np.maximum(0.0, inside - coverage).mean())
+    met = short <= SHARES and long <= SHARES and bool((low <= high).all())
+    words = f"intervals of {what} hold {coverage:.0%} of the cases, to {SHARES:.0%}"
+    found = f"on average {short:.1%} too few where they are narrow, {long:.1%} too many where they are wide"
+    return holds(REQUIREMENT, met, words, found, wave.asked.answer)
+
+
+CHECK = Check("fct_waveforms", (REQUIREMENT,), observe, judge)

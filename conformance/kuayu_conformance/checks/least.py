@@ -1,0 +1,93 @@
+"""The least that each decision service can be asked."""
+
+REVISION = {"epoch": "none", "number": 0}
+"""State that nothing was taken from."""
+
+_CORPUS = {
+    "devices": [{"id": "device", "stack": "none"}, {"id": "other", "stack": "none"}],
+    "tasks": [{"id": "task", "precisions": ["fp16"]}],
+    "measurements": [{"device": "device", "task": "task", "throughput": 1.0}],
+}
+_CELLS = [{"device": "other", "task": "task"}]
+_DECISION = {"revision": REVISION, "corpus": _CORPUS}
+_STATE = {
+    "revision": REVISION,
+    "now": "2026-01-01T00:00:00Z",
+    "accelerators": [{"id": "device", "memory": 1e9, "indices": [{"profile": "profile", "value": 1.0}]}],
+    "domains": [{"id": "domain", "pools": [{"accelerator": "device", "devices": 8, "free": 8, "devices_per_node": 8}]}],
+    "links": [],
+    "waiting": [],
+    "running": [],
+}
+_LINK = {
+    "source": "here",
+    "target": "there",
+    "bandwidth": 1e9,
+    "available": 1e9,
+    "round_trip_time": 0.01,
+    "tariff": 0.0,
+}
+_HARDWARE = {
+    "id": "device",
+    "peak_matrix_throughput": {"bf16": 1e14},
+    "accelerator_memory_capacity": 8e10,
+    "accelerator_memory_bandwidth": 2e12,
+    "devices_per_node": 8,
+    "node_bandwidth": 3e11,
+    "domain_bandwidth": 2.5e10,
+}
+_MODEL = {"layers": 2, "hidden": 256, "heads": 4, "sequence": 128, "vocabulary": 1000}
+_STRATEGY = {"data": 1, "tensor": 1, "pipeline": 1, "micro_batch": 1, "global_batch": 8}
+_TRAINING = {"revision": REVISION, "hardware": [_HARDWARE]}
+_NOW = "2026-01-01T00:00:00Z"
+_SERIES = {
+    "id": "series",
+    "quantity": "held_devices",
+    "tenant": "tenant",
+    "begin": "2025-12-31T23:58:00Z",
+    "step": 60.0,
+    "values": [1.0, 1.0, 1.0],
+}
+DECISIONS = {
+    "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
+    "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
+    "POST /v1/placements": {"state": _STATE},
+    "POST /v1/pareto-fronts": {"state": _STATE, "slot": 60.0},
+    "POST /v1/allocation-plans": {"state": _STATE, "horizon": 3600.0},
+    "POST /v1/routes": {
+        "revision": REVISION,
+        "links": [_LINK],
+        "demands": [{"id": "demand", "sources": ["here"], "targets": ["there"], "size": 1.0}],
+    },
+    "POST /v1/training-demands": {
+        **_TRAINING,
+        "cases": [{"id": "case", "model": _MODEL, "strategy": _STRATEGY, "hardware": "device"}],
+    },
+    "POST /v1/layouts": {**_TRAINING, "model": _MODEL, "kind": "device", "devices": 1, "global_batch": 8},
+    "POST /v1/task-sizes": {
+        "revision": REVISION,
+        "history": [],
+        "tasks": [{"id": "task", "kind": "kind", "requested": {"devices": 1.0, "cores": 1.0, "memory": 1e9}}],
+    },
+    "POST /v1/forecasts": {
+        "revision": REVISION,
+        "now": _NOW,
+        "series": [_SERIES],
+        "horizons": [600.0],
+        "levels": [0.5],
+    },
+    "POST /v1/training-phases": {
+        "revision": REVISION,
+        "curves": [{"id": "curve", "points": [{"step": 1, "loss": 1.0, "learning_rate": 1e-4}]}],
+    },
+    "POST /v1/waveforms": {"revision": REVISION, "now": _NOW, "period": 600.0, "step": 60.0, "jobs": []},
+    "POST /v1/peak-plans": {"revision": REVISION, "step": 60.0, "base": [1.0], "loads": []},
+    "POST /v1/reservations": {
+        "revision": REVISION,
+        "now": _NOW,
+        "series": [_SERIES],
+        "horizon": 600.0,
+        "qualities": [{"tenant": "tenant", "violations": 0.1}],
+    },
+}
+"""Body by operation."""

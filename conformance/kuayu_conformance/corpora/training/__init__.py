@@ -1,0 +1,32 @@
+"""Published training runs in the wire's own terms, which the demand law is judged by.
+
+What has an open licence comes with the suite; figures that are known from papers alone are read from a folder of
+public originals where there is one. Nothing is fitted to them beforehand.
+"""
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from kuayu_conformance.corpora.training.conversion import RECALLED, TABLE, converted
+from kuayu_conformance.corpora.training.record import Corpus, Run, Source
+
+__all__ = ["FILES", "Corpus", "Run", "Source", "further", "shipped"]
+
+FILES = {"training-runs": TABLE}
+"""Originals that further runs are read from: name in a transcript and place in a data folder."""
+
+
+@cache
+def shipped() -> Corpus:
+    """Runs that come with the suite."""
+    return Corpus.from_json(files(__package__).joinpath("runs.json").read_text("utf-8"))
+
+
+def further(data: Path) -> Corpus:
+    """Runs that are known from papers alone, of a folder of public originals.
+
+    Raises:
+        FileNotFoundError: There is no table of runs in it.
+    """
+    return converted(data, RECALLED)[0]

@@ -1,0 +1,194 @@
+"""What the sources of runs say once for all their runs: machine, software, what they count as FLOP.
+
+Taken from their pages, scripts and papers, never from their times.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kuayu_conformance.corpora.training.record import Source
+
+GIGA = 1e9
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What runs of a source share.
+
+    Attributes:
+        told: Origin and licence, and the same in words.
+        machine: Members of the hardware that are not the catalogue's.
+        strategy: Members of the strategy that runs do not say themselves.
+        model: Likewise of the model.
+        counted: What TFLOP/s of the source count where it states no time: ``executed`` (what is computed anew too) or
+            ``model``.
+    """
+
+    told: Source
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    strategy: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+    counted: str = "model"
+
+
+_MEGATRON_2021: Mapping[str, Any] = {
+    "recomputation": "full",
+    "precision": "fp16",
+    "fused_attention": False,
+    "overlap_data": False,
+    "exchanged_size": 2.0,
+}
+_MEGATRON_DEEPSPEED = {**_MEGATRON_2021, "scattered": False}
+_MEGATRON_CORE = {"sequence_parallel": True, "overlap_tensor": True, "sharding": 1, "exchanged_size": 4.0}
+
+_SAID_2021 = (
+    "Megatron-LM of 2021: scores of attention in memory, all activations computed anew, gradients exchanged in 16 bits "
+    "after the backward pass"
+)
+_SAID_DEEPSPEED = _SAID_2021 + "; Megatron-DeepSpeed, whose stages pass whole messages on"
+_JEAN_ZAY = {"domain_bandwidth": 6.25 * GIGA}
+_SELENE, _BIGSCIENCE = "NVIDIA, Selene", "BigScience, Jean Zay"
+_PAPER = "facts of a paper, not read again in an origin"
+
+STAGES: Mapping[tuple[str, str], int] = {
+    ("megatron-sc21-table1", "GPT-76B"): 3,
+    ("megatron-sc21-table1", "GPT-145B"): 2,
+    ("megatron-sc21-table1", "GPT-310B"): 2,
+    ("megatron-sc21-table1", "GPT-530B"): 3,
+    ("korthikanti-2205.05198-table5", "gpt3-175B"): 3,
+    ("korthikanti-2205.05198-table5", "turing-530B"): 3,
+}
+"""Virtual stages that the public table does not have: the script of table 1 in NVIDIA/Megatron-LM, and table 3 of
+arXiv:2205.05198."""
+
+HABITS: Mapping[str, Habits] = {
+    habits.told.name: habits
+    for habits in (
+        Habits(
+            Source(
+                "megatron-sc21-table1",
+                "Narayanan et al., arXiv:2104.04473, table 1; NVIDIA/Megatron-LM images/cases_april2021.png and "
+                "examples/academic_paper_scripts/sc21, commit d98e8a64",
+                "BSD-3-Clause",
+                _SAID_2021 + "; TFLOP/s count what is computed anew, by equation 3 of the paper",
+                _SELENE,
+            ),
+            strategy=_MEGATRON_2021,
+            counted="executed",
+        ),
+        Habits(
+            Source(
+                "megatron-sc21-table2",
+                "Narayanan et al., arXiv:2104.04473, table 2; cli99/llm-analysis figures/megatron-lm-2nd-table-2.png, "
+                "commit d841e40",
+                "Apache-2.0",
+                _SAID_2021 + "; rows of ZeRO-3 are DeepSpeed's, which fetches weights ahead",
+                _SELENE,
+            ),
+            strategy=_MEGATRON_2021,
+            counted="executed",
+        ),
+        Habits(
+            Source(
+                "korthikanti-2205.05198-table5",
+                "Korthikanti et al., arXiv:2205.05198, table 5; calculon-ai/calculon calculon/llm/validation.py, "
+                "commit caa4b11",
+                "Apache-2.0",
+                _SAID_2021 + " unless a row says otherwise",
+                _SELENE,
+            ),
+            strategy=_MEGATRON_2021,
+        ),
+        Habits(
+            Source(
+                "bigscience-tr11-prequel",
+                "bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, commit 9e64ede",
+                "Apache-2.0",
+                _SAID_DEEPSPEED + ", optimiser shared out; four adapters of 100 Gbit/s for eight accelerators; single "
+                "iterations",
+                _BIGSCIENCE,
+            ),
+            machine=_JEAN_ZAY,
+            strategy={**_MEGATRON_DEEPSPEED, "sharding": 1},
+            model={"vocabulary": 250880, "dropout": True},
+            counted="executed",
+        ),
+        Habits(
+            Source(
+                "bigscience-tr11-final",
+                "bigscience-workshop/bigscience train/tr11-176B-ml/README.md and chronicles.md, commit 9e64ede",
+                "Apache-2.0",
+                _SAID_DEEPSPEED + "; gradients exchanged in 32 bits, as its BF16 optimiser does; adapters as before",
+                _BIGSCIENCE,
+            ),
+            machine=_JEAN_ZAY,
+            strategy={**_MEGATRON_DEEPSPEED, "exchanged_size": 4.0},
+            counted="executed",
+        ),
+        Habits(
+            Source(
+                "bigscience-gpt2-v100",
+                "bigscience-workshop/bigscience experiments/gpt2.md, commit 9e64ede",
+                "Apache-2.0",
+                _SAID_DEEPSPEED + "; four accelerators and four adapters in a node; parameters are stated, layers and "
+                "width are not",
+                _BIGSCIENCE,
+            ),
+            machine={"devices_per_node": 4},
+            strategy=_MEGATRON_DEEPSPEED,
+            model={"vocabulary": 51200, "dropout": True},
+            counted="executed",
+        ),
+        Habits(
+            Source(
+                "llm-foundry-bench",
+                "mosaicml/llm-foundry scripts/train/benchmarking/README.md, commit 8c8dd48f",
+                "Apache-2.0",
+                "FSDP, gradients reduced in 32 bits; FlashAttention of the first version, half as fast as the second "
+                "by the abstract of arXiv:2307.08691",
+            ),
+            strategy={"attention_speed": 0.5},
+        ),
+        Habits(
+            Source(
+                "megatron-bridge-perf",
+                "NVIDIA-NeMo/Megatron-Bridge docs/performance-summary.md and performance-summary-archive.md, commit "
+                "067f987d",
+                "Apache-2.0",
+                "Megatron-Core as Megatron-Bridge sets it up: sequence parallelism, overlapped exchanges, optimiser "
+                "shared out",
+            ),
+            strategy=_MEGATRON_CORE,
+        ),
+        Habits(
+            Source(
+                "llama3-2407.21783-table4",
+                "Llama team, arXiv:2407.21783, table 4",
+                _PAPER,
+                "weights are gathered once and kept (section 3.3.2), so that the traffic is that of a shared optimiser",
+            ),
+            strategy=_MEGATRON_CORE,
+        ),
+        Habits(
+            Source("opt-2205.01068", "Zhang et al., arXiv:2205.01068", _PAPER, _SAID_2021 + "; FSDP"),
+            strategy={**_MEGATRON_2021, "sharding": 3, "overlap_data": True},
+            counted="executed",
+        ),
+        Habits(
+            Source(
+                "gpt-neox-2204.06745",
+                "Black et al., arXiv:2204.06745, section 3",
+                _PAPER,
+                _SAID_DEEPSPEED + "; micro-batches of four (section 3.2)",
+            ),
+            strategy={**_MEGATRON_DEEPSPEED, "micro_batch": 4},
+            counted="executed",
+        ),
+    )
+}
+"""Sources whose runs state a layout and a batch; those of others cannot be asked for. PaLM's machine is a torus, which
+the wire cannot state."""
+
+RECALLED = frozenset(name for name, habits in HABITS.items() if habits.told.licence == _PAPER)
+SHIPPED = frozenset(HABITS) - RECALLED

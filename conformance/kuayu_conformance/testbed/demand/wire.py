@@ -1,0 +1,187 @@
+"""What is known of a world at an instant, as requests for forecasts and reservations hold it.
+
+Names are drawn: nothing in them tells of which kind a domain is, or what a tenant does.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kuayu_conformance.episode import instant
+from kuayu_conformance.testbed.chance import Chance
+from kuayu_conformance.testbed.demand.known import Foreseen, announced, foreseen
+from kuayu_conformance.testbed.demand.law import COVERAGE, Period
+from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Floats, World
+
+Json = dict[str, Any]
+
+MONDAY, WEEK = 1_799_020_800, 604_800
+"""2027-01-04, a Monday, and a week: worlds begin some weeks later."""
+
+PAST, PAST_OF_TENANTS = 2 * DAY, DAY
+"""Seconds of series that a request holds of domains and of their tenants."""
+PAST_OF_PARTS = 6 * 3_600.0
+"""The same of what is held, waits and is submitted, and of single trainings."""
+
+QUANTITIES = {"held": "held_devices", "waiting": "waiting_devices", "submitted": "submitted_devices"}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a series is of.
+
+    Attributes:
+        domain: Number of the domain in its world.
+        tenant: Number of the tenant in it; None where it is of all.
+        job: Number of the training among those of the domain; None where it is of all.
+        quantity: ``demanded``, or a key of ``QUANTITIES``.
+    """
+
+    domain: int
+    tenant: int | None = None
+    job: int | None = None
+    quantity: str = "demanded"
+
+
+class Names:
+    """Names of all that is in a world, and where it lies in time."""
+
+    def __init__(self, seed: str) -> None:
+        chance = Chance(seed, "names")
+        self._salt = f"{seed}/{chance.below(2**31)}"
+        self.begin = float(MONDAY + WEEK * chance.below(150))
+
+    def of(self, *what: object) -> str:
+        """The same name for the same thing, and no two things of one."""
+        chance = Chance(self._salt, "/".join(map(str, what)))
+        return "".join(f"{chance.below(2**16):04x}" for _ in range(3))
+
+    def at(self, seconds: float) -> str:
+        """An instant of the world."""
+        return instant(self.begin + seconds)
+
+
+def subjects(world: World, step: int) -> list[Subject]:
+    """What there are series of at a step: domains and their parts, tenants, trainings that are there."""
+    found = []
+    for number, domain in enumerate(world.domains):
+        found.append(Subject(number))
+        found += [Subject(number, quantity=quantity) for quantity in QUANTITIES]
+        found += [Subject(number, tenant) for tenant in range(len(domain.tenants))]
+        for its in foreseen(domain, step * STEP):
+            if its.job.submitted is not None and its.submitted <= (step - 1) * STEP:
+                found.append(Subject(number, its.job.tenant, its.number))
+    return found
+
+
+def values(world: World, subject: Subject) -> Floats:
+    """Devices of a subject at every step."""
+    domain = world.domains[subject.domain]
+    if subject.job is not None:
+        return domain.of_job(domain.large[subject.job])
+    if subject.tenant is not None:
+        return domain.tenants[subject.tenant][subject.quantity]
+    return domain.whole[subject.quantity]
+
+
+def past(subject: Subject) -> int:
+    """Steps of a subject's series that a request holds at most."""
+    if subject.job is not None or subject.quantity != "demanded":
+        return int(PAST_OF_PARTS / STEP)
+    return int((PAST if subject.tenant is None else PAST_OF_TENANTS) / STEP)
+
+
+def forecast_request(
+    world: World, names: Names, step: int, about: Sequence[Subject], horizons: Sequence[float], levels: Sequence[float]
+) -> Json:
+    """A request for forecasts, made at a step of a world; its values are known."""
+    return {
+        **_known(world, names, step, about),
+        "horizons": list(horizons),
+        "levels": list(levels),
+    }
+
+
+def reservation_request(
+    world: World, names: Names, step: int, about: Sequence[Subject], horizon: float, violations: Sequence[float]
+) -> Json:
+    """A request for reservations for the tenants of some series, each with the violations that it was promised."""
+    promised = [
+        {"tenant": names.of("tenant", subject.domain, subject.tenant), "violations": share}
+        for subject, share in zip(about, violations, strict=True)
+    ]
+    return {**_known(world, names, step, about), "horizon": horizon, "qualities": promised}
+
+
+def _known(world: World, names: Names, step: int, about: Sequence[Subject]) -> Json:
+    now = step * STEP
+    return {
+        "revision": {"epoch": names.of("epoch"), "number": step},
+        "now": names.at(now),
+        "series": [_series(world, names, step, subject) for subject in about],
+        "jobs": [
+            _job(names, number, its) for number, domain in enumerate(world.domains) for its in foreseen(domain, now)
+        ],
+        "events": list(_events(world, names, now)),
+    }
+
+
+def _series(world: World, names: Names, step: int, subject: Subject) -> Json:
+    first = max(0, step - past(subject))
+    if subject.job is not None:
+        submitted = world.domains[subject.domain].large[subject.job].submitted or 0.0
+        first = max(first, min(step - 1, int(-(-submitted // STEP))))
+    known = values(world, subject)[first : step + 1]
+    made: Json = {
+        "id": names.of("series", subject),
+        "quantity": QUANTITIES.get(subject.quantity, "demanded_devices"),
+        "domain": names.of("domain", subject.domain),
+        "begin": names.at(first * STEP),
+        "step": STEP,
+        "values": [int(value) for value in known.tolist()],
+    }
+    if subject.tenant is not None:
+        made["tenant"] = names.of("tenant", subject.domain, subject.tenant)
+    if subject.job is not None:
+        made["job"] = names.of("job", subject.domain, subject.job)
+    return made
+
+
+def _job(names: Names, domain: int, its: Foreseen) -> Json:
+    made: Json = {
+        "id": names.of("job", domain, its.number),
+        "domain": names.of("domain", domain),
+        "tenant": names.of("tenant", domain, its.job.tenant),
+        "submitted_at": names.at(its.submitted),
+        "checkpoint_interval": its.job.training.checkpoints,
+        "periods": [period_of(period) for period in its.periods],
+    }
+    if its.started is not None:
+        made["started_at"] = names.at(its.started)
+    return made
+
+
+def period_of(period: Period) -> Json:
+    """A period as it is told, in milliseconds."""
+    low, high = period.interval
+    duration = {
+        "expected": round(period.expected, 3),
+        "low": round(low, 3),
+        "high": round(high, 3),
+        "coverage": COVERAGE,
+    }
+    return {"phase": period.phase, "devices": period.devices, "duration": duration}
+
+
+def _events(world: World, names: Names, now: float) -> Iterator[Json]:
+    for number, domain in enumerate(world.domains):
+        for event in announced(domain, now):
+            tenant = SERVING if event.kind == "maintenance" else CROWD
+            yield {
+                "kind": event.kind,
+                "domain": names.of("domain", number),
+                "tenant": names.of("tenant", number, tenant),
+                "begins_at": names.at(event.begin),
+                "ends_at": names.at(event.end),
+                "devices": event.devices,
+            }

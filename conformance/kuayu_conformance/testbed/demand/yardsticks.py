@@ -1,0 +1,116 @@
+"""Forecasts that anybody can make, to be held beside those of a service.
+
+*Last value*, *drift* (the straight line through the first and the last value) and *seasonal naive* (the value a day
+before) as in R. J. Hyndman and G. Athanasopoulos, "Forecasting: principles and practice", 3rd ed. (2021), 5.2;
+*smoothing* with a damped trend as in E. S. Gardner and E. McKenzie, "Forecasting trends in time series", Management
+Science 31 (1985) 1237-1246; *plan*, the last value with what trainings and events are expected to change of it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.testbed.demand.known import Foreseen, announced, foreseen
+from kuayu_conformance.testbed.demand.world import DAY, STEP, Domain
+
+Floats = NDArray[np.float64]
+
+LAST, SEASONAL, DRIFT, SMOOTHING, PLAN = "last value", "seasonal naive", "drift", "smoothing", "plan"
+SIMPLE = (LAST, SEASONAL, DRIFT, SMOOTHING)
+"""Those that know nothing but the series."""
+
+_DAY = int(DAY / STEP)
+_TREND, _DAMPED = 0.1, 0.9
+_LEVELS = (0.3, 0.6, 0.9)
+_EACH = 10
+_OVERDUE = 0.1
+
+
+def simple(series: Floats, ahead: int) -> dict[str, float]:
+    """Forecasts of a series by minutes for so many steps after its last value.
+
+    Args:
+        series: A day of values or more.
+        ahead: Steps, less than a day.
+
+    Raises:
+        ValueError: The series is shorter than a day.
+    """
+    if len(series) <= _DAY:
+        raise ValueError("a day of values and one more are needed")
+    last = float(series[-1])
+    slope = float(series[-1] - series[-1 - _DAY]) / _DAY
+    return {
+        LAST: last,
+        SEASONAL: float(series[-1 + ahead - _DAY]),
+        DRIFT: max(0.0, last + slope * ahead),
+        SMOOTHING: max(0.0, smoothed(series[-1 - _DAY :: _EACH], ahead / _EACH)),
+    }
+
+
+def smoothed(values: Floats, ahead: float) -> float:
+    """Level and damped trend after so many steps; the weight of the level is the best of three on what was there."""
+    best, found = np.inf, float(values[-1])
+    whole = max(1, round(ahead))
+    reach = sum(_DAMPED**step for step in range(1, whole + 1))
+    for weight in _LEVELS:
+        level, trend, missed, told = float(values[0]), 0.0, 0.0, []
+        for value in values[1:].tolist():
+            before = level
+            level = weight * value + (1.0 - weight) * (level + _DAMPED * trend)
+            trend = _TREND * (level - before) + (1.0 - _TREND) * _DAMPED * trend
+            told.append(level + reach * trend)
+        missed = float(np.abs(np.array(told[:-whole]) - values[1 + whole :]).sum()) if len(told) > whole else 0.0
+        if missed < best:
+            best, found = missed, told[-1]
+    return found
+
+
+def plan(domain: Domain, now: float, horizons: Sequence[float]) -> dict[float, float]:
+    """By how much trainings and events are expected to change a domain's demand until each horizon."""
+    return {horizon: sum(each.values()) for horizon, each in planned(domain, now, horizons).items()}
+
+
+def planned(domain: Domain, now: float, horizons: Sequence[float]) -> Mapping[float, Mapping[int, float]]:
+    """The same by tenant of the domain; events are of the last two."""
+    from kuayu_conformance.testbed.demand.world import CROWD, SERVING
+
+    changes: dict[float, dict[int, float]] = {horizon: {} for horizon in horizons}
+    for its in foreseen(domain, now):
+        for horizon in horizons:
+            change = _devices(its, now, now + horizon) - _devices(its, now, now)
+            changes[horizon][its.job.tenant] = changes[horizon].get(its.job.tenant, 0.0) + change
+    for event in announced(domain, now):
+        tenant, sign = (SERVING, -1.0) if event.kind == "maintenance" else (CROWD, 1.0)
+        for horizon in horizons:
+            there = [float(event.begin <= at < event.end) for at in (now, now + horizon)]
+            change = sign * event.devices * (there[1] - there[0])
+            changes[horizon][tenant] = changes[horizon].get(tenant, 0.0) + change
+    return changes
+
+
+def _devices(its: Foreseen, now: float, at: float) -> float:
+    """Devices of a training at an instant if all goes as expected from now on; one that waits goes on waiting."""
+    if its.started is None:
+        return float(its.periods[0].devices) if its.submitted <= at else 0.0
+    end = its.started
+    for period in its.periods:
+        lasts = period.expected
+        if period.spread > 0.0 and end <= now:
+            # one that is overdue is about to end
+            lasts = max(lasts, now - end + _OVERDUE * period.spread * period.expected)
+        end += lasts
+        if at < end:
+            return float(period.devices)
+    return 0.0
+
+
+def last_with_errors(series: Floats, ahead: int, levels: Sequence[float]) -> tuple[float, ...]:
+    """The last value with the errors that last values made so many steps ahead, by levels; none is below nought.
+
+    A quantile is the least error that at least that share of errors does not exceed.
+    """
+    errors = np.sort(series[ahead:] - series[:-ahead])
+    places = [max(0, int(np.ceil(level * len(errors))) - 1) for level in levels]
+    return tuple(max(0.0, float(series[-1] + errors[place])) for place in places)

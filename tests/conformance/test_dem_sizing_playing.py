@@ -1,0 +1,113 @@
+"""Services size tasks and are held to what comes of it: an honest one, an idle one, one that halves everything."""
+
+import json
+from collections.abc import Iterable
+
+import pytest
+from conformance.sizing_targets import Json, Sizer, Target, episode, halving, honest, idle
+
+from kuayu_conformance.checks import dem_sizing
+from kuayu_conformance.checks.dem_sizing import Observation
+from kuayu_conformance.checks.dem_sizing_questions import Questioner, Setting
+from kuayu_conformance.findings import Claim, Figure, Finding
+from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES
+from kuayu_schemas import schema
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few() -> Iterable[None]:
+    """Two windows of each mix, and histories of some hundred tasks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dem_sizing, "QUICK", (1, 2))
+        patch.setattr(dem_sizing, "NOTHING_QUICK", (1, 4))
+        patch.setattr("kuayu_conformance.checks.dem_sizing_questions.RECORDS", 1500)
+        yield
+
+
+def played(sizer: Sizer) -> tuple[Target, Observation, list[Finding]]:
+    target = Target(sizer)
+    observation = dem_sizing.observe(episode(target))
+    return target, observation, list(dem_sizing.judge(observation))
+
+
+def unmet(findings: Iterable[Finding], requirement: str) -> list[str]:
+    return [
+        f"{each.expected}: {each.found}"
+        for each in findings
+        if isinstance(each, Claim) and each.requirement == requirement and not each.met
+    ]
+
+
+def figure(findings: Iterable[Finding]) -> Figure:
+    return next(each for each in findings if isinstance(each, Figure))
+
+
+def test_an_honest_service_gains_without_harm() -> None:
+    target, observation, findings = played(honest)
+    assert not unmet(findings, "DEM-007")
+    assert not unmet(findings, "DEM-003")
+    assert figure(findings).estimate > 0.0
+    assert all(schema.is_valid("SizingRequest", body) for body in target.bodies)
+    assert {cell.setting.mix for cell in observation.cells if cell.usual} == set(MIXES)
+
+
+def test_an_idle_service_gains_nothing_and_harms_nobody() -> None:
+    _, _, findings = played(idle)
+    assert not unmet(findings, "DEM-003")
+    assert figure(findings).estimate == 0.0
+    assert figure(findings).bound == 0.0
+
+
+def test_half_of_everything_kills_and_slows() -> None:
+    _, _, findings = played(halving)
+    wrong = unmet(findings, "DEM-003")
+    assert len([each for each in wrong if "out of memory" in each]) == 4
+    assert len([each for each in wrong if "slower" in each]) == 4
+    assert any("in excess" in each for each in wrong)
+    assert figure(findings).estimate < 0.0
+
+
+def test_half_of_the_cores_lets_more_tasks_in_and_is_caught_by_their_time() -> None:
+    """Twice as many tasks run at once, and none dies; but they take half as long again."""
+
+    def half_the_cores(body: Json) -> Json:
+        report = halving(body)
+        for task, size in zip(body["tasks"], report["tasks"], strict=True):
+            size["recommended"] = {**task["requested"], "cores": task["requested"]["cores"] / 2.0}
+        return report
+
+    _, _, findings = played(half_the_cores)
+    wrong = unmet(findings, "DEM-003")
+    assert not any("out of memory" in each for each in wrong)
+    assert len([each for each in wrong if "slower" in each]) == 4
+
+
+def test_names_tell_nothing_and_nonces_decide() -> None:
+    first, again, other = Target(idle), Target(idle), Target(idle)
+    for target, nonce in ((first, "one"), (again, "one"), (other, "other")):
+        questioner = Questioner(episode(target, nonce))
+        questioner.ask(Setting("40:30:20:10"), 0, (0, 1))
+        questioner.unusual()
+    assert first.bodies == again.bodies
+    assert first.bodies != other.bodies
+    text = json.dumps(first.bodies).lower()
+    assert not any(kind.name.lower() in text for kind in KINDS)
+
+
+def test_what_exceeds_the_request_is_not_given_and_is_told() -> None:
+    def doubling(body: Json) -> Json:
+        report = halving(body)
+        for size in report["tasks"]:
+            size["recommended"] = {name: 4.0 * amount for name, amount in size["recommended"].items()}
+        return report
+
+    _, _, findings = played(doubling)
+    assert figure(findings).estimate == 0.0
+    assert unmet(findings, "DEM-007")
+
+
+def test_a_service_that_gives_no_sizes_fails_both() -> None:
+    _, _, findings = played(lambda body: {"revision": body["revision"]})
+    assert unmet(findings, "DEM-003")
+    assert unmet(findings, "DEM-007")
+    assert figure(findings).estimate == 0.0
