@@ -29,8 +29,28 @@ POSTED = {
     "AllocationPlanRequest": "/v1/allocation-plans",
     "RouteRequest": "/v1/routes",
     "ActionResult": "/v1/action-results",
+    "TrainingDemandRequest": "/v1/training-demands",
+    "LayoutRequest": "/v1/layouts",
+    "SizingRequest": "/v1/task-sizes",
+    "ForecastRequest": "/v1/forecasts",
+    "PhaseRequest": "/v1/training-phases",
+    "WaveformRequest": "/v1/waveforms",
+    "PeakRequest": "/v1/peak-plans",
+    "ReservationRequest": "/v1/reservations",
 }
-THINNED = {"PlacementRequest": 10, "ParetoRequest": 10, "AllocationPlanRequest": 10}
+THINNED = {
+    "PlacementRequest": 10,
+    "ParetoRequest": 10,
+    "AllocationPlanRequest": 10,
+    "TrainingDemandRequest": 20,
+    "LayoutRequest": 10,
+    "SizingRequest": 10,
+    "ForecastRequest": 20,
+    "PhaseRequest": 10,
+    "WaveformRequest": 20,
+    "PeakRequest": 10,
+    "ReservationRequest": 20,
+}
 """Classes with thousands of mutants, and of how many one is sent; all of them are judged without a service."""
 BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
 """Problems of a body that the schema has nothing against."""
@@ -45,6 +65,25 @@ RULES_OF_THE_OPERATION = (
     "immutable",
     "are the most; name fewer",
     "there is no such instant",
+    "a token cannot go to",
+    "has no part for each of",
+    "there are only",
+    "the outermost dimension is",
+    "is no recomputation of this version",
+    "is no number format of training",
+    "states no throughput",
+    "can be told",
+    "so long or so short a time for a step",
+    "a level lies between",
+    "rise",
+    "ends before",
+    "the median lies between both ends",
+    "reach beyond now",
+    "its window",
+    "shorter than the load",
+    "steps, counted from nought",
+    "prices follow each other",
+    "holds from midnight",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

@@ -19,6 +19,8 @@ PARTS = {
     "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
     "index": ("kuayu.cli.index", "index", "Compare devices for training tasks on measurements in a file."),
     "place": ("kuayu.cli.place", "place", "Decide where the jobs of a state run, and say why."),
+    "demand": ("kuayu.cli.demand", "demand", "Tell what trainings or tasks need."),
+    "forecast": ("kuayu.cli.forecast", "forecast", "Tell what will be needed, and what to do about it."),
     "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
     "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),
     "train": ("kuayu.cli.train", "app", "Train what the reference ships as weights."),

@@ -10,6 +10,7 @@ members are passed over, unknown values of extensible enumerations become ``unkn
 """
 
 from kuayu.client.connection import LOOPBACK
+from kuayu.client.demand import Demands
 from kuayu.client.errors import (
     PROBLEM_PREFIX,
     BrokenStreamError,
@@ -20,6 +21,7 @@ from kuayu.client.errors import (
     UnexpectedAnswerError,
     UnreachableError,
 )
+from kuayu.client.forecast import Forecasts
 from kuayu.client.graph import Graphs
 from kuayu.client.index import Indices
 from kuayu.client.reading import read
@@ -27,7 +29,7 @@ from kuayu.client.scheduling import Scheduling
 from kuayu.client.telemetry import Telemetry
 
 
-class Client(Telemetry, Graphs, Indices, Scheduling):
+class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts):
     """Connection to one service; safe to share between threads.
 
     Args:

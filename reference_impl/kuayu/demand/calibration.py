@@ -65,7 +65,7 @@ def calibrate(
     if not np.all(np.asarray(measured) > 0):
         raise ValueError("the time of a step is positive")
     centre, spread = prior.logs(), np.array([getattr(spreads, name) for name in NAMES])
-    weight = _weights(sources)
+    weight = weights(sources)
     effective = float(weight.sum())
 
     def errors(logs: Floats) -> Floats:
@@ -89,7 +89,8 @@ def calibrate(
     return Calibration(Efficiency.of_logs(found), names, len(measured), effective)
 
 
-def _weights(sources: Sequence[str]) -> Floats:
+def weights(sources: Sequence[str]) -> Floats:
+    """What each run counts for, N: those of one source together no more than a few."""
     _, inverse, counts = np.unique(np.asarray(sources), return_inverse=True, return_counts=True)
     return np.asarray(1 / (1 + LIKENESS * (counts[inverse] - 1)))
 

@@ -24,7 +24,7 @@ HALF_TILE = 64
 WIDTH = 2
 """Bytes of a 16-bit number."""
 
-BYTES = {"fp4": 0.5, "fp8": 1.0, "bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
+BYTES = {"fp4": 0.5, "fp8": 1.0, "int8": 1.0, "bf16": 2.0, "fp16": 2.0, "tf32": 4.0, "fp32": 4.0, "fp64": 8.0}
 """Bytes of a number."""
 
 

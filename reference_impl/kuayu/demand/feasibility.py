@@ -8,7 +8,7 @@ import numpy as np
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.memory import memory
 from kuayu.demand.placement import groups
-from kuayu.demand.strategy import Flags, Layouts, Whole
+from kuayu.demand.strategy import Flags, Floats, Layouts, Whole
 from kuayu.demand.structure import ModelStructure
 
 
@@ -57,7 +57,7 @@ _RULES: tuple[tuple[Reason, _Rule], ...] = (
     ),
     (
         Reason("sequence", "context does not divide the sequence"),
-        lambda model, of, _: model.sequence % (2 * of.context) != 0,
+        lambda model, of, _: (of.context > 1) & (model.sequence % (2 * of.context) != 0),
     ),
     (
         Reason("experts", "expert does not divide the experts and the replicas"),
@@ -73,23 +73,28 @@ _RULES: tuple[tuple[Reason, _Rule], ...] = (
         Reason("domain", "tensor, context or experts reach into another domain"),
         lambda _, of, hardware: _reach(of) > (hardware.per_domain or hardware.devices),
     ),
-    (
-        Reason("memory", "it needs more memory than a device has"),
-        lambda model, of, hardware: memory(model, of).total > hardware.memory,
-    ),
 )
 
 REASONS: tuple[Reason, ...] = (
     Reason("precision", "devices do not have its number format"),
     *(reason for reason, _ in _RULES),
+    Reason("memory", "it needs more memory than a device has"),
 )
 """Reasons in the order of the columns of `broken`."""
 
 
-def broken(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Flags:
-    """Which demands layouts do not meet, N × len(REASONS)."""
+def broken(structure: ModelStructure, layouts: Layouts, hardware: Hardware, needed: Floats | None = None) -> Flags:
+    """Which demands layouts do not meet, N × len(REASONS).
+
+    Args:
+        structure: The model.
+        layouts: The layouts.
+        hardware: The devices.
+        needed: Memory of the fullest device in bytes, N, where it is known already.
+    """
+    full = (memory(structure, layouts).total if needed is None else needed) > hardware.memory
     unknown = np.full(len(layouts), layouts.common.precision not in hardware.peak)
-    return np.column_stack([unknown, *(rule(structure, layouts, hardware) for _, rule in _RULES)])
+    return np.column_stack([unknown, *(rule(structure, layouts, hardware) for _, rule in _RULES), full])
 
 
 def _reach(layouts: Layouts) -> Whole:

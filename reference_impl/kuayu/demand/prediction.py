@@ -62,14 +62,15 @@ def predict(structure: ModelStructure, layouts: Layouts, hardware: Hardware, eff
     taken = times(needed, efficiency)
     flops = np.array([model_flops(structure, float(batch)) for batch in layouts.global_batch])
     peak = hardware.peak[hardware.plain] * layouts.devices
+    room = memory(structure, layouts)
     return Demand(
         layouts=layouts,
         model_flops=flops,
         hardware_flops=hardware_flops(structure, layouts),
-        memory=memory(structure, layouts),
+        memory=room,
         traffic=traffic(needed),
         times=taken,
-        broken=broken(structure, layouts, hardware),
+        broken=broken(structure, layouts, hardware, room.total),
         utilization=flops / (taken.step * peak),
         terms=needed,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kuayu.demand.efficiency import PRIOR, Efficiency
+from kuayu.demand.feasibility import broken
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.prediction import Demand, predict
 from kuayu.demand.strategy import Flags, Floats, Layouts, Recompute, Sharding, Strategy, Whole
@@ -13,6 +14,10 @@ from kuayu.demand.structure import ModelStructure
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)
 VIRTUAL = (1, 2, 3, 4, 6, 8)
+MOST_LAYOUTS = 50_000
+"""Most layouts that are looked at; of more, an even selection."""
+MOST_MADE = 1_000_000
+"""Most combinations that are made before those that divide nothing are left out."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,21 @@ class Ranking:
         return np.flatnonzero(~self.demand.feasible)
 
 
+@dataclass(frozen=True)
+class Found:
+    """Layouts that can run.
+
+    Attributes:
+        considered: Layouts that were looked at.
+        demand: Demand of those that can run.
+        order: Their rows by the time of a step.
+    """
+
+    considered: int
+    demand: Demand
+    order: Whole
+
+
 def divisors(number: int) -> list[int]:
     """Divisors, ascending."""
     small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
@@ -49,6 +69,8 @@ def layouts(
     common: Strategy,
     micro_batches: Sequence[int] = MICRO_BATCHES,
     virtual: Sequence[int] = VIRTUAL,
+    *,
+    dividing: bool = False,
 ) -> Layouts:
     """Every way of dividing a model over all devices by divisors of their number.
 
@@ -62,6 +84,7 @@ def layouts(
         common: Global batch, precision and what layouts have in common.
         micro_batches: Sequences of a micro-batch that are tried.
         virtual: Virtual stages that are tried.
+        dividing: Leave out what does not divide the model, the batch or a node, before it is made.
     """
     every = np.array(divisors(hardware.devices))
     experts = np.array([each for each in divisors(structure.experts) if each <= hardware.devices])
@@ -69,18 +92,22 @@ def layouts(
         "tensor": every[every <= 2 * hardware.per_node],
         "pipeline": every[every <= structure.layers],
         "context": every[every <= max(1, structure.sequence // 4096)],
+        "micro_batch": np.array(micro_batches),
         "virtual": np.array(virtual),
         "expert": experts,
         "sharding": np.array([int(each) for each in Sharding]),
         "recompute": np.array([int(each) for each in Recompute]),
-        "micro_batch": np.array(micro_batches),
     }
     # A pair at a time, so that most combinations are never made.
     columns: dict[str, Whole] = {"data": np.array([hardware.devices])}
     for name, values in axes.items():
+        if dividing:
+            columns = _thinned(columns, MOST_MADE // len(values))
         made = {key: np.repeat(column, len(values)) for key, column in columns.items()}
         made[name] = np.tile(values, len(next(iter(columns.values()))))
         columns = _sensible(made, structure, common, hardware.devices)
+        if dividing:
+            columns = _thinned(_dividing(columns, structure, common, hardware), MOST_LAYOUTS)
     size = len(columns["data"])
     columns["data"] = hardware.devices // (columns["tensor"] * columns["pipeline"] * columns["context"])
     columns["global_batch"] = np.full(size, common.global_batch)
@@ -112,6 +139,52 @@ def search(
     step: Floats = demand.times.step[rows]
     # Equal times: the layout that needs less memory first.
     return Ranking(demand, rows[np.lexsort((demand.memory.total[rows], step))])
+
+
+def ranked(structure: ModelStructure, hardware: Hardware, common: Strategy, efficiency: Efficiency = PRIOR) -> Found:
+    """Rank the layouts that can run; of the others nothing is kept, so that this is the quicker search.
+
+    Args:
+        structure: The model.
+        hardware: The devices, all of which are used.
+        common: Global batch, precision and what layouts have in common.
+        efficiency: Calibrated, or the prior.
+
+    Raises:
+        KeyError: If devices do not have the number format.
+    """
+    listed = layouts(structure, hardware, common, dividing=True)
+    able: Flags = ~np.asarray(broken(structure, listed, hardware).any(axis=1))
+    demand = predict(structure, listed.only(able), hardware, efficiency)
+    return Found(len(listed), demand, np.lexsort((demand.memory.total, demand.times.step)))
+
+
+def _thinned(columns: dict[str, Whole], most: int) -> dict[str, Whole]:
+    """Combinations, an even selection where they are more than so many."""
+    size = len(columns["data"])
+    if size <= most:
+        return columns
+    rows = np.linspace(0, size - 1, most).astype(np.int64)
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def _dividing(
+    columns: dict[str, Whole], structure: ModelStructure, common: Strategy, hardware: Hardware
+) -> dict[str, Whole]:
+    """Combinations that divide what they are to divide, as far as their columns are there yet."""
+    one = np.ones_like(columns["data"])
+    tensor, pipeline, context, virtual, expert, micro = (
+        columns.get(name, one) for name in ("tensor", "pipeline", "context", "virtual", "expert", "micro_batch")
+    )
+    replicas = hardware.devices // (tensor * pipeline * context)
+    keep = (structure.heads % tensor == 0) & (structure.feed_forward % tensor == 0) & (hardware.per_node % tensor == 0)
+    keep &= (context == 1) | (structure.sequence % (2 * context) == 0)
+    keep &= (structure.experts % expert == 0) & (replicas * context % expert == 0)
+    keep &= (virtual == 1) | (structure.layers % (pipeline * virtual) == 0)
+    if "context" in columns:  # only then replicas are what they will be
+        keep &= common.global_batch % (replicas * micro) == 0
+        keep &= (virtual == 1) | (common.global_batch // (replicas * micro) % pipeline == 0)
+    return {name: column[keep] for name, column in columns.items()}
 
 
 def _sensible(columns: dict[str, Whole], structure: ModelStructure, common: Strategy, devices: int) -> dict[str, Whole]:

@@ -1,7 +1,8 @@
 """A transformer as numbers: what its layers are made of, and how many parameters that is.
 
-Widths are counted in elements. Counts of parameters leave out biases and the scales of normalisation: together below
-one in a thousand for every model of a thousand million parameters or more.
+Widths are counted in elements. Counts of parameters are doubles, since numpy's whole numbers end at 2⁶³, and leave out
+biases and the scales of normalisation: together below one in a thousand for every model of a thousand million
+parameters or more.
 """
 
 from dataclasses import dataclass
@@ -134,9 +135,9 @@ class ModelStructure:
         return self.heads * self.head_width
 
     @property
-    def attention_parameters(self) -> int:
+    def attention_parameters(self) -> float:
         """Parameters of one layer's attention."""
-        out = self.value_width * self.hidden
+        out = float(self.value_width * self.hidden)
         if self.latent is None:
             return self.hidden * (self.value_width + 2 * self.key_value_width) + out
         queries = self.latent.query_rank * (self.hidden + self.query_width)
@@ -144,34 +145,34 @@ class ModelStructure:
         return queries + down + 2 * self.latent.value_rank * self.value_width + out
 
     @property
-    def dense_parameters(self) -> int:
+    def dense_parameters(self) -> float:
         """Parameters of one dense layer's feed-forward part."""
-        return self.matrices * self.hidden * self.feed_forward
+        return float(self.matrices * self.hidden * self.feed_forward)
 
     @property
-    def expert_parameters(self) -> int:
+    def expert_parameters(self) -> float:
         """Parameters of one expert."""
-        return self.matrices * self.hidden * self.expert_feed_forward
+        return float(self.matrices * self.hidden * self.expert_feed_forward)
 
     @property
-    def shared_parameters(self) -> int:
+    def shared_parameters(self) -> float:
         """Parameters of a layer with experts that every token passes: shared experts and the router."""
-        return self.matrices * self.hidden * self.shared_feed_forward + self.hidden * self.experts
+        return float(self.matrices * self.hidden * self.shared_feed_forward + self.hidden * self.experts)
 
     @property
-    def embedding_parameters(self) -> int:
+    def embedding_parameters(self) -> float:
         """Parameters of the embedding, and again of the output layer where it has its own."""
-        return self.vocabulary * self.hidden * (1 if self.tied else 2)
+        return float(self.vocabulary * self.hidden * (1 if self.tied else 2))
 
     @property
-    def parameters(self) -> int:
+    def parameters(self) -> float:
         """All parameters."""
         dense = (self.all_layers - self.moe_layers) * self.dense_parameters
         moe = self.moe_layers * (self.experts * self.expert_parameters + self.shared_parameters)
         return self.all_layers * self.attention_parameters + dense + moe + self.embedding_parameters
 
     @property
-    def active_parameters(self) -> int:
+    def active_parameters(self) -> float:
         """Parameters that a token meets, the output layer once."""
         dense = (self.all_layers - self.moe_layers) * self.dense_parameters
         moe = self.moe_layers * (self.experts_per_token * self.expert_parameters + self.shared_parameters)

@@ -14,7 +14,9 @@ from kuayu.service.routes import (
     about,
     actions,
     allocations,
+    demands,
     expositions,
+    forecasts,
     graph,
     identifiers,
     indices,
@@ -55,7 +57,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     app = FastAPI(
         title="Kuayu",
         version=__version__,
-        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling.",
+        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling, demand, forecast.",
         description="Errors are problem+json. Requests are closed; readers of answers ignore what they do not know.",
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
@@ -70,7 +72,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     openapi.install(app)
     groups = (
         *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
-        *(placements, allocations, actions),
+        *(placements, allocations, actions, demands, forecasts),
     )
     for group in groups:
         # Flat, not nested: who asks which methods a path takes must see every route.

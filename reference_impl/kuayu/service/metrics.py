@@ -62,6 +62,21 @@ class Metrics:
             "Placement reports for which a simpler method had to answer.",
             registry=self.registry,
         )
+        self.training_demands = Counter(
+            "kuayu_training_demands",
+            "Demands of trainings by whether they can run.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.sized_tasks = Counter(
+            "kuayu_sized_tasks",
+            "Tasks sized by whether they need less than they ask for.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.training_phases = Counter(
+            "kuayu_training_phases", "Phases of trainings recognised.", ["phase"], registry=self.registry
+        )
         self.allocations = Counter(
             "kuayu_allocations", "Allocations by the phases that they came into.", ["phase"], registry=self.registry
         )

@@ -17,6 +17,9 @@ from kuayu_schemas.models import Feature, Profile
 
 router = APIRouter()
 
+PROFILES = (Profile.COM, Profile.MET, Profile.IDX, Profile.DEM, Profile.FCT, Profile.SCH)
+"""Profiles that the service conforms to, or tries to."""
+
 HEALTHY = {
     "description": "The service answers.",
     "content": {
@@ -49,7 +52,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
         {
             "spec_version": registers.SPEC_VERSION,
             "implementation": {"name": "Kuayu reference", "version": __version__, "vendor": "Kuayu"},
-            "profiles": [Profile.COM.value, Profile.MET.value, Profile.IDX.value, Profile.SCH.value],
+            "profiles": [profile.value for profile in PROFILES],
             "features": [feature.value for feature, given in features if given],
             "limits": {
                 "max_body": settings.max_body,

@@ -1,0 +1,247 @@
+"""Models, strategies and hardware from the wire into the law's own terms, and what is refused on the way."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kuayu.demand.counting import BYTES
+from kuayu.demand.hardware import Hardware
+from kuayu.demand.strategy import Outermost, Recompute, Sharding, Strategy
+from kuayu.demand.structure import LatentAttention, ModelStructure
+from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
+
+Plain = Mapping[str, Any]
+
+MOST_DEVICES = 2**53 - 1
+"""Most devices that the wire can tell."""
+
+NO_PRECISION = "devices do not have its number format"
+NO_SIXTEEN = "devices state no number format of 16 bits or more"
+
+_MODEL = {
+    "key_value_heads": "key_value_heads",
+    "head_width": "head_width",
+    "feed_forward": "feed_forward",
+    "gated": "gated",
+    "tied": "tied",
+    "dropout": "dropout",
+    "experts": "experts",
+    "experts_per_token": "experts_per_token",
+    "expert_feed_forward": "expert_feed_forward",
+    "shared_feed_forward": "shared_feed_forward",
+    "expert_frequency": "moe_frequency",
+    "dense_layers": "dense_layers",
+    "window": "window",
+    "window_frequency": "window_frequency",
+    "further_tokens": "ahead",
+}
+"""Members of the wire that may be absent, and what the law calls them."""
+
+STRATEGY = {
+    "data": "data",
+    "tensor": "tensor",
+    "pipeline": "pipeline",
+    "virtual_stages": "virtual",
+    "context": "context",
+    "expert": "expert",
+    "sequence_parallel": "sequence_parallel",
+    "micro_batch": "micro_batch",
+    "global_batch": "global_batch",
+    "precision": "precision",
+    "fused_attention": "fused_attention",
+    "attention_speed": "attention_speed",
+    "overlap_data": "overlap_data",
+    "overlap_tensor": "overlap_tensor",
+    "overlap_expert": "overlap_expert",
+    "scattered": "scattered",
+    "gradient_size": "gradient_bytes",
+    "exchanged_size": "exchanged_bytes",
+}
+"""Members that are the same on both sides."""
+
+_SIXTEEN = ("bf16", "fp16")
+_WIDER = ("tf32", "fp32", "fp64")
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model, how it is spread, and on which devices.
+
+    Attributes:
+        structure: The model.
+        strategy: Its layout.
+        hardware: So many devices as the layout takes; they have its number format.
+        missing: Why they do not have it in truth; empty where they do.
+    """
+
+    structure: ModelStructure
+    strategy: Strategy
+    hardware: Hardware
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run with the time of its step.
+
+    Attributes:
+        training: What ran.
+        source: Who measured it.
+        seconds: Time of a step.
+        position: Which run of the request it is.
+    """
+
+    training: Training
+    source: str
+    seconds: float
+    position: int
+
+
+def check(request: Plain) -> None:
+    """Refuse a request for demands or layouts that does not hold together.
+
+    Raises:
+        RepeatedName: Hardware or cases share a name.
+        UnknownName: A case, a run or a request for layouts names hardware that the request does not hold.
+        Impossible: A model, a strategy or hardware contradicts itself.
+    """
+    names = [each["id"] for each in request["hardware"]]
+    cases = [each["id"] for each in request.get("cases", ())]
+    refuse(RepeatedName, [*repeated("/hardware", names), *repeated("/cases", cases)])
+    known = set(names)
+    refuse(UnknownName, [(place, f"{name} is no hardware of the request") for place, name in _named(request, known)])
+    refuse(Impossible, _impossible(request))
+
+
+def structure_of(model: Plain, sequence: int | None = None) -> ModelStructure:
+    """A model of the wire, perhaps with sequences of another length."""
+    given = {ours: _whole_number(model[theirs]) for theirs, ours in _MODEL.items() if theirs in model}
+    if "latent" in model:
+        given["latent"] = LatentAttention(**{name: int(value) for name, value in model["latent"].items()})
+    return ModelStructure(
+        layers=int(model["layers"]),
+        hidden=int(model["hidden"]),
+        heads=int(model["heads"]),
+        sequence=int(sequence or model["sequence"]),
+        vocabulary=int(model["vocabulary"]),
+        **given,
+    )
+
+
+def strategy_of(strategy: Plain) -> Strategy:
+    """A strategy of the wire."""
+    given = {ours: _whole_number(strategy[theirs]) for theirs, ours in STRATEGY.items() if theirs in strategy}
+    return Strategy(
+        sharding=Sharding(int(strategy.get("sharding", 0))),
+        recompute=Recompute[strategy.get("recomputation", "none").upper()],
+        outermost=Outermost(strategy.get("outermost", "pipeline")),
+        **given,
+    )
+
+
+def hardware_of(hardware: Plain) -> Hardware:
+    """Devices of the wire; so many that only a strategy can say how many there are."""
+    peak = {name: rate for name, rate in hardware["peak_matrix_throughput"].items() if rate > 0 and name in BYTES}
+    sustained = hardware.get("sustained_matrix_throughput", {})
+    return Hardware(
+        hardware["id"],
+        0,
+        int(hardware["devices_per_node"]),
+        peak,
+        hardware["accelerator_memory_capacity"],
+        hardware["accelerator_memory_bandwidth"],
+        hardware["node_bandwidth"],
+        hardware["domain_bandwidth"],
+        {name: sustained[name] / rate for name, rate in peak.items() if sustained.get(name, 0) > 0},
+        across=hardware.get("federation_bandwidth", 0.0),
+        per_domain=int(hardware.get("devices_per_domain", 0)),
+        units=int(hardware.get("multiprocessors", Hardware.units)),
+    )
+
+
+def training_of(structure: ModelStructure, strategy: Strategy, hardware: Hardware) -> Training:
+    """What is to be predicted. A number format that devices lack is taken to be as quick as their 16-bit one."""
+    peak, reached, missing = dict(hardware.peak), dict(hardware.reached), []
+    if not any(name in peak for name in _SIXTEEN):
+        wider = [name for name in _WIDER if name in peak]
+        instead = wider[0] if wider else min(peak, key=lambda name: peak[name])
+        _stand_in(peak, reached, "bf16", instead)
+        missing += [] if wider else [NO_SIXTEEN]
+    if strategy.precision not in hardware.peak:
+        missing += [NO_PRECISION]
+        _stand_in(peak, reached, strategy.precision, "bf16" if "bf16" in peak else "fp16")
+    whole = replace(hardware, devices=strategy.devices, peak=peak, reached=reached)
+    return Training(structure, strategy, whole, tuple(missing))
+
+
+def measured_of(request: Plain, kinds: Mapping[str, Hardware]) -> list[Measured]:
+    """Runs of a request that tell the time of a step."""
+    return [
+        Measured(
+            training_of(structure_of(run["model"]), strategy_of(run["strategy"]), kinds[run["hardware"]]),
+            run["source"],
+            run["step_time"],
+            position,
+        )
+        for position, run in enumerate(request.get("runs", ()))
+        if "step_time" in run
+    ]
+
+
+def _whole_number(value: Any) -> Any:
+    """A number that is whole as one, however it was written; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _stand_in(peak: dict[str, float], reached: dict[str, float], name: str, instead: str) -> None:
+    if name in peak:
+        return
+    peak[name] = peak[instead]
+    if instead in reached:
+        reached[name] = reached[instead]
+
+
+def _named(request: Plain, known: set[str]) -> Iterator[Complaint]:
+    """Where hardware is named that is not there."""
+    for where in ("runs", "cases"):
+        for position, each in enumerate(request.get(where, ())):
+            if each["hardware"] not in known:
+                yield f"/{where}/{position}/hardware", each["hardware"]
+    if "kind" in request and request["kind"] not in known:
+        yield "/kind", request["kind"]
+
+
+def _impossible(request: Plain) -> Iterator[Complaint]:
+    for position, each in enumerate(request["hardware"]):
+        if not any(rate > 0 and name in BYTES for name, rate in each["peak_matrix_throughput"].items()):
+            yield f"/hardware/{position}/peak_matrix_throughput", "it states no throughput"
+    if "model" in request:
+        yield from _impossible_model(request["model"], "/model")
+    if request.get("precision", "bf16") not in BYTES:
+        yield "/precision", f"{request['precision']} is no number format of training"
+    for where in ("runs", "cases"):
+        for position, each in enumerate(request.get(where, ())):
+            yield from _impossible_model(each["model"], f"/{where}/{position}/model")
+            yield from _impossible_strategy(each["strategy"], f"/{where}/{position}/strategy")
+
+
+def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
+    experts, each = model.get("experts", 1), model.get("experts_per_token", 1)
+    if each > experts:
+        yield f"{place}/experts_per_token", f"a token cannot go to {each} of {experts} experts"
+    if model.get("dense_layers", 0) > model["layers"]:
+        yield f"{place}/dense_layers", f"there are only {model['layers']} layers"
+    if "head_width" not in model and model["heads"] > model["hidden"]:
+        yield f"{place}/heads", f"a width of {model['hidden']} has no part for each of {model['heads']} heads"
+
+
+def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
+    if strategy.get("outermost", "pipeline") not in {each.value for each in Outermost}:
+        yield f"{place}/outermost", "the outermost dimension is pipeline or data"
+    if strategy.get("recomputation", "none").upper() not in Recompute.__members__:
+        yield f"{place}/recomputation", f"{strategy['recomputation']} is no recomputation of this version"
+    if strategy.get("precision", "bf16") not in BYTES:
+        yield f"{place}/precision", f"{strategy['precision']} is no number format of training"
+    devices = strategy["data"] * strategy["tensor"] * strategy["pipeline"] * strategy.get("context", 1)
+    if devices > MOST_DEVICES:
+        yield place, f"{devices} accelerators are more than can be told"

@@ -1,0 +1,148 @@
+"""Right-sizing: what tasks should be given, as those show that ran before.
+
+After algorithm 1 of Yang, Hong and Tang (High Technology Letters 2023, 33(5)): what tasks ask for is scaled down as
+long as they are expected to run no longer than allowed. How likely a task needs how much, `sizing_needs` tells; by how
+much longer it runs on less, `sizing_waits`; what is worth most, `sizing_scarcity`; `sizing_cuts` makes the choice.
+
+Pure: no clock, no chance from outside, neither order nor names of records count.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from kuayu.demand.sizing_cuts import cut
+from kuayu.demand.sizing_needs import THIN, headroom, needs
+from kuayu.demand.sizing_records import RESOURCES, Records, amounts, by_kind
+from kuayu.demand.sizing_scarcity import worth
+from kuayu.demand.sizing_times import COVERAGE, Times, fit
+from kuayu.demand.sizing_waits import learn
+from kuayu.demand.strategy import Floats
+from kuayu.refusals import RepeatedName, refuse, repeated
+
+METHOD = {"name": "boosted trees with seen needs", "version": "2"}
+
+SLOW_DOWN = 0.05
+"""What a request allows that does not say."""
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """N tasks of one kind with what they should be given: amounts N × 3, seconds N × 3 or None."""
+
+    given: Floats
+    duration: Floats | None
+    coverage: float
+    slower: Floats
+    reason: str
+    learnt: bool = False
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """What a whole history tells: peak over mean where none is told, worth of resources; and what is allowed."""
+
+    room: Floats
+    worth: Floats
+    whole: bool
+    allowed: float
+
+
+def size(request: Plain) -> dict[str, Any]:
+    """Answer a ``SizingRequest`` with a ``SizingReport``.
+
+    Raises:
+        RepeatedName: Tasks share a name.
+    """
+    tasks = request["tasks"]
+    refuse(RepeatedName, repeated("/tasks", [each["id"] for each in tasks]))
+    allowed = float(request.get("slow_down", SLOW_DOWN))
+    kinds = by_kind(request["history"])
+    situation = _Situation(
+        headroom(list(kinds.values())),
+        worth(kinds.values()),
+        # Where nobody ever held a part of an accelerator, parts cannot be had.
+        whole=all((np.mod(each.given[:, 0], 1) == 0).all() for each in kinds.values()),
+        allowed=allowed,
+    )
+    answers: list[dict[str, Any]] = [{}] * len(tasks)
+    for kind in dict.fromkeys(each["kind"] for each in tasks):
+        places = [place for place, each in enumerate(tasks) if each["kind"] == kind]
+        asked = np.array([amounts(tasks[place]["requested"]) for place in places], dtype=np.float64)
+        sized = _sized(kinds.get(kind), asked, situation)
+        for row, place in enumerate(places):
+            answers[place] = _answer(tasks[place], sized, row)
+    return {
+        "revision": request["revision"],
+        "method": METHOD,
+        "tasks": answers,
+        "importance": [_importance(kind, records) for kind, records in kinds.items()],
+    }
+
+
+@lru_cache(maxsize=64)
+def _times(records: Records) -> Times:
+    """Trees of records; those of the same contents are fitted once."""
+    return fit(records)
+
+
+def _sized(records: Records | None, asked: Floats, situation: _Situation) -> _Sized:
+    nothing = np.zeros(len(asked))
+    if records is None:
+        return _Sized(asked, None, 0.0, nothing, "As asked: no task of this kind ran before.")
+    if len(records) < THIN:
+        reason = f"As asked: {len(records)} tasks of this kind ran before, too few to give less; {THIN} are enough."
+        duration, coverage = _seen(records, len(asked))
+        return _Sized(asked, duration, coverage, nothing, reason)
+    times = _times(records)
+    waits = learn(records, situation.room)
+    found = needs(records.given, waits.needed)
+    cuts = cut(asked, found, waits, situation.worth, situation.allowed, whole=situation.whole)
+    duration = times.duration(asked) * (1 + cuts.slower[:, None])
+    reason = f"{len(records)} tasks of this kind ran before; what they needed leaves room for less"
+    depends = [name for name, told in zip(RESOURCES, times.matters, strict=True) if told]
+    reason += f". Their time depends on {', '.join(depends)}." if depends else "; none of it shows in their time."
+    return _Sized(cuts.given, duration, COVERAGE, cuts.slower, reason, learnt=True)
+
+
+def _seen(records: Records, count: int) -> tuple[Floats | None, float]:
+    """Seconds between the shortest and the longest of n, where the next lies with probability (n − 1)/(n + 1)."""
+    if len(records) < 2:  # noqa: PLR2004 - a range takes two
+        return None, 0.0
+    seconds = [records.duration.min(), np.median(records.duration), records.duration.max()]
+    return np.tile(seconds, (count, 1)), (len(records) - 1) / (len(records) + 1)
+
+
+def _answer(task: Plain, sized: _Sized, row: int) -> dict[str, Any]:
+    given = {name: float(sized.given[row, each]) for each, name in enumerate(RESOURCES)}
+    answer: dict[str, Any] = {"task": task["id"], "recommended": given}
+    if sized.duration is not None:
+        low, expected, high = (float(value) for value in sized.duration[row])
+        answer["duration"] = {"expected": expected, "low": low, "high": high, "coverage": sized.coverage}
+    answer["slow_down"] = float(sized.slower[row])
+    uncut = sized.learnt and all(given[name] == task["requested"][name] for name in RESOURCES)
+    answer["reason"] = "As asked: tasks of this kind were seen to need it." if uncut else sized.reason
+    return answer
+
+
+def _importance(kind: str, records: Records) -> dict[str, Any]:
+    if len(records) >= THIN:
+        times = _times(records)
+        told, error = times.importance, times.error
+    else:
+        told, error = (0.0, 0.0, 0.0), _unlearnt(records.duration)
+    return {"kind": kind, **dict(zip(RESOURCES, told, strict=True)), "error": error, "records": len(records)}
+
+
+def _unlearnt(duration: Floats) -> float:
+    """Error of the mean of all others; all of it where there are none."""
+    count = len(duration)
+    if count == 1:
+        return 1.0
+    others = (duration.sum() - duration) / (count - 1)
+    return float(np.abs(duration - others).sum() / duration.sum())

@@ -1,0 +1,102 @@
+"""What tasks are given: the cut that frees most at the slow-down that is allowed.
+
+Algorithm 1 of Yang, Hong and Tang scales what is unimportant down as long as the predicted time changes by less than is
+allowed. Here each resource has a scale of its own. Each scale has an expected slow-down, over all needs that a task of
+that kind and size may have; of all pairs of scales for accelerators and cores that together stay within what is
+allowed, that is taken which frees most, as resources are worth. Memory cannot be waited for: a task that lacks it dies
+and starts anew, so that memory is given which few exceed, and what they lose counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kuayu.demand.sizing_needs import LEAST, Need
+from kuayu.demand.sizing_waits import WAITING, Waits
+from kuayu.demand.strategy import Floats
+
+STEPS = 100
+"""Scales between nothing and all."""
+
+DYING = 0.005
+"""Share of tasks that may run out of memory, at most."""
+
+DYING_PART = 0.1
+"""Share of the allowed slow-down that may go to tasks that run out of memory, at most."""
+
+LOST = 0.5
+"""Share of its run that a task loses that runs out of memory: its peak may come at any time. An assumption."""
+
+MEMORY = 2
+
+ROUNDING = 1e-12
+
+BATCH = 200
+"""Tasks that are looked at together."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """What N tasks of a kind are given, N × 3, and by how much longer than on what they ask for they should run, N."""
+
+    given: Floats
+    slower: Floats
+
+
+def cut(asked: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
+    """Sizes of tasks of a kind.
+
+    Args:
+        asked: What they ask for, N × 3.
+        found: Needs of the kind by resource.
+        waits: How tasks of the kind wait.
+        worth: Of what is asked for of each resource, 3.
+        allowed: By how much longer they may run.
+        whole: Whether accelerators cannot be shared.
+    """
+    batches = [asked[place : place + BATCH] for place in range(0, len(asked), BATCH)]
+    parts = [_cut(each, found, waits, worth, allowed, whole=whole) for each in batches]
+    return Cuts(np.concatenate([part.given for part in parts]), np.concatenate([part.slower for part in parts]))
+
+
+def _cut(asked: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
+    own, dying = asked[:, MEMORY], min(DYING, DYING_PART * allowed)
+    memory = np.minimum(own, np.maximum(found[MEMORY].most(asked, 1 - dying), LEAST * own))
+    dead = np.where(memory < own, LOST * dying, 0.0)
+    parts, late = zip(*(_tried(asked, each, found[each], waits, whole=whole) for each in WAITING), strict=True)
+    # Beside each part of the accelerators, the least part of the cores that is still allowed; N × parts.
+    room = allowed + 1e-12 - dead[:, None] - late[0]
+    least = np.array([np.searchsorted(each, left, side="right") for each, left in zip(late[1], room, strict=True)]) - 1
+    cores = np.take_along_axis(parts[1], np.maximum(least, 0), axis=1)
+    freed = -(worth[0] * np.log(parts[0]) + worth[1] * np.log(cores))
+    freed[least < 0] = -np.inf
+    # All that is asked for is always allowed.
+    freed[:, 0] = np.maximum(freed[:, 0], 0.0)
+    rows, first = np.arange(len(asked)), freed.argmax(axis=1)
+    chosen = first, np.maximum(least[rows, first], 0)
+    kept = [part[rows, each] for part, each in zip(parts, chosen, strict=True)]
+    given = np.column_stack([asked[:, each] * part for each, part in zip(WAITING, kept, strict=True)] + [memory])
+    return Cuts(np.minimum(given, asked), late[0][rows, chosen[0]] + late[1][rows, chosen[1]] + dead)
+
+
+def _tried(asked: Floats, resource: int, need: Need, waits: Waits, *, whole: bool) -> tuple[Floats, Floats]:
+    """Parts of a resource that are tried, falling from one, and the slow-down that each is expected to lead to."""
+    parts = np.arange(STEPS, round(LEAST * STEPS) - 1, -1) / STEPS
+    parts = np.tile(parts, (len(asked), 1))
+    own = asked[:, resource]
+    if whole and resource == 0:
+        parts = np.minimum(np.ceil(parts * own[:, None] - 1e-9) / np.maximum(own, 1e-300)[:, None], 1.0)
+    if not len(need.shares):
+        return np.ones_like(parts), np.zeros_like(parts)
+    likely = need.likely(asked)
+    over = likely / np.where(own > 0, own, np.inf)[:, None]
+    before = waits.slower(resource, over)
+    after = waits.slower(resource, over[:, None, :] / parts[:, :, None])
+    # A mean over needs of (1 + after)/(1 + before) − 1.
+    late = np.einsum("npk,nk->np", 1 + after, 1 / (1 + before)) / before.shape[1] - 1
+    late = np.maximum.accumulate(np.where(late < ROUNDING, 0.0, late), axis=1)
+    # Who asks for less than is likely needed is not given less, and who asks for nothing has nothing to give.
+    held = (np.median(over, axis=1) >= 1 - 1e-9) | (own <= 0)
+    parts[held], late[held] = 1.0, 0.0
+    return parts, late

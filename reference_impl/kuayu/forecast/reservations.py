@@ -1,0 +1,97 @@
+"""What to reserve for tenants over a coming horizon."""
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from kuayu.forecast.checking import check_reservations
+from kuayu.forecast.forecasting import LONGEST, Question, answer, remember, steps
+from kuayu.forecast.history import TRUST, independent, origins
+from kuayu.forecast.joining import Remembered, at_levels
+from kuayu.forecast.past import Past
+from kuayu.forecast.values import Floats, Plain, rounded, seconds
+
+METHOD = {"name": "kuayu-reserve", "version": "1.0.0"}
+
+LOOKS = 8
+"""Instants of the horizon at which jobs are followed."""
+
+CLOSEST = 0.0005
+"""A promise closer to never or always than this is taken for this."""
+
+
+def reserve(request: dict[str, Any]) -> dict[str, Any]:
+    """Find how many devices each tenant needs at most over the horizon, but for the share of cases it was promised.
+
+    Args:
+        request: A ``ReservationRequest``.
+
+    Returns:
+        A ``ReservationReport``; one reservation for each series that names a domain and a tenant with a quality.
+
+    Raises:
+        kuayu.refusals.RepeatedName: Series, jobs or tenants share a name.
+        kuayu.refusals.Impossible: The request contradicts itself.
+    """
+    check_reservations(request)
+    promised = {each["tenant"]: float(each["violations"]) for each in request["qualities"]}
+    wanted = [each for each in request["series"] if "domain" in each and each.get("tenant") in promised]
+    values = np.unique(np.clip([1 - promised[each["tenant"]] for each in wanted], CLOSEST, 1 - CLOSEST))
+    levels = np.unique(np.append(values, 0.5))
+    now, horizon = seconds(request["now"]), float(request["horizon"])
+    found = _highest(request | {"series": wanted}, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
+    reservations = []
+    for each, row in zip(wanted, found, strict=True):
+        level = min(max(1 - promised[each["tenant"]], CLOSEST), 1 - CLOSEST)
+        most = float(row[np.searchsorted(levels, level)])
+        reservations.append(
+            {
+                "series": each["id"],
+                "tenant": each["tenant"],
+                "domain": each["domain"],
+                "expected": rounded(float(row[np.searchsorted(levels, 0.5)])),
+                "devices": ceil(most - 1e-6),
+            }
+        )
+    return {"revision": request["revision"], "method": METHOD, "reservations": reservations}
+
+
+def _highest(request: Plain, now: float, horizon: float, levels: Floats) -> Floats:
+    """Quantiles of the highest value of each series over the horizon, S × P.
+
+    The highest of what is forecast at some instants of the horizon at the same level, and by how much more history went
+    up on its way than at its ends, as far as the forecast comes from history.
+    """
+    question = Question(now, horizon * np.arange(1, LOOKS + 1) / LOOKS, levels)
+    remembered = remember(request["series"], question)
+    made = answer(request, question, remembered)
+    found = []
+    for each, past, forecast in zip(request["series"], remembered, made, strict=True):
+        ends = at_levels(past.values, levels).max(axis=0)
+        more = np.maximum(_passed(each, past, question) - ends, 0.0)
+        found.append(forecast.values.max(axis=0) + (1 - forecast.structure[-1]) * more)
+    highest: Floats = np.stack(found)
+    return highest
+
+
+def _passed(series: Plain, past: Remembered, question: Question) -> Floats:
+    """Quantiles of the highest value by history alone, P.
+
+    What was seen over as long a time counts the more, the more often it was seen. Otherwise a value is passed on the
+    way twice as often as it is exceeded at the end (the reflection principle of random walks).
+    """
+    ends: Floats = at_levels(past.values, 1 - (1 - question.levels) / 2)[-1]
+    history = Past(np.array(series["values"][-LONGEST:], dtype=float)[None], float(series["step"]))
+    ahead = max(1, steps(series, question)[-1])
+    tried = origins(history, ahead)
+    if not len(tried):
+        return ends
+    windows = np.lib.stride_tricks.sliding_window_view(history.values[0], ahead)[tried + 1]
+    moved = windows.max(axis=1) - history.values[0, tried]
+    trust = independent(history, ahead)
+    trust /= trust + TRUST
+    # the level p stands at the order statistic p·(n + 1), as split conformal prediction wants it
+    place = np.clip(np.ceil(question.levels * (len(tried) + 1)) - 1, 0, len(tried) - 1).astype(int)
+    found: Floats = (1 - trust) * ends + trust * (past.last + np.sort(moved)[place])
+    return found

@@ -1,0 +1,1 @@
+"""Fitting of the shipped forecaster, and its judgement by public traces."""

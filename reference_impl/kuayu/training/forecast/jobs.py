@@ -1,0 +1,90 @@
+"""Jobs of public traces as a service would be told of them at an instant (``job_traces/README.md``).
+
+The traces state when a job came, for how long it ran and how many devices it held; what anybody could have told of its
+duration beforehand they do not state. Three tellers stand for that: one that misses by a known factor, as a law of
+training would, and one that knows nothing but how long such jobs took before.
+"""
+
+import csv
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.special import ndtri
+
+from kuayu.forecast.values import Floats, Whole
+
+COVERAGE = 0.9
+
+MARGIN = float(ndtri((1 + COVERAGE) / 2))
+
+CLASSES = np.array([1, 2, 5, 9, 17])
+"""Least devices of the classes in which durations are known from the past."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs of a trace, J; each runs as soon as it comes.
+
+    Attributes:
+        domain: Number of its domain among those of the source, J.
+        came: Seconds since the time zero of the trace, J.
+        lasts: Seconds, J.
+        devices: J.
+    """
+
+    domain: Whole
+    came: Floats
+    lasts: Floats
+    devices: Floats
+
+    def at(self, instant: float) -> Whole:
+        """Numbers of the jobs that are there at an instant."""
+        return np.flatnonzero((self.came <= instant) & (instant < self.came + self.lasts))
+
+
+@dataclass(frozen=True)
+class Teller:
+    """What is told of durations: medians and standard deviations of logarithms, J."""
+
+    median: Floats
+    width: Floats
+
+    def estimate(self, job: int) -> dict[str, float]:
+        """The ``Estimate`` of a job."""
+        median, factor = float(self.median[job]), float(np.exp(MARGIN * self.width[job]))
+        return {"expected": median, "low": median / factor, "high": median * factor, "coverage": COVERAGE}
+
+
+def read(data: Path, trace: str, domains: tuple[str, ...]) -> Jobs:
+    """Jobs with devices of the domains.
+
+    Raises:
+        FileNotFoundError: The trace is not there.
+    """
+    place = {name: number for number, name in enumerate(domains)}
+    with gzip.open(data / "job_traces" / f"{trace}.csv.gz", "rt", newline="") as file:
+        found = [
+            (place[row["domain"]], float(row["submit_time_s"]), float(row["duration_s"]), float(row["gpus"]))
+            for row in csv.DictReader(file)
+            if row["domain"] in place and float(row["gpus"] or 0) >= 1 and float(row["duration_s"] or 0) > 0
+        ]
+    table = np.array(found).T
+    return Jobs(table[0].astype(np.int64), table[1], table[2], table[3])
+
+
+def missing_by(jobs: Jobs, width: float, seed: int) -> Teller:
+    """Durations told with a log-normal error of a known width, each job's drawn once."""
+    missed = np.random.default_rng([seed, round(1000 * width)]).normal(0.0, width, len(jobs.lasts))
+    return Teller(jobs.lasts * np.exp(missed), np.full(len(jobs.lasts), width))
+
+
+def as_before(jobs: Jobs, until: float) -> Teller:
+    """Durations told by nothing but those of jobs of as many devices that came before an instant."""
+    kind = np.searchsorted(CLASSES, jobs.devices, side="right") - 1
+    median, width = np.ones(len(jobs.lasts)), np.ones(len(jobs.lasts))
+    for one in np.unique(kind):
+        logs = np.log(jobs.lasts[(kind == one) & (jobs.came < until)])
+        median[kind == one], width[kind == one] = np.exp(np.median(logs)), logs.std()
+    return Teller(median, width)
