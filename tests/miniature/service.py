@@ -17,6 +17,7 @@ from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wr
 from miniature.otlp import Otlp
 from miniature.resources import KINDS
 from miniature.series import Stepped
+from miniature.shaving import Shaving
 from miniature.streams import Streams
 
 Operation = Callable[..., Answer]
@@ -39,7 +40,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Otlp, Stepped, Streams, Allocating):
+class Miniature(Otlp, Stepped, Streams, Allocating, Shaving):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -101,6 +102,14 @@ class Miniature(Otlp, Stepped, Streams, Allocating):
             ("/v1/pareto-fronts", self.front),
             ("/v1/allocation-plans", self.plan_allocation),
             ("/v1/routes", self.plan_routes),
+            ("/v1/training-demands", self.training_demands),
+            ("/v1/layouts", self.rank_layouts),
+            ("/v1/task-sizes", self.size_tasks),
+            ("/v1/forecasts", self.forecast),
+            ("/v1/training-phases", self.recognise_phases),
+            ("/v1/waveforms", self.waveform),
+            ("/v1/peak-plans", self.plan_peaks),
+            ("/v1/reservations", self.reserve),
         )
         routes += [Route("POST", re.compile(path), decision, (), pure=True) for path, decision in decisions]
         return routes
@@ -110,7 +119,7 @@ class Miniature(Otlp, Stepped, Streams, Allocating):
         declaration = {
             "spec_version": "0.1.0",
             "implementation": {"name": "miniature", "version": "0.1.0"},
-            "profiles": ["COM", "MET", "IDX", "SCH"],
+            "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH"],
             "features": [*(["scrape"] if self.allowed else []), "otlp", *(["tenancy"] if self.tokens else [])],
             "limits": LIMITS,
             "durability": "process",

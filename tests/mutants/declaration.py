@@ -10,25 +10,36 @@ from miniature.buying import Buying
 from miniature.choosing import Choosing
 from miniature.conversion import Conversion
 from miniature.core import Core
+from miniature.counting import Counting
+from miniature.demanding import Demanding
 from miniature.explaining import Explaining
+from miniature.foreseeing import Foreseeing
 from miniature.fronts import Fronts
 from miniature.graph import Graphs
 from miniature.groups import Groups
+from miniature.holding import Holding
 from miniature.indices import Indices
+from miniature.layouts import Layouts
 from miniature.naming import Naming
 from miniature.otlp import Otlp
 from miniature.packing import Packing
+from miniature.phasing import Phasing
 from miniature.placing import Placing
 from miniature.plans import Plans
+from miniature.premises import Premises
 from miniature.reserving import Reserving
 from miniature.routing import Routing
 from miniature.scraping import Scraping
+from miniature.sending import Sending
 from miniature.series import Stepped
 from miniature.service import Miniature
 from miniature.sharing import Sharing
+from miniature.shaving import Shaving
+from miniature.sizing import Sizing
 from miniature.speeds import Speeds
 from miniature.states import States
 from miniature.streams import Streams
+from miniature.waving import Waving
 from miniature.ways import Ways
 from miniature.weighing import Weighing
 
@@ -39,6 +50,10 @@ from mutants.oracle import Oracle
 Service = type[Miniature]
 
 JUDGED_BY_THEMSELVES = {
+    "DEM-003": "test_dem_sizing.py::test_a_gain_of_99_hundredths_is_too_little_and_one_of_101_is_enough",
+    "FCT-001": "test_fct_accuracy.py::test_an_error_of_85_thousandths_in_ten_minutes_is_too_much_and_one_of_75_is_not",
+    "FCT-002": "test_fct_accuracy.py::test_an_error_of_125_thousandths_in_an_hour_is_too_much_and_one_of_115_is_not",
+    "FCT-003": "test_fct_phases.py::test_nineteen_of_twenty_steps_have_to_be_right",
     "SCH-002": "test_sch_figures.py::test_latency_is_judged_by_its_99th_percentile",
     "SCH-003": "test_sch_gains.py::test_a_period_shorter_by_24_percent_is_too_long_and_one_by_26_is_not",
     "SCH-004": "test_sch_gains.py::test_a_utilisation_higher_by_34_percent_is_too_low_and_one_by_36_is_not",
@@ -50,7 +65,7 @@ JUDGED_BY_THEMSELVES = {
 """Requirements that no mutant is held against, with the test that judges a near-miss and a control.
 
 Whole scenarios are played for them, or hundreds of decisions on large states are timed, which takes minutes for each
-implementation, and their figures have to be those of a good scheduler, which the miniature is not. What a verdict rests
+implementation, and their figures have to be those of a good service, which the miniature is not. What a verdict rests
 on is a few numbers; the near-miss and the control are such numbers, in ``tests/conformance``. What else a service may
 do wrong while scenarios are played, it does wrong in the short checks as well.
 """
@@ -66,8 +81,8 @@ SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) |
 HELD = frozenset({"SCH-017", "SCH-018", "SCH-019"})
 """Requirements whose check plays hundreds of allocations."""
 
-LONG = HELD | {"SCH-001", "SCH-007", "SCH-014"}
-"""Requirements of scheduling whose checks keep a processor busy for more than a second."""
+LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "FCT-004"}
+"""Requirements whose checks keep a processor busy for more than a second."""
 
 DECIDING: tuple[type, ...] = (Placing, Sharing, Explaining, Choosing, Weighing)
 """What answers requests for placements."""
@@ -77,6 +92,21 @@ UNDERLYING: tuple[type, ...] = (*DECIDING, Packing, Ways, Speeds)
 
 SCHEDULING: tuple[type, ...] = (*UNDERLYING, Naming, Fronts, Buying, Routing, Reserving, Allocating)
 """What answers operations of scheduling and nothing else."""
+
+LAID_OUT: tuple[type, ...] = (Counting, Sending, Holding, Demanding)
+"""What answers requests for demands and for layouts."""
+
+DEMANDED = frozenset(row.id for row in CHECKED if row.profile is Profile.DEM)
+"""Requirements whose checks call operations of demand."""
+
+FORECASTING: tuple[type, ...] = (Phasing, Premises, Foreseeing, Waving, Shaving)
+"""What answers operations of forecasts and nothing else."""
+
+FORESEEN = frozenset(row.id for row in CHECKED if row.profile is Profile.FCT)
+"""Requirements whose checks call operations of forecasts."""
+
+PLAYED_OUT = frozenset({"FCT-004"})
+"""Requirements whose checks ask for forecasts through days of worlds, which takes a processor some seconds."""
 
 INDEXING: tuple[type, ...] = (Oracle, Plans, Groups, Indices)
 """What answers operations of the compute index."""
@@ -120,7 +150,15 @@ SLICES: tuple[Slice, ...] = (
     Slice((Otlp,), frozenset({"MET-021"})),
     Slice((Stepped,), frozenset({"MET-020"})),
     Slice((Graphs, Streams), frozenset({"MET-017", "MET-018", "MET-019", "MET-023"})),
-    Slice((Naming,), SCHEDULED - LONG),
+    Slice((Naming,), SCHEDULED - LONG | {"DEM-006", "FCT-007"}),
+    Slice((Layouts,), frozenset({"DEM-005", "DEM-006"})),
+    Slice((Sizing,), frozenset({"DEM-006", "DEM-007"})),
+    Slice((*LAID_OUT, Layouts), DEMANDED - {"DEM-007"}),
+    Slice((Phasing,), frozenset({"FCT-007"})),
+    Slice((Waving,), frozenset({"FCT-005", "FCT-007"})),
+    Slice((Shaving,), frozenset({"FCT-005", "FCT-007"})),
+    Slice((Premises,), FORESEEN - PLAYED_OUT),
+    Slice((Foreseeing,), FORESEEN),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015"})),
     Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014"})),
@@ -130,6 +168,40 @@ SLICES: tuple[Slice, ...] = (
     Slice(SCHEDULING, SCHEDULED),
 )
 """The narrowest that a mutant belongs to comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Realm:
+    """Operations with classes of their own, and the checks that call them.
+
+    Attributes:
+        kinds: Classes of the miniature that answer them, beside those that all operations rest on.
+        requirements: Those whose checks call them.
+        long: Those of them that what all operations rest on is not held against.
+    """
+
+    kinds: tuple[type, ...]
+    requirements: frozenset[str]
+    long: frozenset[str]
+
+    def spared(self, replaced: AbstractSet[str]) -> frozenset[str]:
+        """Requirements that methods are not held against."""
+        behind = {name for kind in self.kinds for name in vars(kind)} - {"__init__"}
+        if not replaced or replaced & behind:
+            return frozenset()
+        beneath = ECHOED | {name for kind in (Miniature, Core) for name in vars(kind)}
+        return self.long if replaced & beneath else self.requirements
+
+
+REALMS: tuple[Realm, ...] = (
+    Realm(SCHEDULING, SCHEDULED, LONG),
+    Realm((Naming, *FORECASTING), FORESEEN, PLAYED_OUT),
+    Realm((Naming, *LAID_OUT, Layouts, Sizing), DEMANDED, frozenset({"DEM-001", "DEM-007"})),
+)
+"""Apart from what telemetry and the compute index rest on."""
+
+BUSY = frozenset(requirement for realm in REALMS for requirement in realm.long)
+"""Requirements whose checks keep a processor busy for more than a second."""
 
 PLAYED = frozenset({"MET-004", "MET-005", "MET-006", "MET-016", "MET-022"})
 """Requirements whose check plays the telemetry of five domains for more than a minute."""
@@ -161,12 +233,13 @@ class Mutant:
 
         What replaces only methods that some operations call, and nobody else, answers every other request as the
         miniature does. It is held against COM and the requirements on those operations. What replaces nothing that
-        operations of scheduling call is not held against the requirements on these, and what replaces only what all
+        operations of a realm call is not held against the requirements on these, and what replaces only what all
         operations rest on is held against those of them that are judged quickly.
         """
         its = next((each.requirements for each in SLICES if each.holds(self._replaced)), None)
         if its is None:
-            found = frozenset(row.id for row in CHECKED) - self._unscheduled
+            spared = {requirement for realm in REALMS for requirement in realm.spared(self._replaced)}
+            found = frozenset(row.id for row in CHECKED) - spared
         else:
             found = its | frozenset(row.id for row in CHECKED if row.profile is Profile.COM) - SCHEDULED
         return found | PLAYED if self.plays else found - PLAYED
@@ -175,15 +248,6 @@ class Mutant:
     def plays(self) -> bool:
         """Whether the telemetry of five domains is played before it, for it differs in what makes states."""
         return bool(self.breaks & PLAYED) or self.control_for in PLAYED or bool(self._replaced & vars(States).keys())
-
-    @property
-    def _unscheduled(self) -> frozenset[str]:
-        """Requirements on scheduling that it is not held against, for it answers those operations as the miniature."""
-        behind = {name for kind in SCHEDULING for name in vars(kind)} - {"__init__"}
-        if not self._replaced or self._replaced & behind:
-            return frozenset()
-        beneath = ECHOED | {name for kind in (Miniature, Core) for name in vars(kind)}
-        return LONG if self._replaced & beneath else SCHEDULED
 
     @property
     def _replaced(self) -> set[str]:

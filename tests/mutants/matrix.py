@@ -25,7 +25,7 @@ from pathlib import Path
 
 import kuayu_schemas
 from mutants import MUTANTS
-from mutants.declaration import CHECKED, HELD, LONG, PLAYED, Mutant
+from mutants.declaration import BUSY, CHECKED, HELD, PLAYED, Mutant
 from mutants.nursery import Nursery
 from mutants.page import Row, page
 
@@ -72,7 +72,7 @@ class Trial:
         """Processors that it keeps busy when it has run for so many seconds, about."""
         if self.plays:
             return 0.6 if age < FIRST else 0.25
-        if self.requirements & LONG and not self.watches:
+        if self.requirements & BUSY and not self.watches:
             return 0.6
         return 0.15 if not self.watches else 0.45 if age < FIRST else 0.03
 

@@ -14,22 +14,42 @@ from miniature.buying import Buying
 from miniature.client import SCHEMAS
 from miniature.conversion import Conversion
 from miniature.core import Core
+from miniature.demanding import Demanding
+from miniature.foreseeing import Foreseeing
 from miniature.fronts import Fronts
 from miniature.graph import Graphs
 from miniature.indices import Indices
+from miniature.layouts import Layouts
+from miniature.naming import Naming
 from miniature.otlp import Otlp
+from miniature.phasing import Phasing
 from miniature.placing import Placing
 from miniature.routing import Routing
 from miniature.scraping import Scraping
 from miniature.series import Stepped
 from miniature.service import Miniature
+from miniature.shaving import Shaving
+from miniature.sizing import Sizing
+from miniature.waving import Waving
 
-from kuayu_conformance.checks import sch_names
+from kuayu_conformance.checks import dem_names, sch_names
+from kuayu_conformance.checks.dem_fixtures import DEMANDS, SIZES
 from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, Draft, Json
+from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
 from mutants import MUTANTS
-from mutants.declaration import CHECKED, DECIDING, DRAWN_ON, ECHOED, JUDGED_BY_THEMSELVES, PLAYED, SCHEDULING, SLICES
+from mutants.declaration import (
+    CHECKED,
+    DECIDING,
+    DRAWN_ON,
+    ECHOED,
+    JUDGED_BY_THEMSELVES,
+    LAID_OUT,
+    PLAYED,
+    SCHEDULING,
+    SLICES,
+)
 from mutants.matrix import MINIATURE, differences, matrix
 
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
@@ -73,6 +93,13 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Buying, ("import PLANS, ", "PLACEMENTS, PLANS, ", " PLANS,\n")),
         (Routing, (" ROUTES, ", " ROUTES,\n")),
         (Allocating, ("checks.sch_stories",)),
+        (Demanding, ("dem_fixtures import DEMANDS,", "    DEMANDS,\n", "checks.dem_parts", "checks.dem_holding")),
+        (Layouts, ("    LAYOUTS,\n",)),
+        (Sizing, ("    SIZES,\n", "checks.dem_sizing_questions")),
+        (Phasing, (" PHASES,\n",)),
+        (Foreseeing, (" FORECASTS,", "checks.fct_origins", " RESERVATIONS,")),
+        (Waving, (" WAVEFORMS,",)),
+        (Shaving, (" PEAKS,\n", "checks.fct_peaks")),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
@@ -96,6 +123,18 @@ def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> No
     fronts = {name for kind, name in called[FRONTS] if kind in of and of[kind] in DECIDING}
     assert fronts
     assert fronts <= DRAWN_ON
+
+
+def test_operations_of_demand_rest_on_what_is_said_to_be_behind_them() -> None:
+    """Sizes rest on nothing that demands and layouts rest on, but names."""
+    settings = Settings("nonce", "run", False, frozenset(), {}, False)
+    episode = Episode("dem_names", settings, None)  # type: ignore[arg-type]  # nothing is asked
+    of = {kind.__name__: kind for kind in Miniature.__mro__}
+    apart: dict[str, set[type]] = {DEMANDS: {*LAID_OUT}, SIZES: {Sizing}}
+    for path, body in dem_names.requests(episode).items():
+        kinds = {of[kind] for kind, _ in called_by(path, body) if kind in of}
+        behind = apart.get(path, {*LAID_OUT, Layouts})
+        assert behind <= kinds <= {Miniature, Core, Naming, *behind}
 
 
 def called_by(path: str, body: Json) -> set[tuple[str, str]]:
