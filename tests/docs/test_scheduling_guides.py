@@ -1,4 +1,4 @@
-"""The guides to scheduling show what their commands do: placements, allocations over a kill, a policy of one's own."""
+"""Guides show what their commands do: demands, forecasts, placements, allocations over a kill, one's own policy."""
 
 import re
 import socket
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from docs.typed import Performed, pages_shown, perform, words
 
+PAGES = [("scheduling.md", 8), ("allocations.md", 5), ("demand.md", 7), ("forecast.md", 7)]
+"""Guides that show what they print, each with how many outputs it shows at least."""
 FIGURE = re.compile(r"[\d.,]*\d")
 
 
@@ -23,7 +25,7 @@ def printed_by(performed: list[Performed], command: str) -> str:
     return next(each.printed for each in performed if command in each.typed)
 
 
-@pytest.mark.parametrize(("page", "outputs"), [("scheduling.md", 8), ("allocations.md", 5)])
+@pytest.mark.parametrize(("page", "outputs"), PAGES)
 def test_a_guide_shows_what_its_commands_print(page: str, outputs: int, tmp_path: Path) -> None:
     shown = list(pages_shown(carried_out(page, tmp_path)))
     assert len(shown) >= outputs

@@ -14,6 +14,7 @@ from . import (
     chinese,
     decisions,
     exporters,
+    handbook,
     indicators,
     ingest,
     perception,
@@ -45,6 +46,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from chinese.pages(language)
     yield from perception.pages(language, root)
     yield from world.pages(language, root)
+    yield from handbook.pages(language)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))
     yield from decisions.pages(language, root / "docs/decisions")
 

@@ -51,6 +51,8 @@ TAGS = {
     "resources": Words("Resources", "资源"),
     "perception": Words("Perception", "感知"),
     "index": Words("Compute index", "算力指数"),
+    "demand": Words("Demand", "需求"),
+    "forecast": Words("Forecast", "需求预测"),
     "scheduling": Words("Scheduling", "调度"),
 }
 MODEL = {
@@ -62,6 +64,8 @@ MODEL = {
     "index": Words("Compute index", "算力指数"),
     "actions": Words("Actions", "动作"),
     "jobs": Words("Jobs", "作业"),
+    "demand": Words("Demand", "需求"),
+    "forecast": Words("Forecast", "需求预测"),
     "scheduling": Words("Scheduling", "调度"),
     "conformance": Words("Conformance", "符合性"),
 }

@@ -1,0 +1,24 @@
+"""The handbook of demand, computed from the reference's law."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from kuayu.training.demand.handbook.drawings import drawings
+from kuayu.training.demand.handbook.pages import PAGE, page
+from kuayu_conformance.rendering.words import Language
+
+from .made import Made
+
+FOLDER = "demand"
+
+
+def pages(language: Language) -> Iterator[Made]:
+    """The page and its drawings."""
+    yield from _made(language)
+
+
+@cache
+def _made(language: Language) -> tuple[Made, ...]:
+    """All of it; thousands of layouts are looked at for that, and the site is asked several times."""
+    files = {PAGE: page(language), **drawings(language)}
+    return tuple(Made(f"{FOLDER}/{name}", text) for name, text in files.items())
