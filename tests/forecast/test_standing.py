@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from forecast.asked import NOW, asking, coming, lasting, running, series
+from forecast.asked import NOW, asking, at, coming, lasting, running, series
 
 from kuayu.forecast.courses import courses
 from kuayu.forecast.forecasting import forecast
@@ -19,7 +19,7 @@ def stand(*jobs: dict[str, Any]) -> Standing:
 
 def growing(name: str, since: float, *durations: dict[str, float]) -> dict[str, Any]:
     """A job that needs 4 devices at first and twice as many from one period to the next."""
-    job = running(name, 4, since, *durations)
+    job: dict[str, Any] = running(name, 4, since, *durations)
     for number, period in enumerate(job["periods"]):
         period["devices"] = 4 << number
     return job
@@ -27,9 +27,8 @@ def growing(name: str, since: float, *durations: dict[str, float]) -> dict[str, 
 
 def waited(name: str, wait: float, since: float, domain: str = "d") -> dict[str, Any]:
     """A job that began so many seconds ago, after a wait."""
-    return coming(name, 1, -wait - since, lasting(1e6), domain) | {
-        "started_at": running("", 1, since, lasting(1))["started_at"]
-    }
+    job: dict[str, Any] = coming(name, 1, -wait - since, lasting(1e6), domain)
+    return job | {"started_at": at(-since)}
 
 
 def medians(report: dict[str, Any]) -> list[float]:
@@ -40,7 +39,7 @@ def test_who_has_waited_for_hours_is_not_taken_to_begin_at_once() -> None:
     # two hours of waiting: begins within the hour in one case of three, and grows only after that
     waits = growing("a", 0, lasting(600), lasting(600), lasting(86_400))
     del waits["started_at"]
-    waits |= {"submitted_at": coming("", 1, -7200, lasting(1))["submitted_at"]}
+    waits["submitted_at"] = at(-7200)
     assert medians(forecast(asking(series("s", np.full(400, 4.0)), jobs=[waits]))) == [4, 4]
 
 

@@ -75,7 +75,9 @@ def total(job: Whole, devices: Floats, chance: Floats) -> Spread:
     middle, wide = single.sum(axis=0), np.sqrt(np.maximum(square - single**2, 0.0).sum(axis=0))
     most = float(np.maximum.reduceat(devices, starts).sum())
     width = min(most, float((2 * (FAR * wide + 2 * devices.max())).max()))
-    unit = max(1.0, float(np.ceil(width / (LATTICE - 2))))
+    # where all counts are multiples of one, nothing lies between its multiples
+    common = max(1.0, float(np.gcd.reduce(devices.astype(np.int64))))
+    unit = common * max(1.0, float(np.ceil(width / common / (LATTICE - 2))))
     points = 1 << int(np.ceil(np.log2(width / unit + 2)))
     # what lies outside of the points comes back in at the other end, so they may begin anywhere
     first = np.floor(np.where(most <= width, 0.0, np.maximum(middle / unit - points / 2, 0.0)))
@@ -83,7 +85,12 @@ def total(job: Whole, devices: Floats, chance: Floats) -> Spread:
     mass = np.fft.irfft(product, points, axis=1)
     mass = np.stack([np.roll(row, -int(at)) for row, at in zip(mass, first, strict=True)])
     mass = np.where(mass < SURE, 0.0, mass)
-    return Spread(unit, first * unit, mass / mass.sum(axis=1, keepdims=True))
+    mass /= mass.sum(axis=1, keepdims=True)
+    if unit == 1 or points * unit > 4 * LATTICE:
+        return Spread(unit, first * unit, mass)
+    single = np.zeros((instants, points * int(unit)))
+    single[:, :: int(unit)] = mass
+    return Spread(1.0, first * unit, single)
 
 
 def _product(starts: Whole, values: Floats, chance: Floats, points: int) -> Waves:
