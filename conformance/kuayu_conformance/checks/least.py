@@ -39,6 +39,7 @@ _HARDWARE = {
 _MODEL = {"layers": 2, "hidden": 256, "heads": 4, "sequence": 128, "vocabulary": 1000}
 _STRATEGY = {"data": 1, "tensor": 1, "pipeline": 1, "micro_batch": 1, "global_batch": 8}
 _TRAINING = {"revision": REVISION, "hardware": [_HARDWARE]}
+_RESOURCES = {"devices": 1.0, "cores": 1.0, "memory": 1e9}
 _NOW = "2026-01-01T00:00:00Z"
 _SERIES = {
     "id": "series",
@@ -66,8 +67,8 @@ DECISIONS = {
     "POST /v1/layouts": {**_TRAINING, "model": _MODEL, "kind": "device", "devices": 1, "global_batch": 8},
     "POST /v1/task-sizes": {
         "revision": REVISION,
-        "history": [],
-        "tasks": [{"id": "task", "kind": "kind", "requested": {"devices": 1.0, "cores": 1.0, "memory": 1e9}}],
+        "history": [{"kind": "kind", "requested": _RESOURCES, "used": _RESOURCES, "duration": 60.0}],
+        "tasks": [{"id": "task", "kind": "kind", "requested": _RESOURCES}],
     },
     "POST /v1/forecasts": {
         "revision": REVISION,
