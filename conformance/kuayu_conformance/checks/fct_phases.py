@@ -43,7 +43,7 @@ class Extent:
     around: tuple[float, ...]
 
 
-QUICK = Extent(24, 25, (-1.0, 0.0, 1.0, 2.0))
+QUICK = Extent(96, 25, (-1.0, 0.0, 1.0, 2.0))
 FULL = Extent(300, 60, (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0))
 
 CROWD = 200
