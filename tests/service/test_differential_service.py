@@ -84,6 +84,8 @@ RULES_OF_THE_OPERATION = (
     "steps, counted from nought",
     "prices follow each other",
     "holds from midnight",
+    "anybody can foresee",
+    "a double tells apart",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

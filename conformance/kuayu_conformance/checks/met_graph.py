@@ -40,9 +40,13 @@ REPORTED: tuple[tuple[str, Mapping[str, float], str], ...] = (
 
 @dataclass(frozen=True)
 class Look:
-    """The graph as it was read whole, for domains only, for one domain, and for one domain without its nodes."""
+    """The graph as it was read whole, for domains only, for one domain, and for one domain without its nodes.
+
+    ``before`` are whole graphs that had moved before they were read in part: each has to agree with itself.
+    """
 
     wanted: Mapping[str, frozenset[str]]
+    before: tuple[Answer, ...]
     whole: Answer
     domains: Answer
     one: Answer
@@ -118,12 +122,13 @@ def _look(episode: Episode, site: str, wanted: Mapping[str, frozenset[str]], nam
         return all(ours[part].keys() == wanted[part] for part in wanted)
 
     queries = ("detail=domains", f"domain={site}", f"domain={site}&detail=domains")
+    wholes: list[Answer] = []
     for _ in range(LOOKS):
-        whole = wait_until(episode, "", shown)
+        wholes.append(whole := wait_until(episode, "", shown))
         narrower = [read(episode, f"?{query}") for query in queries]
         if _ours(read(episode), names) == _ours(whole, names):
             break  # nothing has moved in between: states of nodes may, as their telemetry is awaited
-    return Look(wanted, whole, *narrower)
+    return Look(wanted, tuple(wholes[:-1]), whole, *narrower)
 
 
 def _ours(answer: Answer, names: frozenset[str]) -> Graph:
@@ -160,8 +165,10 @@ def _judge_look(o: Observed, look: Look) -> Iterator[Finding]:
     for part, wanted in look.wanted.items():
         expected = f"the graph holds the registered {part}, no more and no fewer"
         yield holds("MET-017", whole[part].keys() == wanted, expected, sorted(whole[part]), look.whole)
-    for site, vertex in whole["domains"].items():
-        yield from _judge_domain(vertex, [n for n in whole["nodes"].values() if n.get("domain") == site], look.whole)
+    for answer in (*look.before, look.whole):
+        graph = only(graph_of(answer.json), o.names)
+        for site, vertex in graph["domains"].items():
+            yield from _judge_domain(vertex, [n for n in graph["nodes"].values() if n.get("domain") == site], answer)
     for query, answer, part_of_it in _narrower(o, look, whole):
         graph = graph_of(answer.json)
         expected = f"with {query} the graph is that part of the whole one"
