@@ -23,8 +23,8 @@ class Check(Generic[Observation]):
         requirements: Identifiers of the requirements that ``judge`` speaks about.
         observe: Drives the target and returns a frozen observation; knows nothing of thresholds.
         judge: Pure function from the observation to findings; the same observation gives the same findings.
-        needs: Profile whose operations the check drives, where that is not the profile of its requirements: common
-            behaviour shows only where there is something to write.
+        needs: Profiles whose operations the check drives, where that is not the profile of its requirements; one of
+            them is enough. Common behaviour shows only where there is something to write or to decide.
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
         measurements: Whether the check uses tables of measurements.
@@ -35,7 +35,7 @@ class Check(Generic[Observation]):
     requirements: tuple[str, ...]
     observe: Callable[[Episode], Observation]
     judge: Callable[[Observation], Iterable[Finding]]
-    needs: str = ""
+    needs: tuple[str, ...] = ()
     recorded_times: bool = False
     background: bool = False
     measurements: bool = False

@@ -7,10 +7,10 @@ from urllib.parse import quote
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, node, sample
-from kuayu_conformance.checks.least import DECISIONS, REVISION
+from kuayu_conformance.checks.least import DECISIONS, REVISION, mandatory
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
-from kuayu_schemas import registers, schema
+from kuayu_schemas import schema
 
 _SOON = 5
 """Seconds in which an allocation that was written shows as an action of its domain."""
@@ -34,14 +34,9 @@ def observe(episode: Episode) -> Observed:
     declaration = episode.ask("GET", "/v1/conformance")
     read_at = episode.now()
     again = episode.ask("GET", "/v1/conformance")
-    declared = {"COM", *(profile for profile in declaration.items("profiles") if isinstance(profile, str))}
-    wanted = [
-        operation
-        for definition in registers.requirements().profiles
-        if definition.profile.value in declared
-        for operation in definition.mandatory
-    ]
-    return Observed(declaration, again, read_at, tuple(_each(episode, wanted, perceives="MET" in declared)))
+    perceives = "MET" in declaration.items("profiles")
+    answers = tuple(_each(episode, mandatory(declaration), perceives=perceives))
+    return Observed(declaration, again, read_at, answers)
 
 
 def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterator[tuple[str, Answer]]:

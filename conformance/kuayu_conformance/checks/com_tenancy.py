@@ -92,4 +92,4 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield holds("COM-019", asked, "401 comes with WWW-Authenticate", dict(o.nobody.headers), o.nobody)
 
 
-CHECK = Check("com_tenancy", ("COM-019",), observe, judge, needs="MET")
+CHECK = Check("com_tenancy", ("COM-019",), observe, judge, needs=("MET",))

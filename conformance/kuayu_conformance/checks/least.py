@@ -1,4 +1,21 @@
-"""The least that each decision service can be asked."""
+"""The operations that a declaration implies, and the least that each decision service can be asked."""
+
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_schemas import registers
+
+
+def mandatory(declaration: Answer) -> list[str]:
+    """Method and path of each mandatory operation of the declared profiles, in the order of the register."""
+    declared = {"COM", *(profile for profile in declaration.items("profiles") if isinstance(profile, str))}
+    return [
+        operation
+        for definition in registers.requirements().profiles
+        if definition.profile.value in declared
+        for operation in definition.mandatory
+    ]
+
 
 REVISION = {"epoch": "none", "number": 0}
 """State that nothing was taken from."""
@@ -49,7 +66,7 @@ _SERIES = {
     "step": 60.0,
     "values": [1.0, 1.0, 1.0],
 }
-DECISIONS = {
+DECISIONS: dict[str, dict[str, Any]] = {
     "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
     "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
     "POST /v1/placements": {"state": _STATE},

@@ -108,9 +108,9 @@ class Plan:
             if profile.value in self.profiles:
                 return None
             return Verdict.not_applicable, f"profile {profile.value} is not declared"
-        needs = next((check.needs for check in CHECKS if check.name == check_of(requirement)), "")
-        if needs and needs not in {declared.value for declared in self.declaration.profiles}:
-            return Verdict.not_applicable, f"shows only through profile {needs}, which is not declared"
+        needs = next((check.needs for check in CHECKS if check.name == check_of(requirement)), ())
+        if needs and not {declared.value for declared in self.declaration.profiles}.intersection(needs):
+            return Verdict.not_applicable, f"shows only through profile {' or '.join(needs)}, which is not declared"
         if requirement.feature and requirement.feature not in self.declaration.features:
             return Verdict.not_supported, f"feature {requirement.feature.value} is not declared"
         return None
