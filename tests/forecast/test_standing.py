@@ -107,8 +107,10 @@ def test_those_who_keep_coming_unannounced_are_expected() -> None:
     assert told == pytest.approx([120 + 4, 120 + 24], abs=4)
 
 
-def test_visitors_come_by_the_law_of_poisson() -> None:
+@pytest.mark.parametrize("shape", [0.3, 2.0, 1e6])
+def test_visitors_come_in_groups(shape: float) -> None:
     spread = total(np.arange(2), np.array([3.0, 5.0]), np.ones((2, 1)))
-    made = visited(spread, np.array([0.7]), np.array([2.0, 4.0]))
+    made = visited(spread, np.array([0.7]), np.array([2.0, 4.0]), np.array([shape]))
     assert made.mean == pytest.approx(8 + 0.7 * 3)
-    assert made.mass[0, int((8 - made.first[0]) / made.unit)] == pytest.approx(np.exp(-0.7))
+    nobody = (1 + 0.7 / shape) ** -shape  # e to the −0.7, where the shape is so great that they come one by one
+    assert made.mass[0, int((8 - made.first[0]) / made.unit)] == pytest.approx(nobody)

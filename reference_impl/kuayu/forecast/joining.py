@@ -93,7 +93,7 @@ def join(foreseen: Foreseen, remembered: Remembered, unforeseen: Floats, levels:
     drift = (1 - share) * (at_levels(remembered.values, MIDDLES) - remembered.last)
     spread = added(foreseen.spread, left + drift)
     coming = unforeseen * foreseen.arrivals
-    spread = visited(spread, coming, foreseen.sizes)
+    spread = visited(spread, coming, foreseen.sizes, foreseen.shape)
     belief = np.minimum(foreseen.sharpness / SHARP, 1.0)[:, None]
     before = at_levels(remembered.values, levels)
     found = np.maximum(before + belief * (spread.at(levels) - before), 0.0)

@@ -153,24 +153,29 @@ def added(spread: Spread, cases: Floats) -> Spread:
     return Spread(unit, spread.first + least, mass / mass.sum(axis=1, keepdims=True))
 
 
-def visited(spread: Spread, count: Floats, sizes: Floats) -> Spread:
-    """The sum with independent visitors, so many by Poisson's law, who hold each of some sizes equally often.
+def visited(spread: Spread, count: Floats, sizes: Floats, shape: Floats) -> Spread:
+    """The sum with visitors who come in groups and hold each of some sizes equally often.
+
+    How many come is distributed by Poisson's law with a mean that is itself distributed as gamma: negative binomial.
 
     Args:
         spread: Distributions at T instants.
         count: Visitors on average, T.
         sizes: Devices, M.
+        shape: Shape of the gamma distribution, T; the less, the more do visitors come together.
     """
     if not len(sizes) or not (count > SURE).any():
         return spread
-    mean, square = count * sizes.mean(), count * np.square(sizes).mean()
+    mean = count * sizes.mean()
+    square = count * np.square(sizes).mean() + mean**2 / shape
     most = float((mean + FAR * np.sqrt(square) + 2 * sizes.max()).max())
     own = (np.arange(spread.mass.shape[1]) * spread.unit).astype(np.float64)
     unit = max(spread.unit, float(np.ceil((own[-1] + most) / (2 * LATTICE))))
     points = 1 << int(np.ceil(np.log2((own[-1] + most) / unit + 4)))
     mine = np.stack([_laid(own / unit, row, points) for row in spread.mass])
     visitor = np.fft.rfft(_laid(sizes / unit, np.full(len(sizes), 1 / len(sizes)), points))
-    both = np.fft.irfft(np.fft.rfft(mine, axis=1) * np.exp(count[:, None] * (visitor - 1)), points, axis=1)
+    visitors = (1 + (count / shape)[:, None] * (1 - visitor)) ** -shape[:, None]
+    both = np.fft.irfft(np.fft.rfft(mine, axis=1) * visitors, points, axis=1)
     mass = np.where(both < SURE, 0.0, both)
     return Spread(unit, spread.first, mass / mass.sum(axis=1, keepdims=True))
 

@@ -1,18 +1,22 @@
-"""Judge the forecaster by public traces, or fit it: ``python -m kuayu.training.forecast [judge|fit] [--json FILE]``.
+"""Judge the forecaster by public traces, or fit it.
 
-The traces are ``demand_series`` and ``job_traces`` in the folder that KUAYU_DATA names (default ../shared/data). The
-network was fitted to the first half of every source; the last quarter is what is judged by.
+``python -m kuayu.training.forecast [judge|fit|arrivals] [--json FILE]``. The traces are ``demand_series`` and
+``job_traces`` in the folder that KUAYU_DATA names (default ../shared/data). The network was fitted to the first half of
+every source; the last quarter is what is judged by. *arrivals* shows how jobs come together in the first half, which
+the forecaster knows as one number.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
+from kuayu.training.forecast import arrivals
 from kuayu.training.forecast.jobs import as_before, missing_by, read
 from kuayu.training.forecast.judging import AHEAD, Judged, judge, judge_jobs, judge_slow
 from kuayu.training.forecast.report import figures, tables
@@ -30,7 +34,7 @@ SEED = 11
 def main() -> int:
     """Fit and write the weights, or print the judgement; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m kuayu.training.forecast", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("judge", "fit"), default="judge", help="what to do")
+    parser.add_argument("what", nargs="?", choices=("judge", "fit", "arrivals"), default="judge", help="what to do")
     parser.add_argument("--data", type=Path, default=folder(), help="folder with demand_series and job_traces in it")
     parser.add_argument("--origins", type=int, default=240, help="instants from which each source is forecast")
     parser.add_argument("--slow", type=int, default=16, help="instants for AutoARIMA and AutoETS; 0 leaves them out")
@@ -40,15 +44,21 @@ def main() -> int:
         found = list(sources(arguments.data))
         if arguments.what == "fit":
             return _fit(found)
+        if arguments.what == "arrivals":
+            return _print(arrivals.tables(list(arrivals.shapes(arguments.data, found))))
         rows = figures(_judge(arguments.data, found, arguments.origins, arguments.slow))
     except FileNotFoundError as error:
         sys.stderr.write(f"no {error.filename}; set KUAYU_DATA to the folder of the public data\n")
         return 2
-    console = Console(width=150)
-    for each in tables(rows):
-        console.print(each)
     if arguments.json:
         _write(arguments.json, rows)
+    return _print(tables(rows))
+
+
+def _print(made: Iterable[Table]) -> int:
+    console = Console(width=150)
+    for each in made:
+        console.print(each)
     return 0
 
 
