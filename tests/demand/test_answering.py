@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 import pytest
@@ -121,6 +122,34 @@ def test_a_case_has_the_same_demand_alone_and_among_others() -> None:
         assert {**one, "step_time": None} == {**other, "step_time": None}
 
 
+def test_unlike_models_go_through_the_law_together_and_keep_their_own_demand() -> None:
+    models = [MODEL, EXPERTS, MODEL | {"window": 128}, MODEL | {"window": 64, "heads": 8}, MODEL | {"sequence": 1024}]
+    latent = {"query_rank": 256, "value_rank": 128, "rotary_width": 32}
+    models += [EXPERTS | {"latent": latent}, EXPERTS | {"experts": 8, "latent": latent | {"query_rank": 128}}]
+    strategies = [STRATEGY, {**STRATEGY, "data": 8, "context": 2}, {**STRATEGY, "tensor": 8, "pipeline": 4}]
+    torn = HARDWARE | {"id": "b", "devices_per_domain": 32}
+    cases = [
+        case(f"c-{number}", model=model, strategy=strategy, hardware=kind)
+        for number, (model, strategy, kind) in enumerate(product(models, strategies, ("a", "b")))
+    ]
+    together = demand(request(*cases, hardware=[HARDWARE, torn]))["demands"]
+    assert 0 < sum(each["fits"] for each in together) < len(cases)
+    for one, other in zip(together, cases, strict=True):
+        (alone,) = demand(request(other, hardware=[HARDWARE, torn]))["demands"]
+        assert flat(one) == {
+            place: each if isinstance(each, str) else pytest.approx(each, rel=1e-12)
+            for place, each in flat(alone).items()
+        }
+
+
+def flat(told: Any, place: str = "") -> dict[str, Any]:
+    """What stands at each place of an answer."""
+    if not isinstance(told, dict | list):
+        return {place: told}
+    parts = told.items() if isinstance(told, dict) else enumerate(told)
+    return {key: each for name, part in parts for key, each in flat(part, f"{place}/{name}").items()}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -183,6 +212,8 @@ def test_devices_without_a_16_bit_format_work_in_a_wider_one() -> None:
             "/hardware/0/peak_matrix_throughput",
         ),
         ({"hardware": [HARDWARE | {"accelerator_memory_bandwidth": 1e-30}]}, Impossible, "/cases/0"),
+        ({"hardware": [HARDWARE | {"sustained_matrix_throughput": {"bf16": 1e-320}}]}, Impossible, "/cases/0"),
+        ({"hardware": [HARDWARE | {"peak_matrix_throughput": {"bf16": 1e-320}}]}, Impossible, "/cases/0"),
         (
             {"runs": [{"source": "s", "model": MODEL, "strategy": STRATEGY, "hardware": "a", "step_time": 1e9}]},
             Impossible,

@@ -41,12 +41,16 @@ INCREDIBLE = 1e6
 MOST = 1e30
 """Largest amount of the wire."""
 
+QUIETLY = np.errstate(divide="ignore", over="ignore", invalid="ignore")
+"""Arithmetic without warnings: what is beyond doubles is beyond MOST too, and refused."""
+
 LINKS = dict(zip(CLASSES, ("node", "domain", "federation"), strict=True))
 """Classes of links as the wire calls them."""
 
 MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "working")
 
 
+@QUIETLY
 def demand(request: Plain) -> dict[str, Any]:
     """Answer a request for demands.
 

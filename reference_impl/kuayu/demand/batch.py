@@ -1,15 +1,21 @@
-"""Many trainings predicted at once: those that differ only in whole numbers of their layout share a table."""
+"""Many trainings predicted at once: those that differ only in numbers of model and layout share a table."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, is_dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from kuayu.demand.efficiency import Efficiency
+from kuayu.demand.hardware import Hardware
 from kuayu.demand.prediction import Demand, predict
 from kuayu.demand.reading import Training
 from kuayu.demand.strategy import Layouts, Whole
+from kuayu.demand.structure import ModelStructure
 from kuayu.demand.terms import Terms, chosen, joined, terms
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,10 +36,10 @@ class Batch:
 def predicted(trainings: Sequence[Training], efficiency: Efficiency) -> Batch:
     """Demands of trainings; at least one."""
     groups = _grouped(trainings)
-    demands = [predict(first.structure, layouts, first.hardware, efficiency) for first, layouts, _ in groups]
+    demands = [predict(*group.asked, efficiency) for group in groups]
     place = [(0, 0)] * len(trainings)
-    for number, (_, _, rows) in enumerate(groups):
-        for row, position in enumerate(rows):
+    for number, group in enumerate(groups):
+        for row, position in enumerate(group.rows):
             place[position] = (number, row)
     return Batch(demands, place, _ordered([each.terms for each in demands], groups))
 
@@ -41,32 +47,53 @@ def predicted(trainings: Sequence[Training], efficiency: Efficiency) -> Batch:
 def ideal(trainings: Sequence[Training]) -> Terms:
     """Ideal times of trainings, in their order; at least one."""
     groups = _grouped(trainings)
-    return _ordered([terms(first.structure, layouts, first.hardware) for first, layouts, _ in groups], groups)
+    return _ordered([terms(*group.asked) for group in groups], groups)
 
 
-def tables(trainings: Sequence[Training]) -> int:
-    """How many groups go through the law one after the other."""
-    return len({_key(each) for each in trainings})
+@dataclass(frozen=True)
+class _Group:
+    """Trainings that go through the law together.
+
+    Attributes:
+        asked: Their models as one whose sizes are columns, their layouts, and the hardware.
+        rows: Which trainings they are.
+    """
+
+    asked: tuple[ModelStructure, Layouts, Hardware]
+    rows: list[int]
 
 
-Group = tuple[Training, Layouts, list[int]]
-
-
-def _grouped(trainings: Sequence[Training]) -> list[Group]:
+def _grouped(trainings: Sequence[Training]) -> list[_Group]:
     found: dict[Hashable, list[int]] = {}
     for position, each in enumerate(trainings):
         found.setdefault(_key(each), []).append(position)
-    return [
-        (trainings[rows[0]], Layouts.of([trainings[row].strategy for row in rows]), rows) for rows in found.values()
-    ]
+    groups = []
+    for rows in found.values():
+        layouts = Layouts.of([trainings[row].strategy for row in rows])
+        structure = _columns([trainings[row].structure for row in rows])
+        groups.append(_Group((structure, layouts, trainings[rows[0]].hardware.of(layouts.devices)), rows))
+    return groups
 
 
 def _key(each: Training) -> Hashable:
     """What trainings of a group share; hardware is told by its name, which a request has once."""
-    common = replace(each.strategy, **Layouts.neutral())
-    return each.structure, common, each.hardware.name, each.hardware.devices
+    of, common = each.structure, replace(each.strategy, **Layouts.neutral())
+    sort = of.gated, of.tied, of.dropout, of.window > 0, of.latent is None
+    return sort, common, each.hardware.name
 
 
-def _ordered(parts: Sequence[Terms], groups: Sequence[Group]) -> Terms:
-    rows: Whole = np.argsort(np.concatenate([np.array(rows) for _, _, rows in groups]), kind="stable")
+def _columns(alike: Sequence[T]) -> T:
+    """Dataclasses of one sort as one whose numbers are columns, N; flags and a window of nought stay what they are."""
+    made = copy(alike[0])
+    for name, first in vars(made).copy().items():
+        values = [getattr(each, name) for each in alike]
+        if is_dataclass(first):
+            object.__setattr__(made, name, _columns(values))
+        elif not (isinstance(first, bool | None) or (name == "window" and not first)):
+            object.__setattr__(made, name, np.array(values, dtype=float))
+    return made
+
+
+def _ordered(parts: Sequence[Terms], groups: Sequence[_Group]) -> Terms:
+    rows: Whole = np.argsort(np.concatenate([np.array(group.rows) for group in groups]), kind="stable")
     return chosen(joined(parts), rows)

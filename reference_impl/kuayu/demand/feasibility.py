@@ -66,7 +66,7 @@ _RULES: tuple[tuple[Reason, _Rule], ...] = (
     (
         Reason("link", "it spans domains without a link between them"),
         lambda _, of, hardware: np.full(
-            len(of), 0 < hardware.per_domain < hardware.devices and not hardware.across, dtype=bool
+            len(of), bool(hardware.per_domain and not hardware.across) & (hardware.per_domain < hardware.devices)
         ),
     ),
     (

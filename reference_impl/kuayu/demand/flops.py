@@ -1,12 +1,16 @@
 """FLOPs of a step, of the model and of the hardware."""
 
+from typing import TypeVar
+
 import numpy as np
 
 from kuayu.demand.strategy import Floats, Layouts, Recompute
 from kuayu.demand.structure import ModelStructure
 
+Number = TypeVar("Number", float, Floats)
 
-def model_flops(structure: ModelStructure, sequences: float, *, causal: bool = False) -> float:
+
+def model_flops(structure: ModelStructure, sequences: Number, *, causal: bool = False) -> Number:
     """FLOP that the model needs for so many sequences: forward and backward, nothing twice.
 
     For a dense model with as many key heads as heads this is 72·B·s·L·h²·(1 + s/6h + V/12Lh), the definition of

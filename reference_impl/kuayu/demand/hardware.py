@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from kuayu.demand.strategy import Whole
+
 LATENCY_NODE, LATENCY_DOMAIN, LATENCY_ACROSS = 5e-6, 15e-6, 10e-3
 """Seconds that a message takes at least: inside a node, between nodes of a domain, between domains."""
 
@@ -60,9 +62,9 @@ class Hardware:
         """The 16-bit number format of what stays in 16 bits when layers take fewer."""
         return "bf16" if "bf16" in self.peak else "fp16"
 
-    def of(self, devices: int) -> "Hardware":
-        """The same with another number of devices."""
-        return replace(self, devices=devices)
+    def of(self, devices: int | Whole) -> "Hardware":
+        """The same with another number of devices, or with one for each of N layouts."""
+        return replace(self, devices=devices)  # type: ignore[arg-type]
 
 
 TILE = 128 * 256

@@ -153,7 +153,7 @@ def _leaving(outside: Floats, hardware: Hardware) -> Floats:
     """Seconds in which all devices of a domain send so much to other domains; without a link, longer than anything."""
     room = hardware.per_domain or hardware.devices
     bandwidth = hardware.across or _AS_GOOD_AS_NONE
-    return outside * min(room, hardware.devices) / bandwidth
+    return np.asarray(outside * np.minimum(room, hardware.devices) / bandwidth)
 
 
 def _widest(crosses: np.ndarray, leaves: np.ndarray, hardware: Hardware) -> Floats:

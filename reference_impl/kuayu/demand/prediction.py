@@ -60,7 +60,7 @@ def predict(structure: ModelStructure, layouts: Layouts, hardware: Hardware, eff
     """
     needed = terms(structure, layouts, hardware)
     taken = times(needed, efficiency)
-    flops = np.array([model_flops(structure, float(batch)) for batch in layouts.global_batch])
+    flops = model_flops(structure, layouts.global_batch.astype(float))
     peak = hardware.peak[hardware.plain] * layouts.devices
     room = memory(structure, layouts)
     return Demand(

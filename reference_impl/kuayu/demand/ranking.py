@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kuayu.demand.answering import coverage_of, estimate, experienced, method, tellable
+from kuayu.demand.answering import QUIETLY, coverage_of, estimate, experienced, method, tellable
 from kuayu.demand.reading import STRATEGY, check, hardware_of, structure_of, training_of
 from kuayu.demand.search import ranked
 from kuayu.demand.strategy import Strategy
@@ -16,6 +16,7 @@ LAYOUTS = 10
 """How many are told at most where a request does not say."""
 
 
+@QUIETLY
 def rank(request: Plain) -> dict[str, Any]:
     """Answer a request for layouts.
 

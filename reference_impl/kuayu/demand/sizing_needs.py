@@ -161,4 +161,5 @@ def _powers(logs: Floats, target: Floats) -> tuple[Floats, float]:
 def _ratios(records: Records, resource: int) -> Floats:
     used, peak = records.used[:, resource], records.peak[:, resource]
     told = (used > 0) & (peak >= used)
-    return np.asarray(peak[told] / used[told])
+    with np.errstate(over="ignore"):
+        return np.asarray(peak[told] / used[told])

@@ -29,7 +29,8 @@ def worth(history: Iterable[Records]) -> Floats:
     Share of the machines that are full of it first; each resource counts as one kind of machine more, equally divided,
     so that none is worth nothing.
     """
-    held = sum((each.duration @ each.given for each in history), np.zeros(len(RESOURCES)))
+    with np.errstate(over="ignore"):  # what is beyond doubles is scarce
+        held = sum((each.duration @ each.given for each in history), np.zeros(len(RESOURCES)))
     first = np.full(len(RESOURCES), 1 / len(RESOURCES))
     for machine in np.array(MACHINES):
         full = held / machine

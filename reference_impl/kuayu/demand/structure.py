@@ -7,6 +7,8 @@ parameters or more.
 
 from dataclasses import dataclass
 
+import numpy as np
+
 SMALL_SHAPES = (
     (1.3e8, 12),
     (7.6e8, 24),
@@ -39,6 +41,8 @@ class LatentAttention:
 @dataclass(frozen=True)
 class ModelStructure:
     """A decoder of equal layers, dense or with experts.
+
+    Where many go through the law together (`batch`), sizes are columns, N each, and so is what follows from them.
 
     Attributes:
         layers: Number of layers.
@@ -110,9 +114,7 @@ class ModelStructure:
     @property
     def moe_layers(self) -> int:
         """Layers with experts, those of further tokens among them."""
-        if self.experts == 1:
-            return 0
-        return (self.layers - self.dense_layers) // self.moe_frequency + self.ahead
+        return (self.experts > 1) * ((self.layers - self.dense_layers) // self.moe_frequency + self.ahead)
 
     @property
     def all_layers(self) -> int:
@@ -137,7 +139,7 @@ class ModelStructure:
     @property
     def attention_parameters(self) -> float:
         """Parameters of one layer's attention."""
-        out = float(self.value_width * self.hidden)
+        out = 1.0 * self.value_width * self.hidden
         if self.latent is None:
             return self.hidden * (self.value_width + 2 * self.key_value_width) + out
         queries = self.latent.query_rank * (self.hidden + self.query_width)
@@ -147,22 +149,22 @@ class ModelStructure:
     @property
     def dense_parameters(self) -> float:
         """Parameters of one dense layer's feed-forward part."""
-        return float(self.matrices * self.hidden * self.feed_forward)
+        return 1.0 * self.matrices * self.hidden * self.feed_forward
 
     @property
     def expert_parameters(self) -> float:
         """Parameters of one expert."""
-        return float(self.matrices * self.hidden * self.expert_feed_forward)
+        return 1.0 * self.matrices * self.hidden * self.expert_feed_forward
 
     @property
     def shared_parameters(self) -> float:
         """Parameters of a layer with experts that every token passes: shared experts and the router."""
-        return float(self.matrices * self.hidden * self.shared_feed_forward + self.hidden * self.experts)
+        return 1.0 * self.matrices * self.hidden * self.shared_feed_forward + self.hidden * self.experts
 
     @property
     def embedding_parameters(self) -> float:
         """Parameters of the embedding, and again of the output layer where it has its own."""
-        return float(self.vocabulary * self.hidden * (1 if self.tied else 2))
+        return 1.0 * self.vocabulary * self.hidden * (1 if self.tied else 2)
 
     @property
     def parameters(self) -> float:
@@ -184,10 +186,10 @@ class ModelStructure:
         Args:
             causal: Count what a causal mask leaves; else every token of the sequence, as most definitions of FLOPs do.
         """
-        whole = self.sequence / 2 if causal else float(self.sequence)
-        if not self.window:
+        whole = self.sequence / 2 if causal else 1.0 * self.sequence
+        if not np.any(self.window):
             return whole
-        narrow = min(float(self.window), whole)
+        narrow: float = np.minimum(self.window, whole)
         windows = self.all_layers // self.window_frequency
         return (windows * narrow + (self.all_layers - windows) * whole) / self.all_layers
 
@@ -201,10 +203,8 @@ def of_parameters(parameters: float, sequence: int, vocabulary: int = 51200) -> 
     Raises:
         ValueError: If it would be narrower than one head.
     """
-    from numpy import interp, log
-
-    points = [log(size) for size, _ in SMALL_SHAPES]
-    layers = round(float(interp(log(parameters), points, [float(depth) for _, depth in SMALL_SHAPES])))
+    points = [np.log(size) for size, _ in SMALL_SHAPES]
+    layers = round(float(np.interp(np.log(parameters), points, [float(depth) for _, depth in SMALL_SHAPES])))
     width = (-vocabulary + (vocabulary**2 + 48 * layers * parameters) ** 0.5) / (24 * layers)
     heads = round(width / 128)
     if heads < 1:

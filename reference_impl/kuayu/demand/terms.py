@@ -73,7 +73,7 @@ def terms(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Te
         head=_ideal(head(structure, layouts), layouts, hardware),
         first=most,
         last=last,
-        layers=np.full(size, float(structure.all_layers)),
+        layers=np.full(size, structure.all_layers, dtype=float),
         stages=layouts.pipeline.astype(float),
         virtual=layouts.virtual.astype(float),
         micro_batches=layouts.micro_batches,

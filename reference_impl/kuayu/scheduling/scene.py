@@ -316,8 +316,8 @@ class Scene:
             able = (best >= 0) & (jobs.at | ~jobs.pinned[:, None])
             offered = np.where(able, paths.available[best, here], 0.0)
             tariff = np.where(able, paths.tariff[best, here], inf)
-            bits = jobs.size[:, None] * 8.0
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                bits = jobs.size[:, None] * 8.0
                 took = np.where(jobs.at | (bits == 0.0) & able, 0.0, np.where(offered > 0.0, bits / offered, inf))
                 cost = np.where(jobs.at | (bits == 0.0) & able, 0.0, bits * tariff)
             coming = self._coming()

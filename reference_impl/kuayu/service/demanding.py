@@ -15,7 +15,7 @@ from kuayu_schemas import schema
 Json = dict[str, Any]
 
 MOST_TRAININGS = 12_000
-"""Most cases, phases of cases and measured runs together; each different one goes through the law by itself."""
+"""Most cases, phases of cases and measured runs together; each goes through the law."""
 
 MOST_KINDS = 500
 """Most kinds of tasks that have run; of each a model is made."""

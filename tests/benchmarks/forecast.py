@@ -1,0 +1,227 @@
+"""How long answers about demand and forecasts take over HTTP, cold and warm; and how long models take to fit.
+
+    python tests/benchmarks/forecast.py [--domains N ...] [--tenants N] [--jobs N] [--calls N] [--only PATH ...]
+                                        [--fit] [--json FILE]
+
+Each kind of question has a service of its own, in a process with one worker, and one client that asks one question
+after another. Cold is the first answer of a service that has just said that it is healthy; warm are the next --calls,
+which take turns at so many bodies (VARIANTS) drawn by chance. A request for forecasts has for each domain a week at
+ten minutes of what is demanded, the same of each tenant, and trainings of three periods, two thirds of which run while
+the others wait; it asks for two horizons and seven levels. --fit fits the models that are shipped, one after the other,
+and writes nothing; their data are in the folder that KUAYU_DATA names.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from serving import say, serving, sqlite_files, versions
+
+from kuayu_conformance.checks import dem_fixtures, fct_fixtures
+from kuayu_conformance.checks.fct_fixtures import HOUR, Draft
+from kuayu_conformance.checks.fct_peaks import peak_request
+from kuayu_conformance.checks.fct_waveforms import request as wave_request
+from kuayu_conformance.testbed.curves.generated import curve
+from kuayu_conformance.testbed.tasks import drawing, wire
+from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES
+
+Json = dict[str, Any]
+
+SEED = "20261122"
+VARIANTS = 5
+STEP, WEEK = 600.0, 1008
+"""Seconds from one value of a series to the next, and values of a week."""
+LEVELS = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
+AIM = 100.0
+"""Milliseconds that the 99th percentile of forecasts for 64 domains may take."""
+CURVES, TASKS, RECORDS, CASES = 32, 200, 4000, 500
+FITTED = 8000, 16
+"""Curves, and steps of each, that phases are fitted to."""
+
+
+def known(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
+    """What is known of domains: series of all and of each tenant, and trainings."""
+    series, trainings = [], []
+    for _ in range(domains):
+        domain, names = draft.name(), [draft.name() for _ in range(tenants)]
+        parts = [draft.walk(WEEK + 1) for _ in names] or [draft.walk(WEEK + 1)]
+        whole = [sum(values) for values in zip(*parts, strict=True)]
+        series.append(draft.series(whole, step=STEP, domain=domain))
+        series += [
+            draft.series(values, step=STEP, domain=domain, tenant=name)
+            for name, values in zip(names, parts, strict=False)
+        ]
+        for number in range(jobs):
+            since = draft.chance.uniform(60.0, 12 * HOUR)
+            begun = None if number % 3 == 2 else -since
+            of = {"domain": domain, "tenant": draft.chance.choice(names)} if names else {"domain": domain}
+            trainings.append(draft.job(draft.periods(3, (1.0, 12.0)), -since - 600.0, begun, **of))
+    return {"revision": draft.revision, "now": draft.at(0.0), "series": series, "jobs": trainings}
+
+
+def forecasts(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
+    """A request for forecasts in ten minutes and in an hour."""
+    return {**known(draft, domains, tenants, jobs), "horizons": [600.0, HOUR], "levels": LEVELS}
+
+
+def reservations(draft: Draft, domains: int, tenants: int, jobs: int) -> Json:
+    """A request for reservations for all tenants."""
+    made = known(draft, domains, tenants, jobs)
+    names = [each["tenant"] for each in made["series"] if "tenant" in each]
+    return {**made, "horizon": HOUR, "qualities": [{"tenant": name, "violations": 0.05} for name in names]}
+
+
+def demands(draft: Draft, cases: int) -> Json:
+    """A request for demands of models that all differ."""
+    chance = draft.chance
+    machines = [dem_fixtures.hardware(chance, name) for name in ("a", "b", "c")]
+    made = []
+    for number in range(cases):
+        of = dem_fixtures.model(chance, chance.choice(dem_fixtures.KINDS))
+        spread = dem_fixtures.strategy(chance, of)
+        made.append(dem_fixtures.case(f"c{number}", of, spread, chance.choice("abc")))
+    return {"revision": draft.revision, "hardware": machines, "cases": made}
+
+
+def layouts(draft: Draft) -> Json:
+    """A request for the quickest layouts of a model on 256 accelerators."""
+    of = dem_fixtures.model(draft.chance, draft.chance.choice(dem_fixtures.KINDS))
+    given = {"model": of, "kind": "a", "devices": 256, "global_batch": 512}
+    return {"revision": draft.revision, "hardware": [dem_fixtures.hardware(draft.chance, "a")], **given}
+
+
+def sizes(draft: Draft) -> Json:
+    """A request for the sizes of tasks after a history."""
+    seed, mix, names = draft.name(), MIXES["25:25:25:25"], [f"kind-{number}" for number in range(len(KINDS))]
+    ran = wire.records(drawing.history(seed, mix, drawing.World(), RECORDS), names, seed)
+    wanted = wire.requests(drawing.window(seed, mix, drawing.World(), float(TASKS)), names, "t")[:TASKS]
+    return {"revision": draft.revision, "history": ran, "tasks": wanted}
+
+
+def phases(draft: Draft) -> Json:
+    """A request for the phases of made-up trainings at their last steps."""
+    seed, curves = draft.name(), []
+    for number in range(CURVES):
+        made = curve(seed, number)
+        columns = zip(made.steps.tolist(), made.losses.tolist(), made.rates.tolist(), strict=True)
+        points = [{"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in columns]
+        curves.append({"id": f"c{number}", "points": points})
+    return {"revision": draft.revision, "curves": curves}
+
+
+def questions(domains: list[int], tenants: int, jobs: int) -> Mapping[str, tuple[str, Callable[[Draft], Json]]]:
+    """Path, and what makes a body, by what is asked."""
+    found: dict[str, tuple[str, Callable[[Draft], Json]]] = {}
+    for count in domains:
+        about = f"{count} domains, {count * (1 + tenants)} series, {count * jobs} jobs"
+        make = partial(forecasts, domains=count, tenants=tenants, jobs=jobs)
+        found[f"forecasts, {about}"] = fct_fixtures.FORECASTS, make
+    few = min(domains)
+    reserved = partial(reservations, domains=few, tenants=tenants, jobs=jobs)
+    return found | {
+        "a peak plan, 96 steps, 15 to 39 loads": (fct_fixtures.PEAKS, lambda draft: peak_request(draft)[2]),
+        "a waveform, 6 to 9 jobs, 60 to 119 steps": (fct_fixtures.WAVEFORMS, lambda draft: wave_request(draft, 2)[1]),
+        f"reservations, {few} domains, {few * tenants} tenants": (fct_fixtures.RESERVATIONS, reserved),
+        f"phases of {CURVES} trainings": (fct_fixtures.PHASES, phases),
+        "demands, 1 case": (dem_fixtures.DEMANDS, partial(demands, cases=1)),
+        f"demands, {CASES} cases of different models": (dem_fixtures.DEMANDS, partial(demands, cases=CASES)),
+        "layouts on 256 accelerators": (dem_fixtures.LAYOUTS, layouts),
+        f"sizes of {TASKS} tasks, {RECORDS} that ran": (dem_fixtures.SIZES, sizes),
+    }
+
+
+def measured(path: str, bodies: list[bytes], calls: int) -> Json:
+    """Milliseconds of the first answer of a service, and of those that follow."""
+    with sqlite_files() as new, serving(new()) as url, httpx.Client(base_url=url, timeout=120) as client:
+
+        def ask(body: bytes) -> float:
+            began = time.perf_counter()
+            answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+            took = 1000 * (time.perf_counter() - began)
+            answer.raise_for_status()
+            return took
+
+        cold = ask(bodies[0])
+        taken = sorted(ask(body) for body in track(list(islice(cycle(bodies), calls)), path, transient=True))
+    return {
+        "body_bytes": len(bodies[0]),
+        "cold_ms": round(cold, 1),
+        "p50_ms": round(taken[(calls - 1) // 2], 1),
+        "p99_ms": round(taken[min(calls - 1, int(0.99 * calls))], 1),
+        "worst_ms": round(taken[-1], 1),
+    }
+
+
+def fitted() -> dict[str, float]:
+    """Seconds that each of the shipped models takes to fit."""
+    from kuayu.training.forecast import fitting, phases, sources
+
+    fits: Mapping[str, Callable[[], object]] = {
+        "network of histories": lambda: fitting.fit(list(sources.sources(sources.folder())), say),
+        "trees of phases": lambda: phases.fit(*FITTED),
+    }
+    found = {}
+    for name, fit in fits.items():
+        began = time.perf_counter()
+        fit()
+        found[name] = round(time.perf_counter() - began, 1)
+        say(f"{name}: {found[name]:.0f} s")
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--domains", type=int, nargs="+", default=[5, 64])
+    parser.add_argument("--tenants", type=int, default=4, help="of each domain")
+    parser.add_argument("--jobs", type=int, default=18, help="of each domain")
+    parser.add_argument("--calls", type=int, default=200, help="of each kind, after the first")
+    parser.add_argument("--only", nargs="+", metavar="PATH", help="paths that are asked, such as /v1/forecasts")
+    parser.add_argument("--fit", action="store_true", help="fit the models too")
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    options = parser.parse_args()
+    report: Json = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "packages": versions("fastapi", "numpy", "orjson", "scipy", "uvicorn"),
+        "processors": os.cpu_count(),
+        "load_before": os.getloadavg(),
+        "seed": SEED,
+        **{name: getattr(options, name) for name in ("domains", "tenants", "jobs", "calls")},
+        "results": {},
+    }
+    table = Table("question", "kB", "cold ms", "p50 ms", "p99 ms", "worst ms")
+    for name, (path, make) in questions(options.domains, options.tenants, options.jobs).items():
+        if options.only and path not in options.only:
+            continue
+        chances = [random.Random(f"{SEED}/{name}/{number}") for number in range(VARIANTS)]
+        bodies = [json.dumps(make(Draft(chance))).encode() for chance in chances]
+        row = report["results"][name] = measured(path, bodies, options.calls)
+        figures = (f"{row[each]:.1f}" for each in ("cold_ms", "p50_ms", "p99_ms", "worst_ms"))
+        table.add_row(name, f"{row['body_bytes'] / 1000:.0f}", *figures)
+        if path == fct_fixtures.FORECASTS:
+            met = "met" if row["p99_ms"] <= AIM else "missed"
+            say(f"{name}: p99 {row['p99_ms']:.1f} ms; the aim for 64 domains, {AIM:.0f} ms: {met}")
+    report["load_after"] = os.getloadavg()
+    Console(width=120).print(table)
+    say("load before {}, after {}".format(*(f"{report[each][0]:.1f}" for each in ("load_before", "load_after"))))
+    report |= {"fit_s": fitted()} if options.fit else {}
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
