@@ -127,7 +127,7 @@ class TheLargestLoadStandsFirst(Telling):
         return {"loads": sorted(told["loads"], key=lambda row: -work[row["load"]])}
 
 
-@breaks("FCT-005")
+@breaks("COM-028", "FCT-005")
 class PlansAreOfTheNextRevision(Telling):
     """A plan tells the revision after that of the question."""
 

@@ -34,7 +34,7 @@ class TheEndOfThePeriodIsMissing(Rewriting):
         return {"points": told["points"][:-1]}
 
 
-@breaks("FCT-005")
+@breaks("COM-028", "FCT-005")
 class WaveformsAreOfTheNextRevision(Rewriting):
     """A waveform tells the revision after that of the question."""
 
