@@ -13,7 +13,9 @@ from . import (
     api,
     chinese,
     decisions,
+    demand_measured,
     exporters,
+    forecast_measured,
     handbook,
     indicators,
     ingest,
@@ -45,6 +47,8 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from probe_sets.pages(language, root)
     yield from chinese.pages(language)
     yield from perception.pages(language, root)
+    yield from demand_measured.pages(language, root)
+    yield from forecast_measured.pages(language, root)
     yield from world.pages(language, root)
     yield from handbook.pages(language)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))

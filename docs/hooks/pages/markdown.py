@@ -1,14 +1,17 @@
 """Markdown out of text that is none."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 _ENTITIES = str.maketrans({character: f"&#{ord(character)};" for character in "&<>|*_`[]{}~^\\#!"})
 _UNDERSCORE = "_".translate(_ENTITIES)
+_SPACE = re.compile("[^\\S\u00a0\u202f]+")
+"""White space, but for spaces at which no line may break."""
 
 
 def plain(text: object) -> str:
     """Text as it is: no character of it means anything to Markdown or HTML, and it stays on one line."""
-    return " ".join(str(text).translate(_ENTITIES).split())
+    return _SPACE.sub(" ", str(text).translate(_ENTITIES)).strip()
 
 
 def code(text: object) -> str:

@@ -97,7 +97,12 @@ def _section(language: Language, root: Path, name: str, command: str, title: Wor
         return
     yield f"## {title.in_(language)}"
     yield f"{about.in_(language)} {MADE.in_(language).format(command=code(command))}"
-    leaves = list(_leaves(json.loads(file.read_text("utf-8")), ()))
+    yield from figures(language, json.loads(file.read_text("utf-8")))
+
+
+def figures(language: Language, measured: Any) -> Iterator[str]:
+    """Tables of all figures of a benchmark, by the names that it gives them."""
+    leaves = list(_leaves(measured, ()))
     for head, rows in groupby(leaves, key=lambda leaf: leaf[0][:-1]):
         if head:
             yield f"**{plain(' · '.join(head))}**"

@@ -75,7 +75,7 @@ def pages(language: Language, report: ConformanceReport, beside: str) -> Iterato
         f"![{TITLE.in_(language)}](/{FOLDER}/badge.svg) {link(OPEN.in_(language), f'/{FOLDER}/report.html')} · "
         f"{link('report.json', f'/{FOLDER}/report.json')}",
         _states(language, view),
-        _facts(language, report),
+        run_facts(language, report),
         f"## {FIGURES.in_(language)}",
         _figures(language, judged),
         *(_figure(language, entry, result) for entry, result in judged if result.estimate is not None),
@@ -98,7 +98,8 @@ def _states(language: Language, view: View) -> str:
     return table(STATE_COLUMNS[language], rows)
 
 
-def _facts(language: Language, report: ConformanceReport) -> str:
+def run_facts(language: Language, report: ConformanceReport) -> str:
+    """When, where and of what a report is."""
     declared, environment = report.declaration, report.environment
     took = length_of_time((report.finished_at - report.started_at).total_seconds())
     machine = f"{environment.platform}, {environment.processors} × CPU, Python {environment.python}"
@@ -132,7 +133,7 @@ def _figures(language: Language, judged: Sequence[tuple[Entry, RequirementResult
                 plain(unit.text(result.estimate, apart_from=[result.threshold.value])),
                 plain(unit.text(result.bound, apart_from=[result.threshold.value])) if result.bound is not None else "",
                 f"{COMPARISONS[result.threshold.comparison].in_(language)} {plain(unit.text(result.threshold.value))}",
-                _aim(language, result, unit),
+                aim_cell(language, result, unit),
                 count(result.n or 0),
                 state_badge(language, entry),
             )
@@ -140,7 +141,8 @@ def _figures(language: Language, judged: Sequence[tuple[Entry, RequirementResult
     return table(FIGURE_COLUMNS[language], rows)
 
 
-def _aim(language: Language, result: RequirementResult, unit: Unit) -> str:
+def aim_cell(language: Language, result: RequirementResult, unit: Unit) -> str:
+    """The aim of a figure and whether it is met; a dash where there is none."""
     if result.aim is None:
         return "–"
     amount = f"{COMPARISONS[result.aim.comparison].in_(language)} {plain(unit.text(result.aim.value))}"
@@ -154,7 +156,7 @@ def _aim(language: Language, result: RequirementResult, unit: Unit) -> str:
 def _figure(language: Language, entry: Entry, result: RequirementResult) -> str:
     title = f"{entry.id} · {plain(entry.title.in_(language))}"
     estimator = ESTIMATOR.in_(language).format(plain(result.estimator or "–"))
-    return page(heading(3, title, f"{entry.id}-figure"), estimator, _parts(language, result))
+    return page(heading(3, title, f"{entry.id}-figure"), estimator, folded_parts(language, result))
 
 
 def _troubles(language: Language, judged: Sequence[tuple[Entry, RequirementResult]]) -> str:
@@ -182,7 +184,8 @@ def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[s
     )
 
 
-def _parts(language: Language, result: RequirementResult) -> str:
+def folded_parts(language: Language, result: RequirementResult) -> str:
+    """The parts of a figure in a table that unfolds; nothing where it has none."""
     if not result.parts:
         return ""
     unit = figure_unit(result)

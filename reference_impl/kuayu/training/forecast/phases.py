@@ -89,15 +89,21 @@ def play(curve: Curve, moments: int) -> dict[str, Any]:
     places = np.unique(np.linspace(0, len(curve.steps) - 1, moments).round().astype(int)).tolist()
     begin, stable = boundaries(curve.steps, curve.losses, curve.rates)
     truth = [int(place >= begin) + int(place >= stable) for place in places]
-    columns = (curve.steps.astype(int).tolist(), curve.losses.tolist(), curve.rates.tolist())
-    points = [{"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in zip(*columns, strict=True)]
-    asked = [{"id": f"at-{place}", "points": points[: place + 1]} for place in places]
-    told = recognise({"revision": {"epoch": "report", "number": 0}, "curves": asked})["phases"]
+    told = answers(curve, places)
     said = [PHASES.index(each["phase"]) for each in told]
     late = None
     if stable < len(curve.steps) and 2 in said:
         late = float(np.log(curve.steps[places[said.index(2)]] / curve.steps[stable]))
     return {"truth": truth, "said": said, "confidence": [each["confidence"] for each in told], "late": late}
+
+
+def answers(curve: Curve, places: list[int]) -> list[dict[str, Any]]:
+    """What the service says at some points of a curve of which it has seen all until there, as ``RecognisedPhase``."""
+    columns = (curve.steps.astype(int).tolist(), curve.losses.tolist(), curve.rates.tolist())
+    points = [{"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in zip(*columns, strict=True)]
+    asked = [{"id": f"at-{place}", "points": points[: place + 1]} for place in places]
+    found: list[dict[str, Any]] = recognise({"revision": {"epoch": "report", "number": 0}, "curves": asked})["phases"]
+    return found
 
 
 def figures(played: list[dict[str, Any]]) -> dict[str, Any]:

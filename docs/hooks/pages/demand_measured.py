@@ -1,0 +1,152 @@
+"""How near the demand law and right-sizing come to what was measured: committed runs of their commands."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kuayu_conformance.rendering.figures import count
+from kuayu_conformance.rendering.words import Language
+
+from . import demand_measured_words as words
+from .judged import read, sections
+from .made import Made
+from .markdown import code, page, percent, plain, table
+
+FOLDER = "docs/results/demand"
+PLACE = FOLDER.removeprefix("docs/")
+
+Plain = Mapping[str, Any]
+
+
+def pages(language: Language, root: Path) -> Iterator[Made]:
+    """The one page, with a section for each committed run."""
+    folder = root / FOLDER
+    blocks: list[str] = []
+    if (folder / "law.json").is_file():
+        blocks += _law(language, json.loads((folder / "law.json").read_text("utf-8")))
+    if (folder / "sizing.json").is_file():
+        blocks += _sizing(language, json.loads((folder / "sizing.json").read_text("utf-8")))
+    if (folder / "report.json").is_file():
+        blocks += sections(language, read(folder / "report.json"), "DEM", f"{PLACE}/report.json")
+    title = f"# {words.TITLE.in_(language)}"
+    yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), *blocks))
+
+
+def _law(language: Language, law: Plain) -> Iterator[str]:
+    rows = law["rows"]
+    yield f"## {words.LAW.in_(language)}"
+    yield words.LAW_ABOUT.in_(language).format(
+        command=code(words.LAW_COMMAND), used=rows["used"], timed=rows["timed"], left=sum(rows["left out"].values())
+    )
+    yield table(words.ERROR_COLUMNS[language], _errors(language, law))
+    yield table(words.WAY_COLUMNS[language], _ways(language, law["time"]))
+    calculon = law["calculon"]
+    yield words.CALCULON.in_(language).format(
+        ours=percent(calculon["ours"], 1), theirs=percent(calculon["mean"], 1), runs=calculon["runs"]
+    )
+    yield _folded(
+        words.BY_SOURCE.in_(language).format(len(law["sources"])),
+        table(words.SOURCE_COLUMNS[language], _sources(language, law["sources"])),
+    )
+    yield f"### {words.ORDER.in_(language)}"
+    mine, theirs = law["ranking"], law["ranking of the yardstick"]
+    yield words.ORDER_ABOUT.in_(language).format(**{name.replace(" ", "_"): mine[name] for name in words.GROUPS})
+    yield table(words.ORDER_COLUMNS[language], _order(language, mine, theirs))
+    yield f"### {words.MEMORY.in_(language)}"
+    yield table(words.MEMORY_COLUMNS[language], _memory(language, law["memory"]))
+
+
+def _errors(language: Language, law: Plain) -> Iterator[Sequence[str]]:
+    for kind, each in law["time"]["source"].items():
+        yield (
+            words.KINDS[kind].in_(language),
+            str(each["runs"]),
+            f"**{percent(each['mean'], 1)}**",
+            *(percent(each[name], 1) for name in ("median", "p90", "within")),
+            percent(law["prior"][kind]["mean"], 1),
+            percent(law["yardstick"][kind]["mean"], 1),
+        )
+
+
+def _ways(language: Language, ways: Plain) -> Iterator[Sequence[str]]:
+    for way, kinds in ways.items():
+        yield words.WAYS[way].in_(language), *(percent(kinds[kind]["mean"], 1) for kind in words.KINDS)
+
+
+def _sources(language: Language, sources: Sequence[Plain]) -> Iterator[Sequence[str]]:
+    for each in sources:
+        yield (
+            code(each["source"]),
+            words.KINDS[_kind(each)].in_(language),
+            str(each["runs"]),
+            *(percent(each[name], 1) for name in ("mean", "median")),
+            percent(each["bias"], 1, "+"),
+            *(percent(each[name], 1) for name in ("prior", "yardstick")),
+        )
+
+
+def _kind(source: Plain) -> str:
+    return "moe" if source["kind"] == "moe" else f"dense, structure {source['structure']}"
+
+
+def _order(language: Language, mine: Plain, theirs: Plain) -> Iterator[Sequence[str]]:
+    yield words.TAU.in_(language), *(f"{each['tau']:.2f}" for each in (mine, theirs))
+    yield words.RIGHT.in_(language), *(percent(each["right"]) for each in (mine, theirs))
+    yield words.REGRET.in_(language), *(percent(each["regret"]) for each in (mine, theirs))
+
+
+def _memory(language: Language, memory: Plain) -> Iterator[Sequence[str]]:
+    of = words.OF.in_(language)
+    yield words.MEMORY_ERROR.in_(language), percent(memory["mean"], 1), str(memory["reported"])
+    yield words.MEMORY_BIAS.in_(language), percent(memory["bias"], 1, "+"), str(memory["reported"])
+    yield words.FORESEEN.in_(language), of.format(memory["foreseen"], memory["failures"]), str(memory["failures"])
+    yield words.ADMITTED.in_(language), of.format(memory["admitted"], memory["fits"]), str(memory["fits"])
+
+
+def _sizing(language: Language, sizing: Plain) -> Iterator[str]:
+    kinds = sizing["predictions"]
+    yield f"## {words.SIZING.in_(language)}"
+    yield words.SIZING_ABOUT.in_(language).format(
+        command=code(words.SIZING_COMMAND),
+        seeds=kinds[0]["seeds"],
+        last=kinds[0]["seeds"] - 1,
+        records=count(kinds[0]["records"]),
+    )
+    yield table(words.DURATION_COLUMNS[language], _durations(kinds))
+    yield words.CIRCULAR.in_(language)
+    yield f"### {words.IMPORTANCE.in_(language)}"
+    yield words.IMPORTANCE_ABOUT.in_(language)
+    yield table(
+        words.IMPORTANCE_COLUMNS[language],
+        ((plain(each["kind"]), *(_within(figure, 3) for figure in each["importance"].values())) for each in kinds),
+    )
+    yield f"### {words.SAVED.in_(language)}"
+    yield words.SAVED_ABOUT.in_(language)
+    yield table(words.SAVED_COLUMNS[language], _saved(sizing["savings"]))
+
+
+def _durations(kinds: Sequence[Plain]) -> Iterator[Sequence[str]]:
+    for each in kinds:
+        told = each["published"]
+        paper = [f"{mae:.2f} / {percent(wmape)}" for mae, wmape in (told[:2], told[2:])] if told else ["–", "–"]
+        mine = [f"{_within(each[name]['mae'], 3)}<br>{_percent(each[name]['wmape'])}" for name in ("xgboost", "forest")]
+        yield plain(each["kind"]), *mine, _percent(each["forest over xgboost"], "+"), *paper
+
+
+def _saved(rows: Sequence[Plain]) -> Iterator[Sequence[str]]:
+    for row in rows:
+        figures = [_within([100 * each for each in row[name]], 1) for name in words.SAVED_NAMES]
+        yield plain(row["mix"]), f"{row['over']:.2f}", *figures
+
+
+def _within(figure: Sequence[float], digits: int) -> str:
+    return f"{figure[0]:.{digits}f}\u202f±\u202f{figure[1]:.{digits}f}"
+
+
+def _percent(figure: Sequence[float], sign: str = "") -> str:
+    return f"{100 * figure[0]:{sign}.1f}\u202f±\u202f{100 * figure[1]:.1f}\u202f%"
+
+
+def _folded(title: str, inside: str) -> str:
+    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{inside}\n</details>'

@@ -1,0 +1,149 @@
+"""What one profile was judged by in a committed report: verdicts and figures, with their parts, tables and plots."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
+
+from kuayu_conformance.rendering.chart import figure_unit
+from kuayu_conformance.rendering.figures import count
+from kuayu_conformance.rendering.plot import plots
+from kuayu_conformance.rendering.sentence import sentence
+from kuayu_conformance.rendering.table import Cell, Table
+from kuayu_conformance.rendering.view import Entry, view_of
+from kuayu_conformance.rendering.visible import visible
+from kuayu_conformance.rendering.words import Language, Words
+from kuayu_schemas import registers
+from kuayu_schemas.models import ConformanceReport, ReportPlot, RequirementResult
+
+from .judged_words import translated
+from .markdown import code, heading, link, page, plain, table
+from .requirements import state_badge
+from .results import aim_cell, folded_parts, run_facts
+
+TITLE = Words("What the suite found", "测试套件的结果")
+COMMAND = "kuayu conformance run --target URL --level {level} --profile {profile} --seed {seed}"
+ABOUT = Words(
+    "Made by {command}; here is what it judged of this profile, in the [report](/{report}) is everything. Tables are "
+    "printed beside the verdicts and not judged.",
+    "命令：{command}。以下为其对本规约的判定，完整内容见[测试报告](/{report})。各表随判定一并给出，不作判定。",
+)
+COLUMNS = {"en": ("Requirement", "Title", "Verdict", "n"), "zh": ("要求", "名称", "判定", "n")}
+ESTIMATOR = Words("**Estimator:** {}", "**估计方法：**{}")
+
+FEW = 14
+"""Rows of a table beyond which it is folded."""
+ROWS = Words("{title} ({rows} rows)", "{title}（{rows} 行）")
+FOUND = Words("**{found}** found{bound}. Aim: {aim}", "估计值 **{found}**{bound}。目标：{aim}")
+BOUND = Words(", the bound {}", "，置信界 {}")
+ONE_LANGUAGE = """{% macro both(en, zh) %}{{ zh if language == "zh" else en }}{% endmacro %}
+{% macro say(words) %}{{ words.in_(language) }}{% endmacro %}
+"""
+"""In place of the report's own ``parts.html.j2``, which prints both languages and lets the reader switch."""
+
+
+@cache
+def read(file: Path) -> ConformanceReport:
+    """A report."""
+    return ConformanceReport.model_validate_json(file.read_text("utf-8"))
+
+
+def sections(language: Language, report: ConformanceReport, profile: str, file: str) -> Iterator[str]:
+    """Blocks of a page about the requirements of one profile.
+
+    Args:
+        language: Language of the page.
+        report: The report.
+        profile: Identifier of the profile.
+        file: Path of the report in the site.
+    """
+    judged = [
+        (entry, entry.result)
+        for entry in view_of(translated(report, language), registers.requirements()).entries
+        if entry.result and entry.profile == profile
+    ]
+    seed = report.nonce.removeprefix("seed-")
+    command = code(COMMAND.format(level=report.run_level, profile=profile, seed=seed))
+    yield f"## {TITLE.in_(language)}"
+    yield ABOUT.in_(language).format(command=command, report=file)
+    yield run_facts(language, report)
+    yield table(COLUMNS[language], (_row(language, entry, result) for entry, result in judged))
+    for entry, result in judged:
+        if result.estimate is not None or result.tables or result.plots:
+            yield _figure(language, entry, result)
+
+
+def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[str, ...]:
+    place = f"/requirements/{entry.profile.lower()}.md#{entry.id}"
+    return (
+        link(entry.id, place),
+        plain(entry.title.in_(language)),
+        state_badge(language, entry),
+        count(result.n) if result.n is not None else "",
+    )
+
+
+def _figure(language: Language, entry: Entry, result: RequirementResult) -> str:
+    blocks = [heading(3, f"{entry.id} · {plain(entry.title.in_(language))}", entry.id)]
+    if entry.chart:
+        found = f"**{plain(entry.chart.rows[0].text)}** {plain(sentence(result, entry.chart).in_(language))}"
+        blocks.append(f"{state_badge(language, entry)} {found}")
+    else:
+        blocks.append(_without_threshold(language, entry, result))
+    if result.estimator:
+        blocks.append(ESTIMATOR.in_(language).format(plain(result.estimator)))
+    blocks.append(folded_parts(language, result))
+    blocks.append(drawn(language, result.plots, entry.id))
+    blocks += [_table(language, each) for each in entry.tables]
+    return page(*blocks)
+
+
+def _without_threshold(language: Language, entry: Entry, result: RequirementResult) -> str:
+    """What is said of a figure that nothing is required of, or of tables without a figure."""
+    if result.estimate is None:
+        return state_badge(language, entry)
+    unit = figure_unit(result)
+    bound = "" if result.bound is None else BOUND.in_(language).format(plain(unit.text(result.bound)))
+    found = FOUND.in_(language).format(
+        found=plain(unit.text(result.estimate)), bound=bound, aim=aim_cell(language, result, unit).replace("<br>", " ")
+    )
+    return f"{state_badge(language, entry)} {found}"
+
+
+def _table(language: Language, shown: Table) -> str:
+    """A table beneath its title, folded where it is long."""
+    rows = table([plain(cell.text) for cell in shown.head], ([_cell(cell) for cell in row] for row in shown.rows))
+    if len(shown.rows) <= FEW:
+        return page(f"**{plain(shown.title)}**", rows)
+    title = ROWS.in_(language).format(title=plain(shown.title), rows=len(shown.rows))
+    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{rows}\n</details>'
+
+
+def _cell(cell: Cell) -> str:
+    """A cell; figures stay with their units."""
+    return plain(cell.text).replace(" ", "\u202f") if cell.figure else plain(cell.text)
+
+
+def drawn(language: Language, drawings: Sequence[ReportPlot] | None, owner: str) -> str:
+    """Plots as the report draws them, in one language; nothing where there are none."""
+    if not drawings:
+        return ""
+    macro = _environment(language).get_template("plot.html.j2").module.plots  # type: ignore[attr-defined]
+    lines = str(macro(plots(drawings), owner.lower())).splitlines()
+    # A blank line would end the block of HTML in Markdown.
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+@cache
+def _environment(language: Language) -> Environment:
+    made = Environment(
+        loader=ChoiceLoader(
+            [DictLoader({"parts.html.j2": ONE_LANGUAGE}), PackageLoader("kuayu_conformance.rendering")]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    made.globals["language"] = language
+    return made
