@@ -1,0 +1,166 @@
+"""``kuayu logs``: tell what faults a log shows, and what follows from them."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from kuayu.cli.probe import USAGE, fail
+
+if TYPE_CHECKING:
+    from kuayu.resilience.logs.mining import Miner
+    from kuayu.resilience.logs.reading import LogReader
+
+PIECE = 1 << 20
+"""Bytes read at once."""
+
+PAUSE_S = 0.2
+"""Time between looks at a file that is followed."""
+
+LARGE = 16 << 20
+"""Bytes from which a file has a progress bar."""
+
+errors = Console(stderr=True, highlight=False)
+
+
+def logs(
+    *,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A log; - for the standard input.")],
+    templates: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Library of templates to begin with, and to keep what is learned in."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Tell each fault when its line comes, and wait for more lines.")
+    ] = False,
+    unusual: Annotated[bool, typer.Option(help="Tell lines of unusual form too, beside known faults.")] = True,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; with --follow an object a line for each fault.")
+    ] = False,
+) -> None:
+    """Tell what faults a log shows, and what follows from them.
+
+    Known are NVIDIA Xid and SXid, memory errors, NCCL and HCCL, drivers and buses, memory that ran out, networks,
+    storage and hosts. Lines of unusual form are told once 1000 lines have been learned, from this log or a library.
+    """
+    from kuayu.cli.logs_tables import line, show, to_json
+    from kuayu.resilience.logs.reading import LogReader
+    from kuayu.resilience.logs.summary import Summary
+
+    reader, summary = LogReader(_library(templates), unusual=unusual), Summary()
+    stopped, before = False, signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        for piece in _pieces(file, follow=follow):
+            found = reader.take(piece) if piece is not None else reader.end()
+            summary.add(found)
+            for verdict in found if follow else ():
+                sys.stdout.write(line(verdict, as_json=as_json) + "\n")
+            if found and follow:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        stopped = True
+        summary.add(reader.end())
+    except BrokenPipeError:  # whoever read has gone; what was learned is kept
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if templates and unusual:
+        _keep(templates, reader)
+    if as_json and not follow:
+        typer.echo(json.dumps(to_json(reader, summary), ensure_ascii=False, indent=2))
+    elif not as_json:
+        show(reader, summary)
+    if stopped and not follow:
+        errors.print("[yellow]stopped[/] before the end of the log")
+        raise typer.Exit(130)
+
+
+def _library(file: Path | None) -> "Miner | None":
+    """The library that a file holds; None where there is no such file yet."""
+    from kuayu.resilience.logs.library import NoLibrary, read
+
+    if file is None or not file.exists():
+        return None
+    try:
+        return read(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, NoLibrary) as error:
+        cause = error.strerror if isinstance(error, OSError) else str(error)
+        hint = "name a library that this command wrote, or a file that is not there yet"
+        raise fail(f"cannot read templates from {file}: {cause}", hint, USAGE) from error
+
+
+def _keep(file: Path, reader: "LogReader") -> None:
+    """Write the library beside the old one, then put it in its place."""
+    from kuayu.resilience.logs.library import written
+
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        fresh.write_text(written(reader.miner), "utf-8")
+        fresh.replace(file)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise fail(f"cannot write templates to {file}: {error.strerror}", "name a file that can be written") from error
+
+
+def _pieces(file: str, *, follow: bool) -> Iterator[bytes | None]:
+    """Bytes of a log as they come, and None where a log ends."""
+    with ExitStack() as stack:
+        try:
+            source: BinaryIO = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
+            size = None if file == "-" else os.fstat(source.fileno()).st_size
+            # A pipe gives what it has; waiting for a full piece would hold lines back.
+            read: Callable[[int], bytes] = getattr(source, "read1", source.read)
+            advance = stack.enter_context(_bar(size)) if size is not None and size >= LARGE and not follow else None
+            while piece := read(PIECE):
+                yield piece
+                if advance:
+                    advance(len(piece))
+            if follow and file != "-":
+                yield from _more(Path(file), source)
+            yield None
+        except OSError as error:
+            hint = "give a file that can be read, or - for the standard input"
+            raise fail(f"cannot read {file}: {error.strerror}", hint, USAGE) from error
+
+
+def _more(file: Path, source: BinaryIO) -> Iterator[bytes | None]:
+    """What is added to a file, for ever; a file that was replaced or cut begins anew."""
+    while True:
+        if piece := source.read(PIECE):
+            yield piece
+            continue
+        time.sleep(PAUSE_S)
+        try:
+            now, held = file.stat(), os.fstat(source.fileno())
+        except FileNotFoundError:
+            continue
+        if now.st_ino != held.st_ino or now.st_dev != held.st_dev:
+            yield None
+            with file.open("rb") as fresh:
+                yield from _more(file, fresh)
+        elif now.st_size < source.tell():
+            yield None
+            source.seek(0)
+
+
+@contextmanager
+def _bar(size: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar; gives the function that moves it."""
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(TextColumn("reading"), *columns, console=errors, transient=True) as progress:
+        task = progress.add_task("reading", total=size)
+        yield lambda count: progress.advance(task, count)
+
+
+def _interrupt(*_: object) -> None:
+    """Take SIGTERM as Ctrl-C, so that what was learned is kept."""
+    raise KeyboardInterrupt

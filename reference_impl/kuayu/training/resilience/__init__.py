@@ -1,0 +1,1 @@
+"""What the profile of resilience is compared with, and what of it is learned."""
