@@ -24,6 +24,7 @@ PARTS = {
     "logs": ("kuayu.cli.logs", "logs", "Tell what faults a log shows, and what follows from them."),
     "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
     "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),
+    "live": ("kuayu.cli.live", "live", "Train a small model over processes that stand for domains, while they fail."),
     "train": ("kuayu.cli.train", "app", "Train what the reference ships as weights."),
 }
 """Name of each part, where it is, and what it is for."""

@@ -1,0 +1,71 @@
+"""What ``kuayu live`` prints at the end."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from kuayu.cli.quantities import span
+from kuayu.cli.tables import plain_table
+from kuayu.live.findings import DELAYS, JUDGED, TOLERANCE, Findings, delays
+from kuayu.live.timeline import spread
+from kuayu.live.view import incident_table
+
+
+def show_findings(console: Console, findings: Findings, folder: Path) -> None:
+    """The incidents, their spread by kind, and what holds or does not."""
+    line = findings.timeline
+    if line.incidents:
+        console.print(incident_table(line.incidents, len(line.incidents)))
+        console.print()
+        _show_spreads(console, findings)
+    console.print()
+    for requirement in JUDGED:
+        _show_judged(console, findings, requirement)
+    if findings.calm is not None:
+        difference = findings.difference
+        console.print(
+            f"curve                   {len(line.losses)} steps, largest difference from the undisturbed one"
+            f" {difference:.3g} nats (tolerance {TOLERANCE:g})"
+        )
+    account = findings.account
+    console.print(
+        f"diaries of the workers  {account.entries} entries: {len(account.strangers)} under a foreign plan,"
+        f" {len(account.twice)} after a later plan had begun, {len(account.differing)} steps with two results"
+    )
+    watched = findings.seconds[0] + findings.seconds[1]
+    alarms = len(line.false_alarms) + (len(findings.calm.false_alarms) if findings.calm else 0)
+    console.print(
+        f"false alarms            {alarms} over {span(watched)}; suspicions that passed: {line.suspicions}"
+        f" with faults, {findings.calm.suspicions if findings.calm else '–'} without"
+    )
+    console.print(f"load of this machine    {findings.load:.1f} at the end of the run with faults")
+    for each in findings.wrong:
+        console.print(f"[red]wrong[/]  {each}")
+    console.print(f"written                 {folder / 'timeline.json'}, {folder / 'picture.svg'}")
+
+
+def _show_judged(console: Console, findings: Findings, requirement: str) -> None:
+    judged = findings.judged(requirement)
+    if judged is None:
+        return
+    (estimate, bound), (name, threshold, aim) = judged, JUDGED[requirement]
+    bounded = f"bound {span(bound)}" if bound is not None else "no bound with fewer than 59 incidents"
+    missed = "" if estimate <= aim else "  [red]missed[/]"
+    console.print(
+        f"{requirement} {'restored' if name == 'first' else 'interruption':<13} 95th percentile {span(estimate)},"
+        f" {bounded}; required {threshold:g} s, aim {aim:g} s{missed}"
+    )
+
+
+def _show_spreads(console: Console, findings: Findings) -> None:
+    table = plain_table("kind", ">n", *(f">{name}" for name in (*DELAYS, "again")))
+    for kind, some in findings.by_kind().items():
+        cells = []
+        for name in DELAYS:
+            found = spread([value for each in some if (value := delays(each)[name]) is not None])
+            cells.append("–" if found is None else f"{found[0]:.2f} / {found[1]:.2f}")
+        again = spread([float(each.again) for each in some])
+        cells.append("–" if again is None else f"{again[0]:g} / {again[1]:g}")
+        table.add_row(kind, str(len(some)), *cells)
+    console.print("Median / most, in seconds from the fault; of steps made again, their number")
+    console.print(table)

@@ -1,0 +1,111 @@
+"""The control plane: a process that knows only what workers send.
+
+    python -m kuayu.live.control PARENT UNTIL SETTINGS
+
+Its record goes to standard output, a line of JSON each; on standard input it is told when to finish, and ends with it.
+Time in which it was itself held up does not count as silence of others.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from typing import Any
+
+from kuayu.live.conductor import ENDLESS, Conductor
+from kuayu.live.ending import end_with_parent
+from kuayu.live.judging import Adaptive
+from kuayu.live.plan import Member
+from kuayu.live.settings import Settings
+from kuayu.live.wire import frame, read
+
+TICK_S = 0.05
+
+
+class Control:
+    """Sockets and clock of the conductor.
+
+    Args:
+        settings: Of the run.
+        until: Last step.
+    """
+
+    def __init__(self, settings: Settings, until: int) -> None:
+        self._writers: dict[str, asyncio.StreamWriter] = {}
+        self._held_up = 0.0
+        judge = Adaptive(settings.period)
+        self._conductor = Conductor(settings, judge, self._tell, self._cut, self._note, until)
+
+    async def run(self) -> None:
+        """Serve until standard input ends."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._note("listening", port=server.sockets[0].getsockname()[1])
+        ticking = asyncio.create_task(self._tick())
+        await self._obey()
+        ticking.cancel()
+        for each in list(self._writers):
+            self._tell(each, {"kind": "end"})
+        await asyncio.sleep(TICK_S)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        worker = ""
+        try:
+            while (message := await read(reader)) is not None:
+                header = message[0]
+                if not worker:
+                    worker = header["id"]
+                    self._writers[worker] = writer
+                    self._conductor.joined(Member(worker, header["domain"], header["port"]), self._now())
+                else:
+                    self._conductor.told(worker, header, self._now())
+        except OSError:
+            pass
+        finally:
+            writer.close()
+            self._writers.pop(worker, None)
+            self._conductor.gone(worker, self._now())
+
+    async def _tick(self) -> None:
+        before = time.monotonic()
+        while True:
+            await asyncio.sleep(TICK_S)
+            now = time.monotonic()
+            if now - before > 3 * TICK_S:
+                self._held_up += now - before - TICK_S
+            before = now
+            self._conductor.look(self._now())
+
+    async def _obey(self) -> None:
+        loop = asyncio.get_running_loop()
+        orders = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
+        while line := await orders.readline():
+            self._conductor.finish(json.loads(line)["finish"])
+
+    def _now(self) -> float:
+        return time.monotonic() - self._held_up
+
+    def _tell(self, worker: str, header: dict[str, Any]) -> None:
+        writer = self._writers.get(worker)
+        if writer is not None and not writer.is_closing():
+            writer.write(frame(header))
+
+    def _cut(self, worker: str) -> None:
+        writer = self._writers.pop(worker, None)
+        if writer is not None:
+            writer.close()
+
+    def _note(self, kind: str, **particulars: Any) -> None:
+        sys.stdout.write(json.dumps({"at": time.monotonic(), "kind": kind, **particulars}) + "\n")
+        sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> None:
+    """Start from the arguments of the command line."""
+    parent, until, settings = arguments
+    end_with_parent(int(parent))
+    asyncio.run(Control(Settings.of_json(settings), int(until) or ENDLESS).run())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

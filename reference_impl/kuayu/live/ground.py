@@ -1,0 +1,163 @@
+"""The ground that a run stands on: its processes. Whoever leaves it leaves none behind."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Self
+
+from kuayu.live.settings import Settings
+
+
+class Lost(Exception):
+    """The control plane or the gateways have ended, or did not start."""
+
+
+class Ground:
+    """Gateways, control plane and workers.
+
+    Args:
+        settings: Of the run.
+        folder: Where workers write; must exist.
+        until: Last step; 0 for endless.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, until: int = 0) -> None:
+        self.settings, self._folder, self._until = settings, folder, until
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.domains: dict[str, str] = {}
+        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._stack = contextlib.ExitStack()
+        self._ports: dict[str, int] = {}
+        self._reader: threading.Thread | None = None
+        self._links: subprocess.Popen[bytes] | None = None
+        self.control: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._stack.callback(self._kill_all)
+        try:
+            (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            self._links = self._start("links", str(os.getpid()), self.settings.to_json())
+            self.control = self._start("control", str(os.getpid()), str(self._until), self.settings.to_json())
+            self._ports = self._answer(self._links)["ports"]
+            self._port = self._answer(self.control)["port"]
+            self._reader = threading.Thread(target=self._read, args=(self.control.stdout,), daemon=True)
+            self._reader.start()
+            for domain in self.settings.names:
+                self.launch(domain)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def launch(self, domain: str) -> str:
+        """Start a worker for a domain; its identifier."""
+        number = 1 + sum(each == domain for each in self.domains.values())
+        worker = f"{domain}-{number}"
+        self.domains[worker] = domain
+        where = [str(self._ports[domain]), str(self._port), str(os.getpid()), str(self._folder)]
+        self.workers[worker] = self._start("worker", worker, domain, *where, self.settings.to_json())
+        return worker
+
+    def events(self, wait: float) -> Iterator[dict[str, Any]]:
+        """What the control plane noted, as it comes, for so many seconds.
+
+        Raises:
+            Lost: It has ended.
+        """
+        end = time.monotonic() + wait
+        while (left := end - time.monotonic()) > 0:
+            try:
+                event = self._events.get(timeout=left)
+            except queue.Empty:
+                return
+            if event is None:
+                raise Lost("the control plane has ended")
+            yield event
+
+    def finish(self, ahead: int) -> None:
+        """End the job so many steps after the furthest."""
+        assert self.control is not None  # it was started
+        self._order(self.control, {"finish": ahead})
+
+    def order_links(self, order: dict[str, Any]) -> float:
+        """Have the gateways carry out an order; when they had."""
+        assert self._links is not None  # it was started
+        self._order(self._links, order)
+        return float(self._answer(self._links)["at"])
+
+    def signal(self, worker: str, number: signal.Signals) -> None:
+        """Send a signal to a worker that has not been waited for."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.workers[worker].pid, number)
+
+    def ended(self, worker: str) -> bool:
+        """Whether a worker's process has ended."""
+        return self.workers[worker].poll() is not None
+
+    def last_words(self, worker: str) -> str:
+        """The last line that a worker's process wrote to its standard error."""
+        lines = (self._folder / f"{worker}.errors").read_text("utf-8", "replace").split("\n")
+        return next((each for each in reversed(lines) if each.strip()), "it left no word")
+
+    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        name = arguments[0] if module == "worker" else module
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        piped = subprocess.DEVNULL if module == "worker" else subprocess.PIPE
+        with (self._folder / f"{name}.errors").open("wb") as errors:
+            return subprocess.Popen(  # noqa: S603 - our own modules
+                [sys.executable, "-m", f"kuayu.live.{module}", *arguments],
+                stdin=piped,
+                stdout=piped,
+                stderr=errors,
+                env={**os.environ, **threads},
+                start_new_session=True,  # so that Ctrl-C reaches the command alone
+            )
+
+    @staticmethod
+    def _order(process: subprocess.Popen[bytes], order: dict[str, Any]) -> None:
+        assert process.stdin is not None  # it has pipes
+        try:
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.flush()
+        except OSError as error:
+            raise Lost("the gateways or the control plane have ended") from error
+
+    @staticmethod
+    def _answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        assert process.stdout is not None  # it has pipes
+        line = process.stdout.readline()
+        if not line:
+            raise Lost("the gateways or the control plane have ended")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _read(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            self._events.put(json.loads(line))
+        self._events.put(None)
+
+    def _kill_all(self) -> None:
+        """End all processes; SIGKILL ends stopped ones too, and nothing that they hold is needed any more."""
+        some = [each for each in (*self.workers.values(), self.control, self._links) if each is not None]
+        for each in some:
+            with contextlib.suppress(ProcessLookupError):
+                each.kill()
+        if self._reader is not None:
+            self._reader.join()
+        for each in some:
+            each.wait()
+            for stream in (each.stdin, each.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()

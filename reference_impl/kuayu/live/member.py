@@ -1,0 +1,179 @@
+"""A worker, which stands for a domain: it trains under the newest plan, and ends with its connection.
+
+Threads: training (the main one), heartbeats, one that reads from the control plane, and those of
+:mod:`~kuayu.live.peers`.
+"""
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from kuayu.live.checkpoint import Key, State, Store
+from kuayu.live.exchange import Exchange
+from kuayu.live.mailbox import Mailbox, Slip, Superseded
+from kuayu.live.model import SCALE, Model
+from kuayu.live.optimiser import Moments, advance, stretch
+from kuayu.live.peers import Peers
+from kuayu.live.plan import FILE, Plan
+from kuayu.live.restoring import hand_out, restored
+from kuayu.live.settings import Settings
+from kuayu.live.wire import Header, dial, frame, receive
+
+PLAN_S = 1.0
+"""Seconds that a request may be ahead of the plan that it is made under."""
+LEASE_PERIODS = 4.0
+"""Periods that a heartbeat which was answered is good for; fewer than those after which silence is a verdict."""
+LEASE_POLL_S = 0.01
+
+
+class Worker:
+    """The worker.
+
+    Args:
+        own: Its identifier.
+        domain: Domain that it stands for.
+        gateway: Port of the domain's gateway.
+        control: Port of the control plane.
+        folder: Where the diary of its steps goes, and files of checkpoints.
+        settings: Of the run.
+    """
+
+    def __init__(self, own: str, domain: str, gateway: int, control: int, folder: Path, settings: Settings) -> None:
+        self._own, self._settings = own, settings
+        self._model = Model(settings.seed, settings.parts)
+        self._start = self._model.start()
+        self._store = Store(folder / "checkpoints")
+        self._diary: IO[str] = (folder / f"{own}.steps").open("w", buffering=1, encoding="ascii")
+        self._mailbox, self._plan = Mailbox(), Plan(0, (), None, 0)
+        self._phase, self._step = "idle", 0
+        self._newest: Plan | None = None
+        self._until, self._lease = 0, 0.0
+        self._telling = threading.Lock()
+        self._peers = Peers(own, gateway, settings.period, self._from_peer)
+        self._control: socket.socket = dial(gateway, "control", control)
+        self._tell({"kind": "hello", "id": own, "domain": domain, "port": self._peers.port})
+        threading.Thread(target=self._obey, name="control", daemon=True).start()
+        threading.Thread(target=self._beat, name="heart", daemon=True).start()
+
+    def run(self) -> None:
+        """Train under plan after plan; the control plane ends the process."""
+        while True:
+            self._phase = "idle"
+            self._mailbox.wait()
+            try:
+                self._train()
+            except Superseded:
+                continue
+
+    def _train(self) -> None:
+        plan = self._newest
+        assert plan is not None  # it was announced
+        self._plan, self._phase = plan, "restore"
+        self._mailbox.advance(plan.generation)
+        members = [each.id for each in plan.members]
+        rank = members.index(self._own)
+        exchange = Exchange(self._peers, self._mailbox, plan.generation, members, rank, self._start.size)
+        step, values = 0, self._start
+        moments = Moments.none(len(range(values.size)[exchange.own]))
+        if plan.restore is not None:
+            state = restored(self._own, plan, plan.restore, self._store, self._peers, self._mailbox)
+            step, values = plan.restore.step, state.values
+            moments = Moments(state.moments.first[exchange.own].copy(), state.moments.second[exchange.own].copy())
+        self._step = step
+        self._tell({"kind": "ready", "generation": plan.generation})
+        parts = range(self._settings.parts)[stretch(rank, len(members), self._settings.parts)]
+        while step < self._until:
+            step += 1
+            self._model.load(values)
+            self._phase, begun = "compute", time.monotonic()
+            loss, sums = 0, None
+            for part in parts:
+                self._mailbox.check()
+                more = self._model.gradient(step, part)
+                loss, sums = loss + more.loss, more.values if sums is None else sums + more.values
+            assert sums is not None  # there are no more workers than parts
+            self._phase, spent = "exchange", time.monotonic() - begun
+            total, loss = exchange.scatter(step, sums, loss)
+            mine = advance(values[exchange.own], moments, (total / SCALE).astype(values.dtype), step)
+            values = exchange.gather(step, mine)
+            self._made(step, loss / SCALE, spent / len(parts))
+            if step % self._settings.every == 0:
+                self._keep(step, rank, State(mine, moments))
+
+    def _made(self, step: int, loss: float, seconds: float) -> None:
+        """Tell of a step that was made, first in the diary, which nobody but the judge of the run reads.
+
+        Without a lease nothing is made: a worker that was stopped, or cut off, may have been replaced meanwhile.
+        """
+        while time.monotonic() > self._lease:
+            self._mailbox.check()
+            time.sleep(LEASE_POLL_S)
+        self._step, generation = step, self._plan.generation
+        self._diary.write(f"{time.monotonic():.6f} {generation} {step} {loss!r}\n")
+        self._tell({"kind": "step", "generation": generation, "step": step, "loss": loss, "seconds": seconds})
+
+    def _keep(self, step: int, rank: int, state: State) -> None:
+        """Keep the own piece of a checkpoint, give a peer in the next domain a replica, write a file now and then."""
+        members, block = self._plan.members, state.to_bytes()
+        key = Key(step, self._plan.generation, rank)
+        self._store.put(key, block)
+        self._stored(self._own, key)
+        peer = members[(rank + 1) % len(members)].id
+        header = {"kind": "replica", "generation": key.generation, "step": step, "from": self._own, "piece": rank}
+        self._peers.send(peer, header, block)
+        if step % (self._settings.every * self._settings.files) == 0 and self._store.write(key, block):
+            self._stored(FILE, key)
+
+    def _stored(self, holder: str, key: Key) -> None:
+        names = {"step": key.step, "generation": key.generation, "piece": key.piece}
+        self._tell({"kind": "stored", "holder": holder, "of": len(self._plan.members), **names})
+
+    def _from_peer(self, header: Header, payload: bytes) -> None:
+        kind, generation = header["kind"], header["generation"]
+        if kind == "give":
+            if self._mailbox.knows(generation, PLAN_S):
+                hand_out(header, self._store, self._peers)
+        elif kind == "replica":
+            if generation == self._mailbox.generation:
+                key = Key(header["step"], generation, header["piece"])
+                self._store.put(key, payload)
+                self._stored(self._own, key)
+        else:
+            self._mailbox.put(Slip(generation, kind, header["step"], header["from"]), header, payload)
+
+    def _tell(self, header: Header) -> None:
+        try:
+            with self._telling:
+                self._control.sendall(frame(header))
+        except OSError:
+            os._exit(0)  # without the control plane there is no job for this worker
+
+    def _obey(self) -> None:
+        try:
+            while (message := receive(self._control)) is not None:
+                header = message[0]
+                if header["kind"] == "lease":
+                    self._lease = header["sent"] + LEASE_PERIODS * self._settings.period
+                elif header["kind"] == "until":
+                    self._until = header["step"]
+                elif header["kind"] == "plan":
+                    self._newest = Plan.of_wire(header)
+                    self._until = self._newest.until
+                    self._peers.keep(self._newest.members)
+                    self._mailbox.announce(self._newest.generation)
+                else:
+                    break
+        finally:
+            os._exit(0)  # told to end, or cut loose: in either case at once, whatever is under way
+
+    def _beat(self) -> None:
+        while True:
+            unheard = {peer: stage.value for peer, stage in self._peers.unheard().items()}
+            beat = {"kind": "beat", "generation": self._plan.generation, "step": self._step, "phase": self._phase}
+            beat["sent"] = time.monotonic()
+            self._tell({**beat, "unheard": unheard})
+            self._peers.ping()
+            time.sleep(self._settings.period)

@@ -1,0 +1,152 @@
+"""A real training over processes: a node dies, one hangs, one is cut off, and the job goes on as if nothing were."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from live.processes import eventually, processes_of
+
+from kuayu.live.accounts import Account, diaries
+from kuayu.live.control import TICK_S
+from kuayu.live.faults import Kind
+from kuayu.live.findings import TOLERANCE
+from kuayu.live.ground import Ground, Lost
+from kuayu.live.running import Run
+from kuayu.live.settings import Settings
+from kuayu.live.timeline import Incident, Timeline
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = Settings(seed=3, domains=3, parts=6, every=5)
+KINDS = (Kind.kill, Kind.hang, Kind.cut)
+Ran = tuple[Timeline, Account, Path]
+
+
+@pytest.fixture(scope="module")
+def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Three domains and a spare; one is killed, one hangs, one is cut off."""
+    folder = tmp_path_factory.mktemp("disturbed")
+    run = Run(SETTINGS, folder, KINDS, lambda _: None)
+    return run.timeline, run.go(), folder
+
+
+@pytest.fixture(scope="module")
+def calm(disturbed: Ran, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The same training for as many steps, and nothing happens."""
+    folder = tmp_path_factory.mktemp("calm")
+    run = Run(SETTINGS, folder, (), lambda _: None, steps=max(disturbed[0].losses))
+    return run.timeline, run.go(), folder
+
+
+def by_kind(timeline: Timeline) -> dict[Kind, Incident]:
+    return {each.kind: each for each in timeline.incidents}
+
+
+def test_the_job_recovers_from_each_fault(disturbed: Ran) -> None:
+    incidents = by_kind(disturbed[0])
+    assert list(incidents) == list(KINDS)
+    for each in incidents.values():
+        assert each.detected is not None
+        assert each.decided is not None
+        assert each.first is not None
+        assert each.progress is not None
+        assert each.at < each.detected <= each.decided < each.first <= each.progress
+        assert each.world == SETTINGS.domains
+        assert 0 <= each.again <= SETTINGS.every + 1
+    assert incidents[Kind.kill].fault == "ended"
+    assert incidents[Kind.hang].fault == incidents[Kind.cut].fault == "unreachable"
+    assert not disturbed[0].false_alarms
+
+
+def test_the_curve_goes_on_as_if_nothing_had_happened(disturbed: Ran, calm: Ran) -> None:
+    losses, undisturbed = disturbed[0].losses, calm[0].losses
+    assert sorted(losses) == list(range(1, max(losses) + 1))
+    assert sorted(undisturbed) == sorted(losses)
+    assert max(abs(losses[step] - undisturbed[step]) for step in losses) <= TOLERANCE
+    assert not disturbed[0].differing
+    assert losses[max(losses)] < losses[1] / 2
+
+
+def test_nothing_runs_twice(disturbed: Ran) -> None:
+    account = disturbed[1]
+    assert account.entries > len(disturbed[0].losses) * SETTINGS.domains
+    assert account.clean
+
+
+def test_whoever_was_replaced_does_not_come_back(disturbed: Ran) -> None:
+    timeline, _, folder = disturbed
+    for kind in (Kind.hang, Kind.cut):
+        incident = by_kind(timeline)[kind]
+        assert incident.left is not None, "it had to be ended from outside"
+        assert incident.decided is not None
+        written = [each.at for each in diaries(folder) if each.worker == incident.worker]
+        assert max(written) < incident.decided
+        assert all(
+            incident.worker not in timeline.plans[each] for each in timeline.plans if each >= incident.generation
+        )
+
+
+def test_calm_raises_no_alarm(calm: Ran) -> None:
+    timeline, account, _ = calm
+    assert not timeline.false_alarms
+    assert timeline.generation == 1
+    assert account.clean
+
+
+def test_no_process_is_left(disturbed: Ran, calm: Ran) -> None:
+    assert not processes_of(disturbed[2])
+    assert not processes_of(calm[2])
+
+
+def test_workers_end_with_the_control_plane(tmp_path: Path) -> None:
+    settings = Settings(domains=3, spares=0)
+    with Ground(settings, tmp_path) as ground:
+        joined = 0
+        while joined < settings.domains:
+            joined += sum(event["kind"] == "joined" for event in ground.events(TICK_S))
+        assert ground.control is not None
+        ground.control.kill()
+        assert eventually(lambda: all(ground.ended(each) for each in ground.workers))
+        with pytest.raises(Lost):
+            list(ground.events(10.0))
+
+
+def test_a_stopped_worker_ends_with_the_command(tmp_path: Path) -> None:
+    code = """
+import sys, time
+from pathlib import Path
+from kuayu.live.faults import Kind, Strike
+from kuayu.live.ground import Ground
+from kuayu.live.settings import Settings
+with Ground(Settings(domains=3, spares=0), Path(sys.argv[1])) as ground:
+    while not any(event["kind"] == "joined" for event in ground.events(0.05)):
+        pass
+    for worker in ground.workers:
+        Strike(ground, Kind.hang, worker)
+    print("stopped", flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == b"stopped\n"
+        assert len(processes_of(tmp_path)) > 1
+        os.kill(command.pid, signal.SIGKILL)
+    assert eventually(lambda: not processes_of(tmp_path))
+
+
+def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    command = [str(Path(sys.executable).with_name("kuayu")), "live", "--incidents", "none", "-o", str(tmp_path / "out")]
+    environment = {**os.environ, "TMPDIR": str(work)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert eventually(lambda: len(processes_of(work)) > 1)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "all processes have ended" in said
+    assert not processes_of(work)
+    assert not list(work.iterdir())
