@@ -1,0 +1,159 @@
+"""Whether nodes live: suspicion accrues with silence, and a verdict needs more than suspicion.
+
+A node is dead when its silence is rarer than the operator puts up with, at least one beat more is missing than makes
+it late, the silence is its own and not its domain's, and it is longer than its flapping explains. Steps of a rank are
+signs of life of its node, as beats are. Silence beyond ``Settings.limit`` is an outage by definition, whatever its
+cause: it is answered, and nothing is learnt from it; otherwise a few outages would teach a domain to wait for ever.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from kuayu.perception.recognition.rows import Column, blank, rearranged
+from kuayu.resilience.detection import values as states
+from kuayu.resilience.detection.arrivals import Arrivals, Ended
+from kuayu.resilience.detection.domains import Domains, Shared
+from kuayu.resilience.detection.flapping import Flapping
+from kuayu.resilience.detection.lateness import Lateness
+from kuayu.resilience.detection.values import Beats, Flags, Floats, Instants, Origins, Settings, States, Watched
+
+DAY = 86_400.0
+
+LATE = 0.02
+"""Share of gaps that are late in usual weather."""
+
+LEAST_BEATS = 5.5
+"""Usual periods that ``Settings.limit`` is at least, for nodes with slow beats."""
+
+STORM, STORM_S = 40.0, 20.0
+"""Usual periods, and s, of silence after which a node is dead though many others of its domain are late as well."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    state: Annotated[States, Column(states.UNKNOWN, np.int8)]
+    since: Annotated[Instants, Column(np.nan, np.float64)]
+    vouched: Annotated[Instants, Column(np.nan, np.float64)]
+    healed: Annotated[Instants, Column(np.nan, np.float64)]
+    held: Annotated[Flags, Column(0, np.bool_)]
+    cut: Annotated[Flags, Column(0, np.bool_)]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found of the nodes at an instant, as in ``Report``; ``late`` are usual periods that make one late."""
+
+    silence: Instants
+    suspicion: Floats
+    threshold: Floats
+    flapping: Flags
+    late: Floats
+    shared: Shared
+
+
+class Nodes:
+    """States of nodes and domains."""
+
+    def __init__(self, watched: Watched, settings: Settings) -> None:
+        self._watched, self._settings = watched, settings
+        nodes = len(watched.domain)
+        self.arrivals = Arrivals(nodes, settings.period)
+        self.lateness = Lateness(watched.domain, watched.domains)
+        self.domains = Domains(watched.domains)
+        self.flapping = Flapping(nodes, settings.half_life)
+        self._rows = blank(_Rows, nodes)
+        self._stormy: Flags = np.zeros(watched.domains, bool)
+
+    def rearrange(self, watched: Watched, origins: Origins) -> None:
+        """Take over the rows that stay."""
+        same = np.arange(len(watched.domain)) if origins.nodes is None else origins.nodes
+        former = np.arange(watched.domains) if origins.domains is None else origins.domains
+        self._watched = watched
+        self._stormy = np.zeros(watched.domains, bool)
+        self._rows = rearranged(self._rows, same)
+        self.arrivals.rearrange(same)
+        self.flapping.rearrange(same)
+        self.domains.rearrange(former)
+        self.lateness.rearrange(watched.domain, watched.domains, same, former)
+
+    @property
+    def state(self) -> States:
+        """State of each node at the last look."""
+        return self._rows.state
+
+    @property
+    def since(self) -> Instants:
+        """Since when each is in it, s."""
+        return self._rows.since
+
+    def hear(self, beats: Beats) -> None:
+        """Take in heartbeats."""
+        for ended in self.arrivals.take(beats):
+            self._learn(ended)
+
+    def vouch(self, node: states.Places, at: Instants) -> None:
+        """Take steps of ranks for signs of life of their nodes; the dead are not raised by them."""
+        np.fmax.at(self._rows.vouched, node, at)
+
+    def look(self, now: float) -> Judged:
+        """Judge all nodes at an instant."""
+        rows, senders, by = self._rows, self.arrivals.senders, self._settings
+        domain = self._watched.domain
+        self.lateness.refresh(now)
+        flapping = self.flapping.at(now)
+        silence = now - np.fmax(np.fmax(senders.heard, rows.vouched), rows.healed)
+        known = senders.count > 0
+        periods = np.where(known, silence / senders.period, np.nan)
+        late_at = self.lateness.late(LATE)
+        late = known & ~senders.gone & (periods > late_at[domain])
+        usual = np.minimum(self.lateness.usual_late(late_at), LATE)
+        shared = self.domains.look(now, domain, late, known & ~senders.gone, senders.period, usual)
+        suspicion = self._suspicion(periods, shared)
+        threshold = -np.log10(by.alarms * senders.period / DAY).astype(np.float32)
+        self._stormy = shared.excess > 0
+        surprising = (suspicion >= threshold) & (periods >= late_at[domain] + 1)
+        calm = shared.excess[domain] == 0
+        endless = (silence > self.limit()) & (calm | ((periods > STORM) & (silence > STORM_S)))
+        rows.healed[(rows.held | rows.cut) & shared.healed[domain]] = now
+        rows.held = late & shared.silent[domain]
+        patient = silence < self.flapping.patience()
+        again = rows.healed == now
+        senders.gone |= known & (surprising | endless) & ~rows.held & ~patient & ~again
+        self._settle(now, known, suspicion >= by.suspicion, flapping)
+        return Judged(silence, suspicion, threshold, flapping, late_at, shared)
+
+    def limit(self) -> Instants:
+        """Seconds of silence of its own that no node is granted."""
+        return np.maximum(self._settings.limit, LEAST_BEATS * self.arrivals.senders.period)
+
+    def _suspicion(self, periods: Instants, shared: Shared) -> Floats:
+        found = self.lateness.suspicion(periods)
+        excess = shared.excess[self._watched.domain]
+        weather = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)
+        bounded: Floats = np.minimum(found, np.maximum(np.nan_to_num(weather, nan=0.0), 0.0)).astype(np.float32)
+        return bounded
+
+    def _settle(self, now: float, known: Flags, suspected: Flags, flapping: Flags) -> None:
+        """Let states follow from what was judged."""
+        rows, domain, gone = self._rows, self._watched.domain, self.arrivals.senders.gone
+        unreachable = (self.domains.state == states.UNREACHABLE)[domain]
+        rows.cut = (rows.cut | (rows.held & unreachable)) & ~gone
+        state = np.where(suspected | flapping, states.SUSPECTED, states.ALIVE)
+        state = np.where(rows.cut, states.UNKNOWN, state)
+        state = np.where(gone, states.DEAD, state)
+        state = np.where(known, state, states.UNKNOWN).astype(np.int8)
+        rows.since[(state != rows.state) | np.isnan(rows.since)] = now
+        rows.state = state
+
+    def _learn(self, ended: Ended) -> None:
+        rows = self._rows
+        back = ended.raised
+        self.flapping.charge(ended.node[back], ended.seconds[back])
+        absent = ended.seconds > self.limit()[ended.node]
+        weather = ~rows.held[ended.node] & ~rows.cut[ended.node] & ~ended.anew & ~absent
+        usual = ~self._stormy[self._watched.domain[ended.node]]
+        self.lateness.learn(ended.node[weather], ended.gap[weather], usual[weather])
+        rows.cut[ended.node] = False
+        rows.healed[ended.node] = np.nan
