@@ -20,7 +20,7 @@ check: $(READY) ## Serve the reference, test it over HTTP, write build/check/rep
 
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
-	$(BIN)/pytest
+	$(BIN)/pytest --durations=25
 
 schemas: $(READY) ## Generate the published schemas from spec/.
 	PYTHONPATH=spec $(BIN)/python -m generator

@@ -40,7 +40,7 @@ def live(
         typer.Option(
             metavar="LIST",
             help="Faults: kinds, as kill,hang,slow,cut,partial, with numbers, as kill=20,hang=5, or one number for each"
-            " kind; none for a calm run. Their order is drawn.",
+            " kind; none for a calm run. Their order is drawn. Without a spare there is no slow.",
         ),
     ] = "1",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of parameters, text, and moments of faults.")] = 1,
@@ -63,7 +63,7 @@ def live(
     from kuayu.live.picture import picture
     from kuayu.live.settings import Settings
 
-    kinds = _kinds(incidents)
+    kinds = _kinds(incidents, spare=spare)
     random.Random(seed).shuffle(kinds)  # noqa: S311 - an order, no secret
     settings = Settings(seed=seed, domains=domains, spares=int(spare), delay=delay / 1e3, rate=rate * 1e6)
     _check_torch()
@@ -112,14 +112,14 @@ def _train(
         return run.timeline, run.go()
 
 
-def _kinds(told: str) -> "list[Kind]":
-    """Faults as they are told: a number, kinds, or kinds with numbers."""
+def _kinds(told: str, *, spare: bool) -> "list[Kind]":
+    """Faults as they are told: a number, kinds, or kinds with numbers; a slow worker is replaced by a spare alone."""
     from kuayu.live.faults import Kind
 
     if told.strip() in {"", "none"}:
         return []
     if told.strip().isdecimal():
-        return [kind for kind in Kind for _ in range(int(told))]
+        return [kind for kind in Kind if spare or kind is not Kind.slow for _ in range(int(told))]
     found: list[Any] = []
     for part in told.split(","):
         name, _, number = part.strip().partition("=")
@@ -128,6 +128,9 @@ def _kinds(told: str) -> "list[Kind]":
             hint = f"kinds are {names}; write kill,hang or kill=20,hang=5, or a number"
             raise fail(f"--incidents: {part!r} is no kind of fault", hint, USAGE)
         found += [Kind(name)] * int(number or 1)
+    if Kind.slow in found and not spare:
+        hint = "a slow worker is replaced by a spare alone: leave out slow, or --no-spare"
+        raise fail("--incidents: slow asks for a spare", hint, USAGE)
     return found
 
 

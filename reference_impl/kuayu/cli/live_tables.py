@@ -1,5 +1,6 @@
 """What ``kuayu live`` prints at the end."""
 
+import math
 from pathlib import Path
 
 from rich.console import Console
@@ -49,10 +50,13 @@ def _show_judged(console: Console, findings: Findings, requirement: str) -> None
     if judged is None:
         return
     (estimate, bound), (name, threshold, aim) = judged, JUDGED[requirement]
-    bounded = f"bound {span(bound)}" if bound is not None else "no bound with fewer than 59 incidents"
+    told = span(estimate) if math.isfinite(estimate) else "never, for more than one in twenty"
+    bounded = "no bound with fewer than 59 incidents"
+    if bound is not None:
+        bounded = f"bound {span(bound)}" if math.isfinite(bound) else "without bound"
     missed = "" if estimate <= aim else "  [red]missed[/]"
     console.print(
-        f"{requirement} {'restored' if name == 'first' else 'interruption':<13} 95th percentile {span(estimate)},"
+        f"{requirement} {'restored' if name == 'first' else 'interruption':<13} 95th percentile {told},"
         f" {bounded}; required {threshold:g} s, aim {aim:g} s{missed}"
     )
 
