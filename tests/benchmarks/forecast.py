@@ -45,6 +45,9 @@ VARIANTS = 5
 STEP, WEEK = 600.0, 1008
 """Seconds from one value of a series to the next, and values of a week."""
 LEVELS = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
+LARGE = 64
+"""Domains that the aim is for."""
+
 AIM = 100.0
 """Milliseconds that the 99th percentile of forecasts for 64 domains may take."""
 CURVES, TASKS, RECORDS, CASES = 32, 200, 4000, 500
@@ -204,7 +207,10 @@ def main() -> None:
         "results": {},
     }
     table = Table("question", "kB", "cold ms", "p50 ms", "p99 ms", "worst ms")
-    for name, (path, make) in questions(options.domains, options.tenants, options.jobs).items():
+    asked = questions(options.domains, options.tenants, options.jobs)
+    if unknown := set(options.only or ()) - {path for path, _ in asked.values()}:
+        parser.error(f"--only: nothing is asked of {', '.join(sorted(unknown))}; write a path, such as /v1/forecasts")
+    for name, (path, make) in asked.items():
         if options.only and path not in options.only:
             continue
         chances = [random.Random(f"{SEED}/{name}/{number}") for number in range(VARIANTS)]
@@ -212,7 +218,7 @@ def main() -> None:
         row = report["results"][name] = measured(path, bodies, options.calls)
         figures = (f"{row[each]:.1f}" for each in ("cold_ms", "p50_ms", "p99_ms", "worst_ms"))
         table.add_row(name, f"{row['body_bytes'] / 1000:.0f}", *figures)
-        if path == fct_fixtures.FORECASTS:
+        if path == fct_fixtures.FORECASTS and name.startswith(f"forecasts, {LARGE} "):
             met = "met" if row["p99_ms"] <= AIM else "missed"
             say(f"{name}: p99 {row['p99_ms']:.1f} ms; the aim for 64 domains, {AIM:.0f} ms: {met}")
     report["load_after"] = os.getloadavg()

@@ -25,16 +25,16 @@ TRACES_ABOUT = Words(
 PLAINLY = Words(
     "Plainly: an hour ahead, history alone gives nearly nothing on these data. Over the {sources} sources the "
     "reference's skill lies between {least} and {most}, plain gradient boosting does no better, and the most that any "
-    "method reaches without jobs is {best} ({method} on {source}, over {origins} instants). Knowing how long the jobs "
-    "last that run or wait gives little either: on ITP {rough} where durations are told with σ = 0.1, {sharp} with σ "
-    "= 0.01, {usual} where they are taken from earlier jobs. What decides the hour are jobs that have not come yet: "
-    "where they are announced an hour before, the skill is {announced}, and {reach} of the domains are 20 % better "
-    "than the last value or more. That aim is missed by history alone: {alone} of the domains of ITP reach it.",
+    "method reaches without jobs is {best} ({method} on {source}, over {origins} instants). What is told of the jobs "
+    "that run is worth as much as their durations are known: on ITP {sharp} where these are told with σ = 0.01, "
+    "{rough} with σ = 0.1, {usual} where they are taken from earlier jobs. Most of what is left are jobs that have "
+    "not come yet: where they are announced an hour before, the skill is {announced}, and {reach} of the domains are "
+    "20 % better than the last value or more; of history alone, {alone} of the domains of ITP.",
     "直言之：在这些数据上，提前一小时仅凭历史几乎没有改进。{sources} 个数据源上参考实现的技巧得分介于 {least} 与 "
     "{most} 之间，普通梯度提升并不更好，不含作业信息的方法中最高者为 {best}（{source} 上的 {method}，{origins} 个起"
-    "点）。得知在运行或等待的作业的时长也所得甚少：在 ITP 上，时长误差 σ = 0.1 时为 {rough}，σ = 0.01 时为 {sharp}，"
-    "由既往作业推测时为 {usual}。决定一小时后需求的是尚未到达的作业：若提前一小时预告，技巧得分为 {announced}，"
-    "{reach} 的域较上一值方法低 20 % 以上。该目标仅凭历史未能达到：ITP 的域中达到者为 {alone}。",
+    "点）。所告知的在运行作业的价值取决于其时长的可知程度：在 ITP 上，时长误差 σ = 0.01 时为 {sharp}，σ = 0.1 时为 "
+    "{rough}，由既往作业推测时为 {usual}。其余部分主要来自尚未到达的作业：若提前一小时预告，技巧得分为 {announced}，"
+    "{reach} 的域较上一值方法低 20 % 以上；仅凭历史时，ITP 的域中达到者为 {alone}。",
 )
 AHEAD = Words("{} minutes ahead", "提前 {} 分钟")
 SOURCES = {
