@@ -124,7 +124,7 @@ def test_a_workload_learns_and_learns_the_same_each_time(name: str) -> None:
 
 def test_workloads_of_this_host_make_a_corpus() -> None:
     shares: list[float] = []
-    wanted = ["waveform", "recurrent"]
+    wanted = ["transformer-single", "waveform"]
     report = run_workloads(Host(nvidia=None), BUDGET_S, lambda _name, share: shares.append(share), only=wanted)
     assert report.skipped == ()
     assert {each.workload for each in report.results} == {load(name).name for name in wanted}
@@ -364,13 +364,13 @@ def test_the_command_says_what_does_not_go_together(tmp_path: Path) -> None:
 def test_the_command_adds_to_a_corpus_and_prints_what_it_added(tmp_path: Path) -> None:
     path = tmp_path / "corpus.json"
     write(path, corpus_of(device="other").to_wire())
-    answer = probe("--only", "workloads", "--budget", str(BUDGET_S), "--json", "--corpus", str(path))
+    answer = probe("--only", "transformer-single", "--budget", str(BUDGET_S), "--json", "--corpus", str(path))
     assert answer.returncode == 0, answer.stderr
     corpus = read(path)
     assert corpus is not None
     added = json.loads(answer.stdout)["workloads"]["corpus"]
     assert corpus["devices"] == [*corpus_of(device="other").to_wire()["devices"], *added["devices"]]
-    assert len(added["measurements"]) == len(WORKLOADS)
+    assert [each["task"] for each in added["measurements"]] == [load("transformer-single").name], "the one asked for"
 
 
 def test_the_command_without_a_pytorch_that_loads_says_what_to_install(tmp_path: Path) -> None:

@@ -42,7 +42,10 @@ def probe(
     ] = 40.0,
     only: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Some of matmul,memory,storage,all_reduce,workloads; all by default."),
+        typer.Option(
+            metavar="NAMES",
+            help="Some of matmul,memory,storage,all_reduce,workloads, or names of workloads; all by default.",
+        ),
     ] = None,
     workloads: Annotated[
         bool, typer.Option(help="Measure reference workloads, which need the extra 'training'.")
@@ -70,10 +73,10 @@ def probe(
     """Measure what this host sustains: matrix products, memory, storage, all-reduce, reference workloads."""
     from kuayu.engine.host import Host
     from kuayu.engine.probes import PROBES, probe_all
-    from kuayu.engine.workloads import GROUP, fragment, merged, read, run_workloads, write
+    from kuayu.engine.workloads import WORKLOADS, fragment, merged, read, run_workloads, write
 
     wanted = _wanted(only, workloads=workloads)
-    simple, reference = [name for name in PROBES if name in wanted], GROUP in wanted
+    simple, reference = ([name for name in names if name in wanted] for names in (PROBES, WORKLOADS))
     if upload and not (domain and node):
         raise fail("--upload needs to know what this host is", "add --domain ID and --node ID", USAGE)
     if upload and not simple:
@@ -85,7 +88,8 @@ def probe(
         kept = read(corpus) if corpus else None
         share = budget / 2 if reference else budget
         report = probe_all(host, share, progress, only=simple, storage_path=storage_path) if simple else None
-        ran = run_workloads(host, max(0.0, ends_at - time.monotonic()), progress) if reference else None
+        left = max(0.0, ends_at - time.monotonic())
+        ran = run_workloads(host, left, progress, only=reference) if reference else None
     found = fragment(ran, report.bandwidths() if report else {}) if ran else None
     if as_json:
         typer.echo(json.dumps(_as_json(report, ran, found), default=str, ensure_ascii=False, indent=2))
@@ -102,15 +106,17 @@ def probe(
 
 
 def _wanted(only: str | None, *, workloads: bool) -> set[str]:
-    """Names of the probes that are asked for."""
+    """Names of the probes and of the workloads that are asked for."""
     from kuayu.engine.probes import PROBES
-    from kuayu.engine.workloads import GROUP
+    from kuayu.engine.workloads import GROUP, WORKLOADS
 
-    names = [*PROBES, GROUP]
-    wanted = {name.strip() for name in only.split(",")} if only else set(names)
+    names = [*PROBES, GROUP, *WORKLOADS]
+    wanted = {name.strip() for name in only.split(",")} if only else {*PROBES, GROUP}
     if unknown := sorted(wanted - set(names)):
         raise fail(f"there is no probe {unknown[0]}", f"probes are {', '.join(names)}", USAGE)
-    wanted -= set() if workloads else {GROUP}
+    if GROUP in wanted:
+        wanted |= set(WORKLOADS)
+    wanted -= {GROUP} if workloads else {GROUP, *WORKLOADS}
     if not wanted:
         raise fail("--no-workloads leaves no probe", f"probes are {', '.join(names)}", USAGE)
     return wanted
