@@ -71,7 +71,8 @@ def live(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise fail(f"{output} cannot be made: {error.strerror}", "name a folder with -o", USAGE) from error
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for each in (signal.SIGTERM, signal.SIGINT):  # a shell that starts it in the background would have SIGINT ignored
+        signal.signal(each, signal.default_int_handler)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     try:
         begun = time.monotonic()

@@ -57,22 +57,21 @@ def logs(
     from kuayu.resilience.logs.summary import Summary
 
     reader, summary = LogReader(_library(templates), unusual=unusual), Summary()
-    stopped, before = False, signal.signal(signal.SIGTERM, _interrupt)
+    stopped = False
     try:
-        for piece in _pieces(file, follow=follow):
-            found = reader.take(piece) if piece is not None else reader.end()
-            summary.add(found)
-            for verdict in found if follow else ():
-                sys.stdout.write(line(verdict, as_json=as_json) + "\n")
-            if found and follow:
-                sys.stdout.flush()
+        with _interruptible():
+            for piece in _pieces(file, follow=follow):
+                found = reader.take(piece) if piece is not None else reader.end()
+                summary.add(found)
+                for verdict in found if follow else ():
+                    sys.stdout.write(line(verdict, as_json=as_json) + "\n")
+                if found and follow:
+                    sys.stdout.flush()
     except KeyboardInterrupt:
         stopped = True
         summary.add(reader.end())
     except BrokenPipeError:  # whoever read has gone; what was learned is kept
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the interpreter's last flush
-    finally:
-        signal.signal(signal.SIGTERM, before)
     if templates and unusual:
         _keep(templates, reader)
     if as_json and not follow:
@@ -82,6 +81,18 @@ def logs(
     if stopped and not follow:
         errors.print("[yellow]stopped[/] before the end of the log")
         raise typer.Exit(130)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Take SIGTERM as Ctrl-C, and both even where a shell has them ignored: what was learned is kept."""
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(each, signal.default_int_handler) for each in signals]
+    try:
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
 
 
 def _library(file: Path | None) -> "Miner | None":
@@ -159,8 +170,3 @@ def _bar(size: int) -> Iterator[Callable[[int], None]]:
     with Progress(TextColumn("reading"), *columns, console=errors, transient=True) as progress:
         task = progress.add_task("reading", total=size)
         yield lambda count: progress.advance(task, count)
-
-
-def _interrupt(*_: object) -> None:
-    """Take SIGTERM as Ctrl-C, so that what was learned is kept."""
-    raise KeyboardInterrupt

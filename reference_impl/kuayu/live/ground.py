@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -35,6 +36,8 @@ class Ground:
         self.domains: dict[str, str] = {}
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._stack = contextlib.ExitStack()
+        self._starter = ThreadPoolExecutor(1, "starter")
+        self._started: list[subprocess.Popen[bytes]] = []
         self._ports: dict[str, int] = {}
         self._reader: threading.Thread | None = None
         self._links: subprocess.Popen[bytes] | None = None
@@ -111,11 +114,15 @@ class Ground:
         return next((each for each in reversed(lines) if each.strip()), "it left no word")
 
     def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a process in a thread of its own: Ctrl-C in the middle of it would leave one that nobody knows of."""
+        return self._starter.submit(self._open, module, *arguments).result()
+
+    def _open(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         name = arguments[0] if module == "worker" else module
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         piped = subprocess.DEVNULL if module == "worker" else subprocess.PIPE
         with (self._folder / f"{name}.errors").open("wb") as errors:
-            return subprocess.Popen(  # noqa: S603 - our own modules
+            process = subprocess.Popen(  # noqa: S603 - our own modules
                 [sys.executable, "-m", f"kuayu.live.{module}", *arguments],
                 stdin=piped,
                 stdout=piped,
@@ -123,6 +130,8 @@ class Ground:
                 env={**os.environ, **threads},
                 start_new_session=True,  # so that Ctrl-C reaches the command alone
             )
+        self._started.append(process)
+        return process
 
     @staticmethod
     def _order(process: subprocess.Popen[bytes], order: dict[str, Any]) -> None:
@@ -149,13 +158,13 @@ class Ground:
 
     def _kill_all(self) -> None:
         """End all processes; SIGKILL ends stopped ones too, and nothing that they hold is needed any more."""
-        some = [each for each in (*self.workers.values(), self.control, self._links) if each is not None]
-        for each in some:
+        self._starter.shutdown()
+        for each in self._started:
             with contextlib.suppress(ProcessLookupError):
                 each.kill()
         if self._reader is not None:
             self._reader.join()
-        for each in some:
+        for each in self._started:
             each.wait()
             for stream in (each.stdin, each.stdout):
                 if stream is not None:
