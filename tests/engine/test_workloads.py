@@ -108,8 +108,9 @@ def test_a_workload_does_the_work_that_it_states(name: str) -> None:
     assert schema.errors("IndexedTask", workload.task().to_wire()) == []
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "transformer-half"])
 def test_a_workload_learns_and_learns_the_same_each_time(name: str) -> None:
+    """The one left out has the model of another, and processors without bfloat16 take minutes for it."""
     workload, losses = load(name), list[list[float]]()
     for _ in range(2):
         learner = Training(workload, "cpu")
@@ -262,9 +263,9 @@ def test_the_same_silicon_with_other_software_is_another_device() -> None:
 def test_an_accelerator_that_pytorch_cannot_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     nvidia: Any = SimpleNamespace(uuids={"0": "GPU-u"})
-    report = run_workloads(Host(nvidia=nvidia), BUDGET_S, only=["recurrent"])
+    report = run_workloads(Host(nvidia=nvidia), BUDGET_S, only=["transformer-single"])
     assert [each.name for each in report.skipped] == [f"{GROUP} 0"]
-    assert [each.workload for each in report.results] == [load("recurrent").name]
+    assert [each.workload for each in report.results] == [load("transformer-single").name]
 
 
 def test_only_workloads_that_exist_can_be_asked_for() -> None:

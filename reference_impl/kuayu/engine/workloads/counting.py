@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
@@ -19,10 +20,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from kuayu.engine.workloads.training import Training
 from kuayu.engine.workloads.workload import Workload
 
-_WRITE_NOTHING: Final = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+_MOVE_NOTHING: Final = frozenset({"device", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 _GATHERS: Final = frozenset({"embedding"})
-_SMALLER: Final = 8
-"""What is counted need not run at speed, so fewer samples do than the smallest part has."""
 
 
 class Count(NamedTuple):
@@ -34,19 +33,23 @@ class Count(NamedTuple):
 
 def count(workload: Workload) -> Count:
     """Count one training step of ``workload``'s batch on the processors."""
-    samples = max(1, workload.smallest // _SMALLER)
+    samples = workload.smallest
     (work, few), (_, more) = _counted(workload, samples), _counted(workload, 2 * samples)
     each = (more - few) / samples
     return Count(work / samples, each + (few - each * samples) / workload.batch)
 
 
 def _counted(workload: Workload, samples: int) -> tuple[int, int]:
-    """Operations and bytes of a step; one before it lets the optimiser make its state."""
-    training = Training(workload, "cpu")
-    training.feed(samples)
-    training.step()
-    with FlopCounterMode(display=False) as operations, _Traffic() as traffic:
+    """Operations and bytes of a step; one before it lets the optimiser make its state.
+
+    Tensors have shapes and no numbers here, so that nothing is computed.
+    """
+    with FakeTensorMode():
+        training = Training(workload, "cpu")
+        training.feed(samples)
         training.step()
+        with FlopCounterMode(display=False) as operations, _Traffic() as traffic:
+            training.step()
     return operations.get_total_flops(), traffic.bytes
 
 
@@ -63,7 +66,7 @@ class _Traffic(TorchDispatchMode):
         """Run the operator and count it."""
         made = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        if not func.is_view and name not in _WRITE_NOTHING:
+        if not func.is_view and name not in _MOVE_NOTHING:
             given = args[1:] if name in _GATHERS else args
             self.bytes += _bytes((given, kwargs)) + _bytes(made) * (2 if name in _GATHERS else 1)
         return made

@@ -24,7 +24,9 @@ class Training:
         self._workload, self._device = workload, torch.device(device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)
-            self._model = workload.model().to(self._device)
+            model = workload.model()
+        # a model whose tensors are nothing but shapes can be counted, but not moved
+        self._model = model if self._device.type == "cpu" else model.to(self._device)
         self._optimiser = workload.optimiser(self._model.parameters())
         self._half = _half(self._device) if workload.arithmetic is Arithmetic.half else None
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._half is torch.float16)
