@@ -751,6 +751,22 @@ class EventKind(StrEnum):
     """Of a kind that this version does not name."""
 
 
+class CollectiveKind(StrEnum):
+    """How replicas add up their gradients."""
+
+    ring = "ring"
+    """All nodes in one ring, domain after domain."""
+
+    hierarchical = "hierarchical"
+    """Inside each domain first, then over domains, then inside again."""
+
+    low_communication = "low_communication"
+    """Inside each domain at every step, over domains once in a period of steps."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class PurchaseOption(StrEnum):
     """How capacity is bought."""
 
@@ -3005,6 +3021,219 @@ class ReservationReport(KuayuModel):
     revision: Revision = Field(description="The request's.")
     method: ForecastMethod = Field(description="How it was found.")
     reservations: list[TenantReservation] = Field(description="In the order of the series.")
+
+
+class TransferMethod(KuayuModel):
+    """How an answer was found."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version.")
+
+
+class MeasuredLink(KuayuModel):
+    """Way from one domain to another, with what it has carried."""
+
+    source: Identifier = Field(description="Domain that sends.")
+    target: Identifier = Field(description="Domain that receives.")
+    latency: Duration = Field(
+        description="What a request or a message takes beside its bytes.", json_schema_extra={"x-unit": "s"}
+    )
+    up: Maybe[Boolean] = Field(default=None, description="Whether it carries now; it does where this is absent.")
+    bandwidths: Annotated[list[Amount], Field(max_length=10000)] = Field(
+        description="What it could carry, the mean of each interval, oldest first and up to now; nought where it was out.",
+        json_schema_extra={"x-unit": "bit/s"},
+    )
+
+
+class DataRoom(KuayuModel):
+    """Room for data that come before they are needed."""
+
+    domain: Identifier = Field(description="Where.")
+    size: Amount = Field(description="How much.", json_schema_extra={"x-unit": "By"})
+
+
+class ByteRange(KuayuModel):
+    """Bytes of a stream, counted from the first byte of its next step that takes data from afar."""
+
+    begin: Amount = Field(description="The first.", json_schema_extra={"x-unit": "By"})
+    end: Amount = Field(description="The one after the last.", json_schema_extra={"x-unit": "By"})
+
+
+class DataTransfer(ByteRange):
+    """Transfer that has begun."""
+
+    source: Identifier = Field(description="Domain that sends.")
+    left: Amount = Field(description="Bytes that have not come.", json_schema_extra={"x-unit": "By"})
+
+
+class DataStream(KuayuModel):
+    """Data that the steps of one job take in one domain. A step takes data that came from afar, in the order of
+    their bytes, or data of the local cache; a slot is when a step is due, whatever data it takes.
+    """
+
+    id: Identifier = Field(description="Its name in this request.")
+    target: Identifier = Field(description="Domain that computes.")
+    sources: Annotated[list[Identifier], Field(min_length=1, max_length=1000)] = Field(
+        description="Domains that hold a whole copy."
+    )
+    step_size: PositiveAmount = Field(description="Bytes of a step.", json_schema_extra={"x-unit": "By"})
+    step_time: PositiveAmount = Field(
+        description="From one slot to the next where nothing is waited for.", json_schema_extra={"x-unit": "s"}
+    )
+    due: Duration = Field(description="When the next slot is due.", json_schema_extra={"x-unit": "s"})
+    remote_steps: Count = Field(description="Steps to come that take data from afar.")
+    local_steps: Maybe[Count] = Field(
+        default=None,
+        description=(
+            "Steps to come whose data lie in the local cache and which may take any slot; none where it is absent."
+        ),
+    )
+    missing: Annotated[list[ByteRange], Field(max_length=10000)] = Field(
+        description="What neither is there nor under way, rising and apart."
+    )
+    transfers: Maybe[Annotated[list[DataTransfer], Field(max_length=10000)]] = Field(
+        default=None, description="What is under way."
+    )
+
+
+class ShardPlanRequest(KuayuModel):
+    """Asks what data to fetch, over how long a time to come. Instants are seconds from now. The answer depends on
+    nothing else.
+    """
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    interval: PositiveAmount = Field(
+        description="Over which bandwidths were measured.", json_schema_extra={"x-unit": "s"}
+    )
+    horizon: PositiveAmount = Field(
+        description="How far is to be planned at least; whoever asks may ask anew before.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    links: Annotated[list[MeasuredLink], Field(max_length=10000)] = Field(
+        description="One at most from a domain to another."
+    )
+    rooms: Annotated[list[DataRoom], Field(max_length=1000)] = Field(
+        description="By domain, without repetition; there is none where none is stated."
+    )
+    streams: Annotated[list[DataStream], Field(max_length=1000)] = Field(
+        description="What is needed, without repetition."
+    )
+
+
+class PlannedShard(ByteRange):
+    """Piece of a stream that is to be fetched at once."""
+
+    stream: Identifier = Field(description="Of which stream.")
+    source: Identifier = Field(description="From which domain.")
+    after: Duration = Field(description="No sooner than this.", json_schema_extra={"x-unit": "s"})
+    slot: Count = Field(description="Slot that takes its first byte, counted from the next one, which is nought.")
+
+
+class AbandonedTransfer(KuayuModel):
+    """Transfer that is to be stopped; what has come of it counts for nothing."""
+
+    source: Identifier = Field(description="From which domain.")
+    begin: Amount = Field(description="Its first byte.", json_schema_extra={"x-unit": "By"})
+
+
+class StreamPlan(KuayuModel):
+    """What becomes of a stream."""
+
+    stream: Identifier = Field(description="Which.")
+    steps_ahead: Count = Field(description="How many steps before it is due data are fetched at most.")
+    shard_size: Amount = Field(description="Bytes of a shard.", json_schema_extra={"x-unit": "By"})
+    local_slots: list[Count] = Field(description="Slots that take local data, rising and counted from the next one.")
+    local_when_late: Boolean = Field(
+        description="Whether any other slot takes local data too, where its data are not there when it is due."
+    )
+    abandoned: Maybe[list[AbandonedTransfer]] = Field(default=None, description="What is to be stopped.")
+    reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
+        default=None, description="Why, in words for people."
+    )
+
+
+class ShardPlan(KuayuModel):
+    """What to fetch."""
+
+    revision: Revision = Field(description="The request's.")
+    method: TransferMethod = Field(description="How it was found.")
+    streams: list[StreamPlan] = Field(description="In the order of the request.")
+    shards: list[PlannedShard] = Field(description="In the order in which each link is to take its own.")
+
+
+class CollectiveInUse(KuayuModel):
+    """Collective that replicas use now."""
+
+    collective: CollectiveKind = Field(description="Which.")
+    period: Annotated[int, WholeNumber(1, 100000)] = Field(
+        description="Steps from one exchange over domains to the next; one, unless communication is low."
+    )
+    order: Annotated[list[Identifier], Field(min_length=1, max_length=64)] = Field(
+        description="Domains in the order of the ring."
+    )
+    since: Duration = Field(description="For how long it has been in use.", json_schema_extra={"x-unit": "s"})
+
+
+class CollectiveRequest(KuayuModel):
+    """Asks by which collective replicas are to agree. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    interval: PositiveAmount = Field(
+        description="Over which bandwidths were measured.", json_schema_extra={"x-unit": "s"}
+    )
+    domains: Annotated[list[Identifier], Field(min_length=1, max_length=64)] = Field(
+        description="Where replicas are, without repetition."
+    )
+    links: Annotated[list[MeasuredLink], Field(max_length=4032)] = Field(
+        description="From each domain to each other, once."
+    )
+    nodes: Annotated[int, WholeNumber(1, 1000000)] = Field(description="Nodes in each domain.")
+    node_bandwidth: PositiveAmount = Field(
+        description="From a node to another of its domain.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    node_latency: Duration = Field(description="Of a message there.", json_schema_extra={"x-unit": "s"})
+    exchange: PositiveAmount = Field(
+        description="What all replicas sum up when they agree.", json_schema_extra={"x-unit": "By"}
+    )
+    step_time: PositiveAmount = Field(description="Of a step without any exchange.", json_schema_extra={"x-unit": "s"})
+    switch_time: Duration = Field(
+        description="In which no step is made when the collective is changed.", json_schema_extra={"x-unit": "s"}
+    )
+    in_use: Maybe[CollectiveInUse] = Field(default=None, description="What is in use; nothing where it is absent.")
+
+
+class CollectiveCandidate(KuayuModel):
+    """Collective that was looked at."""
+
+    collective: CollectiveKind = Field(description="Which.")
+    period: Annotated[int, WholeNumber(1, 100000)] = Field(
+        description="Steps from one exchange over domains to the next."
+    )
+    rate: Amount = Field(
+        description="Steps a second that it is expected to make, less what rare exchanges cost in steps.",
+        json_schema_extra={"x-unit": "/s"},
+    )
+
+
+class CollectiveChoice(KuayuModel):
+    """By which collective replicas are to agree."""
+
+    revision: Revision = Field(description="The request's.")
+    method: TransferMethod = Field(description="How it was found.")
+    collective: CollectiveKind = Field(description="Which.")
+    period: Annotated[int, WholeNumber(1, 100000)] = Field(
+        description="Steps from one exchange over domains to the next; one, unless communication is low."
+    )
+    order: Annotated[list[Identifier], Field(min_length=1, max_length=64)] = Field(
+        description="All domains, in the order of the ring."
+    )
+    switched: Boolean = Field(description="Whether it is another one than that in use; false where none is.")
+    candidates: Annotated[list[CollectiveCandidate], Field(min_length=1, max_length=1000)] = Field(
+        description="What was looked at, the chosen one among it."
+    )
+    reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
+        default=None, description="Why, in words for people."
+    )
 
 
 class ProfileIndex(KuayuModel):
