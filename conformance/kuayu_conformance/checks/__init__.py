@@ -45,6 +45,10 @@ from kuayu_conformance.checks import (
     met_scrape,
     met_series,
     met_states,
+    res_collectives,
+    res_names,
+    res_plans,
+    res_shards,
     sch_coordination,
     sch_explained,
     sch_gains,
@@ -112,6 +116,10 @@ CHECKS: tuple[Check[Any], ...] = (
     sch_latency.CHECK,
     sch_gains.CHECK,
     sch_stability.CHECK,
+    res_names.CHECK,
+    res_plans.CHECK,
+    res_shards.CHECK,
+    res_collectives.CHECK,
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (com_schemas.CHECK,)

@@ -66,6 +66,17 @@ _SERIES = {
     "step": 60.0,
     "values": [1.0, 1.0, 1.0],
 }
+_MEASURED = {"latency": 0.01, "bandwidths": [1e9]}
+_STREAM = {
+    "id": "stream",
+    "target": "here",
+    "sources": ["there"],
+    "step_size": 1e6,
+    "step_time": 1.0,
+    "due": 1.0,
+    "remote_steps": 1,
+    "missing": [{"begin": 0.0, "end": 1e6}],
+}
 DECISIONS: dict[str, dict[str, Any]] = {
     "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
     "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
@@ -106,6 +117,29 @@ DECISIONS: dict[str, dict[str, Any]] = {
         "series": [_SERIES],
         "horizon": 600.0,
         "qualities": [{"tenant": "tenant", "violations": 0.1}],
+    },
+    "POST /v1/shard-plans": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "horizon": 10.0,
+        "links": [{"source": "there", "target": "here", **_MEASURED}],
+        "rooms": [{"domain": "here", "size": 1e7}],
+        "streams": [_STREAM],
+    },
+    "POST /v1/collectives": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "domains": ["here", "there"],
+        "links": [
+            {"source": "here", "target": "there", **_MEASURED},
+            {"source": "there", "target": "here", **_MEASURED},
+        ],
+        "nodes": 1,
+        "node_bandwidth": 1e11,
+        "node_latency": 0.0,
+        "exchange": 1e9,
+        "step_time": 1.0,
+        "switch_time": 10.0,
     },
 }
 """Body by operation."""

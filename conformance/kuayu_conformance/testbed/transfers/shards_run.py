@@ -1,0 +1,199 @@
+"""What happens in a window under a policy, event by event.
+
+A link carries one transfer at a time; a request takes its latency, then bytes come as the link carries them. A step
+begins when the one before it has ended and all its data are there; its data then leave the room. A transfer is blocked
+where it ends after the slot of its shard was due, or is given up.
+
+A window ends when all steps have begun, or at its limit. Whoever has steps left then has waited until then, and data
+that never came are blocked: those of each step as if they had been a transfer of their own.
+"""
+
+import heapq
+from bisect import bisect_left
+from math import inf
+
+import numpy as np
+
+from kuayu_conformance.testbed.transfers.shards_state import Job, Outcome, Policy, State, Transfer
+from kuayu_conformance.testbed.transfers.shards_world import LEAD_S, STEP_S, STREAMS, Window
+
+AGAIN_S = 10.0
+"""Seconds after which a policy is asked anew: two steps."""
+_SAME = 1e-6
+
+
+class Carried:
+    """Bytes that a link has carried by each second, and when it has carried so many."""
+
+    def __init__(self, window: Window, link: int) -> None:
+        self.rates: list[float] = window.rates[link].tolist()
+        self.sums: list[float] = [0.0, *np.cumsum(window.rates[link]).tolist()]
+
+    def by(self, at: float) -> float:
+        """Bytes from the begin of the window to an instant."""
+        second = int(at)
+        if second >= len(self.rates):
+            return self.sums[-1]
+        return self.sums[second] + (at - second) * self.rates[second]
+
+    def when(self, since: float, count: float) -> float:
+        """When so many bytes more have come; infinite where that is after the limit."""
+        target = self.by(since) + count
+        place = bisect_left(self.sums, target)
+        if place >= len(self.sums):
+            return inf
+        rate = self.rates[place - 1]
+        return place - (self.sums[place] - target) / rate if rate > 0.0 else float(place)
+
+
+class Run:
+    """A window under a policy.
+
+    Attributes:
+        state: How far it is.
+    """
+
+    def __init__(self, window: Window, policy: Policy) -> None:
+        self._window, self._policy = window, policy
+        self._links = [Carried(window, link) for link in range(len(window.rates))]
+        remote = window.steps - window.local
+        jobs = [Job(float(LEAD_S), window.local, [float(each)] * remote) for each in window.step_bytes]
+        self.state = State(window, 0.0, jobs, [None] * len(self._links))
+        self._events: list[tuple[float, int, int, str, Transfer | None]] = []
+        self._count = 0
+        self._looks = [inf] * len(self._links)
+        self._transfers: list[tuple[float, bool]] = []
+        self._held_s = 0.0
+
+    def play(self) -> Outcome:
+        """Until all steps have begun, or to the limit."""
+        self._add(0.0, 0, "ask")
+        for stream in range(STREAMS):
+            self._add(float(LEAD_S), stream, "due")
+        while any(job.slot < self._window.steps for job in self.state.jobs):
+            at, _, number, kind, transfer = heapq.heappop(self._events)
+            self._held_s += self.state.used * (min(at, self._window.limit_s) - self.state.now)
+            if at >= self._window.limit_s:
+                self.state.now = self._window.limit_s
+                return self._outcome(finished=False)
+            self.state.now = at
+            if kind == "ask":
+                self._ask()
+            elif kind == "due":
+                self._due(number)
+            elif transfer is not None and not transfer.given_up:
+                self._done(transfer)
+            self._fill()
+        return self._outcome(finished=True)
+
+    def _add(self, at: float, number: int, kind: str, transfer: Transfer | None = None) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (at, self._count, number, kind, transfer))
+
+    def _ask(self) -> None:
+        for transfer in self._policy.ask(self.state):
+            transfer.given_up = True
+            self.state.busy[transfer.link] = None
+            self.state.used -= transfer.size
+            self._transfers.append((transfer.size, True))
+        self._add(self.state.now + AGAIN_S, 0, "ask")
+        for stream, job in enumerate(self.state.jobs):
+            if job.waiting:
+                self._begin(stream)
+
+    def _due(self, stream: int) -> None:
+        job = self.state.jobs[stream]
+        job.dues.append(self.state.now)
+        job.waiting = True
+        self._begin(stream)
+
+    def _begin(self, stream: int) -> None:
+        """Begin the step that is due, if its data are there."""
+        job = self.state.jobs[stream]
+        there = job.remote < len(job.missing) and job.missing[job.remote] <= _SAME * self._window.step_bytes[stream]
+        local = job.local_left > 0 and (
+            job.remote >= len(job.missing) or self._policy.takes_local(stream, self.state, ready=there)
+        )
+        if not (there or local):
+            return
+        if local:
+            job.local_left -= 1
+        else:
+            self.state.used -= float(self._window.step_bytes[stream])
+            job.remote += 1
+        job.waiting = False
+        job.waited_s += self.state.now - job.due_s
+        job.slot += 1
+        job.due_s = self.state.now + STEP_S
+        if job.slot < self._window.steps:
+            self._add(job.due_s, stream, "due")
+
+    def _done(self, transfer: Transfer) -> None:
+        job = self.state.jobs[transfer.stream]
+        self.state.busy[transfer.link] = None
+        steps = self._steps(transfer)
+        late = transfer.slot < len(job.dues) and job.dues[transfer.slot] < self.state.now - _SAME
+        waited = job.waiting and job.due_s < self.state.now - _SAME and any(step == job.remote for step, _ in steps)
+        self._transfers.append((transfer.size, late or waited))
+        for step, part in steps:
+            job.missing[step] -= part
+        if job.waiting:
+            self._begin(transfer.stream)
+
+    def _steps(self, transfer: Transfer) -> list[tuple[int, float]]:
+        """Steps that a transfer brings data of, with how many bytes."""
+        size = float(self._window.step_bytes[transfer.stream])
+        last = self._window.steps - self._window.local
+        steps = range(int(transfer.begin // size), min(int(transfer.end // size) + 1, last))
+        parts = [(step, min(transfer.end, (step + 1) * size) - max(transfer.begin, step * size)) for step in steps]
+        return [(step, part) for step, part in parts if part > 0.0]
+
+    def _fill(self) -> None:
+        for link, busy in enumerate(self.state.busy):
+            if busy is not None:
+                continue
+            found = self._policy.fetch(link, self.state)
+            if isinstance(found, Transfer):
+                self._start(link, found)
+            elif found < inf and found != self._looks[link]:
+                self._looks[link] = found
+                self._add(found, link, "look")
+
+    def _start(self, link: int, transfer: Transfer) -> None:
+        if self.state.used + transfer.size > self._window.room * (1 + _SAME):
+            raise RuntimeError("the policy fetches more than there is room for")
+        self.state.used += transfer.size
+        self.state.busy[link] = transfer
+        transfer.start_s = self.state.now
+        began = self.state.now + float(self._window.latency_s[link])
+        self._add(self._links[link].when(began, transfer.size), link, "done", transfer)
+
+    def _outcome(self, *, finished: bool) -> Outcome:
+        shares = []
+        for stream, job in enumerate(self.state.jobs):
+            left = job.slot < self._window.steps
+            if left:
+                job.waited_s += max(0.0, self.state.now - job.due_s) if job.waiting else 0.0
+                self._never_came(stream)
+            lasted = self.state.now - LEAD_S if left else job.waited_s + self._window.steps * STEP_S
+            shares.append(job.waited_s / lasted)
+        sizes, late = (np.array(each) for each in zip(*self._transfers, strict=True))
+        return Outcome(
+            float(np.mean(shares)),
+            float(late.mean()),
+            float((sizes * late).sum() / sizes.sum()),
+            len(sizes),
+            self._held_s / (self.state.now * self._window.room),
+            finished,
+        )
+
+    def _never_came(self, stream: int) -> None:
+        """Count what is under way or was never asked for as blocked."""
+        missing = list(self.state.jobs[stream].missing)
+        for transfer in self.state.busy:
+            if transfer is not None and transfer.stream == stream:
+                self._transfers.append((transfer.size, True))
+                for step, part in self._steps(transfer):
+                    missing[step] -= part
+        least = _SAME * self._window.step_bytes[stream]
+        self._transfers += [(part, True) for part in missing if part > least]

@@ -1,0 +1,96 @@
+"""Whatever valid nonsense a planner of shards answers, no check stumbles over it."""
+
+import importlib
+import random
+from typing import Any
+
+import pytest
+from conformance.honest_shards import episode
+
+from kuayu_conformance.checks import res_plans, res_shards
+from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.res_windows import Extent
+from kuayu_conformance.episode import SetUpFailed
+from kuayu_conformance.findings import Claim, Figure
+from kuayu_conformance.testbed.transfers.shards_world import MILD
+from kuayu_schemas import schema
+
+FEW = Extent(100, {MILD: 2}, beside=False)
+
+
+class Babbler:
+    """Answers that the reader's schema allows, about names of the request and others."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+
+    def __call__(self, body: Json, answer: Json) -> Json:
+        """Nonsense in place of a plan; now and then a plan."""
+        chance = self._chance
+        if chance.random() < 0.2:
+            return answer
+        names = [each["id"] for each in body["streams"]]
+        planned = names if chance.random() < 0.9 else [*names[1:], "nobody", *names[:1]]
+        return {
+            "revision": chance.choice((body["revision"], {"epoch": "e", "number": 0})),
+            "method": {"name": "babbler", "version": "0"},
+            "streams": [self._stream(name) for name in planned],
+            "shards": [self._shard(body) for _ in range(chance.randrange(60))],
+            "beyond": {"the": "standard"},
+        }
+
+    def _amount(self) -> Any:
+        if self._chance.random() < 0.0002:
+            return 10**400
+        return self._chance.choice((0, 1, 0.5, 1e-320, 1e300, 7, 1e9, 2.5e9, 2**53 - 1, 10**290))
+
+    def _name(self, *names: str) -> str:
+        return self._chance.choice((*names, *names, *names, "nobody"))
+
+    def _stream(self, name: str) -> Json:
+        chance = self._chance
+        return {
+            "stream": name,
+            "steps_ahead": 2**53 - 1,
+            "shard_size": self._amount(),
+            "local_slots": [chance.choice((0, 3, 1, 2**53 - 1)) for _ in range(chance.randrange(5))],
+            "local_when_late": chance.random() < 0.5,
+            "abandoned": [{"source": "nobody", "begin": self._amount()} for _ in range(chance.randrange(2))],
+        }
+
+    def _shard(self, body: Json) -> Json:
+        stream = self._chance.choice(body["streams"])
+        begin = self._amount()
+        return {
+            "stream": stream["id"] if self._chance.random() < 0.99 else "nobody",
+            "source": self._name(*stream["sources"]),
+            "begin": begin,
+            "end": self._chance.choice((begin, begin + 1, begin + int(stream["step_size"]), self._amount())),
+            "after": self._amount(),
+            "slot": 2**53 - 1,
+        }
+
+
+@pytest.mark.parametrize("name", ["shards", "plans"])
+@pytest.mark.parametrize("seed", range(6))
+def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    check: Any = importlib.import_module(f"kuayu_conformance.checks.res_{name}")
+    monkeypatch.setattr(res_shards, "QUICK", FEW)
+    monkeypatch.setattr(res_plans, "QUICK", FEW)
+    made = episode(f"res_{name}", Babbler(seed))
+    try:
+        found = list(check.judge(check.observe(made)))
+    except SetUpFailed:
+        return
+    assert found
+    assert all(isinstance(each, Claim | Figure) for each in found)
+    if name == "plans":
+        assert any(isinstance(each, Claim) and not each.met for each in found)
+
+
+def test_most_of_the_nonsense_is_valid() -> None:
+    body = {"revision": {"epoch": "e", "number": 1}, "streams": [{"id": "job", "sources": ["a"], "step_size": 1e9}]}
+    babbler = Babbler(1)
+    told = [babbler(body, {}) for _ in range(50)]
+    valid = [schema.is_valid("ShardPlan", each, reader=True) for each in told if each]
+    assert sum(valid) > 0.8 * len(valid)

@@ -1,0 +1,164 @@
+"""The check of names in requests of resilience with a target that looks at them, and with ones that do not."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks import res_names
+from kuayu_conformance.checks.res_fixtures import SHARDS, Json
+from kuayu_conformance.episode import Episode, Request, Settings, describe
+from kuayu_conformance.findings import Claim
+
+Complaint = tuple[str, str]
+"""Problem and place."""
+
+
+def of_shards(body: Json) -> Iterator[Complaint]:
+    """What is wrong with a request for a shard plan."""
+    ways = [(link["source"], link["target"]) for link in body["links"]]
+    for number, stream in enumerate(body["streams"]):
+        for place, move in enumerate(stream["transfers"]):
+            if (move["source"], stream["target"]) not in ways:
+                yield "unknown-reference", f"/streams/{number}/transfers/{place}/source"
+    yield from _twice("/streams", "/id", [stream["id"] for stream in body["streams"]])
+    yield from _twice("/rooms", "/domain", [room["domain"] for room in body["rooms"]])
+    yield from _links(ways)
+    for number, stream in enumerate(body["streams"]):
+        yield from (("invalid-body", f"/streams/{number}{place}") for place in _bytes(stream))
+
+
+def _bytes(stream: Json) -> Iterator[str]:
+    last, before = stream["remote_steps"] * stream["step_size"], 0.0
+    for place, gap in enumerate(stream["missing"]):
+        if not before <= gap["begin"] < gap["end"] <= last:
+            yield f"/missing/{place}"
+        before = gap["end"]
+    moves = stream["transfers"]
+    for place, move in enumerate(moves):
+        apart = [*moves[:place], *stream["missing"]]
+        overlaps = any(move["begin"] < other["end"] and other["begin"] < move["end"] for other in apart)
+        if overlaps or not move["begin"] < move["end"] <= last or move["left"] > move["end"] - move["begin"]:
+            yield f"/transfers/{place}"
+
+
+def of_collectives(body: Json) -> Iterator[Complaint]:
+    """What is wrong with a request for a collective."""
+    domains, used = body["domains"], body["in_use"]
+    ways = [(link["source"], link["target"]) for link in body["links"]]
+    for place, link in enumerate(body["links"]):
+        ends = (end for end in ("source", "target") if link[end] not in domains)
+        yield from (("unknown-reference", f"/links/{place}/{end}") for end in ends)
+    strangers = (place for place, name in enumerate(used["order"]) if name not in domains)
+    yield from (("unknown-reference", f"/in_use/order/{place}") for place in strangers)
+    yield from _twice("/domains", "", domains)
+    yield from _links(ways)
+    if {(one, other) for one in domains for other in domains if one != other} - set(ways):
+        yield "invalid-body", "/links"
+    if sorted(used["order"]) != sorted(domains):
+        yield "invalid-body", "/in_use/order"
+    if used["period"] != 1 and used["collective"] != "low_communication":
+        yield "invalid-body", "/in_use/period"
+
+
+def _twice(place: str, last: str, names: list[Any]) -> Iterator[Complaint]:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield "invalid-body", f"{place}/{number}{last}"
+
+
+def _links(ways: list[tuple[str, str]]) -> Iterator[Complaint]:
+    yield from _twice("/links", "", ways)
+    yield from (("invalid-body", f"/links/{place}") for place, (one, other) in enumerate(ways) if one == other)
+
+
+def whole(path: str, body: Json) -> Json:
+    """The least answer that the schema allows."""
+    head = {"revision": body["revision"], "method": {"name": "least", "version": "1"}}
+    if path == SHARDS:
+        return {**head, "streams": [], "shards": []}
+    chosen = {"collective": "ring", "period": 1}
+    return {**head, **chosen, "order": body["domains"], "switched": True, "candidates": [{**chosen, "rate": 1.0}]}
+
+
+class Served:
+    """Answers an episode without a network; ``overlooks`` says which complaints it does not make."""
+
+    def __init__(self, overlooks: Callable[[Complaint], bool]) -> None:
+        self._overlooks, self._number = overlooks, -1
+
+    def exchange(self, request: Request) -> Answer:
+        """The problem of a wrong request, or the least answer."""
+        body = json.loads(request.body)
+        self._number += 1
+        look = of_shards if request.path == SHARDS else of_collectives
+        found = next((each for each in look(body) if not self._overlooks(each)), None)
+        answer, status, kind = whole(request.path, body), 200, "application/json"
+        if found:
+            problem, pointer = found
+            answer = {"type": f"urn:kuayu:problem:{problem}", "errors": [{"pointer": pointer, "detail": "wrong"}]}
+            status, kind = 422, "application/problem+json"
+        content = json.dumps(answer).encode()
+        return Answer(self._number, describe(request), status, {"content-type": kind}, content, "", 0.0, 0.0)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"no check of names asks for {name}")
+
+
+def unmet(overlooks: Callable[[Complaint], bool] = lambda _: False) -> list[str]:
+    """Claims that are not met."""
+    settings = Settings("stories", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
+    seen = res_names.observe(Episode("res_names", settings, Served(overlooks)))
+    return [each.expected for each in res_names.judge(seen) if isinstance(each, Claim) and not each.met]
+
+
+def test_who_looks_at_names_and_numbers_passes() -> None:
+    assert unmet() == []
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("/streams/1/transfers/1/source", "a transfer from an unknown domain"),
+        ("/streams/1/id", "a stream, twice"),
+        ("/rooms/1/domain", "a room, twice"),
+        ("/links/2", "a link to its source (/v1/shard-plans)"),
+        ("/streams/1/missing/1", "missing bytes that overlap"),
+        ("/streams/1/transfers/1", "a transfer with more left than it has"),
+        ("/links/6/target", "an unknown target of a link"),
+        ("/in_use/order/1", "an unknown domain in use"),
+        ("/domains/3", "a domain, twice"),
+        ("/links/6", "a link, twice (/v1/collectives)"),
+        ("/links", "domains without a link"),
+        ("/in_use/order", "an order that leaves one out"),
+        ("/in_use/period", "a period of 5 with ring"),
+    ],
+)
+def test_who_overlooks_something_is_found(place: str, complaint: str) -> None:
+    assert any(complaint in each for each in unmet(lambda found: found[1] == place))
+
+
+def test_who_refuses_nothing_is_found_in_all() -> None:
+    faults = sum(len(list(res_names.FAULTS[path](body))) for path, body in _bodies().items())
+    assert len(unmet(lambda _: True)) == 2 * faults
+
+
+def test_every_fault_is_one_that_the_schema_lets_pass() -> None:
+    from kuayu_schemas import schema
+
+    for path, body in _bodies().items():
+        name = "ShardPlanRequest" if path == SHARDS else "CollectiveRequest"
+        assert schema.is_valid(name, body)
+        for fault in res_names.FAULTS[path](body):
+            wrong = body
+            for place, value in fault.values.items():
+                wrong = res_names.changed(wrong, place, value)
+            assert wrong != body
+            assert schema.is_valid(name, wrong), fault.what
+
+
+def _bodies() -> dict[str, Json]:
+    settings = Settings("bodies", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
+    return res_names.requests(Episode("res_names", settings, Served(lambda _: False)).random)
