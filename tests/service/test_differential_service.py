@@ -37,6 +37,8 @@ POSTED = {
     "WaveformRequest": "/v1/waveforms",
     "PeakRequest": "/v1/peak-plans",
     "ReservationRequest": "/v1/reservations",
+    "ShardPlanRequest": "/v1/shard-plans",
+    "CollectiveRequest": "/v1/collectives",
 }
 THINNED = {
     "PlacementRequest": 10,
@@ -50,6 +52,8 @@ THINNED = {
     "WaveformRequest": 20,
     "PeakRequest": 10,
     "ReservationRequest": 20,
+    "ShardPlanRequest": 10,
+    "CollectiveRequest": 10,
 }
 """Classes with thousands of mutants, and of how many one is sent; all of them are judged without a service."""
 BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
@@ -86,6 +90,18 @@ RULES_OF_THE_OPERATION = (
     "holds from midnight",
     "anybody can foresee",
     "a double tells apart",
+    "anybody can tell",
+    "less than a byte",
+    "less than a bit a second",
+    "there is no link from",
+    "leads from one domain to another",
+    "not after the begin",
+    "from afar end before",
+    "more than all of it",
+    "ranges rise and lie apart",
+    "overlaps what is missing or under way",
+    "every domain once",
+    "steps lie between exchanges",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

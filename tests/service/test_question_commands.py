@@ -1,4 +1,4 @@
-"""`kuayu demand` and `kuayu forecast` as operators type them: on files, with or without a service, with mistakes."""
+"""`kuayu demand`, `kuayu forecast` and `kuayu transfers` as typed: on files, with and without a service, wrongly."""
 
 import json
 import os
@@ -15,6 +15,8 @@ from service.test_demands import EXAMPLES
 from service.test_demands import FILES as DEMAND_FILES
 from service.test_forecasts import ANSWERS as FORECAST_ANSWERS
 from service.test_forecasts import FILES as FORECAST_FILES
+from service.test_transfers import ANSWERS as TRANSFER_ANSWERS
+from service.test_transfers import FILES as TRANSFER_FILES
 
 from kuayu_schemas import schema
 
@@ -22,6 +24,7 @@ PROGRAM = (sys.executable, "-c", "from kuayu.cli import main; main()")
 QUESTIONS = [
     *(("demand", EXAMPLES / file, DEMAND_ANSWERS[path]) for path, file in DEMAND_FILES.items()),
     *(("forecast", EXAMPLES / file, FORECAST_ANSWERS[path]) for path, file in FORECAST_FILES.items()),
+    *(("transfers", EXAMPLES / file, TRANSFER_ANSWERS[path]) for path, file in TRANSFER_FILES.items()),
 ]
 
 Change = Callable[[dict[str, Any]], object]
@@ -52,6 +55,8 @@ WORDS = {
     "Waveform": ("devices", "1.5 h", "█", "device-hours", "money"),
     "PeakPlan": ("load", "l-1", "104 →", "lower"),
     "ReservationReport": ("tenant", "t-1", "d-east", "reserve"),
+    "ShardPlan": ("stream", "j-1", "steps ahead", "from", "d-east", "those whose data are late", "GB", "are left out"),
+    "CollectiveChoice": ("→", "low communication", "steps a second", "d-east", "a switch takes"),
 }
 
 
@@ -70,6 +75,7 @@ def test_an_answer_makes_tables(command: str, file: Path, report: str) -> None:
         ("demand", "{", "is not JSON", "TrainingDemandRequest"),
         ("demand", "[]", "the file is no request for demands", "LayoutRequest (with kind)"),
         ("forecast", '{"cases": []}', "the file is no request for forecasts", "PeakRequest (with base)"),
+        ("transfers", '{"base": []}', "the file is no request for a shard plan", "CollectiveRequest (with exchange)"),
         ("demand", '{"cases": []}', '"revision" is a required property', "the class TrainingDemandRequest"),
     ],
 )
@@ -84,6 +90,8 @@ def test_what_is_no_question_is_told(command: str, given: str, cause: str, hint:
         (0, lambda request: request["cases"].append(request["cases"][0]), "/cases/1/id: c-1 stands twice"),
         (1, lambda request: request["model"].update(experts_per_token=2), "/model/experts_per_token: "),
         (6, lambda request: request["loads"].append(request["loads"][0]), "/loads/2/id: l-1 stands twice"),
+        (8, lambda request: request["rooms"].append(request["rooms"][0]), "/rooms/1/domain: "),
+        (9, lambda request: request["domains"].append("d-east"), "/domains/3: d-east stands twice"),
     ],
 )
 @pytest.mark.parametrize("served", [False, True])

@@ -21,6 +21,7 @@ PARTS = {
     "place": ("kuayu.cli.place", "place", "Decide where the jobs of a state run, and say why."),
     "demand": ("kuayu.cli.demand", "demand", "Tell what trainings or tasks need."),
     "forecast": ("kuayu.cli.forecast", "forecast", "Tell what will be needed, and what to do about it."),
+    "transfers": ("kuayu.cli.transfers", "transfers", "Tell what data to fetch, or by which collective to agree."),
     "logs": ("kuayu.cli.logs", "logs", "Tell what faults a log shows, and what follows from them."),
     "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
     "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),

@@ -27,9 +27,10 @@ from kuayu.client.index import Indices
 from kuayu.client.reading import read
 from kuayu.client.scheduling import Scheduling
 from kuayu.client.telemetry import Telemetry
+from kuayu.client.transfers import Transfers
 
 
-class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts):
+class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers):
     """Connection to one service; safe to share between threads.
 
     Args:

@@ -27,6 +27,7 @@ from kuayu.service.routes import (
     samples,
     series,
     targets,
+    transfers,
 )
 from kuayu.service.runtime import Runtime
 from kuayu.service.settings import Settings
@@ -57,7 +58,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     app = FastAPI(
         title="Kuayu",
         version=__version__,
-        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling, demand, forecast.",
+        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling, demand, forecast, transfers.",
         description="Errors are problem+json. Requests are closed; readers of answers ignore what they do not know.",
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
@@ -72,7 +73,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     openapi.install(app)
     groups = (
         *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
-        *(placements, allocations, actions, demands, forecasts),
+        *(placements, allocations, actions, demands, forecasts, transfers),
     )
     for group in groups:
         # Flat, not nested: who asks which methods a path takes must see every route.

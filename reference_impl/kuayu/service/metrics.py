@@ -77,6 +77,12 @@ class Metrics:
         self.training_phases = Counter(
             "kuayu_training_phases", "Phases of trainings recognised.", ["phase"], registry=self.registry
         )
+        self.collective_choices = Counter(
+            "kuayu_collective_choices",
+            "Collectives chosen, and whether each was another one than that in use.",
+            ["collective", "switched"],
+            registry=self.registry,
+        )
         self.allocations = Counter(
             "kuayu_allocations", "Allocations by the phases that they came into.", ["phase"], registry=self.registry
         )

@@ -27,6 +27,8 @@ from kuayu.scheduling.speeds import OVERLAP, penalty
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations that are looked at."""
 RING, HIERARCHICAL, LOW = "ring", "hierarchical", "low_communication"
+NAMELESS = "unknown"
+"""Of a kind that the standard does not name; nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,50 +115,57 @@ class Predicted:
 
 
 def predict(fabric: Fabric, work: Work) -> tuple[Predicted, ...]:
-    """Throughput of all candidates."""
-    domains, nodes, size = len(fabric.rates), fabric.nodes, work.gradient_bytes
-    order = ring(fabric.rates, fabric.latency_s, size / domains) if domains > 1 else (0,)
-    across = (
-        2 * (domains - 1) * hop_seconds(order, fabric.rates, fabric.latency_s, size / domains) if domains > 1 else 0.0
-    )
-    inside = 2 * (nodes - 1) * (fabric.inside_latency_s + size / nodes / fabric.inside)
-    flat = _flat(fabric, size)
+    """Throughput of all candidates, each with the best order of domains for it."""
+    domains = len(fabric.rates)
     made = []
     for candidate in CANDIDATES:
-        if candidate.kind == RING:
-            made.append(_of(candidate, work, 0.0, flat[0], 1.0, flat[1]))
-        else:
-            apart = candidate.kind == LOW and domains > 1
-            charged = float(penalty(np.array(float(domains)), np.array(float(candidate.period)))) if apart else 1.0
-            made.append(_of(candidate, work, inside, across, charged, order))
+        size = message(candidate, domains, fabric.nodes, work)
+        order = ring(fabric.rates, fabric.latency_s, size) if domains > 1 else (0,)
+        hop = np.array([hop_seconds(order, fabric.rates, fabric.latency_s, size) if domains > 1 else 0.0])
+        inside, across = exchange_s(candidate, fabric, work, hop)
+        throughput = float(rate(candidate, domains, work, inside, across)[0])
+        made.append(Predicted(candidate, throughput, inside, float(across[0]), charged(candidate, domains), order))
     return tuple(made)
 
 
-def _flat(fabric: Fabric, size: float) -> tuple[float, tuple[int, ...]]:
-    """Seconds of one ring over all nodes, and the order of domains in it."""
-    domains, nodes = len(fabric.rates), fabric.nodes
-    together = domains * nodes
-    if together == 1:
-        return 0.0, (0,)
-    hops = [0.0]
-    order: tuple[int, ...] = (0,)
-    if nodes > 1:
-        hops.append(fabric.inside_latency_s + size / together / fabric.inside)
-    if domains > 1:
-        order = ring(fabric.rates, fabric.latency_s, size / together)
-        hops.append(hop_seconds(order, fabric.rates, fabric.latency_s, size / together))
-    return 2 * (together - 1) * max(hops), order
+def message(candidate: Candidate, domains: int, nodes: int, work: Work) -> float:
+    """Bytes that each round moves from a domain to the next."""
+    return work.gradient_bytes / (domains * nodes if candidate.kind == RING else domains)
 
 
-def _of(
-    candidate: Candidate, work: Work, inside_s: float, across_s: float, charged: float, order: tuple[int, ...]
-) -> Predicted:
+def exchange_s(candidate: Candidate, fabric: Fabric, work: Work, hop_s: Floats) -> tuple[float, Floats]:
+    """Seconds of exchange inside domains, each step, and over them, each period; for the ring all of it over them.
+
+    Args:
+        candidate: Which.
+        fabric: For what lies inside domains.
+        work: What is exchanged.
+        hop_s: Seconds of the slowest message from a domain to the next, of any shape; nought where there is but one.
+    """
+    domains, nodes, size = len(fabric.rates), fabric.nodes, work.gradient_bytes
+    with np.errstate(over="ignore"):
+        if candidate.kind == RING:
+            together = domains * nodes
+            own = fabric.inside_latency_s + np.float64(size / together) / fabric.inside if nodes > 1 else 0.0
+            return 0.0, np.maximum(hop_s, own) * (2 * (together - 1)) if together > 1 else np.zeros_like(hop_s)
+        inside = 2 * (nodes - 1) * (fabric.inside_latency_s + np.float64(size / nodes) / fabric.inside)
+        return float(inside) if nodes > 1 else 0.0, hop_s * (2 * (domains - 1)) if domains > 1 else np.zeros_like(hop_s)
+
+
+def charged(candidate: Candidate, domains: int) -> float:
+    """How many times as many steps it takes to the same loss."""
+    if candidate.kind != LOW or domains == 1:
+        return 1.0
+    return float(penalty(np.array(float(domains)), np.array(float(candidate.period))))
+
+
+def rate(candidate: Candidate, domains: int, work: Work, inside_s: float, across_s: Floats) -> Floats:
+    """Steps a second, in the shape of ``across_s``; nought where a link that is needed is out."""
     hidden = work.overlap * work.step_s
     if candidate.kind == LOW:
         step = work.step_s + max(0.0, inside_s - hidden)
-        left = hidden - min(inside_s, hidden)
-        lasts = candidate.period * step + max(0.0, across_s - left)
+        lasts = candidate.period * step + np.maximum(0.0, across_s - max(0.0, hidden - inside_s))
     else:
-        lasts = work.step_s + max(0.0, inside_s + across_s - hidden)
-    throughput = candidate.period / lasts / charged if np.isfinite(lasts) else 0.0
-    return Predicted(candidate, throughput, inside_s, across_s, charged, order)
+        lasts = work.step_s + np.maximum(0.0, inside_s + across_s - hidden)
+    made: Floats = candidate.period / lasts / charged(candidate, domains)  # nought where it lasts for ever
+    return made

@@ -8,13 +8,17 @@ from kuayu.resilience.transfers.planning import Plan
 from kuayu.resilience.transfers.scene import Scene
 from kuayu.resilience.transfers.sizes import PARTS
 
+NAMED = 20
+"""Most slots that are named one by one."""
+
 _HOUR = 3600.0
 
 
 def reasons(scene: Scene, made: Plan, stream: int) -> Iterator[str]:
     """Of one stream: depth, size of shards, local data, sources, and what is given up."""
     yield from _depth(scene, made, stream)
-    yield from _size(made, stream)
+    if made.depths.steps[stream]:
+        yield from _size(made, stream)
     yield from _local(scene, made, stream)
     yield from _sources(scene, made, stream)
     for each in made.given_up[stream]:
@@ -49,8 +53,9 @@ def _size(made: Plan, stream: int) -> Iterator[str]:
 def _local(scene: Scene, made: Plan, stream: int) -> Iterator[str]:
     local = made.tables[stream].local
     if local:
-        slots = ", ".join(str(each) for each in local)
-        yield f"Slots {slots} take local data: by a cautious forecast, data from afar would be late for them."
+        slots = ", ".join(str(each) for each in local[:NAMED])
+        more = f" and {len(local) - NAMED} more" if len(local) > NAMED else ""
+        yield f"Slots {slots}{more} take local data: by a cautious forecast, data from afar would be late for them."
     elif scene.streams[stream].local_steps:
         yield "No slot takes local data: data from afar are in time by a cautious forecast."
 

@@ -35,7 +35,7 @@ def within_room(
         for row in rows:
             pieces = _coming(mine[ours == row], streams[row], shards, order, ahead)
             begun.append(_begun(streams[row], tables[row], *pieces))
-        here = sum(streams[row].remote_steps * streams[row].step_bytes - _missing(streams[row]) for row in rows)
+        here = sum(_held(streams[row]) for row in rows)
         starts = np.where(order.link[mine] >= 0, order.start_s[mine], np.inf)
         freed = np.concatenate(begun)
         frees = np.concatenate(
@@ -83,6 +83,8 @@ def _begun(stream: Stream, table: Timetable, begin: Floats, end: Floats, at_s: F
     return begun
 
 
-def _missing(stream: Stream) -> float:
-    """Bytes that nobody has begun to fetch."""
-    return sum(high - low for low, high in stream.gaps)
+def _held(stream: Stream) -> float:
+    """Bytes that are here or under way, gap by gap: a difference of sums would lose them in streams that hardly end."""
+    lows = [*(low for low, _ in stream.gaps), stream.remote_steps * stream.step_bytes]
+    highs = [0.0, *(high for _, high in stream.gaps)]
+    return sum(max(low - high, 0.0) for low, high in zip(lows, highs, strict=True))

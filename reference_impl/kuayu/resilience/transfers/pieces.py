@@ -44,7 +44,8 @@ def cut(streams: Sequence[Stream], tables: Sequence[Timetable], depth: Whole, si
     if not len(begin):
         return Shards(stream, begin, end, begin, begin)
     release = np.where(gone < 0, 0.0, np.maximum(due[offset + np.maximum(gone, 0)], 0.0))
-    first = np.floor(begin / step_bytes + _SAME).astype(np.int64)
+    # a sliver at the end of a step is told from the next step by its end alone
+    first = np.minimum(np.floor(begin / step_bytes + _SAME).astype(np.int64), last)
     keep = release <= horizon_s
     return Shards(stream[keep], begin[keep], end[keep], due[(offset + first)[keep]], release[keep])
 

@@ -138,4 +138,5 @@ def _without(stream: Stream, stopped: tuple[UnderWay, ...]) -> Stream:
     if not stopped:
         return stream
     gaps = tuple(sorted([*stream.gaps, *((each.begin, each.end) for each in stopped)]))
-    return replace(stream, gaps=gaps, under_way=tuple(each for each in stream.under_way if each not in stopped))
+    gone = set(stopped)
+    return replace(stream, gaps=gaps, under_way=tuple(each for each in stream.under_way if each not in gone))

@@ -13,13 +13,19 @@ EXACT = 7
 
 def hop_seconds(order: tuple[int, ...], rates: Floats, latency_s: Floats, size: float) -> float:
     """Seconds of a round in which every domain sends so many bytes to the next; infinite where a link is out."""
+    return float(rounds(order, rates, latency_s, size))
+
+
+def rounds(order: tuple[int, ...], rates: Floats, latency_s: Floats, size: float) -> Floats:
+    """The same at any number of times: rates are (..., D, D), seconds (...)."""
     here, there = np.array(order), np.roll(np.array(order), -1)
-    with np.errstate(divide="ignore"):
-        return float((latency_s[here, there] + size / rates[here, there]).max())
+    with np.errstate(divide="ignore", over="ignore"):
+        slowest: Floats = (latency_s[here, there] + size / rates[..., here, there]).max(axis=-1)
+    return slowest
 
 
 def ring(rates: Floats, latency_s: Floats, size: float) -> tuple[int, ...]:
-    """The order with the quickest round: exact for few domains, else by nearest neighbours and exchanges of two.
+    """The order with the quickest round: exact for few domains, else by nearest neighbours and exchanges.
 
     Args:
         rates: Bytes a second from domain to domain, (D, D).
@@ -27,7 +33,7 @@ def ring(rates: Floats, latency_s: Floats, size: float) -> tuple[int, ...]:
         size: Bytes that a round moves over each link.
     """
     count = len(rates)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         cost = latency_s + size / rates
     if count <= EXACT:
         orders = _orders(count)
@@ -48,19 +54,22 @@ def _orders(count: int) -> Whole:
 
 
 def _exchanged(order: list[int], cost: Floats) -> tuple[int, ...]:
-    """Exchange two domains as long as the slowest hop becomes quicker."""
+    """Exchange an end of the slowest hop with another domain, as long as the ring becomes quicker; begins at nought."""
+    now, count = np.array(order), len(order)
+    most, total = _slowest(now[None], cost)
+    while True:
+        worst = int(np.argmax(cost[now, np.roll(now, -1)]))
+        one, other = np.repeat([worst, (worst + 1) % count], count), np.tile(np.arange(count), 2)
+        tried, rows = np.tile(now, (len(one), 1)), np.arange(len(one))
+        tried[rows, one], tried[rows, other] = now[other], now[one]
+        mosts, totals = _slowest(tried, cost)
+        best = int(np.lexsort((totals, mosts))[0])
+        if (mosts[best], totals[best]) >= (most[0], total[0]):
+            return tuple(np.roll(now, -int(np.argmin(now))).tolist())
+        now, most, total = tried[best], mosts[[best]], totals[[best]]
 
-    def slowest(each: list[int]) -> tuple[float, float]:
-        hops = cost[each, np.roll(each, -1)]
-        return float(hops.max()), float(hops[np.isfinite(hops)].sum())
 
-    best, improved = slowest(order), True
-    while improved:
-        improved = False
-        for first in range(1, len(order)):
-            for second in range(first + 1, len(order)):
-                tried = order.copy()
-                tried[first], tried[second] = tried[second], tried[first]
-                if slowest(tried) < best:
-                    order, best, improved = tried, slowest(tried), True
-    return tuple(order)
+def _slowest(orders: Whole, cost: Floats) -> tuple[Floats, Floats]:
+    """The slowest hop of each order, and the sum of those that are not over links that are out, (orders,)."""
+    hops = cost[orders, np.roll(orders, -1, axis=1)]
+    return hops.max(axis=1), np.where(np.isfinite(hops), hops, 0.0).sum(axis=1)

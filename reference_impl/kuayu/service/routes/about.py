@@ -17,7 +17,7 @@ from kuayu_schemas.models import Feature, Profile
 
 router = APIRouter()
 
-PROFILES = (Profile.COM, Profile.MET, Profile.IDX, Profile.DEM, Profile.FCT, Profile.SCH)
+PROFILES = (Profile.COM, Profile.MET, Profile.IDX, Profile.DEM, Profile.FCT, Profile.SCH, Profile.RES)
 """Profiles that the service conforms to, or tries to."""
 
 HEALTHY = {

@@ -3,8 +3,8 @@
 ``python -m kuayu.training.resilience.shards [--windows N] [--seed N] [--families NAME ...] [--json FILE]``
 
 Every window is played under fixed shards, every static schedule of a grid (the best is chosen in hindsight, for each
-family and measure anew), the reference's plan, and one who knows the bandwidths. Window ``i`` is drawn from seed
-``100000 · seed + i``; seeds 1000 to 1099 were looked at while the plan was made.
+family and measure anew), the reference's plan, and one who knows the bandwidths. Windows are those of the suite's
+testbed, drawn from the seed and their number.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from kuayu.training.resilience import collectives_compare, shards_compare, shards_report
-from kuayu.training.resilience.shards_world import FAMILIES
+from kuayu_conformance.testbed.transfers.shards_world import FAMILIES
 
 COLLECTIVES = "collectives"
 """The comparison beside those of shards."""
@@ -67,7 +67,8 @@ def _played(windows: int, seed: int, wanted: Sequence[str]) -> tuple[list[dict[s
             if family == COLLECTIVES:
                 collectives = collectives_compare.figures(seeds, seed, lambda: progress.advance(task))
             else:
-                made = shards_compare.played(family, seeds, lambda: progress.advance(task))
+                names = [f"comparison/{each}" for each in seeds]
+                made = shards_compare.played(family, names, lambda: progress.advance(task))
                 rows += shards_compare.figures(made, seed)
     return rows, collectives
 

@@ -1,25 +1,24 @@
 """All policies in the same windows, and by how much the reference's plan waits and blocks less, with intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kuayu.resilience.transfers.scene import Floats
-from kuayu.training.resilience.shards_clairvoyant import clairvoyant
-from kuayu.training.resilience.shards_policies import InOrder, Planned
-from kuayu.training.resilience.shards_run import Outcome, Run
-from kuayu.training.resilience.shards_schedules import ON_DEMAND, ONE_AHEAD, PULL, Schedule, Static, grid
-from kuayu.training.resilience.shards_world import Window, draw
+from kuayu.training.resilience.shards_policies import InOrder, planned
+from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
+from kuayu_conformance.testbed.transfers.shards_run import Run
+from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, best, grid
+from kuayu_conformance.testbed.transfers.shards_state import Outcome
+from kuayu_conformance.testbed.transfers.shards_world import Window, draw
 
 DEMAND, AHEAD, STATIC, PULLED = "fixed, on demand", "fixed, one ahead", "best static", "best static, idle links pull"
 ORDERED, PLAN, SEER = "plan, fixed order", "plan", "clairvoyant"
 RIVALS = (DEMAND, AHEAD, STATIC, PULLED)
 MEASURES = ("waiting", "blocked", "blocked_bytes")
 SAMPLES = 10_000
-DEVELOPED = range(1000, 1100)
-"""Seeds that were looked at while the plan was made; others are judged by."""
 
 
 @dataclass(slots=True)
@@ -31,7 +30,7 @@ class Played:
     schedules: dict[Schedule, list[Outcome]] = field(default_factory=dict)
 
 
-def played(family: str, seeds: Sequence[int], step: Callable[[], None]) -> Played:
+def played(family: str, seeds: Sequence[str], step: Callable[[], None]) -> Played:
     """Play windows of a family under everybody; ``step`` is called after each."""
     made = Played(family)
     for seed in seeds:
@@ -49,15 +48,9 @@ def _named(window: Window) -> dict[str, Outcome]:
         DEMAND: Run(window, Static(window, ON_DEMAND)).play(),
         AHEAD: Run(window, Static(window, ONE_AHEAD)).play(),
         ORDERED: Run(window, InOrder(window)).play(),
-        PLAN: Run(window, Planned(window)).play(),
+        PLAN: Run(window, planned(window)).play(),
         SEER: clairvoyant(window),
     }
-
-
-def best(found: Mapping[Schedule, Sequence[Outcome]], measure: str, *, pulling: bool) -> Schedule:
-    """The schedule with the least mean of a measure over all windows, the one with less held where several have it."""
-    mine = [each for each in found if (each.way == PULL) == pulling]
-    return min(mine, key=lambda each: (mean(found[each], measure), mean(found[each], "held")))
 
 
 def mean(outcomes: Sequence[Outcome], measure: str) -> float:
