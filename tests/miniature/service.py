@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
 from miniature.otlp import Otlp
 from miniature.resources import KINDS
 from miniature.series import Stepped
-from miniature.shaving import Shaving
 from miniature.streams import Streams
 
 Operation = Callable[..., Answer]
@@ -40,7 +40,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Otlp, Stepped, Streams, Allocating, Shaving):
+class Miniature(Otlp, Stepped, Streams, Allocating, Agreeing):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -110,6 +110,8 @@ class Miniature(Otlp, Stepped, Streams, Allocating, Shaving):
             ("/v1/waveforms", self.waveform),
             ("/v1/peak-plans", self.plan_peaks),
             ("/v1/reservations", self.reserve),
+            ("/v1/shard-plans", self.plan_shards),
+            ("/v1/collectives", self.choose_collective),
         )
         routes += [Route("POST", re.compile(path), decision, (), pure=True) for path, decision in decisions]
         return routes
@@ -119,7 +121,7 @@ class Miniature(Otlp, Stepped, Streams, Allocating, Shaving):
         declaration = {
             "spec_version": "0.1.0",
             "implementation": {"name": "miniature", "version": "0.1.0"},
-            "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH"],
+            "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES"],
             "features": [*(["scrape"] if self.allowed else []), "otlp", *(["tenancy"] if self.tokens else [])],
             "limits": LIMITS,
             "durability": "process",

@@ -14,11 +14,13 @@ from mutants import (
     allocating,
     bulk,
     buying,
+    collectives,
     conversion,
     counters,
     declaring,
     demands,
     dividing,
+    doubts,
     errors,
     estimates,
     explanations,
@@ -43,6 +45,7 @@ from mutants import (
     routing,
     scraping,
     series,
+    shards,
     sharing,
     sizes,
     states,
@@ -50,6 +53,7 @@ from mutants import (
     tenancy,
     time,
     units,
+    waits,
     waveforms,
     writes,
 )
@@ -98,6 +102,10 @@ SUBJECTS = (
     waveforms,
     peaks,
     premises,
+    doubts,
+    shards,
+    waits,
+    collectives,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.buying import Buying
 from miniature.choosing import Choosing
@@ -12,6 +13,7 @@ from miniature.conversion import Conversion
 from miniature.core import Core
 from miniature.counting import Counting
 from miniature.demanding import Demanding
+from miniature.doubting import Doubting
 from miniature.explaining import Explaining
 from miniature.foreseeing import Foreseeing
 from miniature.fronts import Fronts
@@ -33,6 +35,7 @@ from miniature.scraping import Scraping
 from miniature.sending import Sending
 from miniature.series import Stepped
 from miniature.service import Miniature
+from miniature.sharding import Sharding
 from miniature.sharing import Sharing
 from miniature.shaving import Shaving
 from miniature.sizing import Sizing
@@ -108,6 +111,15 @@ FORESEEN = frozenset(row.id for row in CHECKED if row.profile is Profile.FCT)
 PLAYED_OUT = frozenset({"FCT-004"})
 """Requirements whose checks ask for forecasts through days of worlds, which takes a processor some seconds."""
 
+TRANSFERRING: tuple[type, ...] = (Doubting, Sharding, Agreeing)
+"""What answers operations of transfers and nothing else."""
+
+TRANSFERRED = frozenset(row.id for row in CHECKED if row.profile is Profile.RES)
+"""Requirements whose checks call operations of transfers."""
+
+CARRIED_OUT = frozenset({"RES-005", "RES-006", "RES-010", "RES-012"})
+"""Requirements whose checks carry hundreds of plans or choices out."""
+
 INDEXING: tuple[type, ...] = (Oracle, Plans, Groups, Indices)
 """What answers operations of the compute index."""
 
@@ -116,6 +128,9 @@ ECHOED = frozenset({"echoed"})
 
 DRAWN_ON = frozenset({"scene", "ledger", "ending", "account", "give_back", "nodes", "placement", "cheapest"})
 """What stands with placements and answers requests for fronts too."""
+
+MEASURED = frozenset({"carried"})
+"""What stands with shard plans and answers requests for collectives too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +165,7 @@ SLICES: tuple[Slice, ...] = (
     Slice((Otlp,), frozenset({"MET-021"})),
     Slice((Stepped,), frozenset({"MET-020"})),
     Slice((Graphs, Streams), frozenset({"MET-017", "MET-018", "MET-019", "MET-023"})),
-    Slice((Naming,), SCHEDULED - LONG | {"DEM-006", "FCT-007"}),
+    Slice((Naming,), SCHEDULED - LONG | {"DEM-006", "FCT-007", "RES-013"}),
     Slice((Layouts,), frozenset({"DEM-005", "DEM-006"})),
     Slice((Sizing,), frozenset({"DEM-006", "DEM-007"})),
     Slice((*LAID_OUT, Layouts), DEMANDED - {"DEM-007"}),
@@ -159,6 +174,10 @@ SLICES: tuple[Slice, ...] = (
     Slice((Shaving,), frozenset({"FCT-005", "FCT-007"})),
     Slice((Premises,), FORESEEN - PLAYED_OUT),
     Slice((Foreseeing,), FORESEEN),
+    Slice((Doubting,), frozenset({"RES-013"})),
+    Slice((Sharding,), frozenset({"RES-005", "RES-006", "RES-012", "RES-013"}), but=MEASURED),
+    Slice((Agreeing,), frozenset({"RES-010", "RES-013"})),
+    Slice(TRANSFERRING, TRANSFERRED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015"})),
     Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014"})),
@@ -197,6 +216,7 @@ REALMS: tuple[Realm, ...] = (
     Realm(SCHEDULING, SCHEDULED, LONG),
     Realm((Naming, *FORECASTING), FORESEEN, PLAYED_OUT),
     Realm((Naming, *LAID_OUT, Layouts, Sizing), DEMANDED, frozenset({"DEM-001", "DEM-007"})),
+    Realm((Naming, *TRANSFERRING), TRANSFERRED, CARRIED_OUT),
 )
 """Apart from what telemetry and the compute index rest on."""
 

@@ -37,7 +37,7 @@ class DemandsFromNowhereAreNotServed(Miniature):
         return iter(())
 
 
-@breaks("DEM-006", "FCT-007", "SCH-012")
+@breaks("DEM-006", "FCT-007", "RES-013", "SCH-012")
 class WrongNamesStandInTheState(Miniature):
     """Problems point to the member of the request that a wrong name is in, not to its place."""
 
@@ -46,7 +46,7 @@ class WrongNamesStandInTheState(Miniature):
         super().refuse_if(problem, detail, [("/" + pointer.split("/")[1], what) for pointer, what in wrong])
 
 
-@breaks("DEM-006", "SCH-012")
+@breaks("DEM-006", "RES-013", "SCH-012")
 class UnknownNamesSpoilTheBody(Miniature):
     """Names that refer to nothing are answered with invalid-body."""
 

@@ -9,12 +9,14 @@ from random import Random
 from types import FrameType
 
 import pytest
+from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.buying import Buying
 from miniature.client import SCHEMAS
 from miniature.conversion import Conversion
 from miniature.core import Core
 from miniature.demanding import Demanding
+from miniature.doubting import Doubting
 from miniature.foreseeing import Foreseeing
 from miniature.fronts import Fronts
 from miniature.graph import Graphs
@@ -28,12 +30,14 @@ from miniature.routing import Routing
 from miniature.scraping import Scraping
 from miniature.series import Stepped
 from miniature.service import Miniature
+from miniature.sharding import Sharding
 from miniature.shaving import Shaving
 from miniature.sizing import Sizing
 from miniature.waving import Waving
 
-from kuayu_conformance.checks import dem_names, sch_names
+from kuayu_conformance.checks import dem_names, res_names, sch_names
 from kuayu_conformance.checks.dem_fixtures import DEMANDS, SIZES
+from kuayu_conformance.checks.res_fixtures import COLLECTIVES, SHARDS
 from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, Draft, Json
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
@@ -46,6 +50,7 @@ from mutants.declaration import (
     ECHOED,
     JUDGED_BY_THEMSELVES,
     LAID_OUT,
+    MEASURED,
     PLAYED,
     SCHEDULING,
     SLICES,
@@ -100,6 +105,8 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Foreseeing, (" FORECASTS,", "checks.fct_origins", " RESERVATIONS,")),
         (Waving, (" WAVEFORMS,",)),
         (Shaving, (" PEAKS,\n", "checks.fct_peaks")),
+        (Sharding, (" SHARDS, ", "checks.res_windows")),
+        (Agreeing, (" COLLECTIVES, ",)),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
@@ -135,6 +142,17 @@ def test_operations_of_demand_rest_on_what_is_said_to_be_behind_them() -> None:
         kinds = {of[kind] for kind, _ in called_by(path, body) if kind in of}
         behind = apart.get(path, {*LAID_OUT, Layouts})
         assert behind <= kinds <= {Miniature, Core, Naming, *behind}
+
+
+def test_operations_of_transfers_rest_on_what_is_said_to_be_behind_them() -> None:
+    """Collectives rest on nothing that shard plans rest on, but on what links carry."""
+    of = {kind.__name__: kind for kind in Miniature.__mro__}
+    apart: dict[str, type] = {SHARDS: Sharding, COLLECTIVES: Agreeing}
+    for path, body in res_names.requests(Random(1)).items():
+        called = called_by(path, body)
+        kinds = {of[kind] for kind, _ in called if kind in of}
+        assert {Doubting, apart[path]} <= kinds <= {Miniature, Core, Naming, Doubting, Sharding, apart[path]}
+        assert path == SHARDS or {name for kind, name in called if kind == Sharding.__name__} == MEASURED
 
 
 def called_by(path: str, body: Json) -> set[tuple[str, str]]:
