@@ -1,4 +1,4 @@
-"""Guides show what their commands do: demands, forecasts, placements, allocations over a kill, one's own policy."""
+"""Guides show what their commands do: demands, forecasts, placements, allocations, transfers, one's own policy."""
 
 import re
 import socket
@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from docs.typed import Performed, pages_shown, perform, words
 
-PAGES = [("scheduling.md", 10), ("allocations.md", 5), ("demand.md", 7), ("forecast.md", 7), ("logs.md", 3)]
+PAGES = [
+    ("scheduling.md", 10),
+    ("allocations.md", 5),
+    ("demand.md", 7),
+    ("forecast.md", 7),
+    ("transfers.md", 4),
+    ("logs.md", 3),
+]
 """Guides that show what they print, each with how many outputs it shows at least."""
 FIGURE = re.compile(r"[\d.,]*\d")
 

@@ -54,6 +54,7 @@ TAGS = {
     "demand": Words("Demand", "需求"),
     "forecast": Words("Forecast", "需求预测"),
     "scheduling": Words("Scheduling", "调度"),
+    "resilience": Words("Resilience", "容错"),
 }
 MODEL = {
     "common": Words("Common types", "通用类型"),
@@ -67,6 +68,7 @@ MODEL = {
     "demand": Words("Demand", "需求"),
     "forecast": Words("Forecast", "需求预测"),
     "scheduling": Words("Scheduling", "调度"),
+    "transfers": Words("Transfers", "数据与梯度的传输"),
     "conformance": Words("Conformance", "符合性"),
 }
 
