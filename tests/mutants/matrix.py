@@ -18,10 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 import kuayu_schemas
 from mutants import MUTANTS
@@ -77,6 +80,23 @@ class Trial:
         return 0.15 if not self.watches else 0.45 if age < FIRST else 0.03
 
 
+class Spare:
+    """What processors leave over: how much a run is thought to need is too much for those that mostly wait."""
+
+    def __init__(self, cores: float) -> None:
+        self._cores = cores
+        self._seen = deque([0.0], maxlen=4)
+        psutil.cpu_percent()  # what it answers first stands for nothing, all else for the time since the last
+
+    def now(self, running: Collection[tuple[Trial, float]]) -> float:
+        """The least that was left over of late, for new runs take a while to need what they need.
+
+        Nothing is left over while delays are measured.
+        """
+        self._seen.append(self._cores * (1 - psutil.cpu_percent() / 100))
+        return 0.0 if any(trial.plays for trial, _ in running) else min(self._seen)
+
+
 def options_of(name: str) -> list[str]:
     """What :mod:`mutants.serve` is told to serve an implementation."""
     options = ["--port", "0", "--schemas", str(PUBLISHED), "--token", "own=own", "--token", "other=other"]
@@ -123,17 +143,21 @@ def tried(trial: Trial, nursery: Nursery) -> Row:
 def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: float = PROCESSORS) -> Iterator[Row]:
     """Rows of the matrix as they are found; the unchanged miniature is one of them.
 
-    Side by side are as many as keep ``cores`` busy. The longest begin first, so that nothing waits for a straggler.
-    Where the suite finds the machine too busy to play telemetry, it says nothing; that run is made again, by itself.
+    Side by side are as many as are thought to keep ``cores`` busy, and more while processors have nothing to do, for
+    many runs mostly wait. The longest begin first, so that nothing waits for a straggler. Where the suite finds the
+    machine too busy to play telemetry, it says nothing; that run is made again, by itself.
     """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
     trials = [Trial(MINIATURE, wanted), *(Trial(mutant.name, mutant.requirements & wanted) for mutant in mutants)]
     queue = sorted((trial for trial in trials if trial.requirements), key=lambda trial: -trial.seconds)
     running: dict[Future[Row], tuple[Trial, float]] = {}
     again: list[Trial] = []
+    spare = Spare(cores)
     with Nursery() as nursery, ThreadPoolExecutor(len(trials)) as pool:
         while queue or running:
-            while (trial := _next(queue, running.values(), cores)) is not None:
+            idle = spare.now(running.values())
+            while (trial := _next(queue, running.values(), cores, idle)) is not None:
+                idle -= trial.cores(0)
                 queue.remove(trial)
                 running[pool.submit(tried, trial, nursery)] = trial, time.monotonic()
             for future in wait(running, timeout=1, return_when=FIRST_COMPLETED).done:
@@ -146,10 +170,10 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: f
             yield tried(trial, nursery)
 
 
-def _next(queue: Iterable[Trial], running: Collection[tuple[Trial, float]], cores: float) -> Trial | None:
+def _next(queue: Iterable[Trial], running: Collection[tuple[Trial, float]], cores: float, idle: float) -> Trial | None:
     """The first trial that there is room for beside those that run since some time; None where there is none."""
     now = time.monotonic()
-    room = cores - sum(trial.cores(now - begun) for trial, begun in running)
+    room = max(idle, cores - sum(trial.cores(now - begun) for trial, begun in running))
     playing = sum(trial.plays for trial, _ in running) >= PLAYED_SIDE_BY_SIDE
     fits = (trial for trial in queue if not running or (trial.cores(0) <= room and not (playing and trial.plays)))
     return next(fits, None)
