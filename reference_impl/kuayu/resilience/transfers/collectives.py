@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.resilience.transfers.rings import hop_seconds, ring
 from kuayu.resilience.transfers.scene import Floats
 from kuayu.scheduling.speeds import OVERLAP, penalty
 
@@ -65,18 +64,6 @@ class Fabric:
     inside: float
     inside_latency_s: float
 
-    def __post_init__(self) -> None:
-        """Look at shapes.
-
-        Raises:
-            ValueError: They do not fit.
-        """
-        count = len(self.rates)
-        if self.rates.shape != (count, count) or self.latency_s.shape != (count, count) or count < 1:
-            raise ValueError("rates and latency_s must be square, of one size")
-        if self.nodes < 1 or self.inside <= 0.0:
-            raise ValueError("nodes must be at least 1, inside above nought")
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -91,41 +78,6 @@ class Work:
     gradient_bytes: float
     step_s: float
     overlap: float = OVERLAP
-
-
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """What a candidate would do.
-
-    Attributes:
-        candidate: Which.
-        throughput: Steps a second; nought where a link that it needs is out.
-        inside_s: Seconds of exchange inside domains, each step.
-        across_s: Seconds of exchange over domains, each period; for the ring all of it.
-        charged: How many times as many steps it takes to the same loss.
-        order: Of domains in the ring.
-    """
-
-    candidate: Candidate
-    throughput: float
-    inside_s: float
-    across_s: float
-    charged: float
-    order: tuple[int, ...]
-
-
-def predict(fabric: Fabric, work: Work) -> tuple[Predicted, ...]:
-    """Throughput of all candidates, each with the best order of domains for it."""
-    domains = len(fabric.rates)
-    made = []
-    for candidate in CANDIDATES:
-        size = message(candidate, domains, fabric.nodes, work)
-        order = ring(fabric.rates, fabric.latency_s, size) if domains > 1 else (0,)
-        hop = np.array([hop_seconds(order, fabric.rates, fabric.latency_s, size) if domains > 1 else 0.0])
-        inside, across = exchange_s(candidate, fabric, work, hop)
-        throughput = float(rate(candidate, domains, work, inside, across)[0])
-        made.append(Predicted(candidate, throughput, inside, float(across[0]), charged(candidate, domains), order))
-    return tuple(made)
 
 
 def message(candidate: Candidate, domains: int, nodes: int, work: Work) -> float:

@@ -11,13 +11,18 @@ EXACT = 7
 """Domains up to which all orders are looked at."""
 
 
-def hop_seconds(order: tuple[int, ...], rates: Floats, latency_s: Floats, size: float) -> float:
-    """Seconds of a round in which every domain sends so many bytes to the next; infinite where a link is out."""
-    return float(rounds(order, rates, latency_s, size))
-
-
 def rounds(order: tuple[int, ...], rates: Floats, latency_s: Floats, size: float) -> Floats:
-    """The same at any number of times: rates are (..., D, D), seconds (...)."""
+    """Seconds of a round in which every domain sends so many bytes to the next; infinite where a link is out.
+
+    Args:
+        order: Domains in the order of the ring, by number.
+        rates: Bytes a second from domain to domain, at any number of times, (..., D, D).
+        latency_s: Seconds, (D, D).
+        size: Bytes.
+
+    Returns:
+        Seconds, (...).
+    """
     here, there = np.array(order), np.roll(np.array(order), -1)
     with np.errstate(divide="ignore", over="ignore"):
         slowest: Floats = (latency_s[here, there] + size / rates[..., here, there]).max(axis=-1)
