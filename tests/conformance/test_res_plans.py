@@ -13,7 +13,6 @@ from kuayu_conformance.checks.res_plans import judge, observe
 from kuayu_conformance.checks.res_questions import QUESTIONS, Draft, questions
 from kuayu_conformance.checks.res_soundness import faults
 from kuayu_conformance.checks.res_windows import Extent
-from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.transfers.shards_world import MILD
 from kuayu_schemas import schema
@@ -227,9 +226,10 @@ def test_slips_that_show_only_in_windows_are_counted_there() -> None:
     assert all("overlap" in each.found and " of 52 are not" in each.found for each in claims)
 
 
-def test_an_answer_that_is_no_plan_is_told_in_windows_and_ends_hard_questions() -> None:
+def test_an_answer_that_is_no_plan_is_told_in_windows_and_for_each_hard_question() -> None:
     (claim,) = unmet(lambda body, told: None if len(body["links"][0]["bandwidths"]) > 100 else told)
     assert claim.expected == "in windows at ±30 %, every answer is a shard plan"
     assert claim.found == "20 of 20 are none"
-    with pytest.raises(SetUpFailed):
-        unmet(lambda _body, _told: None)
+    claims = unmet(lambda _body, _told: None)
+    assert all(each.found.startswith("no shard plan") for each in claims[:-1])
+    assert len(claims) > 5

@@ -38,6 +38,8 @@ def _untold(body: Json, told: Json) -> Iterator[str]:
     if chosen not in [(each["collective"], each["period"]) for each in told["candidates"]]:
         yield f"{chosen[0]} with a period of {chosen[1]} is chosen and not among the candidates"
     used = body.get("in_use")
+    if not used and told["switched"]:
+        yield "switched is True, and nothing is in use"
     if used and sorted(told["order"]) == sorted(used["order"]):
         same = chosen == (used["collective"], used["period"])
         same = same and turned(_places(body, told["order"])) == turned(_places(body, used["order"]))

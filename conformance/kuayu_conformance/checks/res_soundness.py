@@ -25,7 +25,7 @@ class Needed:
         ranges: What is missing, with what is abandoned, rising and apart.
         ways: Domains with a link to the target, and whether it is up.
         room: Bytes that the target has room for.
-        local_slots: What the plan gives to local data, if that is rising; else None.
+        local_slots: What the plan gives to local data, if that is rising and there are as many; else None.
     """
 
     stream: Json
@@ -68,8 +68,8 @@ def _needed(body: Json, stream: Json, plan: Json) -> Needed:
     ways = {link["source"]: link.get("up", True) for link in body["links"] if link["target"] == stream["target"]}
     room = next((each["size"] for each in body["rooms"] if each["domain"] == stream["target"]), 0.0)
     slots = plan["local_slots"]
-    rising = all(one < other for one, other in pairwise(slots))
-    return Needed(stream, least, ranges, ways, room, tuple(slots) if rising else None)
+    usable = len(slots) <= stream.get("local_steps", 0) and all(one < other for one, other in pairwise(slots))
+    return Needed(stream, least, ranges, ways, room, tuple(slots) if usable else None)
 
 
 def joined(ranges: Iterable[Range], least: float) -> tuple[Range, ...]:
@@ -85,10 +85,10 @@ def joined(ranges: Iterable[Range], least: float) -> tuple[Range, ...]:
 
 def _local(its: Needed, plan: Json) -> Iterator[str]:
     slots, most = plan["local_slots"], its.stream.get("local_steps", 0)
-    if its.local_slots is None:
-        yield f"local_slots {slots[:5]} do not rise"
     if len(slots) > most:
         yield f"{len(slots)} local_slots where there are {most} local steps"
+    elif its.local_slots is None:
+        yield f"local_slots {slots[:5]} do not rise"
 
 
 def _abandoned(its: Needed, plan: Json) -> Iterator[str]:

@@ -74,7 +74,8 @@ class Executor:
         stopped = [each for number, its in enumerate(told["streams"]) for each in self._stopped(number, its, state)]
         for number, its in enumerate(told["streams"]):
             slot, last = state.jobs[number].slot, self._window.steps
-            self._local[number] = sorted({slot + int(each) for each in its["local_slots"] if each < last})
+            slots = {slot + int(each) for each in its["local_slots"] if each < last}
+            self._local[number] = sorted(slots)[: state.jobs[number].local_left]
             self._when_late[number] = its["local_when_late"]
         self._queue(told, state)
         return stopped

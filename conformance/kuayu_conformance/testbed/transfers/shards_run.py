@@ -2,7 +2,8 @@
 
 A link carries one transfer at a time; a request takes its latency, then bytes come as the link carries them. A step
 begins when the one before it has ended and all its data are there; its data then leave the room. A transfer is blocked
-where it ends after the slot of its shard was due, or is given up.
+where it has not ended when the slot of its shard is due, or a slot that is to take bytes of it, and where it is given
+up.
 
 A window ends when all steps have begun, or at its limit. Whoever has steps left then has waited until then, and data
 that never came are blocked: those of each step as if they had been a transfer of their own.
@@ -20,6 +21,8 @@ from kuayu_conformance.testbed.transfers.shards_world import LEAD_S, STEP_S, STR
 AGAIN_S = 10.0
 """Seconds after which a policy is asked anew: two steps."""
 _SAME = 1e-6
+_BYTE = 0.5
+"""Bytes that are none; all else is whole."""
 
 
 class Carried:
@@ -105,12 +108,21 @@ class Run:
         job = self.state.jobs[stream]
         job.dues.append(self.state.now)
         job.waiting = True
+        if not (job.local_left and self._policy.takes_local(stream, self.state, ready=True)):
+            for transfer in self.state.busy:
+                if transfer is not None and transfer.stream == stream and transfer.ends_s > self.state.now + _SAME:
+                    transfer.late |= self._awaited(transfer)
         self._begin(stream)
+
+    def _awaited(self, transfer: Transfer) -> bool:
+        """Whether a transfer brings data of the next step from afar."""
+        remote = self.state.jobs[transfer.stream].remote
+        return any(step == remote for step, _ in self._steps(transfer))
 
     def _begin(self, stream: int) -> None:
         """Begin the step that is due, if its data are there."""
         job = self.state.jobs[stream]
-        there = job.remote < len(job.missing) and job.missing[job.remote] <= _SAME * self._window.step_bytes[stream]
+        there = job.remote < len(job.missing) and job.missing[job.remote] < _BYTE
         local = job.local_left > 0 and (
             job.remote >= len(job.missing) or self._policy.takes_local(stream, self.state, ready=there)
         )
@@ -131,11 +143,9 @@ class Run:
     def _done(self, transfer: Transfer) -> None:
         job = self.state.jobs[transfer.stream]
         self.state.busy[transfer.link] = None
-        steps = self._steps(transfer)
         late = transfer.slot < len(job.dues) and job.dues[transfer.slot] < self.state.now - _SAME
-        waited = job.waiting and job.due_s < self.state.now - _SAME and any(step == job.remote for step, _ in steps)
-        self._transfers.append((transfer.size, late or waited))
-        for step, part in steps:
+        self._transfers.append((transfer.size, late or transfer.late))
+        for step, part in self._steps(transfer):
             job.missing[step] -= part
         if job.waiting:
             self._begin(transfer.stream)
@@ -165,8 +175,10 @@ class Run:
         self.state.used += transfer.size
         self.state.busy[link] = transfer
         transfer.start_s = self.state.now
+        transfer.late = self.state.jobs[transfer.stream].waiting and self._awaited(transfer)
         began = self.state.now + float(self._window.latency_s[link])
-        self._add(self._links[link].when(began, transfer.size), link, "done", transfer)
+        transfer.ends_s = self._links[link].when(began, transfer.size)
+        self._add(transfer.ends_s, link, "done", transfer)
 
     def _outcome(self, *, finished: bool) -> Outcome:
         shares = []

@@ -1,6 +1,7 @@
 """What a policy may look at and order in a window, and what came of it."""
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 from kuayu_conformance.testbed.transfers.shards_world import Window
@@ -12,6 +13,8 @@ class Transfer:
 
     Attributes:
         slot: Slot of the job that takes its first byte, counted from the job's first.
+        ends_s: When it ends, unless it is given up.
+        late: Whether a slot that is to take bytes of it was due before it ended.
     """
 
     stream: int
@@ -20,7 +23,9 @@ class Transfer:
     end: float
     slot: int
     start_s: float = 0.0
+    ends_s: float = inf
     given_up: bool = False
+    late: bool = False
 
     @property
     def size(self) -> float:

@@ -53,7 +53,8 @@ class Wire:
         window, job = self._window, state.jobs[number]
         size = float(window.step_bytes[number])
         base = job.remote * size
-        under_way = [each for each in state.busy if each is not None and each.stream == number]
+        mine = [each for each in state.busy if each is not None and each.stream == number]
+        under_way = [each for each in mine if each.end > base]
         return {
             "id": window.names.jobs[number],
             "target": window.names.target,

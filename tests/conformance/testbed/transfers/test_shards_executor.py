@@ -272,3 +272,15 @@ def test_whatever_the_plans_are_requests_say_nothing_that_contradicts_itself_and
     assert run.state.used >= -1.0 * MEGA
     held = [job.waited_s + STEP_S * job.slot for job in run.state.jobs]
     assert all(each <= window.limit_s for each in held)
+
+
+def test_a_local_slot_that_is_taken_back_hides_no_late_transfer() -> None:
+    """The shard is asked for at 49 s for the slot of 65 s; from 50 s on the slot of 60 s is to take it, at 64 s."""
+    window = plain(SLOW, steps=2, local=1, latency=10)
+    first = plan(shard(OTHER, 0, 1), shard(ONE, 0, 1, after=49), local=(0,))
+    kept, as_planned, _ = carried_out(window, {0: first})
+    taken_back, outcome, _ = carried_out(window, {0: first, 50: plan()})
+    assert kept.begun == taken_back.begun == [(0.0, OTHER, 0, 1), (49.0, ONE, 0, 1)]
+    assert (as_planned.waiting, as_planned.blocked) == (0.0, 0.0)
+    assert outcome.waiting == pytest.approx((4 / 14) / 2)
+    assert outcome.blocked == 1 / 2
