@@ -26,7 +26,7 @@ _GAINS = ("over_best_fixed", "over_first_kept", "over_best_of_each_window")
 
 
 def played(family: str, seed: int, count: int = COUNT) -> dict[str, float]:
-    """Steps in a window of so many half minutes: chosen, of fixed ones, and of one who has the quickest for nothing."""
+    """Steps in a window of so many minutes: chosen, of fixed ones, and of one who has the quickest for nothing."""
     world = draw(family, f"{seed}", count)
     course, others = follow(world, collective), opponents(world)
     fixed = dict(zip(NAMES, (others.shares * others.most).tolist(), strict=True))

@@ -18,7 +18,7 @@ from kuayu.training.resilience.shards_compare import (
 
 TITLES = {
     "waiting": "share of time in which compute waits for data, %",
-    "blocked": "share of transfers that miss the step they were meant for, %",
+    "blocked": "share of blocked transfers: not ended when a slot is due that is to take them, or abandoned, %",
     "blocked_bytes": "the same by bytes, %",
 }
 REQUIRED = {"waiting": (0.4, 0.6), "blocked": (0.35, 0.5)}
