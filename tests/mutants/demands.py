@@ -146,8 +146,8 @@ class EightBitsAreUnknown(Miniature):
 
 
 @breaks("COM-029", "DEM-002", "DEM-005")
-class EverySecondAnswerIsSlower(Miniature):
-    """Of two answers to equal questions, one has longer steps."""
+class EveryThirdAnswerIsSlower(Miniature):
+    """Of three answers to equal questions, one has longer steps."""
 
     laws = 0
 
@@ -155,7 +155,7 @@ class EverySecondAnswerIsSlower(Miniature):
     def law(self, body: Json) -> Law:
         self.laws += 1
         found = super().law(body)
-        return replace(found, efficiency=found.efficiency * (0.8 if self.laws % 2 else 1.0))
+        return replace(found, efficiency=found.efficiency * (1.0 if self.laws % 3 else 0.8))
 
 
 @breaks("DEM-004")

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -40,6 +39,9 @@ PROCESSORS = os.cpu_count() or 1
 
 PLAYED_SIDE_BY_SIDE = max(3, PROCESSORS)
 """Runs at once in which telemetry is played: what they measure are delays, and all of them burst at times."""
+
+SETTLED = 2.0
+"""Seconds over which it is looked at what processors leave over."""
 
 FIRST = 12.0
 """Seconds in which a run does all that it need not wait for."""
@@ -84,17 +86,19 @@ class Spare:
     """What processors leave over: how much a run is thought to need is too much for those that mostly wait."""
 
     def __init__(self, cores: float) -> None:
-        self._cores = cores
-        self._seen = deque([0.0], maxlen=4)
+        self._cores, self._since = cores, time.monotonic()
         psutil.cpu_percent()  # what it answers first stands for nothing, all else for the time since the last
 
     def now(self, running: Collection[tuple[Trial, float]]) -> float:
-        """The least that was left over of late, for new runs take a while to need what they need.
+        """What was left over of late; nothing in between two looks, for new runs take a while to need what they need.
 
         Nothing is left over while delays are measured.
         """
-        self._seen.append(self._cores * (1 - psutil.cpu_percent() / 100))
-        return 0.0 if any(trial.plays for trial, _ in running) else min(self._seen)
+        if time.monotonic() - self._since < SETTLED:
+            return 0.0
+        self._since = time.monotonic()
+        idle = self._cores * (1 - psutil.cpu_percent() / 100)
+        return 0.0 if any(trial.plays for trial, _ in running) else idle
 
 
 def options_of(name: str) -> list[str]:

@@ -104,6 +104,6 @@ def test_only_what_lies_behind_the_index_is_spared_other_profiles() -> None:
         return {name[:3] for name in Mutant("", "", frozenset(), service).requirements}
 
     assert profiles(WrongInIndicesOnly) == {"COM", "IDX"}
-    everything = {"COM", "MET", "IDX", "SCH", "DEM", "FCT"}
+    everything = {"COM", "MET", "IDX", "SCH", "DEM", "FCT", "RES"}
     assert [profiles(kind) for kind in (WrongInBoth, WrongFromTheStart, WrongInPassing, Miniature)] == [everything] * 4
     assert all(mutant.breaks <= mutant.requirements for mutant in MUTANTS)

@@ -127,6 +127,14 @@ def test_an_interval_that_cannot_be_is_refused(interval_s: float) -> None:
         Scene((), (), {}, interval_s)
 
 
+def test_what_is_there_for_another_stream_leaves_no_room() -> None:
+    """Nothing is late, and yet the other's only step, which is there already, takes all the room until it begins."""
+    there = dataclasses.replace(stream(name="there"), remote_steps=1, gaps=())
+    asked = dataclasses.replace(stream("far", name="asked"), remote_steps=1, gaps=((0.0, STEP_BYTES),))
+    tight = scene([link("far", 6.0)], [asked, there], room=1.0)
+    assert most_held(tight, plan(tight)) <= STEP_BYTES * (1 + 1e-9)
+
+
 @settings(max_examples=60, deadline=None)
 @given(scenes())
 def test_never_more_than_there_is_room_for_is_planned(asked: Scene) -> None:

@@ -1,4 +1,4 @@
-"""What a plan holds at once, where data are late: steps that have not begun free no room, so less can come early."""
+"""What a plan holds at once. Where data are late, or a stream has more there than its depth, less can come early."""
 
 import numpy as np
 
@@ -18,13 +18,18 @@ def within_room(
     order: Sequence,
     its: Layout,
     ahead: Forecast,
+    depth: Whole,
 ) -> Flags:
-    """Shards that have room even though steps begin late, (N,): all that start before the room would be exceeded."""
+    """Shards that have room, (N,): all that start before the room would be exceeded.
+
+    Where all is in time and no stream has more there than its depth in steps, (J,), the depths see to that.
+    """
     keep = np.ones(len(shards.stream), dtype=bool)
     late = np.zeros(len(its.destinations), dtype=bool)
     late[its.of[shards.stream[order.finish_s > shards.due_s]]] = True
     for row, stream in enumerate(streams):
-        late[its.of[row]] |= bool(stream.under_way)  # whether that is late is seen below
+        much = _held(stream) > depth[row] * stream.step_bytes * (1 + _SAME)
+        late[its.of[row]] |= much or bool(stream.under_way)  # whether that is late is seen below
     whose = its.of[shards.stream]
     sorted_by = np.argsort(whose, kind="stable")
     edges = np.searchsorted(whose[sorted_by], np.arange(len(its.destinations) + 1))

@@ -67,7 +67,7 @@ def plan(scene: Scene) -> Plan:
     if any(tables[row].local for row in reserves):
         shards = cut(streams, tables, deep.steps, sized.bytes, scene.horizon_s)
         order = sequence(shards, its, free_s)
-    keep = within_room(streams, tables, shards, order, its, ahead)
+    keep = within_room(streams, tables, shards, order, its, ahead, deep.steps)
     return Plan(_only(shards, keep), _only(order, keep), given_up, tuple(tables), deep, sized, ahead, its)
 
 
