@@ -61,7 +61,12 @@ def ask(episode: Episode, path: str, body: Json) -> Asked:
 
 def is_answer(path: str, answer: Answer) -> bool:
     """Whether an answer is what the operation answers with, without numbers that no double holds."""
-    valid = answer.status == _OK and schema.is_valid(ANSWERS[path], answer.json, reader=True)
+    return holds_a(ANSWERS[path], answer)
+
+
+def holds_a(class_name: str, answer: Answer) -> bool:
+    """Whether an answer holds an object of a class, without numbers that no double holds."""
+    valid = answer.status == _OK and schema.is_valid(class_name, answer.json, reader=True)
     return valid and not _ENDLESS.search(answer.body)
 
 
