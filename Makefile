@@ -20,7 +20,10 @@ check: $(READY) ## Serve the reference, test it over HTTP, write build/check/rep
 
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
-	$(BIN)/pytest --durations=25
+	@failed=0; \
+	$(BIN)/pytest -m "not alone" --numprocesses logical --maxprocesses 4 --dist loadfile --durations=25 || failed=1; \
+	$(BIN)/pytest -m alone --durations=5 || failed=1; \
+	exit $$failed
 
 schemas: $(READY) ## Generate the published schemas from spec/.
 	PYTHONPATH=spec $(BIN)/python -m generator

@@ -7,7 +7,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from mutants.declaration import CHECKED
+from mutants.declaration import CHECKED, PLAYED
 from mutants.matrix import MINIATURE, served
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,22 +26,24 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_suite_runs_without_the_reference(installation: Path, tmp_path: Path) -> None:
-    selected = [part for requirement in CHECKED for part in ("--requirement", requirement.id)]
+    chosen = sorted({row.id for row in CHECKED} - PLAYED)
+    selected = [part for requirement in chosen for part in ("--requirement", requirement)]
     with served(MINIATURE) as target:
         run = subprocess.run(
             [
                 *(str(installation / "kuayu"), "conformance", "run", "--target", target, "-o", str(tmp_path)),
                 *("--header", "Authorization: Bearer own", "--other-tenant-header", "Authorization: Bearer other"),
-                *selected,
+                *("--seed", "1", *selected),
             ],
             capture_output=True,
             text=True,
             timeout=600,
             check=False,
         )
-    assert run.returncode == 0, run.stdout + run.stderr
+    assert (tmp_path / "report.json").is_file(), run.stdout + run.stderr
     report = json.loads((tmp_path / "report.json").read_text("utf-8"))
-    assert {row["verdict"] for row in report["results"]} == {"pass", "not-applicable"}
+    assert [row for row in report["results"] if row["verdict"] not in {"pass", "not-applicable"}] == []
+    assert run.returncode == 0, run.stdout + run.stderr
     verify = subprocess.run([str(installation / "kuayu"), "conformance", "verify", str(tmp_path)], check=False)
     assert verify.returncode == 0
 

@@ -18,7 +18,7 @@ from kuayu.live.running import Run
 from kuayu.live.settings import Settings
 from kuayu.live.timeline import Incident, Timeline
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SETTINGS = Settings(seed=3, domains=3, parts=6, every=5)
 KINDS = (Kind.kill, Kind.hang, Kind.cut)

@@ -182,6 +182,7 @@ def source(module: str | None) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_the_kill_matrix_equals_the_declarations() -> None:
     declared = {mutant.name: mutant.breaks for mutant in MUTANTS} | {MINIATURE: frozenset()}
     rows = list(matrix(MUTANTS))

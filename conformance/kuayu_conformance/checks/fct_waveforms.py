@@ -15,9 +15,14 @@ from kuayu_conformance.testbed.demand.law import Period
 from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
 
 REQUIREMENT = "FCT-005"
-CASES = 4_000
-NEAR, SUMS, SHARES = 0.03, 0.01, 0.03
-"""How far means may be off, over the greatest of them; sums, of themselves; shares of cases, as shares."""
+CASES = 20_000
+NEAR, SUMS = 0.03, 0.01
+"""How far means may be off, over the greatest of them, and sums, of themselves."""
+SHARES, ALONE = 0.03, 0.04
+"""How far shares of cases may be off, as shares: on average over the points of a waveform, and for a single interval.
+
+A service that lays 2 000 cases misses half of them by 1.2 hundredths as standard deviation, whatever it does.
+"""
 QUICK, FULL = 3, 12
 
 Floats = NDArray[np.float64]
@@ -122,7 +127,7 @@ def _judged(wave: Drawn) -> Iterator[Claim]:
     expected = f"what is expected is within {NEAR:.0%} of the mean over cases, in that of the greatest"
     yield holds(REQUIREMENT, away <= NEAR, expected, f"{away:.1%} at most", answer)
     # devices are whole: what lies half of one beside a whole number means it
-    yield _covered("points", drawn, np.rint(low), np.rint(high), coverage, wave)
+    yield _covered("points", drawn, np.rint(low), np.rint(high), coverage, SHARES, wave)
     total = drawn.sum(axis=1) * step
     yield from _sum("device_seconds", float(mean.sum() * step), total, wave)
     if "prices" in body:
@@ -147,16 +152,16 @@ def _sum(what: str, expected: float, drawn: Floats, wave: Drawn) -> Iterator[Cla
     words = f"{what} are {expected:.6g}, what all points make, to {SUMS:.0%}"
     yield holds(REQUIREMENT, near, words, told["expected"], answer)
     low, high = (np.array([float(told[end])]) for end in ("low", "high"))
-    yield _covered(what, drawn[:, None], low, high, float(told["coverage"]), wave)
+    yield _covered(what, drawn[:, None], low, high, float(told["coverage"]), ALONE, wave)
 
 
-def _covered(what: str, drawn: Floats, low: Floats, high: Floats, coverage: float, wave: Drawn) -> Claim:
+def _covered(what: str, drawn: Floats, low: Floats, high: Floats, coverage: float, off: float, wave: Drawn) -> Claim:
     """Whether intervals hold as many cases as they say: those on their ends may be counted either way."""
     inside = ((low < drawn) & (drawn < high)).mean(axis=0)
     upto = ((low <= drawn) & (drawn <= high)).mean(axis=0)
     short, long = float(np.maximum(0.0, coverage - upto).mean()), float(np.maximum(0.0, inside - coverage).mean())
-    met = short <= SHARES and long <= SHARES and bool((low <= high).all())
-    words = f"intervals of {what} hold {coverage:.0%} of the cases, to {SHARES:.0%}"
+    met = short <= off and long <= off and bool((low <= high).all())
+    words = f"intervals of {what} hold {coverage:.0%} of the cases, to {off:.0%}"
     found = f"on average {short:.1%} too few where they are narrow, {long:.1%} too many where they are wide"
     return holds(REQUIREMENT, met, words, found, wave.asked.answer)
 
