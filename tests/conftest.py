@@ -31,6 +31,6 @@ def browser() -> Iterator[Browser]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that have slow tests: where files are spread over processors, none then waits for a straggler."""
+    """Begin with files that have slow tests: spread over processors, none then waits for a straggler."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
