@@ -767,6 +767,41 @@ class CollectiveKind(StrEnum):
     """Of a kind that this version does not name."""
 
 
+class NodeCondition(StrEnum):
+    """Whether a node can do anything for a job."""
+
+    fit = "fit"
+    """It can."""
+
+    failed = "failed"
+    """It cannot, and nothing runs on it any more."""
+
+    unreachable = "unreachable"
+    """Nothing is heard of it; what ran on it may still run."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class RecoveryStrategy(StrEnum):
+    """How a job goes on."""
+
+    go_on = "go_on"
+    """With the replicas that are whole, without the others."""
+
+    replace = "replace"  # type: ignore[assignment]
+    """Broken replicas get other nodes of its domain and the state of a whole one, and join again."""
+
+    restore = "restore"
+    """It begins anew from a copy of a checkpoint, in one domain."""
+
+    wait = "wait"
+    """It stands still until there is another way."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class PurchaseOption(StrEnum):
     """How capacity is bought."""
 
@@ -3230,6 +3265,230 @@ class CollectiveChoice(KuayuModel):
     switched: Boolean = Field(description="Whether it is another one than that in use; false where none is.")
     candidates: Annotated[list[CollectiveCandidate], Field(min_length=1, max_length=1000)] = Field(
         description="What was looked at, the chosen one among it."
+    )
+    reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
+        default=None, description="Why, in words for people."
+    )
+
+
+class RecoveryMethod(KuayuModel):
+    """How an answer was found."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version.")
+
+
+class CheckpointStore(KuayuModel):
+    """Where checkpoints are kept in a domain."""
+
+    domain: Identifier = Field(description="Which.")
+    bandwidth: PositiveAmount = Field(
+        description="At which it is read and written, by all together.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    free: Maybe[Amount] = Field(
+        default=None,
+        description="Room for copies that are to be planned; none where it is absent.",
+        json_schema_extra={"x-unit": "By"},
+    )
+
+
+class StandingNode(KuayuModel):
+    """Node as it is known now."""
+
+    id: Identifier = Field(description="Which.")
+    domain: Identifier = Field(description="Where.")
+    condition: NodeCondition = Field(description="Whether it can do anything.")
+    fenced_in: Maybe[Duration] = Field(
+        default=None,
+        description=(
+            "For an unreachable node: when whatever ran on it has stopped for certain; nobody knows where it is absent."
+        ),
+        json_schema_extra={"x-unit": "s"},
+    )
+    job: Maybe[Identifier] = Field(default=None, description="Job that holds it; it is free where this is absent.")
+    replica: Maybe[Count] = Field(default=None, description="Replica of the job that it is of, counted from nought.")
+
+
+class CheckpointCopy(KuayuModel):
+    """Copy of a checkpoint."""
+
+    domain: Identifier = Field(description="Where it is.")
+    age: Duration = Field(
+        description="How long the job, when it is whole, takes for what it has done since.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
+class ProtectedJob(KuayuModel):
+    """Job whose replicas all train the same model, in one domain."""
+
+    id: Identifier = Field(description="Which.")
+    priority: Annotated[int, WholeNumber(-1000, 1000)] = Field(description="Higher goes first.")
+    domain: Identifier = Field(description="Where it runs or ran last.")
+    replicas: Annotated[int, WholeNumber(1, 10000)] = Field(description="How many it has when it is whole.")
+    least_replicas: Annotated[int, WholeNumber(1, 10000)] = Field(description="With how few it can go on.")
+    nodes_each: Annotated[int, WholeNumber(1, 10000)] = Field(description="Nodes of a replica.")
+    state_size: PositiveAmount = Field(
+        description="Of a replica's state, and of a checkpoint.", json_schema_extra={"x-unit": "By"}
+    )
+    node_bandwidth: PositiveAmount = Field(
+        description="At which one replica gives its state to another.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    start_time: Duration = Field(
+        description="What a replica that has its state takes before it can make a step.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    regroup_time: Duration = Field(
+        description="In which no step is made when replicas leave or join.", json_schema_extra={"x-unit": "s"}
+    )
+    copies: Annotated[list[CheckpointCopy], Field(max_length=1000)] = Field(
+        description="Of its checkpoints, one at most in a domain."
+    )
+
+
+class FailoverRequest(KuayuModel):
+    """Asks how jobs go on after faults. Instants are seconds from now. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    interval: PositiveAmount = Field(
+        description="Over which bandwidths were measured.", json_schema_extra={"x-unit": "s"}
+    )
+    links: Annotated[list[MeasuredLink], Field(max_length=10000)] = Field(
+        description="One at most from a domain to another."
+    )
+    stores: Annotated[list[CheckpointStore], Field(max_length=1000)] = Field(
+        description="By domain, without repetition."
+    )
+    nodes: Annotated[list[StandingNode], Field(max_length=100000)] = Field(
+        description="All that jobs of the request hold, and all that are free."
+    )
+    jobs: Annotated[list[ProtectedJob], Field(max_length=10000)] = Field(
+        description="Without repetition; those that are on their way back already are not among them."
+    )
+
+
+class PlacedReplica(KuayuModel):
+    """Replica on the nodes that it gets."""
+
+    replica: Count = Field(description="Which, counted from nought.")
+    nodes: Annotated[list[Identifier], Field(min_length=1, max_length=10000)] = Field(description="Its nodes.")
+
+
+class JobRecovery(KuayuModel):
+    """How a job goes on."""
+
+    job: Identifier = Field(description="Which.")
+    strategy: RecoveryStrategy = Field(description="How.")
+    replicas: Annotated[list[PlacedReplica], Field(max_length=10000)] = Field(
+        description="Those that get nodes; none unless it is replaced or restored."
+    )
+    source: Maybe[Identifier] = Field(default=None, description="Domain whose copy it is restored from.")
+    after: Duration = Field(description="No sooner than this.", json_schema_extra={"x-unit": "s"})
+    resumes: Maybe[Duration] = Field(
+        default=None,
+        description="When it is expected to make a step that it has not made before; nobody knows where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
+        default=None, description="Why, in words for people."
+    )
+
+
+class FailoverPlan(KuayuModel):
+    """How jobs go on."""
+
+    revision: Revision = Field(description="The request's.")
+    method: RecoveryMethod = Field(description="How it was found.")
+    recoveries: list[JobRecovery] = Field(
+        description="Those of jobs with a broken replica, in the order of the request."
+    )
+
+
+class BackupDomain(KuayuModel):
+    """Domain with what fails in it."""
+
+    id: Identifier = Field(description="Which.")
+    nodes: Count = Field(description="Nodes that jobs hold.")
+    free: Count = Field(description="Nodes that nobody holds, which may be kept as spares.")
+    time_between_failures: PositiveAmount = Field(
+        description="Of one node, on average.", json_schema_extra={"x-unit": "s"}
+    )
+    repair_time: Duration = Field(
+        description="After which a node that has failed is fit again.", json_schema_extra={"x-unit": "s"}
+    )
+    price: Amount = Field(description="Of a spare node.", json_schema_extra={"x-unit": "{money}/h"})
+
+
+class BackedUpJob(KuayuModel):
+    """Job for which spare nodes and copies are to be held."""
+
+    id: Identifier = Field(description="Which.")
+    priority: Annotated[int, WholeNumber(-1000, 1000)] = Field(description="Higher goes first.")
+    domain: Identifier = Field(description="Where it runs.")
+    replicas: Annotated[int, WholeNumber(1, 10000)] = Field(description="How many it has.")
+    least_replicas: Annotated[int, WholeNumber(1, 10000)] = Field(description="With how few it can go on.")
+    nodes_each: Annotated[int, WholeNumber(1, 10000)] = Field(description="Nodes of a replica.")
+    state_size: PositiveAmount = Field(description="Of a checkpoint.", json_schema_extra={"x-unit": "By"})
+    pause: Duration = Field(
+        description="In which no step is made when a checkpoint is taken.", json_schema_extra={"x-unit": "s"}
+    )
+
+
+class BackupRequest(KuayuModel):
+    """Asks what to hold against faults. The answer depends on nothing else."""
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    interval: PositiveAmount = Field(
+        description="Over which bandwidths were measured.", json_schema_extra={"x-unit": "s"}
+    )
+    share: Ratio = Field(
+        description="Of the bandwidth of each link and of each store that copies may take.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    risk: Ratio = Field(
+        description="That may be run that more nodes of a domain fail within its repair time than there are spares.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    domains: Annotated[list[BackupDomain], Field(min_length=1, max_length=1000)] = Field(
+        description="Without repetition."
+    )
+    links: Annotated[list[MeasuredLink], Field(max_length=10000)] = Field(
+        description="One at most from a domain to another."
+    )
+    stores: Annotated[list[CheckpointStore], Field(max_length=1000)] = Field(
+        description="By domain, without repetition."
+    )
+    jobs: Annotated[list[BackedUpJob], Field(max_length=10000)] = Field(description="Without repetition.")
+
+
+class BackupPool(KuayuModel):
+    """Spare nodes of a domain."""
+
+    domain: Identifier = Field(description="Where.")
+    spares: Count = Field(description="How many.")
+    risk: Ratio = Field(
+        description="That is run with them that more nodes fail within the repair time.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    price: Amount = Field(description="Of all of them.", json_schema_extra={"x-unit": "{money}/h"})
+
+
+class PlannedCopy(KuayuModel):
+    """Copies of a job's checkpoints in a domain."""
+
+    job: Identifier = Field(description="Of which job.")
+    domain: Identifier = Field(description="Where.")
+    period: PositiveAmount = Field(description="From one to the next.", json_schema_extra={"x-unit": "s"})
+
+
+class BackupPlan(KuayuModel):
+    """What to hold against faults."""
+
+    revision: Revision = Field(description="The request's.")
+    method: RecoveryMethod = Field(description="How it was found.")
+    pools: list[BackupPool] = Field(description="In the order of domains.")
+    copies: Annotated[list[PlannedCopy], Field(max_length=100000)] = Field(
+        description="One at most of a job in a domain."
     )
     reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
         default=None, description="Why, in words for people."

@@ -39,6 +39,8 @@ POSTED = {
     "ReservationRequest": "/v1/reservations",
     "ShardPlanRequest": "/v1/shard-plans",
     "CollectiveRequest": "/v1/collectives",
+    "BackupRequest": "/v1/backup-plans",
+    "FailoverRequest": "/v1/failover-plans",
 }
 THINNED = {
     "PlacementRequest": 10,
@@ -54,6 +56,8 @@ THINNED = {
     "ReservationRequest": 20,
     "ShardPlanRequest": 10,
     "CollectiveRequest": 10,
+    "BackupRequest": 10,
+    "FailoverRequest": 10,
 }
 """Classes with thousands of mutants, and of how many one is sent; all of them are judged without a service."""
 BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
@@ -102,6 +106,13 @@ RULES_OF_THE_OPERATION = (
     "overlaps what is missing or under way",
     "every domain once",
     "steps lie between exchanges",
+    "unreachable nodes are fenced",
+    "no job holds is of no replica",
+    "a job holds is of one of its",
+    "replicas, counted from nought",
+    "so do its nodes",
+    "more than its",
+    "has no more than",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

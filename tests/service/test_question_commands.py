@@ -1,4 +1,4 @@
-"""`kuayu demand`, `kuayu forecast` and `kuayu transfers` as typed: on files, with and without a service, wrongly."""
+"""Commands that answer a file, as typed: on files, with and without a service, wrongly."""
 
 import json
 import os
@@ -15,6 +15,8 @@ from service.test_demands import EXAMPLES
 from service.test_demands import FILES as DEMAND_FILES
 from service.test_forecasts import ANSWERS as FORECAST_ANSWERS
 from service.test_forecasts import FILES as FORECAST_FILES
+from service.test_recovery import ANSWERS as RECOVERY_ANSWERS
+from service.test_recovery import FILES as RECOVERY_FILES
 from service.test_transfers import ANSWERS as TRANSFER_ANSWERS
 from service.test_transfers import FILES as TRANSFER_FILES
 
@@ -25,6 +27,7 @@ QUESTIONS = [
     *(("demand", EXAMPLES / file, DEMAND_ANSWERS[path]) for path, file in DEMAND_FILES.items()),
     *(("forecast", EXAMPLES / file, FORECAST_ANSWERS[path]) for path, file in FORECAST_FILES.items()),
     *(("transfers", EXAMPLES / file, TRANSFER_ANSWERS[path]) for path, file in TRANSFER_FILES.items()),
+    *(("recovery", EXAMPLES / file, RECOVERY_ANSWERS[path]) for path, file in RECOVERY_FILES.items()),
 ]
 
 Change = Callable[[dict[str, Any]], object]
@@ -56,6 +59,8 @@ WORDS = {
     "PeakPlan": ("load", "l-1", "104 →", "lower"),
     "ReservationReport": ("tenant", "t-1", "d-east", "reserve"),
     "ShardPlan": ("stream", "j-1", "steps ahead", "from", "d-east", "those whose data are late", "GB", "are left out"),
+    "BackupPlan": ("domain", "spares", "d-east", "money an hour", "copy in", "j-1", "3.33 min", "all there are"),
+    "FailoverPlan": ("goes on by", "j-1", "replace", "restore", "n-8, n-9", "42.5 s", "Whole replicas"),
     "CollectiveChoice": ("→", "low communication", "steps a second", "d-east", "a switch takes"),
 }
 
@@ -76,6 +81,7 @@ def test_an_answer_makes_tables(command: str, file: Path, report: str) -> None:
         ("demand", "[]", "the file is no request for demands", "LayoutRequest (with kind)"),
         ("forecast", '{"cases": []}', "the file is no request for forecasts", "PeakRequest (with base)"),
         ("transfers", '{"base": []}', "the file is no request for a shard plan", "CollectiveRequest (with exchange)"),
+        ("recovery", '{"base": []}', "the file is no request for a backup plan", "FailoverRequest (with nodes)"),
         ("demand", '{"cases": []}', '"revision" is a required property', "the class TrainingDemandRequest"),
     ],
 )
@@ -92,6 +98,8 @@ def test_what_is_no_question_is_told(command: str, given: str, cause: str, hint:
         (6, lambda request: request["loads"].append(request["loads"][0]), "/loads/2/id: l-1 stands twice"),
         (8, lambda request: request["rooms"].append(request["rooms"][0]), "/rooms/1/domain: "),
         (9, lambda request: request["domains"].append("d-east"), "/domains/3: d-east stands twice"),
+        (10, lambda request: request["jobs"][0].update(domain="d-none"), "/jobs/0/domain: d-none is not among"),
+        (11, lambda request: request["stores"].pop(0), "/jobs/0/copies/0/domain: there is no store in d-east"),
     ],
 )
 @pytest.mark.parametrize("served", [False, True])

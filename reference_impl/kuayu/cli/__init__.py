@@ -22,6 +22,7 @@ PARTS = {
     "demand": ("kuayu.cli.demand", "demand", "Tell what trainings or tasks need."),
     "forecast": ("kuayu.cli.forecast", "forecast", "Tell what will be needed, and what to do about it."),
     "transfers": ("kuayu.cli.transfers", "transfers", "Tell what data to fetch, or by which collective to agree."),
+    "recovery": ("kuayu.cli.recovery", "recovery", "Tell what to hold against faults, or how jobs go on after one."),
     "logs": ("kuayu.cli.logs", "logs", "Tell what faults a log shows, and what follows from them."),
     "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
     "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),

@@ -25,12 +25,13 @@ from kuayu.client.forecast import Forecasts
 from kuayu.client.graph import Graphs
 from kuayu.client.index import Indices
 from kuayu.client.reading import read
+from kuayu.client.recovery import Recovery
 from kuayu.client.scheduling import Scheduling
 from kuayu.client.telemetry import Telemetry
 from kuayu.client.transfers import Transfers
 
 
-class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers):
+class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery):
     """Connection to one service; safe to share between threads.
 
     Args:

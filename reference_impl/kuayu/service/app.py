@@ -22,6 +22,7 @@ from kuayu.service.routes import (
     indices,
     otlp,
     placements,
+    recovery,
     reports,
     resources,
     samples,
@@ -58,7 +59,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     app = FastAPI(
         title="Kuayu",
         version=__version__,
-        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling, demand, forecast, transfers.",
+        summary="Cross-domain AI compute: resources, telemetry, indicators, scheduling, demand, forecast, resilience.",
         description="Errors are problem+json. Requests are closed; readers of answers ignore what they do not know.",
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
@@ -73,7 +74,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     openapi.install(app)
     groups = (
         *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
-        *(placements, allocations, actions, demands, forecasts, transfers),
+        *(placements, allocations, actions, demands, forecasts, transfers, recovery),
     )
     for group in groups:
         # Flat, not nested: who asks which methods a path takes must see every route.

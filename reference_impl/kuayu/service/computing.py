@@ -1,12 +1,14 @@
 """What pure answers share: from the bytes of a request to those of its answer, or to a problem. Workers run this."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
 from kuayu.refusals import Refusal, UnknownName
-from kuayu.service import instants
+from kuayu.service import bodies, instants
 from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_references
 
 
@@ -37,6 +39,21 @@ def or_problem(decide: Callable[[], Decided]) -> Decided:
         refused = unknown_references if isinstance(error, UnknownName) else invalid_body
         problem = refused(*(Place(detail, pointer) for pointer, detail in error.pointers))
     return Decided(problem.status, orjson.dumps(problem.to_wire()))
+
+
+def answered(
+    body: bytes,
+    class_name: str,
+    answer: Callable[[dict[str, Any]], dict[str, Any]],
+    count: Callable[[dict[str, Any]], Counter[tuple[str, ...]]] = lambda _: Counter(),
+) -> Decided:
+    """What is made of a request that has the form of a class, and what of it is counted."""
+
+    def decide() -> Decided:
+        report = answer(bodies.parse(body, class_name))
+        return Decided(200, orjson.dumps(report), count(report))
+
+    return or_problem(decide)
 
 
 def check(number: int, most: int, of: str, fewer: str) -> None:

@@ -83,6 +83,12 @@ class Metrics:
             ["collective", "switched"],
             registry=self.registry,
         )
+        self.recoveries = Counter(
+            "kuayu_recoveries",
+            "Recoveries planned, by how jobs are to go on.",
+            ["strategy"],
+            registry=self.registry,
+        )
         self.allocations = Counter(
             "kuayu_allocations", "Allocations by the phases that they came into.", ["phase"], registry=self.registry
         )

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
-from kuayu.service import auth, demanding, forecasting, indexing, instants, scheduling, transferring
+from kuayu.service import auth, demanding, forecasting, indexing, instants, recovering, scheduling, transferring
 from kuayu.service.allocating.coordinator import Coordinator
 from kuayu.service.decisions import Decisions
 from kuayu.service.graph.graphs import Graphs
@@ -70,7 +70,8 @@ class Runtime:
         self.writer.start()
         self.graphs.start()
         self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
-        self.decisions.prepare(indexing.warm, scheduling.warm, demanding.warm, forecasting.warm, transferring.warm)
+        parts = (indexing, scheduling, demanding, forecasting, transferring, recovering)
+        self.decisions.prepare(*(part.warm for part in parts))
         self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer)
         self.coordinator.start()
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)

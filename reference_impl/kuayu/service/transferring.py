@@ -5,14 +5,10 @@ at once is limited by :mod:`kuayu.resilience.transfers.checking`.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-import orjson
-
-from kuayu.service import bodies
-from kuayu.service.computing import Decided, or_problem
+from kuayu.service.computing import Decided, answered
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -36,7 +32,7 @@ def plan_shards(body: bytes) -> Decided:
 
         return shard_plan(asked)
 
-    return _answered(body, "ShardPlanRequest", answer)
+    return answered(body, "ShardPlanRequest", answer)
 
 
 def choose_collective(body: bytes) -> Decided:
@@ -50,17 +46,4 @@ def choose_collective(body: bytes) -> Decided:
     def count(choice: Json) -> Counter[tuple[str, ...]]:
         return Counter({(choice["collective"], str(choice["switched"]).lower()): 1})
 
-    return _answered(body, "CollectiveRequest", answer, count)
-
-
-def _answered(
-    body: bytes,
-    class_name: str,
-    answer: Callable[[Json], Json],
-    count: Callable[[Json], Counter[tuple[str, ...]]] = lambda _: Counter(),
-) -> Decided:
-    def decide() -> Decided:
-        report = answer(bodies.parse(body, class_name))
-        return Decided(200, orjson.dumps(report), count(report))
-
-    return or_problem(decide)
+    return answered(body, "CollectiveRequest", answer, count)
