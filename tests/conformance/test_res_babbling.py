@@ -1,4 +1,4 @@
-"""Whatever valid nonsense a planner of shards answers, no check stumbles over it."""
+"""Whatever valid nonsense a planner of shards or recoveries answers, no check stumbles over it."""
 
 import importlib
 import random
@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from conformance.honest_shards import episode
 
-from kuayu_conformance.checks import res_plans, res_shards
-from kuayu_conformance.checks.res_fixtures import Json
+from conformance import honest_recovery
+from kuayu_conformance.checks import res_failover, res_failover_windows, res_plans, res_shards
+from kuayu_conformance.checks.res_fixtures import BACKUPS, Json
 from kuayu_conformance.checks.res_windows import Extent
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
@@ -94,3 +95,77 @@ def test_most_of_the_nonsense_is_valid() -> None:
     told = [babbler(body, {}) for _ in range(50)]
     valid = [schema.is_valid("ShardPlan", each, reader=True) for each in told if each]
     assert sum(valid) > 0.8 * len(valid)
+
+
+class Alarmist:
+    """Answers for recoveries likewise."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+
+    def __call__(self, path: str, body: Json, answer: Json) -> Json:
+        """Nonsense in place of a plan; more often than not some of the plan among it."""
+        told = {**answer, "beyond": {"the": "standard"}}
+        if self._chance.random() < 0.2:
+            return told
+        if path == BACKUPS:
+            return {**told, "pools": self._some(self._pool, answer["pools"]), "copies": self._copies(body, answer)}
+        told["revision"] = self._chance.choice((body["revision"], {"epoch": "e", "number": 0}))
+        its = [self._recovery(body) if self._chance.random() < 0.3 else each for each in answer["recoveries"]]
+        return {**told, "recoveries": [*its, *(self._recovery(body) for _ in range(self._chance.randrange(2)))]}
+
+    def _some(self, change: Any, its: list[Json]) -> list[Json]:
+        made = [change(each) for each in its for _ in range(self._chance.choice((0, 1, 1, 2)))]
+        self._chance.shuffle(made)
+        return made
+
+    def _amount(self) -> Any:
+        if self._chance.random() < 0.0002:
+            return 10**400
+        return self._chance.choice((0, 1, 0.5, 1e-320, 1e300, 7, 60.0, 3600.0, 2**53 - 1, 10**290))
+
+    def _count(self) -> int:
+        return self._chance.choice((0, 0, 1, 2, 3, 2**53 - 1))
+
+    def _pool(self, pool: Json) -> Json:
+        domain = self._chance.choice((pool["domain"], pool["domain"], "nowhere"))
+        return {"domain": domain, "spares": self._count(), "risk": 0.5, "price": self._amount()}
+
+    def _copies(self, body: Json, answer: Json) -> list[Json]:
+        made = self._some(lambda each: {**each, "period": self._amount() or 1}, answer["copies"])
+        stranger = {"job": "nobody", "domain": body["stores"][0]["domain"], "period": 1.0}
+        return [*answer["copies"], *made, stranger]
+
+    def _recovery(self, body: Json) -> Json:
+        chance = self._chance
+        names = [node["id"] for node in body["nodes"]]
+        placed = [
+            {"replica": self._count(), "nodes": chance.choices([*names, "nothing"], k=chance.randrange(1, 4))}
+            for _ in range(chance.randrange(4))
+        ]
+        made = {
+            "job": chance.choice([*(job["id"] for job in body["jobs"]), "nobody"]),
+            "strategy": chance.choice(("go_on", "replace", "restore", "wait", "pray")),
+            "replicas": placed,
+            "after": self._amount(),
+            "resumes": self._amount(),
+        }
+        return made if chance.random() < 0.5 else {**made, "source": chance.choice(body["stores"])["domain"]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nonsense_about_recoveries_is_found_and_nothing_stumbles(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(res_failover, "QUICK", res_failover_windows.Extent(1, beside=False))
+    made = honest_recovery.episode("res_failover", Alarmist(seed))
+    observed = res_failover.observe(made)
+    found = list(res_failover.judge(observed))
+    assert all(isinstance(each, Claim | Figure) for each in found)
+    assert observed.unsound_plans > 0
+    assert any(isinstance(each, Figure) and each.misses for each in found)
+
+
+def test_most_of_the_nonsense_about_recoveries_is_valid() -> None:
+    made = honest_recovery.episode("res_failover", Alarmist(1))
+    player = res_failover_windows.Player(made)
+    player.window(0)
+    assert player.bad_answers < 0.2 * len(made.exchanges)

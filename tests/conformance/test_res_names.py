@@ -8,7 +8,7 @@ import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks import res_names
-from kuayu_conformance.checks.res_fixtures import SHARDS, Json
+from kuayu_conformance.checks.res_fixtures import BACKUPS, COLLECTIVES, FAILOVERS, SHARDS, Json
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.findings import Claim
 
@@ -63,6 +63,53 @@ def of_collectives(body: Json) -> Iterator[Complaint]:
         yield "invalid-body", "/in_use/period"
 
 
+def of_backups(body: Json) -> Iterator[Complaint]:
+    """What is wrong with a request for a backup plan."""
+    domains = [each["id"] for each in body["domains"]]
+    yield from _twice("/domains", "/id", domains)
+    for number, job in enumerate(body["jobs"]):
+        if job["domain"] not in domains:
+            yield "unknown-reference", f"/jobs/{number}/domain"
+    yield from _of_both(body)
+
+
+def of_failovers(body: Json) -> Iterator[Complaint]:
+    """What is wrong with a request for a failover plan."""
+    stores = [each["domain"] for each in body["stores"]]
+    jobs = {each["id"]: each for each in body["jobs"]}
+    yield from _twice("/nodes", "/id", [each["id"] for each in body["nodes"]])
+    for number, job in enumerate(body["jobs"]):
+        copies = [each["domain"] for each in job["copies"]]
+        yield from _twice(f"/jobs/{number}/copies", "/domain", copies)
+        strangers = (place for place, each in enumerate(copies) if each not in stores)
+        yield from (("unknown-reference", f"/jobs/{number}/copies/{place}/domain") for place in strangers)
+    held = []
+    for number, node in enumerate(body["nodes"]):
+        if ("job" in node) != ("replica" in node):
+            yield "invalid-body", f"/nodes/{number}"
+        if "fenced_in" in node and node["condition"] != "unreachable":
+            yield "invalid-body", f"/nodes/{number}/fenced_in"
+        if node.get("job") in jobs and "replica" in node:
+            job = jobs[node["job"]]
+            held.append((node["job"], node["replica"]))
+            if node["replica"] >= job["replicas"]:
+                yield "invalid-body", f"/nodes/{number}/replica"
+            if node["domain"] != job["domain"]:
+                yield "invalid-body", f"/nodes/{number}/domain"
+            if held.count(held[-1]) > job["nodes_each"]:
+                yield "invalid-body", f"/nodes/{number}/job"
+    yield from _of_both(body)
+
+
+def _of_both(body: Json) -> Iterator[Complaint]:
+    yield from _twice("/jobs", "/id", [each["id"] for each in body["jobs"]])
+    yield from _twice("/stores", "/domain", [each["domain"] for each in body["stores"]])
+    yield from _links([(link["source"], link["target"]) for link in body["links"]])
+    for number, job in enumerate(body["jobs"]):
+        if job["least_replicas"] > job["replicas"]:
+            yield "invalid-body", f"/jobs/{number}/least_replicas"
+
+
 def _twice(place: str, last: str, names: list[Any]) -> Iterator[Complaint]:
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -79,8 +126,21 @@ def whole(path: str, body: Json) -> Json:
     head = {"revision": body["revision"], "method": {"name": "least", "version": "1"}}
     if path == SHARDS:
         return {**head, "streams": [], "shards": []}
+    if path == BACKUPS:
+        return {**head, "pools": [], "copies": []}
+    if path == FAILOVERS:
+        return {**head, "recoveries": []}
     chosen = {"collective": "ring", "period": 1}
     return {**head, **chosen, "order": body["domains"], "switched": True, "candidates": [{**chosen, "rate": 1.0}]}
+
+
+LOOKS = {SHARDS: of_shards, COLLECTIVES: of_collectives, BACKUPS: of_backups, FAILOVERS: of_failovers}
+REQUESTS = {
+    SHARDS: "ShardPlanRequest",
+    COLLECTIVES: "CollectiveRequest",
+    BACKUPS: "BackupRequest",
+    FAILOVERS: "FailoverRequest",
+}
 
 
 class Served:
@@ -93,8 +153,7 @@ class Served:
         """The problem of a wrong request, or the least answer."""
         body = json.loads(request.body)
         self._number += 1
-        look = of_shards if request.path == SHARDS else of_collectives
-        found = next((each for each in look(body) if not self._overlooks(each)), None)
+        found = next((each for each in LOOKS[request.path](body) if not self._overlooks(each)), None)
         answer, status, kind = whole(request.path, body), 200, "application/json"
         if found:
             problem, pointer = found
@@ -134,6 +193,26 @@ def test_who_looks_at_names_and_numbers_passes() -> None:
         ("/links", "domains without a link"),
         ("/in_use/order", "an order that leaves one out"),
         ("/in_use/period", "a period of 5 with ring"),
+        ("/jobs/1/domain", "a job in an unknown domain"),
+        ("/domains/2/id", "a domain, twice (/v1/backup-plans)"),
+        ("/jobs/1/id", "a job, twice (/v1/backup-plans)"),
+        ("/jobs/1/id", "a job, twice (/v1/failover-plans)"),
+        ("/stores/2/domain", "a store, twice (/v1/backup-plans)"),
+        ("/stores/2/domain", "a store, twice (/v1/failover-plans)"),
+        ("/links/7", "a link, twice (/v1/backup-plans)"),
+        ("/links/7", "a link to its source (/v1/failover-plans)"),
+        ("/jobs/1/least_replicas", "a least number above the number of replicas (/v1/backup-plans)"),
+        ("/jobs/1/least_replicas", "a least number above the number of replicas (/v1/failover-plans)"),
+        ("/jobs/1/copies/1/domain", "a copy in a domain without a store"),
+        ("/jobs/1/copies/1/domain", "a copy, twice"),
+        ("/nodes/11/id", "a node, twice"),
+        ("/nodes/11", "a replica without a job"),
+        ("/nodes/6", "a job without a replica"),
+        ("/nodes/6/fenced_in", "a fit node that is fenced"),
+        ("/nodes/3/fenced_in", "a failed node that is fenced"),
+        ("/nodes/6/replica", "a replica beyond the last"),
+        ("/nodes/6/domain", "a node in another domain than its job"),
+        ("/nodes/11/job", "a replica with more nodes than it needs"),
     ],
 )
 def test_who_overlooks_something_is_found(place: str, complaint: str) -> None:
@@ -149,7 +228,7 @@ def test_every_fault_is_one_that_the_schema_lets_pass() -> None:
     from kuayu_schemas import schema
 
     for path, body in _bodies().items():
-        name = "ShardPlanRequest" if path == SHARDS else "CollectiveRequest"
+        name = REQUESTS[path]
         assert schema.is_valid(name, body)
         for fault in res_names.FAULTS[path](body):
             wrong = body
@@ -162,3 +241,18 @@ def test_every_fault_is_one_that_the_schema_lets_pass() -> None:
 def _bodies() -> dict[str, Json]:
     settings = Settings("bodies", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
     return res_names.requests(Episode("res_names", settings, Served(lambda _: False)).random)
+
+
+def test_what_is_wrong_is_one_thing_each_time() -> None:
+    """Whoever refuses for another reason than the one that is meant is not taken for one who looked."""
+    for path in (BACKUPS, FAILOVERS):
+        body = _bodies()[path]
+        assert list(LOOKS[path](body)) == []
+        for fault in res_names.FAULTS[path](body):
+            wrong = body
+            for place, value in fault.values.items():
+                wrong = res_names.changed(wrong, place, value)
+            found = list(LOOKS[path](wrong))
+            assert len(found) == 1, (fault.what, found)
+            assert found[0][0] == fault.problem
+            assert found[0][1].startswith(fault.pointer)

@@ -45,9 +45,12 @@ from kuayu_conformance.checks import (
     met_scrape,
     met_series,
     met_states,
+    res_backups,
     res_collectives,
+    res_failover,
     res_names,
     res_plans,
+    res_recoveries,
     res_shards,
     sch_coordination,
     sch_explained,
@@ -120,6 +123,9 @@ CHECKS: tuple[Check[Any], ...] = (
     res_plans.CHECK,
     res_shards.CHECK,
     res_collectives.CHECK,
+    res_failover.CHECK,
+    res_backups.CHECK,
+    res_recoveries.CHECK,
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (com_schemas.CHECK,)

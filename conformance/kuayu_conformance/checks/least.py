@@ -77,6 +77,15 @@ _STREAM = {
     "remote_steps": 1,
     "missing": [{"begin": 0.0, "end": 1e6}],
 }
+_JOB = {
+    "id": "job",
+    "priority": 0,
+    "domain": "here",
+    "replicas": 1,
+    "least_replicas": 1,
+    "nodes_each": 1,
+    "state_size": 1e10,
+}
 DECISIONS: dict[str, dict[str, Any]] = {
     "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
     "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
@@ -140,6 +149,37 @@ DECISIONS: dict[str, dict[str, Any]] = {
         "exchange": 1e9,
         "step_time": 1.0,
         "switch_time": 10.0,
+    },
+    "POST /v1/backup-plans": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "share": 0.5,
+        "risk": 0.01,
+        "domains": [
+            {"id": "here", "nodes": 1, "free": 1, "time_between_failures": 1e6, "repair_time": 3600.0, "price": 1.0}
+        ],
+        "links": [],
+        "stores": [{"domain": "here", "bandwidth": 1e11, "free": 1e12}],
+        "jobs": [{**_JOB, "pause": 1.0}],
+    },
+    "POST /v1/failover-plans": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "links": [],
+        "stores": [{"domain": "here", "bandwidth": 1e11}],
+        "nodes": [
+            {"id": "node", "domain": "here", "condition": "failed", "job": "job", "replica": 0},
+            {"id": "spare", "domain": "here", "condition": "fit"},
+        ],
+        "jobs": [
+            {
+                **_JOB,
+                "node_bandwidth": 1e11,
+                "start_time": 10.0,
+                "regroup_time": 1.0,
+                "copies": [{"domain": "here", "age": 60.0}],
+            }
+        ],
     },
 }
 """Body by operation."""

@@ -1,4 +1,4 @@
-"""Asking for shard plans and collectives, as the checks of resilience do."""
+"""Asking for shard plans, collectives, backup and failover plans, as the checks of resilience do."""
 
 from random import Random
 
@@ -6,10 +6,28 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.fct_fixtures import Asked, Json, holds_a
 from kuayu_conformance.episode import Episode, SetUpFailed
 
-__all__ = ["ANSWERS", "COLLECTIVES", "SHARDS", "Asked", "Json", "ask", "is_answer", "name", "revision"]
+__all__ = [
+    "ANSWERS",
+    "BACKUPS",
+    "COLLECTIVES",
+    "FAILOVERS",
+    "SHARDS",
+    "Asked",
+    "Json",
+    "ask",
+    "is_answer",
+    "name",
+    "revision",
+]
 
 SHARDS, COLLECTIVES = "/v1/shard-plans", "/v1/collectives"
-ANSWERS = {SHARDS: "ShardPlan", COLLECTIVES: "CollectiveChoice"}
+BACKUPS, FAILOVERS = "/v1/backup-plans", "/v1/failover-plans"
+ANSWERS = {
+    SHARDS: "ShardPlan",
+    COLLECTIVES: "CollectiveChoice",
+    BACKUPS: "BackupPlan",
+    FAILOVERS: "FailoverPlan",
+}
 """What each operation answers with."""
 
 

@@ -3,38 +3,18 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fct_names import changed
-from kuayu_conformance.checks.res_fixtures import COLLECTIVES, SHARDS, Json, ask, name, revision
+from kuayu_conformance.checks.res_faults import INVALID, NOWHERE, UNKNOWN, Fault
+from kuayu_conformance.checks.res_fixtures import BACKUPS, COLLECTIVES, FAILOVERS, SHARDS, Json, ask, name, revision
+from kuayu_conformance.checks.res_recovery_names import backup, failover, of_backups, of_failovers
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
 
 REQUIREMENT = "RES-013"
-UNKNOWN, INVALID = "unknown-reference", "invalid-body"
-NOWHERE = "nowhere"
 _SIZE = 1e8
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One thing that is wrong with a request.
-
-    Attributes:
-        what: In words.
-        problem: What it calls for.
-        pointer: The place that is to be named.
-        within: Whether a place within it may be named, too.
-        values: What is put where.
-    """
-
-    what: str
-    problem: str
-    pointer: str
-    within: bool
-    values: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -92,6 +72,8 @@ def requests(chance: Random) -> dict[str, Json]:
             "switch_time": 10.0,
             "in_use": {"collective": "hierarchical", "period": 1, "order": sources, "since": 600.0},
         },
+        BACKUPS: backup(chance),
+        FAILOVERS: failover(chance),
     }
 
 
@@ -166,7 +148,12 @@ def _of_collectives(whole: Json) -> Iterator[Fault]:
         yield Fault(f"a period of 5 with {collective}", INVALID, "/in_use", True, values)
 
 
-FAULTS = {SHARDS: _of_shards, COLLECTIVES: _of_collectives}
+FAULTS = {
+    SHARDS: _of_shards,
+    COLLECTIVES: _of_collectives,
+    BACKUPS: of_backups,
+    FAILOVERS: of_failovers,
+}
 """What is wrong with requests, one thing each, by operation."""
 
 
