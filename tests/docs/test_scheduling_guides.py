@@ -1,4 +1,4 @@
-"""Guides show what their commands do: demands, forecasts, placements, allocations, transfers, one's own policy."""
+"""Guides show what their commands do: demands, placements, allocations, transfers, recoveries, one's own policy."""
 
 import re
 import socket
@@ -13,6 +13,7 @@ PAGES = [
     ("demand.md", 7),
     ("forecast.md", 7),
     ("transfers.md", 4),
+    ("recovery.md", 3),
     ("logs.md", 3),
 ]
 """Guides that show what they print, each with how many outputs it shows at least."""

@@ -69,6 +69,7 @@ MODEL = {
     "forecast": Words("Forecast", "需求预测"),
     "scheduling": Words("Scheduling", "调度"),
     "transfers": Words("Transfers", "数据与梯度的传输"),
+    "recovery": Words("Recovery", "故障恢复"),
     "conformance": Words("Conformance", "符合性"),
 }
 
