@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
 from miniature.otlp import Otlp
+from miniature.recovering import Recovering
 from miniature.resources import KINDS
 from miniature.series import Stepped
 from miniature.streams import Streams
@@ -40,7 +40,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Otlp, Stepped, Streams, Allocating, Agreeing):
+class Miniature(Otlp, Stepped, Streams, Allocating, Recovering):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -112,6 +112,8 @@ class Miniature(Otlp, Stepped, Streams, Allocating, Agreeing):
             ("/v1/reservations", self.reserve),
             ("/v1/shard-plans", self.plan_shards),
             ("/v1/collectives", self.choose_collective),
+            ("/v1/backup-plans", self.plan_backups),
+            ("/v1/failover-plans", self.plan_failover),
         )
         routes += [Route("POST", re.compile(path), decision, (), pure=True) for path, decision in decisions]
         return routes

@@ -12,6 +12,7 @@ measured, stands beneath all of them.
 from mutants import (
     aggregation,
     allocating,
+    backups,
     bulk,
     buying,
     collectives,
@@ -24,6 +25,7 @@ from mutants import (
     errors,
     estimates,
     explanations,
+    faults,
     figures,
     forecasts,
     fronts,
@@ -40,6 +42,7 @@ from mutants import (
     plans,
     premises,
     reasons,
+    recoveries,
     referring,
     reservations,
     routing,
@@ -50,6 +53,7 @@ from mutants import (
     sizes,
     states,
     streams,
+    suspicions,
     tenancy,
     time,
     units,
@@ -106,6 +110,10 @@ SUBJECTS = (
     shards,
     waits,
     collectives,
+    suspicions,
+    backups,
+    recoveries,
+    faults,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

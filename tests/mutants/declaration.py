@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
+from miniature.backing import Backing
 from miniature.buying import Buying
 from miniature.choosing import Choosing
 from miniature.conversion import Conversion
@@ -29,8 +30,10 @@ from miniature.phasing import Phasing
 from miniature.placing import Placing
 from miniature.plans import Plans
 from miniature.premises import Premises
+from miniature.recovering import Recovering
 from miniature.reserving import Reserving
 from miniature.routing import Routing
+from miniature.samples import Samples
 from miniature.scraping import Scraping
 from miniature.sending import Sending
 from miniature.series import Stepped
@@ -42,6 +45,7 @@ from miniature.sizing import Sizing
 from miniature.speeds import Speeds
 from miniature.states import States
 from miniature.streams import Streams
+from miniature.suspecting import Suspecting
 from miniature.waving import Waving
 from miniature.ways import Ways
 from miniature.weighing import Weighing
@@ -114,11 +118,23 @@ PLAYED_OUT = frozenset({"FCT-004"})
 TRANSFERRING: tuple[type, ...] = (Doubting, Sharding, Agreeing)
 """What answers operations of transfers and nothing else."""
 
-TRANSFERRED = frozenset(row.id for row in CHECKED if row.profile is Profile.RES)
+RECOVERING: tuple[type, ...] = (Suspecting, Backing, Recovering)
+"""What answers operations of recovery and nothing else."""
+
+RECOVERED = frozenset({"RES-003", "RES-004", "RES-013", "RES-014", "RES-015"})
+"""Requirements whose checks call operations of recovery."""
+
+RESILIENT = frozenset(row.id for row in CHECKED if row.profile is Profile.RES)
+"""Requirements whose checks call operations of transfers or of recovery."""
+
+TRANSFERRED = RESILIENT - RECOVERED | {"RES-013"}
 """Requirements whose checks call operations of transfers."""
 
-CARRIED_OUT = frozenset({"RES-005", "RES-006", "RES-010", "RES-012"})
+CARRIED_OUT = frozenset({"RES-003", "RES-004", "RES-005", "RES-006", "RES-010", "RES-012", "RES-014"})
 """Requirements whose checks carry hundreds of plans or choices out."""
+
+FAILED_OVER = frozenset({"RES-003", "RES-004"})
+"""Requirements whose check plays hours in which jobs lose nodes, asking all the while."""
 
 INDEXING: tuple[type, ...] = (Oracle, Plans, Groups, Indices)
 """What answers operations of the compute index."""
@@ -130,7 +146,7 @@ DRAWN_ON = frozenset({"scene", "ledger", "ending", "account", "give_back", "node
 """What stands with placements and answers requests for fronts too."""
 
 MEASURED = frozenset({"carried"})
-"""What stands with shard plans and answers requests for collectives too."""
+"""What stands with shard plans and answers requests for collectives and for failover plans too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +193,10 @@ SLICES: tuple[Slice, ...] = (
     Slice((Doubting,), frozenset({"RES-013"})),
     Slice((Sharding,), frozenset({"RES-005", "RES-006", "RES-012", "RES-013"}), but=MEASURED),
     Slice((Agreeing,), frozenset({"RES-010", "RES-013"})),
-    Slice(TRANSFERRING, TRANSFERRED),
+    Slice(TRANSFERRING, TRANSFERRED, but=MEASURED),
+    Slice((Suspecting,), frozenset({"RES-013"})),
+    Slice((Recovering,), RECOVERED - {"RES-015"}),
+    Slice(RECOVERING, RECOVERED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015"})),
     Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014"})),
@@ -212,13 +231,17 @@ class Realm:
         return self.long if replaced & beneath else self.requirements
 
 
+TOLD_APART = frozenset({"MET-003"})
+"""Requirements whose checks post thousands of pages, which takes a processor some seconds."""
+
 REALMS: tuple[Realm, ...] = (
+    Realm((Conversion, Samples), TOLD_APART, TOLD_APART),
     Realm(SCHEDULING, SCHEDULED, LONG),
     Realm((Naming, *FORECASTING), FORESEEN, PLAYED_OUT),
     Realm((Naming, *LAID_OUT, Layouts, Sizing), DEMANDED, frozenset({"DEM-001", "DEM-007"})),
-    Realm((Naming, *TRANSFERRING), TRANSFERRED, CARRIED_OUT),
+    Realm((Naming, *TRANSFERRING, *RECOVERING), RESILIENT, CARRIED_OUT),
 )
-"""Apart from what telemetry and the compute index rest on."""
+"""Apart from what else telemetry and the compute index rest on."""
 
 BUSY = frozenset(requirement for realm in REALMS for requirement in realm.long)
 """Requirements whose checks keep a processor busy for more than a second."""
@@ -254,7 +277,8 @@ class Mutant:
         What replaces only methods that some operations call, and nobody else, answers every other request as the
         miniature does. It is held against COM and the requirements on those operations. What replaces nothing that
         operations of a realm call is not held against the requirements on these, and what replaces only what all
-        operations rest on is held against those of them that are judged quickly.
+        operations rest on is held against those of them that are judged quickly. Hours of faults are played only
+        before those that declare to fail by them, or come near: what else is wrong with plans, short checks see.
         """
         its = next((each.requirements for each in SLICES if each.holds(self._replaced)), None)
         if its is None:
@@ -262,6 +286,8 @@ class Mutant:
             found = frozenset(row.id for row in CHECKED) - spared
         else:
             found = its | frozenset(row.id for row in CHECKED if row.profile is Profile.COM) - SCHEDULED
+        if not (self.breaks | {self.control_for}) & FAILED_OVER:
+            found -= FAILED_OVER
         return found | PLAYED if self.plays else found - PLAYED
 
     @property

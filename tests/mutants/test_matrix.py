@@ -11,6 +11,7 @@ from types import FrameType
 import pytest
 from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
+from miniature.backing import Backing
 from miniature.buying import Buying
 from miniature.client import SCHEMAS
 from miniature.conversion import Conversion
@@ -26,6 +27,7 @@ from miniature.naming import Naming
 from miniature.otlp import Otlp
 from miniature.phasing import Phasing
 from miniature.placing import Placing
+from miniature.recovering import Recovering
 from miniature.routing import Routing
 from miniature.scraping import Scraping
 from miniature.series import Stepped
@@ -33,11 +35,12 @@ from miniature.service import Miniature
 from miniature.sharding import Sharding
 from miniature.shaving import Shaving
 from miniature.sizing import Sizing
+from miniature.suspecting import Suspecting
 from miniature.waving import Waving
 
 from kuayu_conformance.checks import dem_names, res_names, sch_names
 from kuayu_conformance.checks.dem_fixtures import DEMANDS, SIZES
-from kuayu_conformance.checks.res_fixtures import COLLECTIVES, SHARDS
+from kuayu_conformance.checks.res_fixtures import BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, Draft, Json
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
@@ -105,8 +108,10 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Foreseeing, (" FORECASTS,", "checks.fct_origins", " RESERVATIONS,")),
         (Waving, (" WAVEFORMS,",)),
         (Shaving, (" PEAKS,\n", "checks.fct_peaks")),
-        (Sharding, (" SHARDS, ", "checks.res_windows")),
+        (Sharding, (" SHARDS, ", "checks.res_windows import FULL, ")),
         (Agreeing, (" COLLECTIVES, ",)),
+        (Backing, ("import BACKUPS, ", "checks.res_failover_windows", "checks.res_recovery_window")),
+        (Recovering, (" FAILOVERS, ", "checks.res_failover_windows")),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
@@ -144,15 +149,20 @@ def test_operations_of_demand_rest_on_what_is_said_to_be_behind_them() -> None:
         assert behind <= kinds <= {Miniature, Core, Naming, *behind}
 
 
-def test_operations_of_transfers_rest_on_what_is_said_to_be_behind_them() -> None:
-    """Collectives rest on nothing that shard plans rest on, but on what links carry."""
+def test_operations_of_resilience_rest_on_what_is_said_to_be_behind_them() -> None:
+    """None rests on what another one rests on, but on what links carry, and on how links are named."""
     of = {kind.__name__: kind for kind in Miniature.__mro__}
-    apart: dict[str, type] = {SHARDS: Sharding, COLLECTIVES: Agreeing}
+    apart: dict[str, set[type]] = {
+        SHARDS: {Doubting, Sharding},
+        COLLECTIVES: {Doubting, Agreeing},
+        BACKUPS: {Doubting, Suspecting, Backing},
+        FAILOVERS: {Doubting, Suspecting, Recovering},
+    }
     for path, body in res_names.requests(Random(1)).items():
         called = called_by(path, body)
         kinds = {of[kind] for kind, _ in called if kind in of}
-        assert {Doubting, apart[path]} <= kinds <= {Miniature, Core, Naming, Doubting, Sharding, apart[path]}
-        assert path == SHARDS or {name for kind, name in called if kind == Sharding.__name__} == MEASURED
+        assert apart[path] <= kinds <= {Miniature, Core, Naming, Sharding, *apart[path]}
+        assert path == SHARDS or {name for kind, name in called if kind == Sharding.__name__} <= MEASURED
 
 
 def called_by(path: str, body: Json) -> set[tuple[str, str]]:

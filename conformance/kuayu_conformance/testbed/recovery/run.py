@@ -20,8 +20,10 @@ from kuayu_conformance.testbed.recovery.world import World
 Json = dict[str, Any]
 
 _HOUR_S = 3600.0
-SOON_S, AGAIN_S = 3.0, 10.0
-"""Seconds after a fault or a change of what can be reached until a plan is asked for, and until one is asked again."""
+SOON_S, AGAIN_S, LATER_S = 3.0, 10.0, 60.0
+"""Seconds after a fault or a change of what can be reached until a plan is asked for; until one is asked again; and the
+same once nothing has happened for ``STALE_S``."""
+STALE_S = 300.0
 
 
 class Planner(Protocol):
@@ -79,7 +81,7 @@ class Run:
         parts = (self.state, self._clock, self._flows, self._working, self._copying)
         self._recovering = Recovering(*parts, self._over)
         self._failing = Failing(*parts, self._recovering, self._changed)
-        self._tick = inf
+        self._tick, self._news = inf, 0.0
         self.asked = 0
 
     def play(self) -> Outcome:
@@ -125,11 +127,11 @@ class Run:
 
     def _changed(self) -> None:
         """Ask when what has changed is known, and not before."""
-        self._tick = inf
+        self._tick, self._news = inf, self.state.now
         self._clock.at(self.state.now + SOON_S, self._ask)
 
     def _again(self) -> None:
-        at = self.state.now + AGAIN_S
+        at = self.state.now + (AGAIN_S if self.state.now < self._news + STALE_S else LATER_S)
         if at < self._tick:
             self._tick = at
             self._clock.at(at, partial(self._ticks, at))
@@ -157,6 +159,7 @@ class Run:
         return [job for job in self.state.jobs if job.recovery is None and self.state.broken(job)]
 
     def _over(self, job: JobState) -> None:
+        self._news = self.state.now
         if self.state.broken(job):
             self._again()
 
