@@ -19,10 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -142,7 +143,15 @@ def tried(trial: Trial, nursery: Nursery) -> Row:
             return Row(trial.name, {}, time.monotonic() - begun, words[-2000:])
         results = json.loads(report.read_text("utf-8"))["results"]
     judged = {row["requirement"]: row["verdict"] for row in results if row["verdict"] != "not-applicable"}
-    return Row(trial.name, judged, round(time.monotonic() - begun, 1))
+    reasons = {row["requirement"]: _reason(row) for row in results if row["verdict"] != "pass"}
+    return Row(trial.name, judged, round(time.monotonic() - begun, 1), reasons=reasons)
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    """Why a requirement did not pass, with the first piece of evidence."""
+    first = next(iter(result.get("evidence", ())), {})
+    found = [f"{name}: {first[name]}" for name in ("expected", "found", "request", "answer") if first.get(name)]
+    return "; ".join([str(result.get("reason", "")), *found])[:1000]
 
 
 def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: float = PROCESSORS) -> Iterator[Row]:
@@ -189,7 +198,10 @@ def differences(row: Row, declared: frozenset[str]) -> list[str]:
     if not row.verdicts:
         return [f"{row.name}: the suite wrote no report: {row.words}"]
     missed = [f"{row.name}: {name} passes and should not" for name in sorted(declared - row.broken)]
-    blamed = [f"{row.name}: {n} is {row.verdicts[n]} and should pass" for n in sorted(row.broken - declared)]
+    blamed = [
+        f"{row.name}: {n} is {row.verdicts[n]} and should pass: {row.reasons.get(n, '')}"
+        for n in sorted(row.broken - declared)
+    ]
     return missed + blamed
 
 

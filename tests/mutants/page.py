@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mutants.declaration import CHECKED, Mutant
 
@@ -16,12 +16,14 @@ class Row:
         verdicts: Verdict on each requirement that was judged.
         seconds: How long the run took.
         words: Last words of the suite where it wrote no report.
+        reasons: Why requirements did not pass, with what was found first.
     """
 
     name: str
     verdicts: dict[str, str]
     seconds: float
     words: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def broken(self) -> frozenset[str]:

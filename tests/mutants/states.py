@@ -104,16 +104,16 @@ class Slow(Miniature):
     """What is recognised is shown later by some seconds; what was reported is shown at once."""
 
     seconds = 0.0
-    waiting: dict[tuple[int, str], deque[tuple[float, Finding]]]
+    unshown: dict[tuple[int, str], deque[tuple[float, Finding]]]
 
     @override
     def __init__(self, *arguments: Any) -> None:
-        self.waiting = {}
+        self.unshown = {}
         super().__init__(*arguments)
 
     @override
     def show(self, sight: Sight, name: str, finding: Finding) -> None:
-        waiting = self.waiting.setdefault((id(sight), name), deque())
+        waiting = self.unshown.setdefault((id(sight), name), deque())
         if finding.because == REPORTED or finding is UNREACHABLE:
             waiting.clear()
             super().show(sight, name, finding)
