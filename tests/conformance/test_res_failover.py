@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 import pytest
 from conformance.honest_recovery import Change, Served, episode, unchanged
+from conformance.recorded import Recorded, Recording
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks import res_failover, res_failover_windows
 from kuayu_conformance.checks.res_failover import INTERRUPTION, SWITCH, Observation, judge, observe
 from kuayu_conformance.checks.res_failover_scores import NEVER
@@ -264,36 +263,9 @@ def test_a_service_that_fails_now_and_then_is_asked_again() -> None:
     assert figure(findings, SWITCH).estimate < 300.0
 
 
-class Recorded:
-    """Answers as they were recorded, to the same requests."""
-
-    def __init__(self, exchanges: Sequence[tuple[bytes, Answer]]) -> None:
-        self._left = list(exchanges)
-
-    def exchange(self, request: Any) -> Answer:
-        """The next answer."""
-        body, answer = self._left.pop(0)
-        assert request.body == body
-        return answer
-
-
-class Recording(Served):
-    """Keeps what it was asked."""
-
-    def __init__(self, change: Change) -> None:
-        super().__init__(change)
-        self.kept: list[tuple[bytes, Answer]] = []
-
-    def exchange(self, request: Any) -> Answer:
-        """As ever, kept."""
-        answer = super().exchange(request)
-        self.kept.append((request.body, answer))
-        return answer
-
-
 def test_the_findings_follow_from_the_answers_alone() -> None:
     settings = episode("res_failover").settings
-    live = Recording(unchanged)
+    live = Recording(Served(unchanged))
     first = list(judge(observe(Episode("res_failover", settings, live))))  # type: ignore[arg-type]  # a source of exchanges alone
     again = list(judge(observe(Episode("res_failover", settings, Recorded(live.kept)))))  # type: ignore[arg-type]  # likewise
     assert again == first

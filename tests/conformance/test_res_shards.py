@@ -3,12 +3,11 @@
 import copy
 from collections.abc import Sequence
 from math import floor
-from typing import Any
 
 import pytest
 from conformance.honest_shards import Change, Served, episode, unchanged
+from conformance.recorded import Recorded, Recording
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks import res_shards, res_windows
 from kuayu_conformance.checks.res_fixtures import Json
 from kuayu_conformance.checks.res_shards import BLOCKED, WAITING, Observation, judge, observe
@@ -172,36 +171,9 @@ def test_progress_is_told_window_by_window() -> None:
     assert told == [(number + 1, 4) for number in range(4)]
 
 
-class Recorded:
-    """Answers as they were recorded, to the same requests."""
-
-    def __init__(self, exchanges: Sequence[tuple[bytes, Answer]]) -> None:
-        self._left = list(exchanges)
-
-    def exchange(self, request: Any) -> Answer:
-        """The next answer."""
-        body, answer = self._left.pop(0)
-        assert request.body == body
-        return answer
-
-
-class Recording(Served):
-    """Keeps what it was asked."""
-
-    def __init__(self, change: Change) -> None:
-        super().__init__(change)
-        self.kept: list[tuple[bytes, Answer]] = []
-
-    def exchange(self, request: Any) -> Answer:
-        """As ever, kept."""
-        answer = super().exchange(request)
-        self.kept.append((request.body, answer))
-        return answer
-
-
 def test_the_findings_follow_from_the_answers_alone() -> None:
     settings = episode("res_shards").settings
-    live = Recording(unchanged)
+    live = Recording(Served(unchanged))
     first = list(judge(observe(Episode("res_shards", settings, live))))  # type: ignore[arg-type]  # a source of exchanges alone
     again = list(judge(observe(Episode("res_shards", settings, Recorded(live.kept)))))  # type: ignore[arg-type]  # likewise
     assert again == first

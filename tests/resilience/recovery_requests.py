@@ -117,6 +117,37 @@ TIMES = st.sampled_from([0.0, 1e-9, 1.0, 30.0, 90.0, 3600.0, 1e30])
 CARRIED = st.lists(st.sampled_from([0.0, 1e-30, 5e9, 2e10, 1e30]), max_size=12)
 
 
+def many_broken(domains: int, jobs: int, lost: int, nodes_each: int = 2) -> Json:
+    """Jobs of four replicas over domains that are linked all to all; the first of them have lost a node or more."""
+    names = [f"d-{number}" for number in range(domains)]
+    asked = failing(
+        links=[link(one, other, 5.0 + at % 7) for at, one in enumerate(names) for other in names if one != other],
+        stores=[store(name) for name in names],
+        jobs=[
+            job(f"j-{number}", domain=names[number % domains], replicas=4, nodes_each=nodes_each)
+            | {"copies": [{"domain": names[(number + shift) % domains], "age": 60.0} for shift in (0, 1)]}
+            for number in range(jobs)
+        ],
+    )
+    for number, each in enumerate(asked["jobs"]):
+        broken_ones = (4 if number % 2 else 1) if number < lost else 0
+        for replica in range(4):
+            asked["nodes"] += held(each["id"], replica, nodes_each, each["domain"], lost=replica < broken_ones)
+    asked["nodes"] += [one for name in names for one in spare(name, 12)]
+    return asked
+
+
+def many_backed_up(domains: int, jobs: int) -> Json:
+    """Jobs over domains that are linked all to all, with room for every copy."""
+    names = [f"d-{number}" for number in range(domains)]
+    return backing(
+        domains=[domain(name) for name in names],
+        links=[link(one, other, 5.0 + at % 7) for at, one in enumerate(names) for other in names if one != other],
+        stores=[store(name, free=1e13) for name in names],
+        jobs=[protected(f"j-{at}", domain=names[at % domains], priority=at % 5) for at in range(jobs)],
+    )
+
+
 @st.composite
 def links(draw: st.DrawFn) -> list[Json]:
     """Any of those between four domains."""
