@@ -131,11 +131,9 @@ def run(
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
 ) -> None:
     """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
-    if seed is not None and nonce is not None:
-        raise fail("both --seed and --nonce are given", "give one of them", 2)
     options = _options(
         target,
-        nonce=nonce or (f"seed-{seed}" if seed is not None else secrets.token_hex(8)),
+        nonce=nonce_of(seed, nonce),
         headers=headers_of(header or []),
         other_headers=headers_of(other_tenant_header or []),
         profiles=profiles_of(profile or []),
@@ -146,6 +144,17 @@ def run(
         data=data,
     )
     raise typer.Exit(int(execute(options, output, language).exit_code))
+
+
+def nonce_of(seed: int | None, nonce: str | None) -> str:
+    """The nonce that a run draws from: one that was given, or a fresh one that nobody could foresee.
+
+    Raises:
+        typer.Exit: Both are given.
+    """
+    if seed is not None and nonce is not None:
+        raise fail("both --seed and --nonce are given", "give one of them", 2)
+    return nonce or (f"seed-{seed}" if seed is not None else secrets.token_hex(8))
 
 
 def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en") -> ConformanceReport:

@@ -10,9 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kuayu_conformance.check import Check
 from kuayu_conformance.checks import com_paging
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.run import plan as planning
+from kuayu_conformance.run.judging import Results
 from kuayu_conformance.run.runner import Options, Progress, Run, TargetUnreachable
 from kuayu_schemas.models import Verdict
 
@@ -43,6 +45,20 @@ def test_a_run_called_off_leaves_nothing_behind(options: Options, tmp_path: Path
     with pytest.raises(KeyboardInterrupt):
         Run(options, tmp_path, Impatient()).execute()
     assert listed(options.target, "nodes") == []
+
+
+def test_what_was_waiting_when_a_run_was_called_off_is_not_judged(options: Options, tmp_path: Path) -> None:
+    verdicts: list[Verdict] = []
+
+    class Impatient(Progress):
+        def finished(self, _: Check[Any], results: Results) -> None:
+            verdicts.extend(result.verdict for result in results.values())
+            raise KeyboardInterrupt
+
+    waiting = dataclasses.replace(options, selection=("MET-002", "COM-012"))
+    with pytest.raises(KeyboardInterrupt):
+        Run(waiting, tmp_path, Impatient()).execute()
+    assert verdicts == [Verdict.pass_]
 
 
 def test_the_same_nonce_asks_the_same_and_never_meets_itself(options: Options, tmp_path: Path) -> None:

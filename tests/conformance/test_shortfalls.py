@@ -3,8 +3,9 @@
 import pytest
 
 from kuayu import shortfalls
+from kuayu.cli import check
 from kuayu_schemas import registers
-from kuayu_schemas.models import RequirementResult, Verdict
+from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
 
 
 def result(requirement: str, verdict: Verdict, estimate: float | None = None) -> RequirementResult:
@@ -56,3 +57,17 @@ def test_what_is_not_on_the_list_counts() -> None:
 def test_the_list_names_requirements_that_have_a_check() -> None:
     checked = {row.id for row in registers.requirements().requirements if row.check}
     assert {each.requirement for each in shortfalls.KNOWN} <= checked
+
+
+def test_the_last_words_say_what_is_amiss_and_how_to_see_it_again(
+    known: shortfalls.Shortfall, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (threshold,) = [row.threshold for row in registers.requirements().requirements if row.id == "MET-016"]
+    unknown = result("MET-016", Verdict.fail, 0.8).model_copy(update={"threshold": threshold, "reason": "too few"})
+    shown = result(known.requirement, Verdict.inconclusive, known.worst)
+    report = ConformanceReport.model_construct(results=[unknown, shown], exit_code=1)
+    monkeypatch.setattr(check.console, "width", 200)
+    assert check.beyond_shortfalls(report, "0f1e") == 1
+    *_, amiss, again = capsys.readouterr().out.splitlines()
+    assert amiss == "amiss MET-016: fail; estimate 0.8, at least 0.9; too few"
+    assert again == "the same run again: kuayu check --nonce 0f1e"

@@ -21,8 +21,8 @@ Credentials = Mapping[str, Mapping[str, str]]
 """Headers to add for each tenant: ``own``, ``other``, ``none``."""
 
 
-class Interrupted(Exception):
-    """The run was called off while an episode was waiting."""
+class Interrupted(BaseException):
+    """The run was called off while an episode was waiting; nothing that looks for faults of a check may take it."""
 
 
 class LiveSource:

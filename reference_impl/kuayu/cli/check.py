@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from kuayu import shortfalls
-from kuayu_conformance.cli import Data, execute
+from kuayu_conformance.cli import Data, execute, nonce_of
 from kuayu_conformance.run.judging import EXIT_PASS
 from kuayu_conformance.run.runner import Options
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, RunLevel
+from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel
 
 DOMAIN, NODE = "here", "this-host"
 PATIENCE = 60.0
@@ -41,6 +41,7 @@ def check(
     ),
     level: Annotated[RunLevel, typer.Option(help="How much is measured.")] = RunLevel.quick,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
+    nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce of an earlier run, to make it again.")] = None,
     data: Data = None,
     probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Measure what this host sustains.")] = True,
     strict: Annotated[bool, typer.Option("--strict", help="Let known shortfalls count.")] = False,
@@ -51,6 +52,8 @@ def check(
     Exit code: 0 all that is required passes, 1 something fails, 2 something is open, 3 the suite failed. What the
     reference is known to miss is named and does not count, unless --strict is given; the report does not know of it.
     """
+    nonce = nonce_of(seed, nonce)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs beside it ends with it, as at Ctrl-C
     beside = output.parent / f"{output.name}-service"
     beside.mkdir(parents=True, exist_ok=True)
     for old in beside.glob("kuayu.db*"):
@@ -76,7 +79,7 @@ def check(
                 console.print(f"reference at {target}, fed with this host's telemetry; the suite begins")
                 options = Options(
                     target=target,
-                    nonce=f"seed-{seed}" if seed is not None else secrets.token_hex(8),
+                    nonce=nonce,
                     headers={"authorization": f"Bearer {own}"},
                     other_headers={"authorization": f"Bearer {other}"},
                     level=level.value,
@@ -89,15 +92,30 @@ def check(
             f"[bold red]error[/] {error}\n[dim]hint[/]  its last words are above; the whole log is in {beside}"
         )
         raise typer.Exit(3) from error
-    raise typer.Exit(report.exit_code if strict else _beyond_shortfalls(report))
+    exit_code = beyond_shortfalls(report, nonce)
+    raise typer.Exit(report.exit_code if strict else exit_code)
 
 
-def _beyond_shortfalls(report: ConformanceReport) -> int:
-    """Name the known shortfalls; the exit code, in which they do not count."""
+def beyond_shortfalls(report: ConformanceReport, nonce: str) -> int:
+    """Name the known shortfalls, then whatever else is amiss; the exit code, in which known shortfalls do not count."""
     shown, unknown = shortfalls.of(report.results)
     for shortfall in shown:
         console.print(f"[yellow]known shortfall[/] {shortfall.requirement}: {shortfall.because}")
+    for result in report.results:
+        if result.requirement in unknown:
+            console.print(f"[bold red]amiss[/] {result.requirement}: {_found(result)}")
+    if unknown:
+        console.print(f"[dim]the same run again:[/] kuayu check --nonce {nonce}")
     return int(report.exit_code) if unknown or not shown else EXIT_PASS
+
+
+def _found(result: RequirementResult) -> str:
+    """What was found for a requirement, in a line: a log may keep no more than its last lines."""
+    figures = {"estimate": result.estimate, "bound": result.bound}
+    if result.threshold is not None:
+        figures[result.threshold.comparison.value.replace("_", " ")] = result.threshold.value
+    said = ", ".join(f"{name} {figure:.5g}" for name, figure in figures.items() if figure is not None)
+    return "; ".join(part for part in (result.verdict.value, said, result.reason) if part)
 
 
 def _free_port() -> int:
