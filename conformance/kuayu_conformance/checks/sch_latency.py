@@ -17,7 +17,9 @@ from kuayu_schemas.models import ReportTable, TableRow
 
 JUDGED = Scale(domains=5, nodes=132, running=1500, waiting=1500)
 LARGE = Scale(domains=64, nodes=157, running=8000, waiting=2000)
-DECISIONS_QUICK, DECISIONS_FULL, DECISIONS_LARGE = 300, 1000, 100
+DECISIONS_QUICK, DECISIONS_FULL, DECISIONS_LARGE = 475, 1000, 100
+"""The bound of 300 to 472 decisions is the slowest of them, so that one stall of a machine would decide."""
+
 LOOKED_AT = 30
 """Of so many answers one is held against its state."""
 MOST_IDLE = 0.1
