@@ -16,7 +16,7 @@ help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.json and report.html.
-	$(BIN)/kuayu check
+	$(BIN)/kuayu check $(if $(SEED),--seed $(SEED))
 
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
