@@ -85,9 +85,19 @@ class Model:
     """The information model: its types, enumerations and classes by name."""
 
     def __init__(self, entry: Path) -> None:
-        """Read the schema ``entry`` and all that it imports."""
+        """Read the schema ``entry`` and all that it imports.
+
+        Raises:
+            ModelError: A name stands in two of them; LinkML would take one of the two.
+        """
         self.entry = entry
         self.view = SchemaView(str(entry))
+        stands: dict[str, str] = {}
+        for part in self.view.imports_closure():
+            schema = self.view.schema_map[part]
+            for name in (*schema.classes, *schema.enums, *schema.types):
+                if stands.setdefault(str(name), part) != part:
+                    raise ModelError(f"{name} stands in {stands[str(name)]} and in {part}; give one another name")
 
     @property
     def version(self) -> str:

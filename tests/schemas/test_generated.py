@@ -100,3 +100,12 @@ def test_what_the_generator_does_not_understand_is_refused_and_not_dropped(
     model = Model(path)
     with pytest.raises(ModelError, match=cause):
         pydantic_models.module(model)
+
+
+def test_a_name_that_stands_in_two_parts_of_the_model_is_refused(tmp_path: Path) -> None:
+    model = MODEL.format(slot="size: {range: string, description: d}", rules="")
+    other = model.replace("trial", "other")
+    (tmp_path / "other.yaml").write_text(other, "utf-8")
+    (tmp_path / "trial.yaml").write_text(model.replace("[linkml:types]", "[linkml:types, other]"), "utf-8")
+    with pytest.raises(ModelError, match="Thing stands in other and in trial"):
+        Model(tmp_path / "trial.yaml")
