@@ -802,6 +802,19 @@ class RecoveryStrategy(StrEnum):
     """Of a kind that this version does not name."""
 
 
+class TriggerKind(StrEnum):
+    """What has changed."""
+
+    load = "load"
+    """The load of a domain."""
+
+    latency = "latency"
+    """The latency of a link."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class PurchaseOption(StrEnum):
     """How capacity is bought."""
 
@@ -3493,6 +3506,178 @@ class BackupPlan(KuayuModel):
     reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
         default=None, description="Why, in words for people."
     )
+
+
+class AdjustmentMethod(KuayuModel):
+    """How an answer was found."""
+
+    name: Text = Field(description="Its name.")
+    version: Text = Field(description="Its version.")
+
+
+class LoadedDomain(KuayuModel):
+    """Domain with what others take of it."""
+
+    id: Identifier = Field(description="Which.")
+    level: Ratio = Field(description="Load that the policy in force was chosen for.", json_schema_extra={"x-unit": "1"})
+    loads: Annotated[list[Ratio], Field(min_length=1, max_length=10000)] = Field(
+        description="Share of its compute that others took, the mean of each interval, oldest first and up to now.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
+class DelayedLink(KuayuModel):
+    """Way from one domain to another, with its latency."""
+
+    source: Identifier = Field(description="Domain that sends.")
+    target: Identifier = Field(description="Domain that receives.")
+    bandwidth: PositiveAmount = Field(description="What it carries.", json_schema_extra={"x-unit": "bit/s"})
+    level: Duration = Field(
+        description="Latency that the policy in force was chosen for.", json_schema_extra={"x-unit": "s"}
+    )
+    latencies: Annotated[list[Duration], Field(min_length=1, max_length=10000)] = Field(
+        description="What a message takes beside its bytes, the mean of each interval, oldest first and up to now.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
+class StepShare(KuayuModel):
+    """What a domain computes of a job's step."""
+
+    domain: Identifier = Field(description="Which.")
+    parts: Annotated[int, WholeNumber(1, 1000000)] = Field(description="Parts of a step that it computes.")
+    part_time: PositiveAmount = Field(
+        description="What it takes for a part while nobody else takes anything of it.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
+class PolicyChange(KuayuModel):
+    """Change of the policy of a job."""
+
+    after: Duration = Field(
+        description="No sooner than this, and not before the change before it is in force.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    parts: Annotated[list[Count], Field(min_length=1, max_length=64)] = Field(
+        description="Parts that each domain computes from then on, in the order of the job's shares."
+    )
+    collective: CollectiveKind = Field(description="By which replicas agree from then on.")
+    period: Annotated[int, WholeNumber(1, 100000)] = Field(
+        description="Steps from one exchange over domains to the next; one, unless communication is low."
+    )
+    order: Annotated[list[Identifier], Field(min_length=1, max_length=64)] = Field(
+        description="Domains in the order of the ring."
+    )
+
+
+class AdjustedJob(KuayuModel):
+    """Job that runs in one domain or several, with the policy in force; one that is on its way counts as in force."""
+
+    id: Identifier = Field(description="Which.")
+    shares: Annotated[list[StepShare], Field(min_length=1, max_length=64)] = Field(
+        description="By domain, without repetition; all parts of a step take the same work."
+    )
+    nodes: Annotated[int, WholeNumber(1, 1000000)] = Field(description="Nodes in each domain.")
+    node_bandwidth: PositiveAmount = Field(
+        description="From a node to another of its domain.", json_schema_extra={"x-unit": "bit/s"}
+    )
+    node_latency: Duration = Field(description="Of a message there.", json_schema_extra={"x-unit": "s"})
+    exchange: PositiveAmount = Field(
+        description="What all replicas sum up when they agree.", json_schema_extra={"x-unit": "By"}
+    )
+    collective: CollectiveKind = Field(description="By which they agree.")
+    period: Annotated[int, WholeNumber(1, 100000)] = Field(
+        description="Steps from one exchange over domains to the next; one, unless communication is low."
+    )
+    order: Annotated[list[Identifier], Field(min_length=1, max_length=64)] = Field(
+        description="Domains in the order of the ring."
+    )
+    move_time: Duration = Field(
+        description="In which no step is made for each part that another domain comes to compute.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    switch_time: Duration = Field(
+        description="In which no step is made when the collective, its period or its order is changed.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    changed: Maybe[Duration] = Field(
+        default=None,
+        description=(
+            "How long ago the last change came into force, nought while one is on its way; none ever did where it"
+            " is absent."
+        ),
+        json_schema_extra={"x-unit": "s"},
+    )
+    planned: Maybe[Annotated[list[PolicyChange], Field(max_length=1000)]] = Field(
+        default=None, description="Changes of earlier answers that have not begun, in their order."
+    )
+
+
+class AdjustmentRequest(KuayuModel):
+    """Asks whether and how to adjust the policy of running jobs. Instants are seconds from now. The answer depends
+    on nothing else.
+    """
+
+    revision: Revision = Field(description="State that the request was made from; the answer repeats it.")
+    interval: PositiveAmount = Field(
+        description="Over which load and latency were measured.", json_schema_extra={"x-unit": "s"}
+    )
+    patience: PositiveAmount = Field(description="Over which they are looked at.", json_schema_extra={"x-unit": "s"})
+    window: PositiveAmount = Field(
+        description="Over which the speed of a job is taken.", json_schema_extra={"x-unit": "s"}
+    )
+    allowance: Ratio = Field(
+        description="Share of its speed over any window that a job may lose while it is adjusted.",
+        json_schema_extra={"x-unit": "1"},
+    )
+    domains: Annotated[list[LoadedDomain], Field(min_length=1, max_length=1000)] = Field(
+        description="Without repetition."
+    )
+    links: Annotated[list[DelayedLink], Field(max_length=10000)] = Field(
+        description="One at most from a domain to another, and one from each domain of a job to each other."
+    )
+    jobs: Annotated[list[AdjustedJob], Field(max_length=1000)] = Field(description="Without repetition.")
+
+
+class AdjustmentTrigger(KuayuModel):
+    """Change of load or latency that counts."""
+
+    kind: TriggerKind = Field(description="What has changed.")
+    domain: Identifier = Field(description="Whose load, or the source of the link.")
+    target: Maybe[Identifier] = Field(default=None, description="Target of the link; absent for a load.")
+    before: Amount = Field(description="Level that the policy in force was chosen for.")
+    now: Amount = Field(description="Level now.")
+
+
+class JobAdjustment(KuayuModel):
+    """What becomes of a job's policy."""
+
+    job: Identifier = Field(description="Which.")
+    rate: Amount = Field(
+        description="Steps a second by the policy in force at the levels now, less what rare exchanges cost in steps.",
+        json_schema_extra={"x-unit": "/s"},
+    )
+    expected_rate: Amount = Field(
+        description="The same by the policy after the last change that is planned.", json_schema_extra={"x-unit": "/s"}
+    )
+    changes: Annotated[list[PolicyChange], Field(max_length=1000)] = Field(
+        description=(
+            "In their order; they take the place of what was planned. Where there are none, it stays as it was planned."
+        )
+    )
+    reasons: Maybe[Annotated[list[Text], Field(max_length=100)]] = Field(
+        default=None, description="Why, in words for people."
+    )
+
+
+class Adjustment(KuayuModel):
+    """Whether and how policies are adjusted."""
+
+    revision: Revision = Field(description="The request's.")
+    method: AdjustmentMethod = Field(description="How it was found.")
+    triggers: Annotated[list[AdjustmentTrigger], Field(max_length=11000)] = Field(description="What has changed.")
+    jobs: list[JobAdjustment] = Field(description="In the order of the request.")
 
 
 class ProfileIndex(KuayuModel):
