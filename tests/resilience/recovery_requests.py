@@ -228,7 +228,7 @@ def backups(draw: st.DrawFn) -> Json:
             "free": draw(counts),
             "time_between_failures": draw(times),
             "repair_time": draw(TIMES),
-            "price": draw(st.sampled_from([0.0, 2.5, 1e30])),
+            "price": draw(st.sampled_from([0.0, 2.5, 1e30, 1e308])),
         }
         for each in NAMES[:3]
     ]

@@ -41,6 +41,7 @@ POSTED = {
     "CollectiveRequest": "/v1/collectives",
     "BackupRequest": "/v1/backup-plans",
     "FailoverRequest": "/v1/failover-plans",
+    "AdjustmentRequest": "/v1/adjustments",
 }
 THINNED = {
     "PlacementRequest": 10,
@@ -58,6 +59,7 @@ THINNED = {
     "CollectiveRequest": 10,
     "BackupRequest": 10,
     "FailoverRequest": 10,
+    "AdjustmentRequest": 10,
 }
 """Classes with thousands of mutants, and of how many one is sent; all of them are judged without a service."""
 BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
@@ -113,6 +115,10 @@ RULES_OF_THE_OPERATION = (
     "so do its nodes",
     "more than its",
     "has no more than",
+    "where the job has",
+    "computes a part at least",
+    "where a step has",
+    "sooner than the change before",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from service.conftest import Service
+from service.test_adjustments import ANSWERS as ADJUSTMENT_ANSWERS
+from service.test_adjustments import FILES as ADJUSTMENT_FILES
 from service.test_demands import ANSWERS as DEMAND_ANSWERS
 from service.test_demands import EXAMPLES
 from service.test_demands import FILES as DEMAND_FILES
@@ -28,6 +30,7 @@ QUESTIONS = [
     *(("forecast", EXAMPLES / file, FORECAST_ANSWERS[path]) for path, file in FORECAST_FILES.items()),
     *(("transfers", EXAMPLES / file, TRANSFER_ANSWERS[path]) for path, file in TRANSFER_FILES.items()),
     *(("recovery", EXAMPLES / file, RECOVERY_ANSWERS[path]) for path, file in RECOVERY_FILES.items()),
+    *(("adjust", EXAMPLES / file, ADJUSTMENT_ANSWERS[path]) for path, file in ADJUSTMENT_FILES.items()),
 ]
 
 Change = Callable[[dict[str, Any]], object]
@@ -61,6 +64,7 @@ WORDS = {
     "ShardPlan": ("stream", "j-1", "steps ahead", "from", "d-east", "those whose data are late", "GB", "are left out"),
     "BackupPlan": ("domain", "spares", "d-east", "money an hour", "copy in", "j-1", "3.33 min", "all there are"),
     "FailoverPlan": ("goes on by", "j-1", "replace", "restore", "n-8, n-9", "42.5 s", "Whole replicas"),
+    "Adjustment": ("what has changed", "d-east", "60.0%", "j-1", "38 62", "Parts that move: 10 of 100"),
     "CollectiveChoice": ("→", "low communication", "steps a second", "d-east", "a switch takes"),
 }
 
@@ -82,6 +86,7 @@ def test_an_answer_makes_tables(command: str, file: Path, report: str) -> None:
         ("forecast", '{"cases": []}', "the file is no request for forecasts", "PeakRequest (with base)"),
         ("transfers", '{"base": []}', "the file is no request for a shard plan", "CollectiveRequest (with exchange)"),
         ("recovery", '{"base": []}', "the file is no request for a backup plan", "FailoverRequest (with nodes)"),
+        ("adjust", "[]", "is no request to adjust jobs", "the class AdjustmentRequest"),
         ("demand", '{"cases": []}', '"revision" is a required property', "the class TrainingDemandRequest"),
     ],
 )
@@ -100,6 +105,7 @@ def test_what_is_no_question_is_told(command: str, given: str, cause: str, hint:
         (9, lambda request: request["domains"].append("d-east"), "/domains/3: d-east stands twice"),
         (10, lambda request: request["jobs"][0].update(domain="d-none"), "/jobs/0/domain: d-none is not among"),
         (11, lambda request: request["stores"].pop(0), "/jobs/0/copies/0/domain: there is no store in d-east"),
+        (12, lambda request: request["jobs"][0].update(id="j-2"), "/jobs/1/id: j-2 stands twice"),
     ],
 )
 @pytest.mark.parametrize("served", [False, True])

@@ -23,6 +23,7 @@ PARTS = {
     "forecast": ("kuayu.cli.forecast", "forecast", "Tell what will be needed, and what to do about it."),
     "transfers": ("kuayu.cli.transfers", "transfers", "Tell what data to fetch, or by which collective to agree."),
     "recovery": ("kuayu.cli.recovery", "recovery", "Tell what to hold against faults, or how jobs go on after one."),
+    "adjust": ("kuayu.cli.adjust", "adjust", "Tell whether and how to adjust jobs as load and latency change."),
     "logs": ("kuayu.cli.logs", "logs", "Tell what faults a log shows, and what follows from them."),
     "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
     "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),

@@ -9,6 +9,7 @@ members are passed over, unknown values of extensible enumerations become ``unkn
 :class:`ClientError` that says its cause and a hint.
 """
 
+from kuayu.client.adjustments import Adjustments
 from kuayu.client.connection import LOOPBACK
 from kuayu.client.demand import Demands
 from kuayu.client.errors import (
@@ -31,7 +32,7 @@ from kuayu.client.telemetry import Telemetry
 from kuayu.client.transfers import Transfers
 
 
-class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery):
+class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery, Adjustments):
     """Connection to one service; safe to share between threads.
 
     Args:

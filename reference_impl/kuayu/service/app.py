@@ -13,6 +13,7 @@ from kuayu.service.metrics import Metrics, MetricsMiddleware
 from kuayu.service.routes import (
     about,
     actions,
+    adjustments,
     allocations,
     demands,
     expositions,
@@ -74,7 +75,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     openapi.install(app)
     groups = (
         *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
-        *(placements, allocations, actions, demands, forecasts, transfers, recovery),
+        *(placements, allocations, actions, demands, forecasts, transfers, recovery, adjustments),
     )
     for group in groups:
         # Flat, not nested: who asks which methods a path takes must see every route.

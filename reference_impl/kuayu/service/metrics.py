@@ -89,6 +89,12 @@ class Metrics:
             ["strategy"],
             registry=self.registry,
         )
+        self.adjustments = Counter(
+            "kuayu_adjustments",
+            "Changes of load and latency that running jobs were adjusted to, by what has changed.",
+            ["kind"],
+            registry=self.registry,
+        )
         self.allocations = Counter(
             "kuayu_allocations", "Allocations by the phases that they came into.", ["phase"], registry=self.registry
         )

@@ -11,7 +11,17 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
-from kuayu.service import auth, demanding, forecasting, indexing, instants, recovering, scheduling, transferring
+from kuayu.service import (
+    adjusting,
+    auth,
+    demanding,
+    forecasting,
+    indexing,
+    instants,
+    recovering,
+    scheduling,
+    transferring,
+)
 from kuayu.service.allocating.coordinator import Coordinator
 from kuayu.service.decisions import Decisions
 from kuayu.service.graph.graphs import Graphs
@@ -70,7 +80,7 @@ class Runtime:
         self.writer.start()
         self.graphs.start()
         self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
-        parts = (indexing, scheduling, demanding, forecasting, transferring, recovering)
+        parts = (indexing, scheduling, demanding, forecasting, transferring, recovering, adjusting)
         self.decisions.prepare(*(part.warm for part in parts))
         self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer)
         self.coordinator.start()

@@ -1,5 +1,6 @@
 """How many nodes of a domain to keep as spares, by the chance that more fail within the time of a repair."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,7 +30,7 @@ def pool(domain: Mapping[str, Any], risk: float) -> dict[str, Any]:
         "domain": domain["id"],
         "spares": spares,
         "risk": beyond(spares, mean),
-        "price": spares * domain["price"],
+        "price": min(spares * domain["price"], sys.float_info.max),
     }
 
 
