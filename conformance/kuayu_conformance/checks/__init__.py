@@ -45,6 +45,8 @@ from kuayu_conformance.checks import (
     met_scrape,
     met_series,
     met_states,
+    res_adjusting,
+    res_adjustments,
     res_backups,
     res_collectives,
     res_failover,
@@ -126,6 +128,8 @@ CHECKS: tuple[Check[Any], ...] = (
     res_failover.CHECK,
     res_backups.CHECK,
     res_recoveries.CHECK,
+    res_adjusting.CHECK,
+    res_adjustments.CHECK,
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (com_schemas.CHECK,)

@@ -181,5 +181,29 @@ DECISIONS: dict[str, dict[str, Any]] = {
             }
         ],
     },
+    "POST /v1/adjustments": {
+        "revision": REVISION,
+        "interval": 2.0,
+        "patience": 10.0,
+        "window": 10.0,
+        "allowance": 0.1,
+        "domains": [{"id": "here", "level": 0.5, "loads": [0.5]}],
+        "links": [],
+        "jobs": [
+            {
+                "id": "job",
+                "shares": [{"domain": "here", "parts": 1, "part_time": 1.0}],
+                "nodes": 1,
+                "node_bandwidth": 1e11,
+                "node_latency": 0.0,
+                "exchange": 1e9,
+                "collective": "ring",
+                "period": 1,
+                "order": ["here"],
+                "move_time": 0.01,
+                "switch_time": 0.1,
+            }
+        ],
+    },
 }
 """Body by operation."""

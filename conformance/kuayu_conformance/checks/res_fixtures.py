@@ -1,4 +1,4 @@
-"""Asking for shard plans, collectives, backup and failover plans, as the checks of resilience do."""
+"""Asking for shard plans, collectives, backup plans, failover plans and adjustments, as the checks of resilience do."""
 
 from random import Random
 
@@ -7,6 +7,7 @@ from kuayu_conformance.checks.fct_fixtures import Asked, Json, holds_a
 from kuayu_conformance.episode import Episode, SetUpFailed
 
 __all__ = [
+    "ADJUSTMENTS",
     "ANSWERS",
     "BACKUPS",
     "COLLECTIVES",
@@ -22,11 +23,13 @@ __all__ = [
 
 SHARDS, COLLECTIVES = "/v1/shard-plans", "/v1/collectives"
 BACKUPS, FAILOVERS = "/v1/backup-plans", "/v1/failover-plans"
+ADJUSTMENTS = "/v1/adjustments"
 ANSWERS = {
     SHARDS: "ShardPlan",
     COLLECTIVES: "CollectiveChoice",
     BACKUPS: "BackupPlan",
     FAILOVERS: "FailoverPlan",
+    ADJUSTMENTS: "Adjustment",
 }
 """What each operation answers with."""
 

@@ -7,8 +7,19 @@ from random import Random
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fct_names import changed
+from kuayu_conformance.checks.res_adjustment_names import adjustment, of_adjustments
 from kuayu_conformance.checks.res_faults import INVALID, NOWHERE, UNKNOWN, Fault
-from kuayu_conformance.checks.res_fixtures import BACKUPS, COLLECTIVES, FAILOVERS, SHARDS, Json, ask, name, revision
+from kuayu_conformance.checks.res_fixtures import (
+    ADJUSTMENTS,
+    BACKUPS,
+    COLLECTIVES,
+    FAILOVERS,
+    SHARDS,
+    Json,
+    ask,
+    name,
+    revision,
+)
 from kuayu_conformance.checks.res_recovery_names import backup, failover, of_backups, of_failovers
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
@@ -74,6 +85,7 @@ def requests(chance: Random) -> dict[str, Json]:
         },
         BACKUPS: backup(chance),
         FAILOVERS: failover(chance),
+        ADJUSTMENTS: adjustment(chance),
     }
 
 
@@ -153,6 +165,7 @@ FAULTS = {
     COLLECTIVES: _of_collectives,
     BACKUPS: of_backups,
     FAILOVERS: of_failovers,
+    ADJUSTMENTS: of_adjustments,
 }
 """What is wrong with requests, one thing each, by operation."""
 
@@ -164,13 +177,8 @@ def judge(observation: tuple[Wrong, ...]) -> Iterable[Finding]:
         what = f"{fault.what} ({wrong.path})"
         yield answered(REQUIREMENT, answer, 422, what, problem=fault.problem)
         pointers = [str(error.get("pointer")) for error in answer.items("errors") if isinstance(error, dict)]
-        where = f"{fault.pointer} or a place within it" if fault.within else fault.pointer
-        named = any(_names(fault, pointer) for pointer in pointers)
-        yield holds(REQUIREMENT, named, f"{what}: the place {where}", pointers, answer)
-
-
-def _names(fault: Fault, pointer: str) -> bool:
-    return pointer == fault.pointer or (fault.within and pointer.startswith(f"{fault.pointer}/"))
+        named = any(fault.names(pointer) for pointer in pointers)
+        yield holds(REQUIREMENT, named, f"{what}: the place {fault.where}", pointers, answer)
 
 
 CHECK = Check("res_names", (REQUIREMENT,), observe, judge)

@@ -1,0 +1,67 @@
+"""Adjusters to compare with: one who keeps every policy, and one who changes all at once.
+
+The second one names what the clause calls changes, and gives every job that would make less than nine tenths the best
+policy of the levels now in one change, whatever it costs.
+"""
+
+from typing import Any
+
+from kuayu_conformance.testbed.adjustment.levels import Motion
+from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels
+from kuayu_conformance.testbed.adjustment.scores import ENOUGH
+
+Json = dict[str, Any]
+
+KEPT, AT_ONCE = "every policy kept", "all changes at once"
+_METHOD = {"name": "opponent", "version": "1"}
+
+
+def kept(request: Json) -> Json | None:
+    """No answer."""
+    del request
+    return None
+
+
+def at_once(request: Json) -> Json | None:
+    """What is best at the levels now, at once; no answer where nothing has changed."""
+    told = list(levels(request))
+    changed = [each for each in told if each.motion is Motion.CHANGED]
+    if not changed:
+        return None
+    return {
+        "revision": request["revision"],
+        "method": _METHOD,
+        "triggers": [_trigger(each) for each in changed],
+        "jobs": [_job(each) for each in jobs(request, told)],
+    }
+
+
+def _trigger(its: Level) -> Json:
+    told = {"kind": its.kind, "domain": its.domain, "before": its.before, "now": its.now}
+    return told if its.target is None else {**told, "target": its.target}
+
+
+def _job(job: AskedJob) -> Json:
+    stays, goes = job.rate(job.outlook), job.best_rate
+    change = stays < ENOUGH * goes
+    return {
+        "job": job.id,
+        "rate": job.rate(job.in_force),
+        "expected_rate": goes if change else stays,
+        "changes": [_change(job)] if change else [],
+    }
+
+
+def _change(job: AskedJob) -> Json:
+    policy = job.best
+    order = [job.domains[place] for place in policy.order]
+    return {
+        "after": 0.0,
+        "parts": list(policy.parts),
+        "collective": policy.way.collective,
+        "period": policy.way.period,
+        "order": order,
+    }
+
+
+ADJUSTERS = {KEPT: kept, AT_ONCE: at_once}

@@ -1,0 +1,158 @@
+"""What a request for adjustments says, as the law has it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kuayu_conformance.testbed.adjustment.law import Best, Floats, Job, Policy, best, rate
+from kuayu_conformance.testbed.adjustment.levels import Motion, latency_motion, level, load_motion
+from kuayu_conformance.testbed.transfers.collectives import Way
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A load or a latency.
+
+    Attributes:
+        kind: ``load`` or ``latency``.
+        domain: Whose load, or the source of the link.
+        target: Of the link; None for a load.
+        before: Level that the policy in force was chosen for.
+        now: Level now.
+        motion: How one stands to the other.
+    """
+
+    kind: str
+    domain: str
+    target: str | None
+    before: float
+    now: float
+    motion: Motion
+
+    @property
+    def key(self) -> tuple[str, str, str | None]:
+        """What it is the level of."""
+        return self.kind, self.domain, self.target
+
+
+@dataclass(frozen=True, eq=False)
+class AskedJob:
+    """A job of a request.
+
+    Attributes:
+        id: Its name.
+        domains: Names of its domains, in the order of its shares.
+        law: What does not change about it.
+        in_force: Its policy.
+        planned: Policies of the changes that are planned, in their order.
+        loads: Levels now of its domains, ``(1, D)``.
+        latency: Levels now of its links, ``(1, D, D)``.
+    """
+
+    id: str
+    domains: tuple[str, ...]
+    law: Job
+    in_force: Policy
+    planned: tuple[Policy, ...]
+    loads: Floats
+    latency: Floats
+
+    @property
+    def total(self) -> int:
+        """Parts of a step."""
+        return sum(self.in_force.parts)
+
+    @property
+    def outlook(self) -> Policy:
+        """Policy once all that is planned is in force."""
+        return (self.in_force, *self.planned)[-1]
+
+    def rate(self, policy: Policy) -> float:
+        """Steps a second by a policy at the levels now."""
+        return float(rate(self.law, self.loads, self.latency, policy)[0])
+
+    @property
+    def best_rate(self) -> float:
+        """Steps a second by the best policy at the levels now."""
+        return float(self._best.rates[0])
+
+    @property
+    def best(self) -> Policy:
+        """The best policy at the levels now."""
+        return self._best.policy(0)
+
+    @cached_property
+    def _best(self) -> Best:
+        return best(self.law, self.loads, self.latency, self.total)
+
+
+def levels(request: Json) -> Iterator[Level]:
+    """All loads, then all latencies of a valid ``AdjustmentRequest``, in its order."""
+    over = float(request["interval"]), float(request["patience"])
+    for each in request["domains"]:
+        before, now = float(each["level"]), level(each["loads"], *over)
+        yield Level("load", each["id"], None, before, now, load_motion(before, now))
+    for each in request["links"]:
+        before, now = float(each["level"]), level(each["latencies"], *over)
+        yield Level("latency", each["source"], each["target"], before, now, latency_motion(before, now))
+
+
+def jobs(request: Json, told: Sequence[Level] | None = None) -> list[AskedJob]:
+    """All jobs of a valid ``AdjustmentRequest`` that does not contradict itself, in its order.
+
+    Args:
+        request: The request.
+        told: Its levels, where they are at hand.
+    """
+    now = {each.key: each.now for each in (levels(request) if told is None else told)}
+    carried = {(each["source"], each["target"]): float(each["bandwidth"]) for each in request["links"]}
+    return [_job(each, now, carried) for each in request["jobs"]]
+
+
+def policy(domains: Sequence[str], parts: Sequence[int], told: Json) -> Policy:
+    """What a job or a change says of how the job runs.
+
+    Args:
+        domains: Of the job, in the order of its shares.
+        parts: Of each of them.
+        told: What holds ``collective``, ``period`` and ``order``; the order names domains of the job.
+    """
+    order = tuple(domains.index(name) for name in told["order"])
+    return Policy(tuple(map(int, parts)), Way(told["collective"], int(told["period"])), order)
+
+
+def _job(
+    told: Json, now: Mapping[tuple[str, str, str | None], float], carried: Mapping[tuple[str, str], float]
+) -> AskedJob:
+    shares = told["shares"]
+    names = tuple(each["domain"] for each in shares)
+    latency, bandwidth = np.zeros((1, len(names), len(names))), np.ones((len(names), len(names)))
+    for one, source in enumerate(names):
+        for other, target in enumerate(names):
+            if one != other:
+                latency[0, one, other] = now["latency", source, target]
+                bandwidth[one, other] = carried[source, target]
+    law = Job(
+        np.array([float(each["part_time"]) for each in shares]),
+        int(told["nodes"]),
+        float(told["node_bandwidth"]),
+        float(told["node_latency"]),
+        float(told["exchange"]),
+        bandwidth,
+        float(told["move_time"]),
+        float(told["switch_time"]),
+    )
+    return AskedJob(
+        told["id"],
+        names,
+        law,
+        policy(names, [each["parts"] for each in shares], told),
+        tuple(policy(names, each["parts"], each) for each in told.get("planned", ())),
+        np.array([[now["load", name, None] for name in names]]),
+        latency,
+    )

@@ -1,0 +1,86 @@
+"""Plays a window under an adjuster: asks every few seconds, and carries out what it answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kuayu_conformance.testbed.adjustment.law import Policy
+from kuayu_conformance.testbed.adjustment.plant import Carried, JobState, Plant
+from kuayu_conformance.testbed.adjustment.reading import policy
+from kuayu_conformance.testbed.adjustment.wire import Wire
+from kuayu_conformance.testbed.adjustment.world import World
+
+Json = dict[str, Any]
+
+ASKED_S = 4.0
+"""Seconds from one question to the next."""
+
+Adjuster = Callable[[Json], Json | None]
+"""Who is asked: a valid ``Adjustment`` whose changes can all be carried out, or None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCourse:
+    """What became of a job's policy.
+
+    Attributes:
+        first: At the begin.
+        carried: Changes, in their order; the last may end after the window.
+    """
+
+    first: Policy
+    carried: tuple[Carried, ...]
+
+    def at(self, instant: float) -> Policy:
+        """In force or on its way just before an instant."""
+        begun = [change.policy for change in self.carried if change.begins < instant]
+        return begun[-1] if begun else self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a window.
+
+    Attributes:
+        asked: When questions were asked.
+        planned: Jobs that each answer has changes for, by number.
+        jobs: In the order of the world's.
+    """
+
+    asked: tuple[float, ...]
+    planned: tuple[tuple[int, ...], ...]
+    jobs: tuple[JobCourse, ...]
+
+
+def play(world: World, adjuster: Adjuster) -> Outcome:
+    """What comes of a window."""
+    plant, wire = Plant(world), Wire(world)
+    asked: list[float] = []
+    planned: list[tuple[int, ...]] = []
+    while (now := ASKED_S * len(asked)) < world.ends_s:
+        plant.go_on(now)
+        told = adjuster(wire.request(plant))
+        planned.append(() if told is None else _carry_out(plant, world, told, len(asked)))
+        asked.append(now)
+    plant.go_on(world.ends_s)
+    return Outcome(tuple(asked), tuple(planned), tuple(JobCourse(job.first, tuple(job.carried)) for job in plant.jobs))
+
+
+def _carry_out(plant: Plant, world: World, told: Json, answer: int) -> tuple[int, ...]:
+    """Plan what an answer says; the jobs that it has changes for."""
+    if told["triggers"] or any(each["changes"] for each in told["jobs"]):
+        plant.note_levels()
+    numbers = {job.running.id: number for number, job in enumerate(plant.jobs)}
+    found = []
+    for each in told["jobs"]:
+        number = numbers.pop(each["job"], None)  # a job that is named again, or that there is not, is passed over
+        if number is not None and each["changes"]:
+            job = plant.jobs[number]
+            job.plan(plant.now, _read(world, job, each["changes"]), answer)
+            found.append(number)
+    return tuple(found)
+
+
+def _read(world: World, job: JobState, changes: Sequence[Json]) -> list[tuple[float, Policy]]:
+    names = [world.names[at] for at in job.running.domains]
+    return [(float(change["after"]), policy(names, change["parts"], change)) for change in changes]
