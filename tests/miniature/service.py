@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from miniature.adjusting import Adjusting
 from miniature.allocating import Allocating
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
 from miniature.otlp import Otlp
@@ -40,7 +41,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Otlp, Stepped, Streams, Allocating, Recovering):
+class Miniature(Otlp, Stepped, Streams, Allocating, Recovering, Adjusting):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -114,6 +115,7 @@ class Miniature(Otlp, Stepped, Streams, Allocating, Recovering):
             ("/v1/collectives", self.choose_collective),
             ("/v1/backup-plans", self.plan_backups),
             ("/v1/failover-plans", self.plan_failover),
+            ("/v1/adjustments", self.plan_adjustments),
         )
         routes += [Route("POST", re.compile(path), decision, (), pure=True) for path, decision in decisions]
         return routes

@@ -10,6 +10,8 @@ measured, stands beneath all of them.
 """
 
 from mutants import (
+    adjusting,
+    adjustments,
     aggregation,
     allocating,
     backups,
@@ -41,6 +43,7 @@ from mutants import (
     placing,
     plans,
     premises,
+    questions,
     reasons,
     recoveries,
     referring,
@@ -114,6 +117,9 @@ SUBJECTS = (
     backups,
     recoveries,
     faults,
+    questions,
+    adjustments,
+    adjusting,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from miniature.adjusting import Adjusting
 from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.backing import Backing
@@ -30,6 +31,7 @@ from miniature.phasing import Phasing
 from miniature.placing import Placing
 from miniature.plans import Plans
 from miniature.premises import Premises
+from miniature.questioning import Questioning
 from miniature.recovering import Recovering
 from miniature.reserving import Reserving
 from miniature.routing import Routing
@@ -124,17 +126,26 @@ RECOVERING: tuple[type, ...] = (Suspecting, Backing, Recovering)
 RECOVERED = frozenset({"RES-003", "RES-004", "RES-013", "RES-014", "RES-015"})
 """Requirements whose checks call operations of recovery."""
 
+ADJUSTING: tuple[type, ...] = (Questioning, Adjusting)
+"""What answers requests for adjustments and nothing else."""
+
+ADJUSTED = frozenset({"RES-007", "RES-008", "RES-009", "RES-013", "RES-016"})
+"""Requirements whose checks call the operation of adjustments."""
+
 RESILIENT = frozenset(row.id for row in CHECKED if row.profile is Profile.RES)
-"""Requirements whose checks call operations of transfers or of recovery."""
+"""Requirements whose checks call operations of transfers, of recovery or of adjustments."""
 
-TRANSFERRED = RESILIENT - RECOVERED | {"RES-013"}
+TRANSFERRED = RESILIENT - RECOVERED - ADJUSTED | {"RES-013"}
 """Requirements whose checks call operations of transfers."""
-
-CARRIED_OUT = frozenset({"RES-003", "RES-004", "RES-005", "RES-006", "RES-010", "RES-012", "RES-014"})
-"""Requirements whose checks carry hundreds of plans or choices out."""
 
 FAILED_OVER = frozenset({"RES-003", "RES-004"})
 """Requirements whose check plays hours in which jobs lose nodes, asking all the while."""
+
+DISTURBED = frozenset({"RES-007", "RES-008", "RES-009"})
+"""Requirements whose check plays hours in which loads and latencies change, asking all the while."""
+
+CARRIED_OUT = FAILED_OVER | DISTURBED | {"RES-005", "RES-006", "RES-010", "RES-012", "RES-014", "RES-016"}
+"""Requirements whose checks carry hundreds of plans, choices or changes out."""
 
 INDEXING: tuple[type, ...] = (Oracle, Plans, Groups, Indices)
 """What answers operations of the compute index."""
@@ -147,6 +158,34 @@ DRAWN_ON = frozenset({"scene", "ledger", "ending", "account", "give_back", "node
 
 MEASURED = frozenset({"carried"})
 """What stands with shard plans and answers requests for collectives and for failover plans too."""
+
+RECKONED = frozenset(
+    {
+        "tried",
+        "best_order",
+        "slowest_message",
+        "message_time",
+        "steps_a_second",
+        "exchanges",
+        "more_steps",
+        "is_other",
+        "turned",
+    }
+)
+"""What stands with collectives and answers requests for adjustments too: how quick each of them is."""
+
+AT_HOME = frozenset({"home"})
+"""What stands with refusals of requests for adjustments and answers these too."""
+
+
+COMMON = frozenset(row.id for row in CHECKED if row.profile is Profile.COM) - SCHEDULED
+"""Requirements on all operations."""
+
+DECIDED = frozenset({"COM-001", "COM-002", "COM-003", "COM-028", "COM-029"})
+"""Those of them whose checks call operations that decide; all others call only those that keep something."""
+
+KEEPING = frozenset({Scraping, Conversion, Otlp, Stepped, Graphs, Streams})
+"""What answers operations that keep something, or tell of what is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +201,11 @@ class Slice:
     kinds: tuple[type, ...]
     requirements: frozenset[str]
     but: frozenset[str] = frozenset()
+
+    @property
+    def common(self) -> frozenset[str]:
+        """Requirements of COM whose checks call these operations, or may."""
+        return DECIDED if KEEPING.isdisjoint(self.kinds) else COMMON
 
     def holds(self, replaced: AbstractSet[str]) -> bool:
         """Whether methods belong to it, all of them."""
@@ -192,11 +236,13 @@ SLICES: tuple[Slice, ...] = (
     Slice((Foreseeing,), FORESEEN),
     Slice((Doubting,), frozenset({"RES-013"})),
     Slice((Sharding,), frozenset({"RES-005", "RES-006", "RES-012", "RES-013"}), but=MEASURED),
-    Slice((Agreeing,), frozenset({"RES-010", "RES-013"})),
-    Slice(TRANSFERRING, TRANSFERRED, but=MEASURED),
+    Slice((Agreeing,), frozenset({"RES-010", "RES-013"}), but=RECKONED),
+    Slice(TRANSFERRING, TRANSFERRED, but=MEASURED | RECKONED),
     Slice((Suspecting,), frozenset({"RES-013"})),
     Slice((Recovering,), RECOVERED - {"RES-015"}),
     Slice(RECOVERING, RECOVERED),
+    Slice((Questioning,), frozenset({"RES-013"}), but=AT_HOME),
+    Slice(ADJUSTING, ADJUSTED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015"})),
     Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014"})),
@@ -239,7 +285,7 @@ REALMS: tuple[Realm, ...] = (
     Realm(SCHEDULING, SCHEDULED, LONG),
     Realm((Naming, *FORECASTING), FORESEEN, PLAYED_OUT),
     Realm((Naming, *LAID_OUT, Layouts, Sizing), DEMANDED, frozenset({"DEM-001", "DEM-007"})),
-    Realm((Naming, *TRANSFERRING, *RECOVERING), RESILIENT, CARRIED_OUT),
+    Realm((Naming, *TRANSFERRING, *RECOVERING, *ADJUSTING), RESILIENT, CARRIED_OUT),
 )
 """Apart from what else telemetry and the compute index rest on."""
 
@@ -275,19 +321,21 @@ class Mutant:
         """Requirements that it can be held against.
 
         What replaces only methods that some operations call, and nobody else, answers every other request as the
-        miniature does. It is held against COM and the requirements on those operations. What replaces nothing that
-        operations of a realm call is not held against the requirements on these, and what replaces only what all
-        operations rest on is held against those of them that are judged quickly. Hours of faults are played only
-        before those that declare to fail by them, or come near: what else is wrong with plans, short checks see.
+        miniature does. It is held against the requirements on those operations, those of COM among them. What replaces
+        nothing that operations of a realm call is not held against the requirements on these, and what replaces only
+        what all operations rest on is held against those of them that are judged quickly. Hours of faults, and of
+        changes of load and latency, are played only before those that declare to fail by them, or come near: what else
+        is wrong with plans, short checks see.
         """
-        its = next((each.requirements for each in SLICES if each.holds(self._replaced)), None)
+        its = next((each.requirements | each.common for each in SLICES if each.holds(self._replaced)), None)
         if its is None:
             spared = {requirement for realm in REALMS for requirement in realm.spared(self._replaced)}
             found = frozenset(row.id for row in CHECKED) - spared
         else:
-            found = its | frozenset(row.id for row in CHECKED if row.profile is Profile.COM) - SCHEDULED
-        if not (self.breaks | {self.control_for}) & FAILED_OVER:
-            found -= FAILED_OVER
+            found = its
+        for hours in (FAILED_OVER, DISTURBED):
+            if not (self.breaks | {self.control_for}) & hours:
+                found -= hours
         return found | PLAYED if self.plays else found - PLAYED
 
     @property

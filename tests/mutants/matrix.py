@@ -6,8 +6,9 @@ HTTP, and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict d
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
 behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
 played only before the miniature and those that declare to fail by it or differ in what makes states, hours of faults
-only before the miniature and those that declare to fail by them or come near. Requirements for which whole scenarios of
-scheduling are played are not asked for (``declaration.JUDGED_BY_THEMSELVES``).
+and of changes of load and latency only before the miniature and those that declare to fail by them or come near.
+Requirements for which whole scenarios of scheduling are played are not asked for
+(``declaration.JUDGED_BY_THEMSELVES``).
 """
 
 import argparse

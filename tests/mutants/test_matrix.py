@@ -9,6 +9,7 @@ from random import Random
 from types import FrameType
 
 import pytest
+from miniature.adjusting import Adjusting
 from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.backing import Backing
@@ -27,6 +28,7 @@ from miniature.naming import Naming
 from miniature.otlp import Otlp
 from miniature.phasing import Phasing
 from miniature.placing import Placing
+from miniature.questioning import Questioning
 from miniature.recovering import Recovering
 from miniature.routing import Routing
 from miniature.scraping import Scraping
@@ -40,7 +42,7 @@ from miniature.waving import Waving
 
 from kuayu_conformance.checks import dem_names, res_names, sch_names
 from kuayu_conformance.checks.dem_fixtures import DEMANDS, SIZES
-from kuayu_conformance.checks.res_fixtures import BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
+from kuayu_conformance.checks.res_fixtures import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, Draft, Json
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
@@ -48,6 +50,7 @@ from kuayu_schemas.models import Profile
 from mutants import MUTANTS
 from mutants.declaration import (
     CHECKED,
+    DECIDED,
     DECIDING,
     DRAWN_ON,
     ECHOED,
@@ -55,6 +58,7 @@ from mutants.declaration import (
     LAID_OUT,
     MEASURED,
     PLAYED,
+    RECKONED,
     SCHEDULING,
     SLICES,
 )
@@ -112,6 +116,7 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Agreeing, (" COLLECTIVES, ",)),
         (Backing, ("import BACKUPS, ", "checks.res_failover_windows", "checks.res_recovery_window")),
         (Recovering, (" FAILOVERS, ", "checks.res_failover_windows")),
+        (Adjusting, ("import ADJUSTMENTS, ", "    ADJUSTMENTS,\n", "checks.res_adjusting_windows")),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
@@ -123,6 +128,12 @@ def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
     }
     assert calling
     assert calling - PLAYED <= held
+
+
+def test_what_decides_is_held_against_every_check_of_com_that_asks_for_decisions() -> None:
+    """Those that ask, and the one that looks at whatever was asked."""
+    asking = {row.id for row in CHECKED if row.profile is Profile.COM and "least import DECISIONS" in source(row.check)}
+    assert asking | {"COM-003"} == DECIDED
 
 
 def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> None:
@@ -150,19 +161,21 @@ def test_operations_of_demand_rest_on_what_is_said_to_be_behind_them() -> None:
 
 
 def test_operations_of_resilience_rest_on_what_is_said_to_be_behind_them() -> None:
-    """None rests on what another one rests on, but on what links carry, and on how links are named."""
+    """None rests on what another one rests on, but on what links carry, how they are named, and how quick rings are."""
     of = {kind.__name__: kind for kind in Miniature.__mro__}
     apart: dict[str, set[type]] = {
         SHARDS: {Doubting, Sharding},
         COLLECTIVES: {Doubting, Agreeing},
         BACKUPS: {Doubting, Suspecting, Backing},
         FAILOVERS: {Doubting, Suspecting, Recovering},
+        ADJUSTMENTS: {Doubting, Questioning, Adjusting, Agreeing},
     }
     for path, body in res_names.requests(Random(1)).items():
         called = called_by(path, body)
         kinds = {of[kind] for kind, _ in called if kind in of}
         assert apart[path] <= kinds <= {Miniature, Core, Naming, Sharding, *apart[path]}
         assert path == SHARDS or {name for kind, name in called if kind == Sharding.__name__} <= MEASURED
+        assert path == COLLECTIVES or {name for kind, name in called if kind == Agreeing.__name__} <= RECKONED
 
 
 def called_by(path: str, body: Json) -> set[tuple[str, str]]:
