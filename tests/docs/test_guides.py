@@ -138,7 +138,7 @@ def known_options(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Every option that the command line tells of."""
     folder = tmp_path_factory.mktemp("help")
     parts = [[part] for part in ("serve", "collect", "agent", "graph", "probe", "index", "place", "hold")]
-    parts += [["demand"], ["forecast"], ["transfers"], ["recovery"], ["live"], ["logs"]]
+    parts += [["demand"], ["forecast"], ["transfers"], ["recovery"], ["adjust"], ["live"], ["logs"]]
     parts += [["bench", "policy"], ["train", "scheduler"]]
     parts += [["conformance", part] for part in ("run", "doctor", "list")]
     return {option for part in parts for option in OPTION.findall(run([*KUAYU, *part, "--help"], folder))}

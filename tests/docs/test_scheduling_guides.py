@@ -1,4 +1,4 @@
-"""Guides show what their commands do: demands, placements, allocations, transfers, recoveries, one's own policy."""
+"""Guides show what they do: demands, placements, allocations, transfers, recoveries, adjustments, policies."""
 
 import re
 import socket
@@ -14,6 +14,7 @@ PAGES = [
     ("forecast.md", 7),
     ("transfers.md", 4),
     ("recovery.md", 3),
+    ("adjustment.md", 4),
     ("logs.md", 3),
 ]
 """Guides that show what they print, each with how many outputs it shows at least."""

@@ -70,6 +70,7 @@ MODEL = {
     "scheduling": Words("Scheduling", "调度"),
     "transfers": Words("Transfers", "数据与梯度的传输"),
     "recovery": Words("Recovery", "故障恢复"),
+    "adjustment": Words("Adjustment", "策略调整"),
     "conformance": Words("Conformance", "符合性"),
 }
 
