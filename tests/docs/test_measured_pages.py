@@ -1,4 +1,4 @@
-"""The pages of what was measured of demand and forecasts say what their committed figures say, in both languages."""
+"""The pages of what was measured say what their committed figures say, in both languages."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from kuayu_schemas.models import ConformanceReport, RequirementResult
 ROOT = Path(__file__).parents[2]
 LANGUAGES = {"en": "", "zh": "zh/"}
 RESULTS = ROOT / "docs/results"
-PROFILES = {"DEM": "demand", "FCT": "forecast"}
+PROFILES = {"DEM": "demand", "FCT": "forecast", "SCH": "scheduling"}
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +127,9 @@ def test_real_curves_are_drawn_over_their_phases(site: Path, language: str) -> N
 
 @pytest.mark.usefixtures("hooks")
 def test_sections_without_figures_are_left_out(tmp_path: Path) -> None:
-    from pages import demand_measured, forecast_measured  # type: ignore[import-not-found]
+    from pages import demand_measured, forecast_measured, scheduling_measured  # type: ignore[import-not-found]
 
-    for module in (demand_measured, forecast_measured):
+    for module in (demand_measured, forecast_measured, scheduling_measured):
         (page,) = module.pages("en", tmp_path)
         assert page.text.startswith("# ")
         assert "## " not in page.text.replace("# ", "", 1)
@@ -147,5 +147,7 @@ def test_titles_and_columns_of_checks_are_known_in_chinese(profile: str) -> None
         for text in (each.title, *getattr(each, "columns", ()), getattr(each, "x_label", ""))
     ]
     assert [
-        text for text in said if re.search("[a-z]{3}", text) and not re.search("[\u4e00-\u9fff]", chinese(text))
+        text
+        for text in said
+        if re.search("[a-z]{3}", text) and not re.search("[\u4e00-\u9fff]", chinese(text, profile))
     ] == []

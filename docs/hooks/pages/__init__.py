@@ -24,6 +24,7 @@ from . import (
     problems,
     requirements,
     results,
+    scheduling_measured,
     schemas,
     standard,
     worked,
@@ -49,6 +50,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from perception.pages(language, root)
     yield from demand_measured.pages(language, root)
     yield from forecast_measured.pages(language, root)
+    yield from scheduling_measured.pages(language, root)
     yield from world.pages(language, root)
     yield from handbook.pages(language)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))

@@ -1,6 +1,8 @@
 """What one profile was judged by in a committed report: verdicts and figures, with their parts, tables and plots."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -8,22 +10,22 @@ from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictU
 
 from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import count
-from kuayu_conformance.rendering.plot import plots
+from kuayu_conformance.rendering.plot import Series, plots
 from kuayu_conformance.rendering.sentence import sentence
 from kuayu_conformance.rendering.table import Cell, Table
 from kuayu_conformance.rendering.view import Entry, view_of
 from kuayu_conformance.rendering.visible import visible
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, ReportPlot, RequirementResult
+from kuayu_schemas.models import ConformanceReport, Evidence, ReportPlot, RequirementResult
 
 from .judged_words import translated
-from .markdown import code, heading, link, page, plain, table
+from .markdown import code, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .results import aim_cell, folded_parts, run_facts
 
 TITLE = Words("What the suite found", "测试套件的结果")
-COMMAND = "kuayu conformance run --target URL --level {level} --profile {profile} --seed {seed}"
+COMMAND = "kuayu conformance run --target URL --level {level} {asked} --seed {seed}"
 ABOUT = Words(
     "Made by {command}; here is what it judged of this profile, in the [report](/{report}) is everything. Tables are "
     "printed beside the verdicts and not judged.",
@@ -37,6 +39,10 @@ FEW = 14
 ROWS = Words("{title} ({rows} rows)", "{title}（{rows} 行）")
 FOUND = Words("**{found}** found{bound}. Aim: {aim}", "估计值 **{found}**{bound}。目标：{aim}")
 BOUND = Words(", the bound {}", "，置信界 {}")
+UNMET = re.compile(r"(\d+) of \d+ expectations were not met")
+"""Reason of a verdict that follows from claims and not from the figure; their evidence comes first."""
+NOT_MET = Words("**Not met:** {expected}. Found: {found}", "**未满足：**{expected}。结果：{found}")
+LINKS = Words("links", "连线")
 ONE_LANGUAGE = """{% macro both(en, zh) %}{{ zh if language == "zh" else en }}{% endmacro %}
 {% macro say(words) %}{{ words.in_(language) }}{% endmacro %}
 """
@@ -64,14 +70,23 @@ def sections(language: Language, report: ConformanceReport, profile: str, file: 
         if entry.result and entry.profile == profile
     ]
     seed = report.nonce.removeprefix("seed-")
-    command = code(COMMAND.format(level=report.run_level, profile=profile, seed=seed))
+    command = code(COMMAND.format(level=report.run_level, asked=_asked(report, profile), seed=seed))
     yield f"## {TITLE.in_(language)}"
     yield ABOUT.in_(language).format(command=command, report=file)
     yield run_facts(language, report)
     yield table(COLUMNS[language], (_row(language, entry, result) for entry, result in judged))
     for entry, result in judged:
-        if result.estimate is not None or result.tables or result.plots:
+        if result.estimate is not None or result.tables or result.plots or _unmet(result):
             yield _figure(language, entry, result)
+
+
+def _asked(report: ConformanceReport, profile: str) -> str:
+    """What was asked for, as options; a profile of which each requirement was named by the first and the last."""
+    named = [f"--requirement {each}" for each in report.selection]
+    whole = {each.id for each in registers.requirements().requirements if each.profile.value == profile}
+    if set(report.selection) == whole:
+        return f"{named[0]} … {named[-1]}"
+    return " ".join(named) or f"--profile {profile}"
 
 
 def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[str, ...]:
@@ -91,12 +106,22 @@ def _figure(language: Language, entry: Entry, result: RequirementResult) -> str:
         blocks.append(f"{state_badge(language, entry)} {found}")
     else:
         blocks.append(_without_threshold(language, entry, result))
+    blocks += [
+        quote(NOT_MET.in_(language).format(expected=plain(each.expected), found=plain(each.found)))
+        for each in _unmet(result)
+    ]
     if result.estimator:
         blocks.append(ESTIMATOR.in_(language).format(plain(result.estimator)))
     blocks.append(folded_parts(language, result))
     blocks.append(drawn(language, result.plots, entry.id))
     blocks += [_table(language, each) for each in entry.tables]
     return page(*blocks)
+
+
+def _unmet(result: RequirementResult) -> Sequence[Evidence]:
+    """What was expected and not found, beside the figure; nothing where the figure alone made the verdict."""
+    failed = UNMET.match(result.reason or "")
+    return result.evidence[: int(failed[1])] if failed else ()
 
 
 def _without_threshold(language: Language, entry: Entry, result: RequirementResult) -> str:
@@ -130,9 +155,15 @@ def drawn(language: Language, drawings: Sequence[ReportPlot] | None, owner: str)
     if not drawings:
         return ""
     macro = _environment(language).get_template("plot.html.j2").module.plots  # type: ignore[attr-defined]
-    lines = str(macro(plots(drawings), owner.lower())).splitlines()
+    shown = [replace(each, series=tuple(_named(language, one) for one in each.series)) for each in plots(drawings)]
+    lines = str(macro(shown, owner.lower())).splitlines()
     # A blank line would end the block of HTML in Markdown.
     return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _named(language: Language, series: Series) -> Series:
+    """A series; the name by which a graph knows its lines is said in a language only when they are drawn."""
+    return replace(series, label=LINKS.in_(language)) if series.label == LINKS.en else series
 
 
 @cache
