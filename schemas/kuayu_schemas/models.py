@@ -3646,8 +3646,8 @@ class AdjustmentTrigger(KuayuModel):
     kind: TriggerKind = Field(description="What has changed.")
     domain: Identifier = Field(description="Whose load, or the source of the link.")
     target: Maybe[Identifier] = Field(default=None, description="Target of the link; absent for a load.")
-    before: Amount = Field(description="Level that the policy in force was chosen for.")
-    now: Amount = Field(description="Level now.")
+    before: Amount = Field(description="Level that the policy in force was chosen for; of a latency in seconds.")
+    now: Amount = Field(description="Level now; of a latency in seconds.")
 
 
 class JobAdjustment(KuayuModel):

@@ -10,6 +10,8 @@ from kuayu_schemas import registers, schema
 SPEC = Path(__file__).parents[2] / "spec"
 
 UNIT_STANDS_ELSEWHERE = {
+    "AdjustmentTrigger.before": "its member kind says",
+    "AdjustmentTrigger.now": "its member kind says",
     "CollectionEntry.factor": "turns field_unit into the measure's unit",
     "CollectionEntry.resolution": "is in field_unit",
     "DemandForecastPoint.expected": "the quantity of its series says",
