@@ -30,6 +30,12 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep pytest-xdist from beginning with the files of most tests: the longest hold one, and would come last."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with files that have slow tests: spread over processors, none then waits for a straggler."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

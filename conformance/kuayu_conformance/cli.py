@@ -1,7 +1,9 @@
 """``kuayu conformance``: run, doctor, list, explain, verify."""
 
 import secrets
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,8 +14,11 @@ from rich.markup import escape
 from kuayu_conformance.folder import FolderTaken, make_ready, write
 from kuayu_conformance.folder import verify as verify_folder
 from kuayu_conformance.rendering import summary
+from kuayu_conformance.run.agreement import CannotResume, Contradiction
 from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
-from kuayu_conformance.run.runner import Options, Run, TargetUnreachable
+from kuayu_conformance.run.live import TargetGone
+from kuayu_conformance.run.resumption import ResumedRun, unfinished
+from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
 from kuayu_conformance.terminal import TerminalProgress
 from kuayu_conformance.transcript import TranscriptError
 from kuayu_schemas import registers
@@ -26,6 +31,8 @@ app = typer.Typer(
 )
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+GOING_ON = ("kuayu", "conformance", "run", "--resume")
 
 Target = Annotated[str, typer.Option(metavar="URL", help="Base URL of the implementation; /v1 lies under it.")]
 Header = Annotated[
@@ -119,7 +126,9 @@ def run(
     header: Header = None,
     other_tenant_header: OtherHeader = None,
     profile: Profiles = None,
-    level: Annotated[RunLevel, typer.Option(help="How much is measured.")] = RunLevel.quick,
+    level: Annotated[
+        RunLevel | None, typer.Option(help="How much is measured.", show_default=RunLevel.quick.value)
+    ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
     nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce that somebody else has chosen.")] = None,
     requirement: Annotated[
@@ -129,21 +138,36 @@ def run(
     callback_host: Callback = "",
     data: Data = None,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in DIR that was broken off; it says what is asked.")
+    ] = False,
 ) -> None:
     """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
     options = _options(
         target,
-        nonce=nonce_of(seed, nonce),
+        nonce="" if resume and seed is None and nonce is None else nonce_of(seed, nonce),
         headers=headers_of(header or []),
         other_headers=headers_of(other_tenant_header or []),
         profiles=profiles_of(profile or []),
         selection=tuple(requirement_of(identifier).id for identifier in requirement or []),
-        level=level.value,
+        level=level.value if level else "",
         timeout=timeout,
         callback_host=callback_host,
         data=data,
     )
-    raise typer.Exit(int(execute(options, output, language).exit_code))
+    going_on = shlex.join([*GOING_ON, "-o", str(output), "--target", shown_target(target)])
+    if resume:
+        report = _reported(lambda progress: _resumed(options, output, progress), output, language, going_on)
+    elif (begun := unfinished(output)) is not None:
+        answers = sum("status" in event for events in begun.episodes.values() for event in events)
+        raise fail(
+            f"{output} holds a run, begun at {begun.header['started_at']}, that was broken off after {answers} answers",
+            f"{going_on}, with headers as then, goes on with it; to begin anew, remove {output} or name another folder",
+            2,
+        )
+    else:
+        report = execute(replace(options, level=options.level or RunLevel.quick.value), output, language, going_on)
+    raise typer.Exit(int(report.exit_code))
 
 
 def nonce_of(seed: int | None, nonce: str | None) -> str:
@@ -157,19 +181,46 @@ def nonce_of(seed: int | None, nonce: str | None) -> str:
     return nonce or (f"seed-{seed}" if seed is not None else secrets.token_hex(8))
 
 
-def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en") -> ConformanceReport:
+def execute(
+    options: Options, output: Path, language: Literal["en", "zh"] = "en", going_on: str = ""
+) -> ConformanceReport:
     """Carry a run out, write its report, print the summary, and return the report.
 
+    ``going_on`` is the command that goes on with the run where it is broken off; empty where nothing can.
+
     Raises:
-        typer.Exit: The run could not begin or was called off.
+        typer.Exit: The run could not begin or was broken off.
     """
     try:
         make_ready(output)
     except FolderTaken as taken:
         raise fail(str(taken), "give an empty folder or one of an earlier report", 2) from taken
+    return _reported(lambda progress: Run(options, output, progress), output, language, going_on)
+
+
+def _resumed(options: Options, output: Path, progress: TerminalProgress) -> Run:
+    run = ResumedRun(options, output, progress)
+    if run.complete:
+        errors.print(f"[dim]note[/]  nothing is left to be asked: the run in {output} has ended; it is judged again")
+    return run
+
+
+def _reported(
+    of: Callable[[TerminalProgress], Run], output: Path, language: Literal["en", "zh"], going_on: str
+) -> ConformanceReport:
+    again = f"{going_on}, with headers as then, goes on with it" if going_on else ""
     with TerminalProgress(errors) as progress:
         try:
-            report = Run(options, output, progress).execute()
+            report = of(progress).execute()
+        except CannotResume as refused:
+            raise fail(
+                str(refused), refused.hint, 2 if isinstance(refused, Contradiction) else EXIT_HARNESS
+            ) from refused
+        except TargetGone as gone:
+            raise fail(
+                f"the target takes no connections any more, no report was written ({gone})",
+                again or "its own log may say why",
+            ) from gone
         except TargetUnreachable as unreachable:
             raise fail(
                 str(unreachable), "kuayu conformance doctor --target URL looks at it more closely"
@@ -178,7 +229,8 @@ def execute(options: Options, output: Path, language: Literal["en", "zh"] = "en"
             raise fail(f"the suite itself failed: {error}", "this is a fault of the suite; keep the folder") from error
         except KeyboardInterrupt:
             raise fail(
-                "the run was called off; no report was written", "what it had made at the target is removed"
+                "the run was called off; no report was written",
+                "; ".join(filter(None, ("what it had made at the target is removed", again))),
             ) from None
     write(output, report)
     console.print(summary(report, language))

@@ -8,16 +8,19 @@ a *source* supplies them, from the network (:mod:`kuayu_conformance.run.live`) o
 import hashlib
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
+from kuayu_conformance.stretches import PLAYED, Known, Repeating, Said, Stretch, answer_digest
+from kuayu_conformance.transcript import request_digest
 
 PATIENCE = 30.0
 """Seconds after which a change of state must be visible (MET-005)."""
@@ -191,6 +194,7 @@ class Episode:
         self.created: list[tuple[str, str]] = []
         self.exchanges: list[tuple[Request, Answer]] = []
         self.patience = PATIENCE
+        self._stretch: Stretch | None = None
         self.passed = passed or (lambda _done, _all: None)
 
     def name_of(self, label: str) -> str:
@@ -222,10 +226,48 @@ class Episode:
             head["content-type"] = media_type
         request = Request(method, path, head, data, tenant)
         answer = self._source.exchange(request)
-        self.exchanges.append((replace(request, body=b""), answer))  # bodies of a long episode would fill the memory
+        bare = replace(request, body=b"")  # bodies of a long episode would fill the memory
+        self.exchanges.append((bare, answer))
+        if self._stretch is not None:
+            digest = request_digest(method, path, head, data)
+            self._stretch.said.append(Said(bare, digest, answer.request, answer_digest(answer)))
         if method == "PUT" and answer.status < 300:  # noqa: PLR2004 - any success
             self.created.append((path, tenant))
         return answer
+
+    def again(self, key: Hashable) -> Any:
+        """What came of a stretch of this episode when it happened; None where it has to be played.
+
+        It is passed over where the transcript holds the very questions and answers that there were then.
+        """
+        known = PLAYED.get(self._key(key)) if isinstance(self._source, Repeating) else None
+        if known is None or not isinstance(self._source, Repeating) or self.random.getstate() != known.before:
+            return None
+        answers = self._source.repeat(known.said)
+        if answers is None:
+            return None
+        self.random.setstate(known.after)
+        self.exchanges += zip((each.request for each in known.said), answers, strict=True)
+        return known.value
+
+    @contextmanager
+    def stretch(self, key: Hashable) -> Iterator[Stretch]:
+        """Play a stretch in which nothing is done but ask, so that it need not be played again to judge the record.
+
+        What came of it is kept where ``keep`` is called of the stretch.
+        """
+        assert self._stretch is None, "stretches do not hold others"
+        before, self._stretch = self.random.getstate(), Stretch()
+        try:
+            yield self._stretch
+            its = self._stretch
+            if its.said and its.value is not None and not isinstance(self._source, Repeating):
+                PLAYED.put(self._key(key), Known(tuple(its.said), before, self.random.getstate(), its.value))
+        finally:
+            self._stretch = None
+
+    def _key(self, key: Hashable) -> Hashable:
+        return self.settings.run, self.settings.nonce, self.settings.full, self.name, key
 
     def follow(self, path: str, *, after: str = "", tenant: str = "own") -> Stream:
         """Open a stream of events, behind the event with the identifier ``after`` where one is named."""

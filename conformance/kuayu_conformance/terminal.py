@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any, Self
 
 from rich.console import Console
@@ -83,6 +84,13 @@ class TerminalProgress(RunProgress):
     def planned(self, checks: list[Check[Any]]) -> None:
         """Set the length of the bar."""
         self._bar.update(self._task, total=len(checks))
+
+    def resumed(self, ended: int, stand: Mapping[str, int]) -> None:
+        """Say what need not be asked again."""
+        for name, exchanges in stand.items():
+            goes_on = f"goes on after {exchanges} answers" if exchanges else "is begun anew"
+            self._console.print(f"[dim]note[/]  {name} {goes_on}", highlight=False)
+        self._console.print(f"[dim]note[/]  {ended} checks had ended", highlight=False)
 
     def started(self, check: Check[Any]) -> None:
         """Name what runs now."""

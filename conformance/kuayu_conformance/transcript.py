@@ -3,16 +3,20 @@
 The first line is the header (what was run and where), the last the footer (when it ended). Between them stands what
 the suite learned from outside, each line with its episode and its number therein. The request itself is not kept but
 its digest: whoever replays the run makes the request again from the nonce and must come to the same digest.
+
+A run that was broken off has no footer. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how
+many events stand of an episode. Nothing is taken out of the file but a last line that is not whole: what does not stand
+remains, for whoever wants to see it, and counts for nothing.
 """
 
 import base64
 import hashlib
 import json
-import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 FILE_NAME = "transcript.jsonl"
 
@@ -44,47 +48,35 @@ def unpack(event: Event) -> bytes:
     return str(event.get("body", "")).encode("utf-8")
 
 
-class TranscriptWriter:
-    """Appends events to the file as they happen; episodes may run side by side."""
-
-    def __init__(self, folder: Path, header: Event) -> None:
-        """Open ``folder``/transcript.jsonl for writing and put the header into it."""
-        self._file: BinaryIO = (folder / FILE_NAME).open("wb")
-        self._lock = threading.Lock()
-        self.write({"kind": "header", **header})
-
-    def write(self, event: Event) -> None:
-        """Append one event."""
-        line = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
-        with self._lock:
-            self._file.write(line)
-            self._file.flush()
-
-    def close(self, footer: Event) -> None:
-        """Put the footer into the file and close it."""
-        self.write({"kind": "footer", **footer})
-        self._file.close()
-
-
 @dataclass(frozen=True)
 class Transcript:
     """A transcript read back.
 
     Attributes:
         header: What was run, where, with which nonce.
-        footer: When it ended.
-        episodes: Events of each episode, in order.
+        footer: When it ended; empty where it was broken off.
+        episodes: Events of each episode that stand, in order.
         digest: Digest of the bytes of the file.
+        size: Bytes of the file.
+        whole: Bytes of it up to the end of the last whole line.
+        resumptions: When a run that was broken off was gone on with, and of which episodes something was asked again.
+        begun_anew: How often each episode was begun anew.
+        uncleared: Events since what had been made at the target was last removed, whether they stand or not.
     """
 
     header: Event
     footer: Event
     episodes: Mapping[str, tuple[Event, ...]]
     digest: str
+    size: int = 0
+    whole: int = 0
+    resumptions: tuple[Event, ...] = ()
+    begun_anew: Mapping[str, int] = field(default_factory=dict)
+    uncleared: tuple[Event, ...] = ()
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Read ``folder``/transcript.jsonl.
+    def read(cls, folder: Path, *, broken_off: bool = False) -> Self:
+        """Read ``folder``/transcript.jsonl; that of a run that was ``broken_off`` may lack its end.
 
         Raises:
             TranscriptError: The file is missing, cut short, or not a transcript.
@@ -94,23 +86,83 @@ class Transcript:
             data = path.read_bytes()
         except OSError as error:
             raise TranscriptError(f"{path} cannot be read ({error.strerror}); is {folder} a report folder?") from error
-        header, footer, episodes = None, None, dict[str, list[Event]]()
-        for event in _events(data, path):
-            match event.get("kind"):
-                case "header":
-                    header = event
-                case "footer":
-                    footer = event
-                case _:
-                    episodes.setdefault(str(event.get("episode")), []).append(event)
-        if header is None or footer is None:
-            raise TranscriptError(f"{path} has no header or no footer; the run was cut short, so run it again")
+        whole = _whole(data) if broken_off else len(data)
+        read = _Read()
+        for event in _events(data[:whole], path):
+            read.take(event)
+        if not read.header or not (read.footer or broken_off):
+            raise TranscriptError(
+                f"{path} has no header or no footer; the run was cut short, so go on with it (--resume) or run it again"
+            )
         return cls(
-            header,
-            footer,
-            {name: tuple(events) for name, events in episodes.items()},
+            read.header,
+            read.footer,
+            {name: tuple(events) for name, events in read.episodes.items()},
             "sha256:" + hashlib.sha256(data).hexdigest(),
+            len(data),
+            whole,
+            tuple(read.resumptions),
+            read.begun_anew,
+            tuple(read.uncleared),
         )
+
+
+class _Read:
+    """A transcript as far as it was read."""
+
+    def __init__(self) -> None:
+        self.header: Event = {}
+        self.footer: Event = {}
+        self.episodes: dict[str, list[Event]] = {}
+        self.resumptions: list[dict[str, Any]] = []
+        self.begun_anew: Counter[str] = Counter()
+        self.uncleared: list[Event] = []
+
+    def take(self, event: Event) -> None:
+        """Take the next event.
+
+        Raises:
+            TranscriptError: It cannot be understood.
+        """
+        match event.get("kind"):
+            case "header":
+                self.header = event
+            case "footer":
+                self.footer = event
+            case "resumed":
+                self.resumptions.append({**event, "again": []})
+                self.uncleared.clear()
+            case "cut":
+                self._cut(event)
+            case "cleaned":
+                self.uncleared.clear()
+            case _:
+                self.episodes.setdefault(str(event.get("episode")), []).append(event)
+                self.uncleared.append(event)
+
+    def _cut(self, event: Event) -> None:
+        """Of an episode that had not ended, only so many events stand."""
+        try:
+            name, stand = event["episode"], event["stand"]
+            events = self.episodes.setdefault(name, [])
+            again = self.resumptions[-1]["again"]
+            if events[stand:] and name not in again:
+                again.append(name)
+            del events[stand:]
+            self.begun_anew[name] += stand == 0
+        except (KeyError, TypeError, IndexError) as error:
+            raise TranscriptError(f"the transcript does not say what stands of an episode: {error}") from error
+
+
+def _whole(data: bytes) -> int:
+    """Bytes up to the end of the last whole line: the very last may have been cut off with the run."""
+    end = data.rfind(b"\n") + 1
+    begin = data.rfind(b"\n", 0, max(0, end - 1)) + 1
+    try:
+        json.loads(data[begin:end])
+    except ValueError:
+        return begin
+    return end
 
 
 def _events(data: bytes, path: Path) -> Iterator[dict[str, Any]]:

@@ -4420,6 +4420,14 @@ class DataTable(KuayuModel):
     digest: Digest = Field(description="Digest of what it holds.")
 
 
+class Resumption(KuayuModel):
+    """Where a run that had been broken off was gone on with."""
+
+    at: Instant = Field(description="When it was gone on with.")
+    broken_off_at: Instant = Field(description="When the last answer before had come.")
+    again: list[Text] = Field(description="Checks of which something was asked again that had been asked before.")
+
+
 class ConformanceReport(KuayuModel):
     """What a run of the suite found."""
 
@@ -4433,6 +4441,9 @@ class ConformanceReport(KuayuModel):
     nonce: Text = Field(description="Seed of everything that the suite chose.")
     started_at: Instant = Field(description="When the run began.")
     finished_at: Instant = Field(description="When it ended.")
+    resumptions: Maybe[list[Resumption]] = Field(
+        default=None, description="Where it was gone on with after it had been broken off; absent where it ran through."
+    )
     environment: Environment = Field(description="Where the suite ran.")
     data: Maybe[list[DataTable]] = Field(default=None, description="Tables beyond those that come with the suite.")
     results: list[RequirementResult] = Field(description="In order of the register.")

@@ -109,6 +109,7 @@ def babbler(request: pytest.FixtureRequest) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_nonsense_is_the_targets_fault_and_never_the_suites(babbler: str, tmp_path: Path) -> None:
     options = Options(target=babbler, nonce="babble", other_headers={"x": "y"}, selection=WAITLESS)
     report = Run(options, tmp_path, Progress()).execute()

@@ -1,5 +1,6 @@
 """The site, built once as `make docs` builds it."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -12,8 +13,20 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the site; the build is strict, so that every warning of mkdocs is an error."""
-    folder = tmp_path_factory.mktemp("site")
+    """Folder of the site; workers of one run share it, and whoever comes first builds it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = shared / "site"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            build(shared / "building")
+            (shared / "building").rename(folder)
+    return folder
+
+
+def build(folder: Path) -> None:
+    """Build it; strictly, so that every warning of mkdocs is an error."""
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
@@ -24,4 +37,3 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert built.returncode == 0, built.stdout + built.stderr
     assert "WARNING" not in built.stderr
-    return folder

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import commands
 import httpx
 import pytest
 from docs.typed import CODE, GUIDES, WRITTEN_FOR, blocks
@@ -134,14 +135,15 @@ def test_the_program_of_the_guide_to_the_index_runs(performed: list[Performed]) 
 
 
 @pytest.fixture(scope="module")
-def known_options(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def known_options() -> set[str]:
     """Every option that the command line tells of."""
-    folder = tmp_path_factory.mktemp("help")
     parts = [[part] for part in ("serve", "collect", "agent", "graph", "probe", "index", "place", "hold")]
     parts += [["demand"], ["forecast"], ["transfers"], ["recovery"], ["adjust"], ["live"], ["logs"]]
     parts += [["bench", "policy"], ["train", "scheduler"]]
     parts += [["conformance", part] for part in ("run", "doctor", "list")]
-    return {option for part in parts for option in OPTION.findall(run([*KUAYU, *part, "--help"], folder))}
+    told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]
+    assert [each.stderr for each in told if each.returncode != 0] == []
+    return {option for each in told for option in OPTION.findall(each.stdout)}
 
 
 @pytest.mark.parametrize("page", PAGES)

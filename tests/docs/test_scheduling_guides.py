@@ -34,6 +34,7 @@ def printed_by(performed: list[Performed], command: str) -> str:
     return next(each.printed for each in performed if command in each.typed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "outputs"), PAGES)
 def test_a_guide_shows_what_its_commands_print(page: str, outputs: int, tmp_path: Path) -> None:
     shown = list(pages_shown(carried_out(page, tmp_path)))

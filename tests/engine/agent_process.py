@@ -2,16 +2,14 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import httpx
+from commands import TYPED, Started, nursery
 from prometheus_client.parser import text_string_to_metric_families
 from service.conftest import free_port
 
-COMMAND = (sys.executable, "-c", "from kuayu.cli import main; main()", "agent")
 PATIENCE_S = 60.0
 
 
@@ -28,16 +26,16 @@ class AgentProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE_S)
         self.log = spool.with_suffix(".log")
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Started | None = None
         self._arguments = ["--url", service, "--domain", "domain", "--spool", str(spool), "--port", str(self.port)]
         self._options = options
 
     def start(self) -> None:
         """Start it and wait until it answers."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*COMMAND, *self._arguments, *self._options], env=os.environ, stdout=log, stderr=subprocess.STDOUT
-            )
+            arguments = ["agent", *self._arguments, *self._options]
+            with Path(os.devnull).open("rb") as nothing:
+                self.process = nursery(TYPED).start(arguments, [nothing, log, log])
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:

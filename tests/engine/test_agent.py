@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
-from engine.agent_process import COMMAND, AgentProcess
+from commands import run
+from engine.agent_process import AgentProcess
 from engine.recording_service import RecordingService, problem
 from service.conftest import free_port, instant
 from service.conftest import problem as problem_of
@@ -420,7 +421,7 @@ def test_the_collector_works_through_it_and_survives_an_outage(start: Start, ser
     agent = start("--linger", "0.05")
     arguments = ("--url", agent.url, "--domain", "domain", "--node", "here", "--period", "0.1", "--no-probe")
     process = subprocess.Popen(
-        [*COMMAND[:-1], "collect", *arguments],
+        [sys.executable, "-c", "from kuayu.cli import main; main()", "collect", *arguments],
         env={**os.environ, "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -471,9 +472,7 @@ def test_the_command_says_what_is_wrong_without_a_traceback(start: Start, servic
         ({"--port": service.url.rpartition(":")[2]}, "cannot listen"),
     ):
         arguments = [word for pair in (good | change).items() for word in pair]
-        done = subprocess.run(
-            [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=os.environ
-        )
+        done = run("agent", *arguments, timeout=PATIENCE_S)
         said = done.stdout + done.stderr
         assert done.returncode != 0, said
         assert "Traceback" not in said

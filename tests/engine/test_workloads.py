@@ -108,6 +108,7 @@ def test_a_workload_does_the_work_that_it_states(name: str) -> None:
     assert schema.errors("IndexedTask", workload.task().to_wire()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "transformer-half"])
 def test_a_workload_learns_and_learns_the_same_each_time(name: str) -> None:
     """The one left out has the model of another, and processors without bfloat16 take minutes for it."""
@@ -123,6 +124,7 @@ def test_a_workload_learns_and_learns_the_same_each_time(name: str) -> None:
     assert losses[0][1] < losses[0][0]
 
 
+@pytest.mark.slow
 def test_workloads_of_this_host_make_a_corpus() -> None:
     shares: list[float] = []
     wanted = ["transformer-single", "waveform"]

@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -120,19 +120,29 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@cache
+def published(path: Path) -> Json:
+    """A published register or schema; all services read the same, and none writes to it."""
+    document: Json = json.loads(path.read_text("utf-8"))
+    return document
+
+
+@cache
+def validator(path: Path) -> Validator:
+    """Finds what is wrong by a published schema; what it has made of the schema serves every service."""
+    return Validator(published(path))
+
+
 class Core:
     """The parts of the service that have no subject of their own."""
 
     def __init__(self, schemas: Path, tokens: Mapping[str, str], allowed: tuple[str, ...]) -> None:
         """Read the published registers; ``tokens`` name a tenant each, ``allowed`` are hosts that may be scraped."""
-
-        def published(name: str) -> Json:
-            document: Json = json.loads((schemas / name).read_text("utf-8"))
-            return document
-
-        self.indicators, self.problem_register = published("indicators.json"), published("problems.json")
+        self.indicators, self.problem_register = (
+            published(schemas / name) for name in ("indicators.json", "problems.json")
+        )
         self.problems = {row["name"]: row for row in self.problem_register["problems"]}
-        self.validator = Validator(published("kuayu.schema.json"))
+        self.validator = validator(schemas / "kuayu.schema.json")
         self.tokens, self.allowed = tokens, allowed
         self.epoch = secrets.token_hex(8)
         self.tenants: dict[str, Tenant] = {}

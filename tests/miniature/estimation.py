@@ -58,6 +58,19 @@ def peak(device: Json, task: Json) -> float:
     return max((sheet.get(precision, 0.0) for precision in task["precisions"]), default=0.0)
 
 
+def shared(weights: Mapping[str, float], ratios: Mapping[str, float]) -> list[Term]:
+    """What an index consists of; the weights of what is known sum to one."""
+    whole = math.fsum(weights[name] for name in ratios)
+    if not whole:
+        return [("fixed", 1.0, 1.0)]
+    return [(name, weights[name] / whole, ratio) for name, ratio in ratios.items()]
+
+
+def predicted(weights: Mapping[str, float], ratios: Mapping[str, float]) -> float:
+    """Logarithm of an index by data sheets alone."""
+    return -math.log(math.fsum(weight / ratio for _, weight, ratio in shared(weights, ratios)))
+
+
 class Calibration:
     """What a corpus says of indices over one reference."""
 
@@ -74,7 +87,7 @@ class Calibration:
             self.devices_of[task].append(device)
         self.weights = {task: self._fitted(task) for task in self.tasks}
         self.unexplained = {
-            (device, task): math.log(throughput) - self.predicted(device, task, self.weights[task])
+            (device, task): math.log(throughput) - self.predicted(device, task)
             for (device, task), throughput in self.throughputs.items()
         }
         self.means = {
@@ -95,25 +108,20 @@ class Calibration:
         pairs["memory"] = tuple(sheet.get("accelerator_memory_bandwidth", 0.0) for sheet in (ours, theirs))
         return {name: amount(one / other) for name, (one, other) in pairs.items() if one and other} | {"fixed": 1.0}
 
-    def terms(self, device: str, task: str, weights: Mapping[str, float] | None = None) -> list[Term]:
+    def terms(self, device: str, task: str) -> list[Term]:
         """What the index consists of; the weights of what is known sum to one."""
-        weights = weights or self.weights[task]
-        ratios = self.ratios(device, task)
-        whole = math.fsum(weights[name] for name in ratios)
-        if not whole:
-            return [("fixed", 1.0, 1.0)]
-        return [(name, weights[name] / whole, ratio) for name, ratio in ratios.items()]
+        return shared(self.weights[task], self.ratios(device, task))
 
-    def predicted(self, device: str, task: str, weights: Mapping[str, float] | None = None) -> float:
+    def predicted(self, device: str, task: str) -> float:
         """Logarithm of the index by the data sheets alone."""
-        return -math.log(math.fsum(weight / ratio for _, weight, ratio in self.terms(device, task, weights)))
+        return predicted(self.weights[task], self.ratios(device, task))
 
     def _fitted(self, task: str) -> dict[str, float]:
-        devices = self.devices_of[task]
-        logs = {device: math.log(self.throughputs[device, task]) for device in devices}
+        logs = {device: math.log(self.throughputs[device, task]) for device in self.devices_of[task]}
+        ratios = {device: self.ratios(device, task) for device in logs}
         losses = []
         for mixture in MIXTURES:
-            left = [log - self.predicted(device, task, mixture) for device, log in logs.items()]
+            left = [log - predicted(mixture, ratios[device]) for device, log in logs.items()]
             mean = fmean(left) if left else 0.0
             losses.append(math.fsum((one - mean) ** 2 for one in left) / max(len(left), 1) + NOISE)
         best = min(losses)

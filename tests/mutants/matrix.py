@@ -29,7 +29,8 @@ from typing import Any
 import psutil
 
 import kuayu_schemas
-from mutants import MUTANTS
+from kuayu_schemas.models import Profile
+from mutants import MUTANTS, judged
 from mutants.declaration import BUSY, CHECKED, HELD, PLAYED, Mutant
 from mutants.nursery import Nursery
 from mutants.page import Row, page
@@ -49,7 +50,13 @@ SETTLED = 2.0
 FIRST = 12.0
 """Seconds in which a run does all that it need not wait for."""
 
-SEED = 1
+APART = {Profile.COM, Profile.MET}
+WARMING = {"COM-003", "COM-028", "COM-029"} | {row.id for row in CHECKED if row.profile not in APART} - BUSY
+"""Requirements of a first run, made before all others begin: those on decisions whose checks take little time."""
+
+WORTH_WARMING = 20
+"""Runs that a first one is worth making for."""
+
 LONGEST = 900.0
 """Seconds after which a run is taken to hang."""
 
@@ -133,19 +140,15 @@ def tried(trial: Trial, nursery: Nursery) -> Row:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="matrix-"))
         polite = not trial.plays  # delays are measured where telemetry is played, so the others stand back
         server = stack.enter_context(nursery.child("serve", options_of(trial.name), signal.SIGTERM, polite=polite))
-        arguments = ["run", "--target", server.line().rpartition(" ")[2].strip()]
-        arguments += ["--header", "Authorization: Bearer own", "--other-tenant-header", "Authorization: Bearer other"]
-        arguments += ["--seed", str(SEED), "-o", folder, "--timeout", "60"]
-        arguments += [part for requirement in sorted(trial.requirements) for part in ("--requirement", requirement)]
+        arguments = [server.line().rpartition(" ")[2].strip(), folder, *sorted(trial.requirements)]
         suite = stack.enter_context(nursery.child("suite", arguments, signal.SIGKILL, polite=polite))
         words = suite.rest(LONGEST)
-        report = Path(folder) / "report.json"
-        if not report.is_file():
-            return Row(trial.name, {}, time.monotonic() - begun, words[-2000:])
-        results = json.loads(report.read_text("utf-8"))["results"]
-    judged = {row["requirement"]: row["verdict"] for row in results if row["verdict"] != "not-applicable"}
+        results = judged.results(Path(folder))
+    if results is None:
+        return Row(trial.name, {}, time.monotonic() - begun, words[-2000:])
+    found = {row["requirement"]: row["verdict"] for row in results if row["verdict"] != "not-applicable"}
     reasons = {row["requirement"]: _reason(row) for row in results if row["verdict"] != "pass"}
-    return Row(trial.name, judged, round(time.monotonic() - begun, 1), reasons=reasons)
+    return Row(trial.name, found, round(time.monotonic() - begun, 1), reasons=reasons)
 
 
 def _reason(result: Mapping[str, Any]) -> str:
@@ -168,7 +171,8 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: f
     running: dict[Future[Row], tuple[Trial, float]] = {}
     again: list[Trial] = []
     spare = Spare(cores)
-    with Nursery() as nursery, ThreadPoolExecutor(len(trials)) as pool:
+    warm = sorted(WARMING & wanted) if len(trials) >= WORTH_WARMING else ()
+    with Nursery(warm) as nursery, ThreadPoolExecutor(len(trials)) as pool:
         while queue or running:
             idle = spare.now(running.values())
             while (trial := _next(queue, running.values(), cores, idle)) is not None:

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -73,13 +73,16 @@ class Child:
 class Nursery:
     """Starts children; to be closed when they have ended."""
 
-    def __init__(self) -> None:
-        """Start the process that forks them; it answers the first request when it has imported everything."""
+    def __init__(self, warm: Iterable[str] = ()) -> None:
+        """Start the process that forks them; it answers the first request when it is ready.
+
+        It has then imported everything, and made a first run of the suite against the requirements ``warm``.
+        """
         self._control, theirs = socket.socketpair()
         bare = {name: value for name, value in os.environ.items() if name != "KUAYU_DATA"}
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mutants.nursery", str(theirs.fileno())],
+                [sys.executable, "-m", "mutants.nursery", str(theirs.fileno()), *warm],
                 cwd=TESTS,
                 env=bare,
                 pass_fds=[theirs.fileno()],
@@ -118,6 +121,7 @@ class Nursery:
 
 def tend(control: socket.socket, commands: Mapping[str, Callable[[list[str]], None]]) -> None:
     """Fork a child for each request, until nobody can make one any more."""
+    gc.collect()  # what is left would be copied to every child that looks through it
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever asked for a child sees by its socket that it has ended
     while True:
@@ -145,24 +149,25 @@ def _carry_out(request: list[Any], output: int, commands: Mapping[str, Callable[
         os._exit(0)
 
 
-def _commands() -> Mapping[str, Callable[[list[str]], None]]:
-    """What children do, with everything that they need imported."""
-    from kuayu_conformance.cli import app
+def _commands(warm: Sequence[str]) -> Mapping[str, Callable[[list[str]], None]]:
+    """What children do, with everything that they need imported, read and worked out as far as a first run needs it."""
     from kuayu_schemas import schema
-    from mutants.serve import main
+    from mutants import judged, serve, warming
 
     def test(arguments: list[str]) -> None:
         os.dup2(1, 2)  # why there is no report is said there
         try:
-            app(arguments)
+            judged.main(arguments)
         except Exception:  # noqa: BLE001 - whatever it is
             traceback.print_exc()
 
     for name in schema.document()["$defs"]:
         for reader in (False, True):
             schema.is_valid(name, None, reader=reader)
-    return {"serve": main, "suite": test}
+    if warm:
+        warming.warm(warm)
+    return {"serve": serve.main, "suite": test}
 
 
 if __name__ == "__main__":
-    tend(socket.socket(fileno=int(sys.argv[1])), _commands())
+    tend(socket.socket(fileno=int(sys.argv[1])), _commands(sys.argv[2:]))

@@ -15,10 +15,10 @@ from mutants.oracle import Oracle
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until the process ends."""
-    services = {"miniature": Oracle} | {mutant.name: served(mutant.service) for mutant in MUTANTS}
+    services = {"miniature": Oracle} | {mutant.name: mutant.service for mutant in MUTANTS}
     if not arguments or arguments[0] not in services:
         sys.exit(f"usage: python -m mutants.serve NAME --schemas DIR …\nNAME is one of {', '.join(services)}")
-    serve(services[arguments[0]], arguments[1:])
+    serve(served(services[arguments[0]]), arguments[1:])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import commands
 import pytest
 
 LOG = (
@@ -24,7 +25,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), input=text, capture_output=True, text=True, timeout=60, check=False)
+    return commands.run("logs", *arguments, text=text)
 
 
 def test_a_log_is_told_as_a_table_and_as_json(tmp_path: Path) -> None:

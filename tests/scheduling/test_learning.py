@@ -1,5 +1,9 @@
 """What is trained is what serves: the same scenes, the same decisions, the same network."""
 
+import json
+from dataclasses import asdict
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,18 +16,22 @@ pytest.importorskip("sb3_contrib", reason="training needs the extra 'training'")
 
 import torch
 
+from kuayu.training.scheduling import held_out
 from kuayu.training.scheduling.desk import Deciding, Desk
 from kuayu.training.scheduling.env import SchedulingEnv
 from kuayu.training.scheduling.ledger import MONEY, UNIT, Ledger, yardstick
-from kuayu.training.scheduling.scenarios import drawn, taken_over
+from kuayu.training.scheduling.scenarios import LARGER, LEARNED, STRANGE, drawn, taken_over
 from kuayu.training.scheduling.scorer import Scorer
+from kuayu.training.scheduling.tuning import CHOICES, Tried, chosen, played, tune
 from kuayu.training.scheduling.views import Scenes
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.topology import FAMILIES
 from kuayu_conformance.testbed.scheduling.wire import Wire
 
 HOUR = 3600.0
+ROOT = Path(__file__).parents[2]
 
 
 def short(number: int) -> Scenario:
@@ -167,3 +175,50 @@ def test_a_seed_gives_the_same_weights_again(monkeypatch: pytest.MonkeyPatch) ->
     assert first.points == second.points
     for name, array in first.weights.items():
         np.testing.assert_array_equal(array, second.weights[name])
+
+
+def test_the_rule_ships_with_the_best_of_what_was_tried() -> None:
+    found = json.loads((ROOT / "docs/results/scheduling/tuning.json").read_text("utf-8"))
+    best = chosen([Tried(**each) for each in found["tried"]])
+    assert found["chosen"] == asdict(best)
+    assert (best.money, best.doubt) == (Rule().money, Rule().doubt)
+    assert {(each["money"], each["doubt"]) for each in found["tried"]} == set(CHOICES)
+
+
+@pytest.mark.slow
+def test_tuning_writes_down_what_each_choice_leads_to(tmp_path: Path) -> None:
+    choices = [(220.0, 3.0), (1760.0, 2.0)]
+    (path,) = tune(5, tmp_path, 1, 1, lambda _, __: None, choices)
+    found = json.loads(path.read_text("utf-8"))
+    expected = played("tuning 5", 0, choices)
+    assert [[each["period"], each["large"], each["cost"]] for each in found["tried"]] == np.round(expected, 4).tolist()
+    assert expected[0] != expected[1], "what money and waiting count makes a difference"
+    assert found["chosen"] in found["tried"]
+
+
+def test_the_shortest_periods_are_taken_of_those_that_are_cheap_enough() -> None:
+    quick, fair, slow = (Tried(1.0, 1.0, *each) for each in ((0.8, 0.7, 0.81), (0.9, 0.8, 0.8), (0.95, 0.8, 0.1)))
+    assert chosen([slow, quick, fair]) == fair
+    assert chosen([quick]) == quick
+
+
+def test_a_lead_over_the_rule_is_told_with_its_lower_bound() -> None:
+    """Leads of 0.01, 0.02 and 0.03 in time, none in money: Student's bound by hand is 0.02 − 2.92 · 0.01 / √3."""
+    names = ("B3", "B4", "rule", "network")
+    found = [dict.fromkeys(names, (1.0, 1.0)) | {"network": (1.0 - lead, 1.0)} for lead in (0.01, 0.02, 0.03)]
+    compared = held_out.compared("learned", found)
+    assert compared.lead == pytest.approx(0.02)
+    assert compared.floor == pytest.approx(0.02 - 2.92 * 0.01 / 3**0.5, abs=2e-4)
+    assert compared.objectives["rule"] == pytest.approx(0.0)
+
+
+def test_kinds_whose_trace_is_not_at_hand_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUAYU_DATA", str(tmp_path))
+    assert held_out.played({}, 1, "trace", 0) is None
+
+
+def test_families_that_nobody_learns_in_are_kept_for_comparisons() -> None:
+    learned = set(LEARNED.families)
+    assert not learned & set(STRANGE.families)
+    assert learned | set(STRANGE.families) == set(FAMILIES)
+    assert drawn("testing", 1, kind=LARGER).cell.sites >= 10

@@ -8,7 +8,6 @@ have to agree.
 
 import json
 from collections.abc import Collection, Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,17 +198,19 @@ def _at(value: Any, place: Place) -> Any:
 
 
 def _with(example: Any, place: Place, value: Any) -> Any:
+    """The example with another value at a place; what lies beside the way there is shared with it."""
     if not place:
         return value
-    changed = deepcopy(example)
-    _at(changed, place[:-1])[place[-1]] = value
+    changed = example.copy()
+    changed[place[0]] = _with(example[place[0]], place[1:], value)
     return changed
 
 
 def _without(example: Any, place: Place) -> Any:
-    changed = deepcopy(example)
-    del _at(changed, place[:-1])[place[-1]]
-    return changed
+    *way, last = place
+    holder = _at(example, tuple(way)).copy()
+    del holder[last]
+    return _with(example, tuple(way), holder)
 
 
 def _write(value: Any) -> bytes:

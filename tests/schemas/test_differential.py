@@ -52,6 +52,7 @@ def test_every_published_class_that_a_client_sends_has_examples() -> None:
     assert sent <= {class_name for class_name, _ in examples("invalid")}
 
 
+@pytest.mark.slow
 def test_both_agree_on_every_mutant() -> None:
     judged = [(mutant, verdicts(mutant.class_name, mutant.body)) for mutant in mutated_examples()]
     assert len(judged) >= FEWEST_MUTANTS

@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,9 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
+from commands import SERVING, Started, nursery
 
-COMMAND = (sys.executable, "-c", "from kuayu.cli import main; main()", "serve", "--log-level", "warning")
+QUIET = ("serve", "--log-level", "warning")
 PATIENCE = 60.0
+OURS = 2
+"""Where we complain, and services as well."""
 
 JsonObject = dict[str, Any]
 
@@ -34,15 +35,13 @@ class Service:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Started | None = None
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self.process = subprocess.Popen(
-            [*COMMAND, "--port", str(self.port), "--database", self.database, *self.options],
-            env=os.environ,
-            stdout=subprocess.DEVNULL,
-        )
+        arguments = [*QUIET, "--port", str(self.port), "--database", self.database, *self.options]
+        with Path(os.devnull).open("r+b") as nothing:
+            self.process = nursery(SERVING).start(arguments, [nothing, nothing, OURS])
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from service.conftest import Service, StartService
 
 from kuayu.client import Client
@@ -184,12 +185,13 @@ def test_two_do_not_share_a_journal(shared: Service, hold: Hold) -> None:
         ('[pools.a800]\nm = "8"', "pools.a800.m = '8' is no number of devices"),
     ],
 )
-def test_inventories_that_are_none_are_told(content: str, cause: str, inventory: Path, hold: Hold) -> None:
+def test_inventories_that_are_none_are_told(content: str, cause: str, inventory: Path) -> None:
     inventory.write_text(content, encoding="utf-8")
-    status, _, errors = ended(hold("http://127.0.0.1:1", "h-x"))
-    assert status == 2
-    assert cause in errors
-    assert "[pools.a800]" in errors
+    where = ("--url", "http://127.0.0.1:1", "--domain", "h-x", "--journal", inventory.parent / "h-x.json")
+    done = run("hold", inventory, *where, COLUMNS="160")
+    assert done.returncode == 2
+    assert cause in done.stderr
+    assert "[pools.a800]" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -204,11 +206,8 @@ def test_inventories_that_are_none_are_told(content: str, cause: str, inventory:
 def test_options_that_are_wrong_are_told(
     url: str, domain: str, journal: str, status: int, cause: str, inventory: Path
 ) -> None:
-    arguments = [str(inventory), "--url", url, "--domain", domain, "--journal", str(inventory.parent / journal)]
-    environment = {**os.environ, "COLUMNS": "160"}
-    done = subprocess.run(
-        [*PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
+    where = ("--url", url, "--domain", domain, "--journal", inventory.parent / journal)
+    done = run("hold", inventory, *where, COLUMNS="160")
     assert done.returncode == status
     assert cause in done.stderr
     assert "hint" in done.stderr

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from service.conftest import Service
 
 from kuayu_schemas import schema
-
-PROGRAM = (sys.executable, "-c", "from kuayu.cli import main; main()", "index")
 
 CORPUS: dict[str, Any] = {
     "devices": [
@@ -51,11 +50,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def typed(*arguments: str | Path, stdin: str = "", columns: int = 120) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": str(columns), "no_proxy": "127.0.0.1"}
-    command = [*PROGRAM, *map(str, arguments)]
-    return subprocess.run(
-        command, input=stdin, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run("index", *arguments, text=stdin, COLUMNS=str(columns), no_proxy="127.0.0.1")
 
 
 def lines(ended: subprocess.CompletedProcess[str]) -> list[list[str]]:
@@ -127,7 +122,10 @@ def test_a_service_gives_the_same_answer_as_this_host(corpus: Path, shared: Serv
 
 
 def test_a_corpus_may_come_through_a_pipe(corpus: Path) -> None:
-    piped = typed("-", "--reference", "H100", stdin=corpus.read_text("utf-8"))
+    program = [sys.executable, "-c", "from kuayu.cli import main; main()", "index", "-", "--reference", "H100"]
+    environment = {**os.environ, "COLUMNS": "120"}
+    given = corpus.read_text("utf-8")
+    piped = subprocess.run(program, input=given, env=environment, capture_output=True, text=True, check=False)
     assert piped.returncode == 0
     assert piped.stdout == typed(corpus, "--reference", "H100").stdout
 

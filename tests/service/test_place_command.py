@@ -1,20 +1,17 @@
 """`kuayu place` as operators type it: on a file, with or without a service, and with mistakes."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from service.conftest import Service
 from service.test_placements import PLACEMENTS, REQUESTS
 
 from kuayu_schemas import schema
-
-PROGRAM = (sys.executable, "-c", "from kuayu.cli import main; main()", "place")
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -27,11 +24,7 @@ def request_file(tmp_path: Path) -> Path:
 
 
 def typed(*arguments: str | Path, stdin: str = "", columns: int = 160) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": str(columns), "no_proxy": "127.0.0.1"}
-    command = [*PROGRAM, *map(str, arguments)]
-    return subprocess.run(
-        command, input=stdin, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run("place", *arguments, text=stdin, COLUMNS=str(columns), no_proxy="127.0.0.1")
 
 
 def test_decisions_make_a_table_with_a_line_for_each_job(request_file: Path) -> None:

@@ -1,14 +1,13 @@
 """Commands that answer a file, as typed: on files, with and without a service, wrongly."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from service.conftest import Service
 from service.test_adjustments import ANSWERS as ADJUSTMENT_ANSWERS
 from service.test_adjustments import FILES as ADJUSTMENT_FILES
@@ -24,7 +23,6 @@ from service.test_transfers import FILES as TRANSFER_FILES
 
 from kuayu_schemas import schema
 
-PROGRAM = (sys.executable, "-c", "from kuayu.cli import main; main()")
 QUESTIONS = [
     *(("demand", EXAMPLES / file, DEMAND_ANSWERS[path]) for path, file in DEMAND_FILES.items()),
     *(("forecast", EXAMPLES / file, FORECAST_ANSWERS[path]) for path, file in FORECAST_FILES.items()),
@@ -37,11 +35,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def typed(*arguments: str | Path, stdin: str = "", columns: int = 160) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": str(columns), "no_proxy": "127.0.0.1"}
-    command = [*PROGRAM, *map(str, arguments)]
-    return subprocess.run(
-        command, input=stdin, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run(*arguments, text=stdin, COLUMNS=str(columns), no_proxy="127.0.0.1")
 
 
 @pytest.mark.parametrize(("command", "file", "report"), QUESTIONS, ids=[report for _, _, report in QUESTIONS])

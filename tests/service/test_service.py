@@ -2,13 +2,14 @@
 
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from service.conftest import COMMAND, Service, StartService, problem
+from service.conftest import QUIET, Service, StartService, problem
 
 from kuayu.service.storage.database import DatabaseError, open_database
 from kuayu.service.storage.tables import MEASURES, metadata
@@ -92,7 +93,8 @@ def test_every_measure_of_the_model_has_a_column() -> None:
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=60, check=False)
+    program = [sys.executable, "-c", "from kuayu.cli import main; main()", *QUIET]
+    return subprocess.run([*program, *options], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_a_busy_port_is_told_in_words(shared: Service, tmp_path: Path) -> None:

@@ -4,17 +4,19 @@ Tasks of a simulated window (:mod:`kuayu_conformance.testbed.tasks`), and thousa
 under names that tell nothing; the window is then played with what was asked for and with what the service would give.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import dem_sizing_claims, dem_sizing_report
 from kuayu_conformance.checks.dem_sizing_claims import FIGURE, SIZES, Answered, Ranked, ranked
 from kuayu_conformance.checks.dem_sizing_questions import Asked, Questioner, Setting
 from kuayu_conformance.checks.dem_sizing_report import BESIDE, Cell
-from kuayu_conformance.checks.dem_sizing_scores import Window, gains, least, originals, score, worst
+from kuayu_conformance.checks.dem_sizing_scores import Played, Window, gains, least, originals, score, worst
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure
+from kuayu_conformance.memory import Memory
 from kuayu_conformance.testbed.tasks import sizes
 from kuayu_conformance.testbed.tasks.cluster import FIFO, IN_ORDER, POLICIES
 from kuayu_conformance.testbed.tasks.drawing import Tasks, World
@@ -38,6 +40,9 @@ OTHERS = (
     ("tasks of a kind alike (spread of use 0.25)", World(use_spread=0.25)),
     ("durations in thousand seconds, not hours", World(unit=1 / 3.6)),
 )
+
+_KNOWN: Memory[tuple[Mapping[str, Played], Mapping[str, Window]]] = Memory(200)
+"""Windows by what they are drawn from and how they are played, some kB each."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,28 @@ class _Player:
             asked, drawn, given = self.questioner.ask(setting, history, numbers)
             self._keep(setting, asked)
             for number, tasks, its in zip(numbers, drawn, given, strict=True):
-                before = originals(tasks, policies)
+                before, others = self._known(setting, number, tasks, policies)
                 service.append(score(number, tasks, its, policies, before))
-                for name, other in _beside(tasks, setting.allowed).items():
-                    beside[name].append(score(number, tasks, other, [p for p in policies if p in self.beside], before))
+                for name, other in others.items():
+                    beside[name].append(other)
         return Cell(setting, tuple(service), {name: tuple(its) for name, its in beside.items()})
+
+    def _known(
+        self, setting: Setting, number: int, tasks: Tasks, policies: Sequence[str]
+    ) -> tuple[Mapping[str, Played], Mapping[str, Window]]:
+        """A window with what was asked for, and with sizes of others; once in a process."""
+
+        def found() -> tuple[Mapping[str, Played], Mapping[str, Window]]:
+            before = originals(tasks, policies)
+            some = [policy for policy in policies if policy in self.beside]
+            others = {
+                name: score(number, tasks, other, some, before)
+                for name, other in _beside(tasks, setting.allowed).items()
+            }
+            return MappingProxyType(before), MappingProxyType(others)
+
+        key = self.questioner.seed, setting, number, tuple(policies), frozenset(self.beside)
+        return _KNOWN.of(key, found)
 
     def _keep(self, setting: Setting, asked: Asked) -> None:
         label = f"{setting.mix}, over-request {setting.over_request:g}"

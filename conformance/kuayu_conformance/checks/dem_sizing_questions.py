@@ -85,12 +85,16 @@ class Asked:
 
 
 class Questioner:
-    """Draws worlds of an episode and asks about them."""
+    """Draws worlds of an episode and asks about them.
+
+    Attributes:
+        seed: What worlds are drawn from.
+    """
 
     def __init__(self, episode: Episode) -> None:
         """Names of kinds are drawn anew for each question."""
         self._episode = episode
-        self._seed = f"{episode.settings.nonce}/tasks"
+        self.seed = f"{episode.settings.nonce}/tasks"
 
     def ask(self, setting: Setting, history: int, windows: Sequence[int]) -> tuple[Asked, list[Tasks], list[Numbers]]:
         """Ask once for the sizes of all tasks of some windows.
@@ -100,7 +104,7 @@ class Questioner:
             answer, and never more than that.
         """
         world = setting.world if setting.label else setting.world.asking(setting.over_request)
-        mix, where = MIXES[setting.mix], f"{self._seed}/{setting.mix}"
+        mix, where = MIXES[setting.mix], f"{self.seed}/{setting.mix}"
         before = drawing.history(f"{where}/history-{history}", mix, world, RECORDS)
         drawn = [drawing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
         names = [f"kind-{number:04d}" for number in self._episode.random.sample(range(10_000), len(KINDS))]
@@ -116,9 +120,9 @@ class Questioner:
     def unusual(self) -> list[tuple[str, Asked]]:
         """Questions at the edge: kinds that never ran, tasks without accelerators, no history at all."""
         world, mix = World(), MIXES["25:25:25:25"]
-        before = drawing.history(f"{self._seed}/few", mix, world, 400)
+        before = drawing.history(f"{self.seed}/few", mix, world, 400)
         names = [f"kind-{number:04d}" for number in self._episode.random.sample(range(10_000), len(KINDS) + 1)]
-        history = wire.records(before, names, f"{self._seed}/few")
+        history = wire.records(before, names, f"{self.seed}/few")
         asks = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
         tasks = [
             {"id": "seen", "kind": names[0], "requested": {**asks, "devices": 1.0}},

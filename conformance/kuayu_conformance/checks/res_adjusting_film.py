@@ -46,7 +46,7 @@ def film(world: World, yardstick: Yardstick, outcomes: Mapping[str, Outcome]) ->
     where = list(running.domains)
     apart = ~np.eye(len(where), dtype=bool)
     slowest = world.latency[cells][:, where][:, :, where][:, apart].max(axis=1)
-    made = {name: yardstick.made(outcome)[number] for name, outcome in outcomes.items()}
+    made = {name: yardstick.made(outcome, number) for name, outcome in outcomes.items()}
     return Film(
         counts[number],
         {name: _line(at, 100.0 * _speed(course, most, at)) for name, course in made.items()},

@@ -3,7 +3,7 @@
 A window follows from the nonce and its number alone, so that two checks that play it ask the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -14,9 +14,9 @@ from kuayu_conformance.checks.res_adjustment_triggers import Key, untimely
 from kuayu_conformance.checks.res_fixtures import ADJUSTMENTS, Json, is_answer
 from kuayu_conformance.checks.res_windows import GIVEN_UP, SHOWN, Unsound
 from kuayu_conformance.episode import Episode
+from kuayu_conformance.testbed.adjustment.beside import beside
 from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.opponents import ADJUSTERS
-from kuayu_conformance.testbed.adjustment.reading import jobs, levels
+from kuayu_conformance.testbed.adjustment.reading import Level, jobs, levels
 from kuayu_conformance.testbed.adjustment.run import ASKED_S, play
 from kuayu_conformance.testbed.adjustment.scores import Score, Yardstick
 from kuayu_conformance.testbed.adjustment.world import World, draw
@@ -98,13 +98,31 @@ class Player:
         return self._in_vain >= GIVEN_UP
 
     def window(self, number: int) -> Played:
-        """Play a window."""
+        """Play a window; one without anything amiss need not be played again to judge its record."""
+        known: Played | None = self.episode.again(number)
+        if known is not None:
+            self.answers += known.answers
+            self._in_vain = 0
+            return known
+        amiss = self._amiss
+        with self.episode.stretch(number) as stretch:
+            found = self._played(number)
+            if self._amiss == amiss:
+                stretch.keep(found)
+        return found
+
+    @property
+    def _amiss(self) -> int:
+        return self.bad_answers + self.untimely_answers + self.unsound_answers
+
+    def _played(self, number: int) -> Played:
         self._heard, before = [], self.answers
         world = self._drawn(number)
         yardstick = Yardstick(world)
-        outcomes = {SERVICE: play(world, self.adjustment)}
-        outcomes |= {name: play(world, adjuster) for name, adjuster in ADJUSTERS.items()}
-        scores = {name: yardstick.score(outcome) for name, outcome in outcomes.items()}
+        own = play(world, self.adjustment)
+        others = beside(world, yardstick)
+        outcomes = {SERVICE: own, **{name: its.outcome for name, its in others.items()}}
+        scores = {SERVICE: yardstick.score(own), **{name: its.score for name, its in others.items()}}
         return Played(world.names, self.answers - before, tuple(self._heard), scores, film(world, yardstick, outcomes))
 
     def _drawn(self, number: int) -> World:
@@ -114,17 +132,17 @@ class Player:
         """What of the service's answer can be carried out; None where there is none, or was none too often."""
         answer = self._asked(request)
         told: Json | None = None if answer is None else answer.json
-        self._hear(request, told)
+        its = list(levels(request))
+        self._hear(its, told)
         if answer is None or told is None:
             return None
-        self.untimely_answers += _noted(self.untimely, untimely(request, told), answer)
-        wrong = _not_to_be_done(request, told)
+        self.untimely_answers += _noted(self.untimely, untimely(request, told, its), answer)
+        wrong = _not_to_be_done(request, its, told)
         words = [f"job {job}: {fault}" for job, faults in wrong.items() for fault in faults]
         self.unsound_answers += _noted(self.unsound, words, answer)
         return {**told, "jobs": [{**each, "changes": []} if each["job"] in wrong else each for each in told["jobs"]]}
 
-    def _hear(self, request: Json, told: Json | None) -> None:
-        its = list(levels(request))
+    def _hear(self, its: Sequence[Level], told: Json | None) -> None:
         named = (
             [] if told is None else [(each["kind"], each["domain"], each.get("target")) for each in told["triggers"]]
         )
@@ -159,12 +177,12 @@ def _noted(kept: list[Unsound], wrong: list[str], answer: Answer) -> bool:
     return bool(wrong)
 
 
-def _not_to_be_done(request: Json, told: Json) -> dict[str, list[str]]:
+def _not_to_be_done(request: Json, its: Sequence[Level], told: Json) -> dict[str, list[str]]:
     """Why changes of jobs cannot be carried out, by job; those where they can are absent."""
     changed = {each["job"] for each in told["jobs"] if each["changes"]}
     if not changed:
         return {}
-    asked = {job.id: job for job in jobs(request) if job.id in changed}
+    asked = {job.id: job for job in jobs(request, its) if job.id in changed}
     found: dict[str, list[str]] = {}
     for each in told["jobs"]:
         if each["job"] in asked:

@@ -17,14 +17,15 @@ Key = tuple[str, str, str | None]
 """Kind, domain or source, and target."""
 
 
-def untimely(request: Json, told: Json) -> list[str]:
+def untimely(request: Json, told: Json, its: Sequence[Level] | None = None) -> list[str]:
     """All that deviates in triggers, and in whether jobs have changes, of a valid ``Adjustment``.
 
     Args:
         request: Valid ``AdjustmentRequest`` that does not contradict itself.
         told: Its answer.
+        its: Levels of the request, where they are at hand.
     """
-    its = list(levels(request))
+    its = list(levels(request)) if its is None else its
     return [*_triggers(its, told["triggers"]), *_changes(request, its, told["jobs"])]
 
 

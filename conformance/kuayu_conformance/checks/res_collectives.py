@@ -58,11 +58,23 @@ def observe(episode: Episode) -> Observation:
     windows: list[Window] = []
     for done, (number, family) in enumerate(drawn):
         episode.passed(done, len(drawn))
-        found = _window(episode, draw(family, f"{seed} {number}", extent.intervals))
+        found = _once(episode, family, number, f"{seed} {number}", extent.intervals)
         if isinstance(found, Answer):
             return Observation(tuple(windows), found)
         windows.append(found)
     return Observation(tuple(windows))
+
+
+def _once(episode: Episode, family: str, number: int, seed: str, intervals: int) -> Window | Answer:
+    """A window; one whose answers are all whole need not be carried out again to judge its record."""
+    known: Window | None = episode.again((family, number))
+    if known is not None:
+        return known
+    with episode.stretch((family, number)) as stretch:
+        found = _window(episode, draw(family, seed, intervals))
+        if isinstance(found, Window) and not found.faults:
+            stretch.keep(found)
+    return found
 
 
 def _window(episode: Episode, world: World) -> Window | Answer:

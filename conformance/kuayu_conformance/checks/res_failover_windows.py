@@ -82,11 +82,23 @@ class Player:
         return self._in_vain >= GIVEN_UP
 
     def window(self, number: int, *, beside: bool = False) -> Played:
-        """Play a window."""
+        """Play a window; one without anything amiss need not be played again to judge its record."""
+        found: Played | None = self.episode.again(number)
+        if found is not None:
+            self._in_vain = 0
+        else:
+            amiss = self.bad_answers + self.unsound_plans
+            with self.episode.stretch(number) as stretch:
+                found = self._played(number, beside=beside)
+                if self.bad_answers + self.unsound_plans == amiss:
+                    stretch.keep(found)
+        self.left_out += islice(found.outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
+        return found
+
+    def _played(self, number: int, *, beside: bool) -> Played:
         self._backed, self._plans = False, 0
         world = self._drawn(number)
         outcomes = {SERVICE: play(world, self)}
-        self.left_out += islice(outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
         if beside:
             outcomes |= {name: play(world, Opponent(world, cold=name == COLD)) for name in (COLD, FIXED)}
         return Played(self._backed, self._plans, outcomes)

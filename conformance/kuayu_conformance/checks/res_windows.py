@@ -104,7 +104,20 @@ class Player:
         return self._in_vain >= GIVEN_UP
 
     def window(self, family: str, number: int, extent: Extent) -> Played:
-        """Play a window."""
+        """Play a window; one whose answers are all plans need not be played again to judge its record."""
+        known: tuple[Played, int] | None = self.episode.again((family, number))
+        if known is not None:
+            self.asked += known[1]
+            self._in_vain = 0
+            return known[0]
+        asked, bad, unsound = self.asked, self.bad_answers, self.unsound_plans
+        with self.episode.stretch((family, number)) as stretch:
+            found = self._played(family, number, extent)
+            if (self.bad_answers, self.unsound_plans) == (bad, unsound):
+                stretch.keep((found, self.asked - asked))
+        return found
+
+    def _played(self, family: str, number: int, extent: Extent) -> Played:
         window = self._drawn(family, number, extent)
         executor = Executor(window, self.plan)
         outcomes = {

@@ -1,7 +1,7 @@
 """How long decisions take, one after the other, each on a new state (SCH-002)."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -64,27 +64,46 @@ class Observation:
 
 def observe(episode: Episode) -> Observation:
     """Ask for one decision after the other; in a full run on a large federation too."""
-    draft, full = Draft.of(episode), episode.settings.full
-    judged = _series(episode, draft, JUDGED, DECISIONS_FULL if full else DECISIONS_QUICK)
-    return Observation(judged, _series(episode, draft, LARGE, DECISIONS_LARGE) if full else None)
+    full, begin = episode.settings.full, len(episode.exchanges)
+    asked: tuple[_Asked, ...] | None = episode.again("decisions")
+    if asked is None:
+        with episode.stretch("decisions") as stretch:
+            draft = Draft.of(episode)
+            asked = tuple(_asked(episode, draft, JUDGED, DECISIONS_FULL if full else DECISIONS_QUICK))
+            asked += tuple(_asked(episode, draft, LARGE, DECISIONS_LARGE)) if full else ()
+            stretch.keep(asked)
+    answers = [answer for _, answer in episode.exchanges[begin:]]
+    pairs = list(zip(asked, answers, strict=True))
+    return Observation(_series(JUDGED, pairs), _series(LARGE, pairs) if full else None)
 
 
-def _series(episode: Episode, draft: Draft, scale: Scale, count: int) -> Series:
-    made, size = [], 0
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question of a series, and what was seen of the answer; small enough to be kept for when it is judged."""
+
+    scale: Scale
+    size: int
+    valid: bool
+    started: int
+    faults: tuple[str, ...]
+
+
+def _asked(episode: Episode, draft: Draft, scale: Scale, count: int) -> Iterator[_Asked]:
     for number, content in enumerate(islice(Stream(draft, scale), count)):
-        size += len(content)
         answer = episode.ask("POST", PLACEMENTS, content=content)
-        made.append(_decision(answer, content, looked_at=number % LOOKED_AT == 0))
-    return Series(scale, tuple(made), size / count)
+        if decided(PLACEMENTS, answer):
+            decisions = answer.json["decisions"]
+            started = sum(each["verb"] == "start" for each in decisions)
+            faults = Account(json.loads(content)["state"]).faults(decisions) if number % LOOKED_AT == 0 else ()
+            yield _Asked(scale, len(content), True, started, tuple(faults))
+        else:
+            yield _Asked(scale, len(content), False, 0, ())
 
 
-def _decision(answer: Answer, content: bytes, *, looked_at: bool) -> Decision:
-    if not decided(PLACEMENTS, answer):
-        return Decision(answer.seconds, False, 0, (), answer)
-    decisions = answer.json["decisions"]
-    started = sum(each["verb"] == "start" for each in decisions)
-    faults = Account(json.loads(content)["state"]).faults(decisions) if looked_at else ()
-    return Decision(answer.seconds, True, started, tuple(faults), answer)
+def _series(scale: Scale, pairs: Sequence[tuple[_Asked, Answer]]) -> Series:
+    its = [pair for pair in pairs if pair[0].scale == scale]
+    made = tuple(Decision(answer.seconds, a.valid, a.started, a.faults, answer) for a, answer in its)
+    return Series(scale, made, sum(a.size for a, _ in its) / len(its))
 
 
 def judge(observation: Observation) -> Iterable[Finding]:

@@ -24,6 +24,7 @@ from kuayu_schemas.models import (
     Replay,
     Requirement,
     RequirementResult,
+    Resumption,
     Summary,
     Verdict,
 )
@@ -51,6 +52,7 @@ def plan_of(transcript: Transcript, data: Path | None) -> Plan:
     source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
     plan = Plan.from_header(header, declaration, corpora.shipped())
+    plan = replace(plan, begun_anew=transcript.begun_anew)
     if any(check.measurements for check in plan.checks()):
         plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
     if any(check.traces for check in plan.checks()):
@@ -93,7 +95,7 @@ def judge(
         events = transcript.episodes.get(check.name, ())
         episode = Episode(
             check.name,
-            plan.settings,
+            plan.settings_of(check),
             ReplaySource(check.name, without_end(events)),
             partial(passed, check.name) if passed else None,
         )
@@ -112,6 +114,7 @@ def judge(
         nonce=plan.nonce,
         started_at=header["started_at"],
         finished_at=transcript.footer["finished_at"],
+        resumptions=[_resumption(event) for event in transcript.resumptions] or None,
         environment=Environment.model_validate(header["environment"]),
         data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.data_names] or None,
         results=ordered,
@@ -119,6 +122,10 @@ def judge(
         exit_code=exit_code(ordered),
         transcript=transcript.digest,
     )
+
+
+def _resumption(event: Event) -> Resumption:
+    return Resumption(at=event["at"], broken_off_at=event["broken_off_at"], again=event["again"])
 
 
 def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: float | None) -> Results:

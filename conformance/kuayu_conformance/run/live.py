@@ -1,5 +1,6 @@
 """The network as a source of episodes, everything written to the transcript."""
 
+import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,11 +12,17 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Request, Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run.following import Followed
+from kuayu_conformance.run.writing import Sink
 from kuayu_conformance.streams import MEDIA_TYPE
-from kuayu_conformance.transcript import TranscriptWriter, pack, request_digest
+from kuayu_conformance.transcript import pack, request_digest
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
 """Headers of answers that checks look at; only they are written to the transcript."""
+
+PORTS = {"http": 80, "https": 443}
+
+PAUSE = 0.5
+"""Seconds between two attempts to reach a target that may be gone."""
 
 Credentials = Mapping[str, Mapping[str, str]]
 """Headers to add for each tenant: ``own``, ``other``, ``none``."""
@@ -23,6 +30,10 @@ Credentials = Mapping[str, Mapping[str, str]]
 
 class Interrupted(BaseException):
     """The run was called off while an episode was waiting; nothing that looks for faults of a check may take it."""
+
+
+class TargetGone(BaseException):
+    """The target was there and is no longer; like :class:`Interrupted`, no fault of a check."""
 
 
 class LiveSource:
@@ -34,17 +45,25 @@ class LiveSource:
         client: httpx.Client,
         credentials: Credentials,
         exporter: ExporterServer,
-        transcript: TranscriptWriter,
+        transcript: Sink,
         stop: threading.Event,
+        *,
+        patience: float | None = None,
+        begin: int = 0,
     ) -> None:
-        """Use ``client`` (which knows the target and the time limit) for the episode of that name."""
+        """Use ``client`` (which knows the target and the time limit) for the episode of that name.
+
+        A target that cannot be reached is taken to be gone after ``patience`` seconds, where these are given. ``begin``
+        is the number of the first event.
+        """
         self._episode = episode
         self._client = client
         self._credentials = credentials
         self._exporter = exporter
         self._transcript = transcript
         self._stop = stop
-        self._number = 0
+        self._patience = patience
+        self._number = begin
         self._streams: dict[int, Followed] = {}
 
     def _record(self, kind: str, **members: Any) -> None:
@@ -52,11 +71,16 @@ class LiveSource:
         self._number += 1
 
     def exchange(self, request: Request) -> Answer:
-        """Send the request; a failure to connect or a time-out is recorded as an answer with status 0."""
+        """Send the request; a failure to connect or a time-out is recorded as an answer with status 0.
+
+        Raises:
+            TargetGone: No connection came about, and none does within the time that is waited for the target.
+            Interrupted: The run was called off.
+        """
         if self._stop.is_set():
             raise Interrupted
         started, clock = round(time.time(), 3), time.perf_counter()
-        failure, status, body, kept = "", 0, b"", dict[str, str]()
+        failure, status, body, kept, unreached = "", 0, b"", dict[str, str](), False
         try:
             headers = self._headers(request)
             with self._client.stream(request.method, request.path, content=request.body, headers=headers) as response:
@@ -65,11 +89,28 @@ class LiveSource:
                     body = response.read()  # a stream of events has no end to wait for
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # the latter where the target's own words make a path
             failure = f"{type(error).__name__}: {error}"
+            unreached = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         seconds = round(time.perf_counter() - clock, 6)
+        if unreached and self._patience is not None:
+            self._await_target(self._patience, failure)
         number = self._number
         answer = Answer(number, describe(request), status, kept, body, failure, started, seconds)
         self._record("exchange", **_recorded(request, answer))
         return answer
+
+    def _await_target(self, patience: float, failure: str) -> None:
+        """Return as soon as the target takes connections again: that it did not is its fault then, and recorded."""
+        until = time.monotonic() + patience
+        url = self._client.base_url
+        while time.monotonic() < until:
+            try:
+                socket.create_connection((url.host, url.port or PORTS[url.scheme]), timeout=patience).close()
+            except OSError:
+                if self._stop.wait(PAUSE):
+                    raise Interrupted from None
+            else:
+                return
+        raise TargetGone(f"{self._episode}: {failure}")
 
     def open(self, request: Request) -> tuple[int, Answer]:
         """Open a stream and follow it from a thread of its own until it is hung up."""

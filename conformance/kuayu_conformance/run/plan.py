@@ -1,7 +1,7 @@
 """What a run consists of: which checks, under which settings, and what applies to this target."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Plan:
         declaration: What the target declares; None where it could not be read.
         tables: Measurements that the run may use.
         traces: Job traces that it may use, by name, and the folder that they are in.
+        begun_anew: How often each episode was begun anew, after the run had been broken off.
     """
 
     profiles: tuple[str, ...]
@@ -57,6 +58,7 @@ class Plan:
     declaration: Declaration | None
     tables: tuple[Table, ...] = ()
     traces: Mapping[str, Path] = field(default_factory=dict)
+    begun_anew: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
@@ -94,6 +96,11 @@ class Plan:
             self.tables,
             self.traces,
         )
+
+    def settings_of(self, check: Check[Any]) -> Settings:
+        """What the episode of a check may know; begun anew, it gives other names than before and never meets itself."""
+        times = self.begun_anew.get(check.name, 0)
+        return replace(self.settings, run=f"{self.run}/{times}") if times else self.settings
 
     def applies(self, requirement: Requirement) -> tuple[Verdict, str] | None:
         """None where the requirement is to be tested, otherwise the verdict and the reason."""

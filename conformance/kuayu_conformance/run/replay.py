@@ -6,10 +6,11 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Request, Taken, describe
 from kuayu_conformance.streams import Comment, StreamEvent
+from kuayu_conformance.stretches import Repeating, Said, answer_digest
 from kuayu_conformance.transcript import Event, TranscriptError, request_digest, unpack
 
 
-class ReplaySource:
+class ReplaySource(Repeating):
     """Gives an episode what was recorded for it, and holds the requests against their digests."""
 
     def __init__(self, episode: str, events: Sequence[Event]) -> None:
@@ -37,6 +38,20 @@ class ReplaySource:
             TranscriptError: The request is not the one that was recorded.
         """
         return self._answer(request, self._next("exchange"))
+
+    def repeat(self, said: Sequence[Said]) -> list[Answer] | None:
+        """Recorded answers to questions that are known already, if just these come next; else None."""
+        begin, answers = self._number, list[Answer]()
+        for number, each in enumerate(said, begin):
+            event: Event = self._events[number] if number < len(self._events) else {}
+            found = event.get("kind"), event.get("number"), event.get("request"), event.get("tenant")
+            if found != ("exchange", number, each.digest, each.request.tenant):
+                return None
+            answers.append(_answer(event, each.words))
+            if answer_digest(answers[-1]) != each.answer:
+                return None
+        self._number = begin + len(said)
+        return answers
 
     def open(self, request: Request) -> tuple[int, Answer]:
         """The recorded opening of the same stream.
@@ -67,16 +82,7 @@ class ReplaySource:
                 f"{self._episode} event {event['number']}: the request {request.method} {request.path} is not the "
                 f"one that was recorded ({event.get('method')} {event.get('path')})"
             )
-        return Answer(
-            int(event["number"]),
-            describe(request),
-            int(event["status"]),
-            dict(event["headers"]),
-            unpack(event),
-            str(event["failure"]),
-            float(event["started"]),
-            float(event["seconds"]),
-        )
+        return _answer(event, describe(request))
 
     def _value(self, kind: str) -> Any:
         return self._next(kind)["value"]
@@ -95,3 +101,17 @@ class ReplaySource:
     def scrapes(self, page: str) -> Sequence[float]:  # noqa: ARG002 - recorded in order
         """The recorded times."""
         return [float(value) for value in self._value("scrapes")]
+
+
+def _answer(event: Event, words: str) -> Answer:
+    """The answer that an event holds, to a request in these words."""
+    return Answer(
+        int(event["number"]),
+        words,
+        int(event["status"]),
+        dict(event["headers"]),
+        unpack(event),
+        str(event["failure"]),
+        float(event["started"]),
+        float(event["seconds"]),
+    )

@@ -1,5 +1,6 @@
 """A live run: order, background episodes, progress, clean-up."""
 
+import contextlib
 import ipaddress
 import os
 import platform
@@ -7,7 +8,7 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -25,13 +26,18 @@ from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.judging import Results, judge, judge_check, read_declaration
-from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, remove
+from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
-from kuayu_conformance.transcript import Transcript, TranscriptWriter
+from kuayu_conformance.run.taken_up import TakenUp
+from kuayu_conformance.run.writing import TranscriptWriter
+from kuayu_conformance.transcript import Event, Transcript
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RunLevel
 
 FIGURES_DEPEND_ON = ("numpy", "scipy", "pydantic", "jsonschema-rs", "httpx")
+
+AWAY = 30.0
+"""Seconds after which a target that takes no connections any more is taken to be gone, and the run is broken off."""
 
 
 class TargetUnreachable(Exception):
@@ -88,6 +94,9 @@ class Progress:
     def planned(self, checks: list[Check[Any]]) -> None:
         """These checks will be made."""
 
+    def resumed(self, ended: int, stand: Mapping[str, int]) -> None:
+        """So many checks had ended; of each that had begun and had not, so many exchanges stand."""
+
     def started(self, check: Check[Any]) -> None:
         """A check begins."""
 
@@ -136,11 +145,21 @@ class Run:
 
         Raises:
             TargetUnreachable: Nothing answers at the target.
+            TargetGone: The target takes no connections any more; whoever goes on with the run removes what it had made.
             KeyboardInterrupt: The run was called off; what it had made at the target was removed.
         """
-        options = self._options
         self._folder.mkdir(parents=True, exist_ok=True)
-        header = {
+        header = self._header()
+        transcript = TranscriptWriter.begin(self._folder, header)
+
+        def plan(client: httpx.Client, exporter: ExporterServer) -> Plan:
+            return self._preamble(client, exporter, transcript, header)
+
+        return self._carry_out(transcript, plan)
+
+    def _header(self) -> dict[str, Any]:
+        options = self._options
+        return {
             "spec_version": registers.SPEC_VERSION,
             "suite_version": kuayu_conformance.__version__,
             "target": shown_target(options.target),
@@ -152,27 +171,47 @@ class Run:
             "other_tenant": bool(options.other_headers),
             "started_at": instant(time.time()),
             "environment": environment(),
-            "data": [
-                *({"name": table.name, "digest": table.digest} for table in self._further_tables()),
-                *originals.entries(self._traces()),
-            ],
+            "data": self._data(),
         }
-        transcript = TranscriptWriter(self._folder, header)
-        exporter = ExporterServer(options.exporter_host())
-        with self._client() as client:
+
+    def _carry_out(
+        self, transcript: TranscriptWriter, plan: Callable[[httpx.Client, ExporterServer], Plan]
+    ) -> ConformanceReport:
+        """Make a plan and carry it out; a transcript without a footer is one that can be gone on with."""
+        exporter = ExporterServer(self._options.exporter_host())
+        with contextlib.closing(transcript), contextlib.closing(exporter), self._client() as client:
+            made = plan(client, exporter)
             try:
-                plan = self._preamble(client, exporter, transcript, header)
-                self._episodes_of(plan, exporter, transcript)
-            except BaseException:
+                self._episodes_of(made, exporter, transcript)
+            except TargetGone:
                 self._stop.set()
                 raise
-            finally:
-                transcript.close({"finished_at": instant(time.time())})
-                exporter.close()
-                left = sum(remove(client, options.credentials, episode.created) for episode in self._episodes)
-                self._progress.cleaned(left)
+            except BaseException:
+                self._stop.set()
+                if not self._clean(client):
+                    transcript.write({"kind": "cleaned"})
+                raise
+            footer = {"finished_at": instant(time.time())}
+            self._clean(client)
+            transcript.write({"kind": "footer", **footer})
+        return self._judged()
+
+    def _clean(self, client: httpx.Client) -> int:
+        """Remove what was made at the target; how many things are left."""
+        left = sum(remove(client, self._options.credentials, episode.created) for episode in self._episodes)
+        self._progress.cleaned(left)
+        return left
+
+    def _judged(self) -> ConformanceReport:
         self._progress.judging()
-        return judge(Transcript.read(self._folder), options.data, self._progress.passed)
+        return judge(Transcript.read(self._folder), self._options.data, self._progress.passed)
+
+    def _data(self) -> list[dict[str, str]]:
+        """Tables and originals beyond those that come with the suite, with their digests."""
+        return [
+            *({"name": table.name, "digest": table.digest} for table in self._further_tables()),
+            *originals.entries(self._traces()),
+        ]
 
     def _further_tables(self) -> list[corpora.Table]:
         own = {table.name for table in corpora.shipped()}
@@ -206,34 +245,52 @@ class Run:
         plan = Plan.from_header(header, declaration, corpora.available(self._options.data))
         return replace(plan, traces=self._traces())
 
+    def _left_of(self, plan: Plan) -> list[Check[Any]]:
+        """Checks of a plan that are to be made."""
+        return plan.checks()
+
+    def _make(
+        self,
+        check: Check[Any],
+        plan: Plan,
+        exporter: ExporterServer,
+        transcript: TranscriptWriter,
+        known: Sequence[Event] | None = None,
+    ) -> None:
+        """Make a check, of whose exchanges some are known already where it had begun."""
+        with self._client() as client:
+            live = LiveSource(
+                *(check.name, client, self._options.credentials, exporter, transcript, self._stop),
+                patience=AWAY,
+                begin=len(known or ()),
+            )
+            source = TakenUp(check.name, known, live)
+            begun = Episode(check.name, plan.settings_of(check), source, partial(self._progress.passed, check.name))
+            self._episodes.append(begun)
+            self._progress.started(check)
+            clock = time.perf_counter()
+            try:
+                results = judge_check(check, begun, plan, duration=None)
+            except Interrupted:
+                return
+            finally:
+                live.close()
+            seconds = round(time.perf_counter() - clock + source.waited, 3)
+            transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
+            self._progress.finished(check, results)
+
     def _episodes_of(self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter) -> None:
-        checks = plan.checks()
+        checks = self._left_of(plan)
         self._progress.planned(checks)
-
-        def episode(check: Check[Any]) -> None:
-            with self._client() as client:
-                source = LiveSource(check.name, client, self._options.credentials, exporter, transcript, self._stop)
-                begun = Episode(check.name, plan.settings, source, partial(self._progress.passed, check.name))
-                self._episodes.append(begun)
-                self._progress.started(check)
-                clock = time.perf_counter()
-                try:
-                    results = judge_check(check, begun, plan, duration=None)
-                except Interrupted:
-                    return
-                finally:
-                    source.close()
-                seconds = round(time.perf_counter() - clock, 3)
-                transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
-                self._progress.finished(check, results)
-
         background = [check for check in checks if check.background]
         with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
-            waiting: list[Future[None]] = [pool.submit(episode, check) for check in background]
+            waiting: list[Future[None]] = [
+                pool.submit(self._make, check, plan, exporter, transcript) for check in background
+            ]
             try:
                 for check in checks:
                     if not check.background:
-                        episode(check)
+                        self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
             except BaseException:

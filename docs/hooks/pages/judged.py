@@ -55,23 +55,26 @@ def read(file: Path) -> ConformanceReport:
     return ConformanceReport.model_validate_json(file.read_text("utf-8"))
 
 
-def sections(language: Language, report: ConformanceReport, profile: str, file: str) -> Iterator[str]:
-    """Blocks of a page about the requirements of one profile.
+def sections(
+    language: Language, report: ConformanceReport, profile: str, file: str, title: Words = TITLE
+) -> Iterator[str]:
+    """Blocks of a page about the requirements of one profile that were asked for.
 
     Args:
         language: Language of the page.
         report: The report.
         profile: Identifier of the profile.
         file: Path of the report in the site.
+        title: Heading of them all.
     """
     judged = [
         (entry, entry.result)
         for entry in view_of(translated(report, language), registers.requirements()).entries
-        if entry.result and entry.profile == profile
+        if entry.result and entry.profile == profile and (not report.selection or entry.id in report.selection)
     ]
     seed = report.nonce.removeprefix("seed-")
     command = code(COMMAND.format(level=report.run_level, asked=_asked(report, profile), seed=seed))
-    yield f"## {TITLE.in_(language)}"
+    yield f"## {title.in_(language)}"
     yield ABOUT.in_(language).format(command=command, report=file)
     yield run_facts(language, report)
     yield table(COLUMNS[language], (_row(language, entry, result) for entry, result in judged))

@@ -1,4 +1,4 @@
-"""What scheduling over domains gained in simulated windows: a committed run of the suite, and what it comes to."""
+"""What scheduling over domains gained in simulated windows: committed runs of the suite, and what they come to."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,8 +26,11 @@ from .scheduling_gains import (
     columns_of,
     tables,
 )
+from .scheduling_trained import trained
 
 FOLDER = "docs/results/scheduling"
+GAINS, OTHERS = "gains.json", "report.json"
+"""The run that played windows beside baselines for more than an hour, and that of all else of the profile."""
 PLACE = FOLDER.removeprefix("docs/")
 
 PROFILE = "SCH"
@@ -39,12 +42,15 @@ CLOSE = 0.03
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page."""
-    file = root / FOLDER / "report.json"
     blocks: list[str] = []
-    if file.is_file():
-        report = read(file)
-        blocks += _gains(language, report)
-        blocks += sections(language, report, PROFILE, f"{PLACE}/report.json")
+    if (file := root / FOLDER / GAINS).is_file():
+        blocks += _gains(language, read(file))
+    else:
+        blocks.append(words.NOT_YET.in_(language))
+    blocks += trained(language, root / FOLDER, PLACE)
+    for name, found in ((GAINS, words.FOUND_OF_GAINS), (OTHERS, words.FOUND_OF_OTHERS)):
+        if (file := root / FOLDER / name).is_file():
+            blocks += sections(language, read(file), PROFILE, f"{PLACE}/{name}", found)
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-scheduling.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 
@@ -52,9 +58,6 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
 def _gains(language: Language, report: ConformanceReport) -> Iterator[str]:
     """What is compared with what, where plain policies come close or win, and where gains vanish."""
     reference = [gains for gains in at_reference(report) if SERVICE in gains.by]
-    if not reference:
-        yield words.NOT_YET.in_(language)
-        return
     families, curves = list(by_family(report)), list(by_curve(report))
     yield f"## {words.GAINS.in_(language)}"
     yield words.COMPARED.in_(language)

@@ -33,25 +33,41 @@ def recogniser(
 
 
 @app.command()
+def rule(
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")],
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write what was found to.", file_okay=False)],
+    windows: Annotated[int, typer.Option(metavar="N", min=1, help="Windows that each choice plays.")] = 8,
+    processes: Annotated[int, typer.Option(metavar="N", min=1, help="Windows to play at a time.")] = 2,
+) -> None:
+    """Tune the constants of the rule that chooses where jobs run, in worlds of the suite, and write what was found."""
+    from kuayu.training.scheduling.tuning import tune
+
+    _shown(lambda progress: tune(seed, output, windows, processes, progress))
+
+
+@app.command()
 def scheduler(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")],
     output: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to write weights and curves to.", file_okay=False)
     ],
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train, each from a seed of its own.")] = 5,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 300_000,
-    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 10,
-    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 24,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 30_000,
+    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 3,
+    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 16,
+    held: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Scenarios of each kind in which the best is compared.")
+    ] = 12,
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train at a time.")] = 2,
 ) -> None:
     """Train the network that chooses where jobs run, in worlds of the suite, and write its weights.
 
-    It begins with what the rule does, and is improved by proximal policy optimisation with masked actions. If no
-    network is better than the rule, no weights are written.
+    It begins with what the rule does, and is improved by proximal policy optimisation with masked actions. If the best
+    network is not better than the rule in scenarios that neither was chosen by, no weights are written.
     """
     from kuayu.training.scheduling.scheduler import Budget, train
 
-    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, processes), progress))
+    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, held, processes), progress))
 
 
 def _shown(training: Callable[[Callable[[str, float], None]], list[Path]]) -> None:

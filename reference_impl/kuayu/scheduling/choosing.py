@@ -62,6 +62,9 @@ class Scorer(Protocol):
 class Rule:
     """A weighted sum.
 
+    What money and waiting count was tuned by ``kuayu train rule`` in worlds that no judge takes
+    (``docs/results/scheduling/tuning.json``).
+
     Attributes:
         money: Seconds that a unit of money for bandwidth is worth.
         lost: Seconds that a device second is worth that is lost.
@@ -72,7 +75,7 @@ class Rule:
     money: float = 220.0
     lost: float = 0.05
     price: float = 1.0
-    doubt: float = 3.0
+    doubt: float = 4.0
 
     def scores(self, features: Floats, weights: Weights) -> Floats:
         """Seconds until the end and what others wait longer; money and devices in seconds."""

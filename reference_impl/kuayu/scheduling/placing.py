@@ -22,7 +22,7 @@ from kuayu.scheduling.sharing import planned
 from kuayu.scheduling.turns import Turn
 
 METHOD_NAME = "Least weighed completion with reservations"
-METHOD_VERSION = "1.1.0"
+METHOD_VERSION = "1.2.0"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 

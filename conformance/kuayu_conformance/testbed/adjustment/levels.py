@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from math import ceil
 from statistics import median
 
@@ -20,6 +21,7 @@ class Motion(Enum):
     CHANGED = "changed"
 
 
+@lru_cache(64)
 def looked_at(interval: float, patience: float) -> int:
     """How many of the last intervals make a level."""
     return max(1, ceil(patience / interval - HAIR))

@@ -4,22 +4,18 @@ The second one names what the clause calls changes, and gives every job that wou
 policy of the levels now in one change, whatever it costs.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from kuayu_conformance.testbed.adjustment.levels import Motion
 from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels
+from kuayu_conformance.testbed.adjustment.run import Adjuster
 from kuayu_conformance.testbed.adjustment.scores import ENOUGH
 
 Json = dict[str, Any]
 
 KEPT, AT_ONCE = "every policy kept", "all changes at once"
 _METHOD = {"name": "opponent", "version": "1"}
-
-
-def kept(request: Json) -> Json | None:
-    """No answer."""
-    del request
-    return None
 
 
 def at_once(request: Json) -> Json | None:
@@ -64,4 +60,5 @@ def _change(job: AskedJob) -> Json:
     }
 
 
-ADJUSTERS = {KEPT: kept, AT_ONCE: at_once}
+ADJUSTERS: Mapping[str, Adjuster | None] = {KEPT: None, AT_ONCE: at_once}
+"""Who adjusts; None where nobody does."""

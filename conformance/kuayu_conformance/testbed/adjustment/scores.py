@@ -57,14 +57,14 @@ class Yardstick:
         self._courses = [Courses(world, job) for job in world.jobs]
         self.most: list[Course] = [courses.best() for courses in self._courses]
 
-    def made(self, outcome: Outcome) -> list[Course]:
-        """Steps of each job."""
-        pairs = zip(self._courses, outcome.jobs, strict=True)
-        return [courses.carried(job.first, job.carried) for courses, job in pairs]
+    def made(self, outcome: Outcome, number: int) -> Course:
+        """Steps of a job."""
+        job = outcome.jobs[number]
+        return self._courses[number].carried(job.first, job.carried)
 
     def score(self, outcome: Outcome) -> Score:
         """What an outcome comes to."""
-        made = self.made(outcome)
+        made = [self.made(outcome, number) for number in range(len(outcome.jobs))]
         events = self._world.events
         ends = [*(event.at for event in events[1:]), self._world.ends_s]
         found = [

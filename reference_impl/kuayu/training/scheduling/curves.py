@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kuayu.training.scheduling.held_out import Compared
     from kuayu.training.scheduling.learning import Learned
 
 CURVES, DRAWING = "learning-curves.json", "learning-curves.svg"
@@ -15,12 +16,15 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 150, 50, 50
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#bf8700", "#0a7b83", "#953800", "#57606a")
 
 
-def told(learned: "Sequence[Learned]", chosen: int, settings: dict[str, Any]) -> dict[str, Any]:
+def told(
+    learned: "Sequence[Learned]", chosen: int, compared: "Sequence[Compared]", settings: dict[str, Any]
+) -> dict[str, Any]:
     """What is written down of a training.
 
     Args:
         learned: What became of each seed.
-        chosen: The one whose weights were written.
+        chosen: The one that was best where it was looked at.
+        compared: That one beside the rule and others, by kind of scenario.
         settings: By which it was done.
     """
     return {
@@ -35,6 +39,7 @@ def told(learned: "Sequence[Learned]", chosen: int, settings: dict[str, Any]) ->
             }
             for each in learned
         ],
+        "compared": [asdict(each) for each in compared],
     }
 
 

@@ -17,7 +17,7 @@ from kuayu.scheduling.network import Network, Small
 from kuayu.training.scheduling.desk import Deciding
 from kuayu.training.scheduling.env import SchedulingEnv
 from kuayu.training.scheduling.imitation import imitate, shown
-from kuayu.training.scheduling.ledger import MONEY, Ledger, Yardstick, yardstick
+from kuayu.training.scheduling.ledger import Ledger, Yardstick, gain, yardstick
 from kuayu.training.scheduling.scenarios import drawn, taken_over
 from kuayu.training.scheduling.scorer import Policy
 from kuayu_conformance.testbed.scheduling.engine.episode import play
@@ -87,7 +87,7 @@ class Looking:
         """How good a scorer is; the rule if there is none."""
         found = np.array([self._beside(*each, scorer) for each in zip(self._scenarios, self._yardsticks, strict=True)])
         period, money = np.exp(np.log(found).mean(axis=0)).tolist()
-        return Point(step, period, money, float((1.0 - found[:, 0] + MONEY * (1.0 - found[:, 1])).mean()))
+        return Point(step, period, money, float(gain(found[:, 0], found[:, 1]).mean()))
 
     @staticmethod
     def _beside(its: Scenario, other: Yardstick, scorer: Scorer | None) -> tuple[float, float]:

@@ -18,8 +18,8 @@ from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
-MONEY = 0.25
-"""What all of the yardstick's money counts beside all of its time."""
+MONEY = 0.1
+"""What all of the yardstick's money counts beside all of its time: it is time that users wait for."""
 LEAST_MONEY = 3e-5
 """Money for a second of work below which a yardstick's counts as that much: with next to none all would be lost."""
 UNIT = 10.0
@@ -81,8 +81,7 @@ class Ledger:
             self._pass(until, sum(record.finished == inf for record in world.outcome().jobs))
             return 0.0
         period, money = self.totals(world, until)
-        gain = 1.0 - period / self._yardstick.period + MONEY * (1.0 - money / self._yardstick.money)
-        return UNIT * gain - self._rewarded
+        return UNIT * float(gain(period / self._yardstick.period, money / self._yardstick.money)) - self._rewarded
 
     def totals(self, world: World, until: float) -> tuple[float, float]:
         """Seconds that jobs were there, and money for bandwidth; over all jobs, since it was taken over."""
@@ -105,6 +104,17 @@ class Ledger:
         reward = UNIT * (self._yardstick.by(now) - self._yardstick.by(before) - spent) / self._yardstick.period
         self._rewarded += reward
         return reward
+
+
+def gain(period: Floats | float, money: Floats | float) -> Floats:
+    """By how much less both are than the yardstick's, the money weighed; nought for what is as good.
+
+    Args:
+        period: Time that jobs were there, over that under the yardstick.
+        money: Money for bandwidth likewise.
+    """
+    found: Floats = 1.0 - np.asarray(period) + MONEY * (1.0 - np.asarray(money))
+    return found
 
 
 def yardstick(its: Scenario, policy: Policy | None = None) -> Yardstick:

@@ -1,5 +1,6 @@
 """Worlds to learn in: small ones, of families, loads and sizes that are drawn; no judge takes their seeds."""
 
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -9,36 +10,74 @@ from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.topology import FAMILIES
 
-FAMILIES = (
-    *("reference",) * 6,
-    *("heterogeneous",) * 3,
-    *("wan-poor", "east-west") * 2,
-    *("gravity", "bursty", "balanced", "misjudged"),
-)
-"""Families, as often as they are drawn; others are left for the judge alone."""
-SITES, NODES = (5, 7), (8, 16)
-LOADS = (0.5, 1.0)
 HOUR = 3600.0
 TIMING = Timing(HOUR, 3 * HOUR, 3 * HOUR)
 """B1 decides for an hour, then whoever learns does; jobs are submitted until the end."""
 
 
-def drawn(purpose: str, number: int, timing: Timing = TIMING) -> Scenario:
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What scenarios may be like.
+
+    Attributes:
+        name: What they are called.
+        families: Families, as often as they are drawn.
+        sites: Least and greatest number of domains.
+        nodes: Least and greatest number of nodes of a domain on average.
+        loads: Least and greatest load.
+        source: Where jobs come from.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    sites: tuple[int, int] = (5, 7)
+    nodes: tuple[int, int] = (8, 16)
+    loads: tuple[float, float] = (0.5, 1.0)
+    source: str = "fitted"
+
+
+LEARNED = Kind(
+    "learned",
+    (
+        *("reference",) * 6,
+        *("heterogeneous",) * 3,
+        *("wan-poor", "east-west") * 2,
+        *("gravity", "bursty", "balanced", "misjudged"),
+    ),
+)
+"""Those that are learned in; other families are left for the judge, and to see how well what was learned carries."""
+TUNED = Kind("tuned", LEARNED.families, (6, 6), (14, 14), (0.6, 0.8))
+"""Those in which the rule is tuned: as large as the judge's, at loads around the reference."""
+LARGER = Kind("larger", LEARNED.families, (10, 16), (12, 20))
+STRANGE = Kind("strange", tuple(sorted(set(FAMILIES) - set(LEARNED.families))))
+PHILLY = Kind("philly", ("reference",), source="fitted-philly")
+TRACE = Kind("trace", ("reference",), source="itp")
+"""Jobs of a real trace; its folder is needed."""
+
+
+def drawn(purpose: str, number: int, timing: Timing = TIMING, kind: Kind = LEARNED) -> Scenario:
     """The scenario of a number; each purpose has scenarios of its own.
 
     Args:
-        purpose: ``learning`` with the seed of a training, ``looking`` for its curves, ``held out`` for comparisons.
+        purpose: ``learning`` with the seed of a training, ``looking`` for its curves, ``held out`` for comparisons,
+            ``tuning`` of the rule.
         number: Any.
         timing: Its parts.
+        kind: What it may be like.
+
+    Raises:
+        MissingTraces: The kind takes jobs from a trace, and its folder is not known or does not hold it.
     """
     seed = f"training/{purpose}/{number}"
     chance = np.random.default_rng(int.from_bytes(sha256(seed.encode()).digest()[:8]))
     cell = Cell(
-        family=FAMILIES[chance.integers(len(FAMILIES))],
-        load=round(float(chance.uniform(*LOADS)), 3),
-        sites=int(chance.integers(*SITES, endpoint=True)),
-        nodes=int(chance.integers(*NODES, endpoint=True)),
+        family=kind.families[chance.integers(len(kind.families))],
+        load=round(float(chance.uniform(*kind.loads)), 3),
+        source=kind.source,
+        sites=int(chance.integers(*kind.sites, endpoint=True)),
+        nodes=int(chance.integers(*kind.nodes, endpoint=True)),
     )
     return scenario(cell, timing, seed)
 

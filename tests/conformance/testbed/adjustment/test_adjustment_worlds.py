@@ -7,7 +7,7 @@ import pytest
 from conformance.honest_adjuster import adjust
 
 from kuayu_conformance.testbed.adjustment.disturbing import BOUNDS, CELL_S, FALL, JUDGED, KINDS, QUICK, RISE, SLOW
-from kuayu_conformance.testbed.adjustment.opponents import at_once, kept
+from kuayu_conformance.testbed.adjustment.opponents import at_once
 from kuayu_conformance.testbed.adjustment.run import play
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick
 from kuayu_conformance.testbed.adjustment.world import INTERVAL_S, PAST, World, draw
@@ -92,7 +92,7 @@ def test_who_keeps_policies_never_recovers_who_changes_at_once_loses_too_much_an
     shares: dict[str, list[float]] = {name: [] for name in found}
     for world in worlds[:12]:
         yardstick = Yardstick(world)
-        for name, adjuster in (("kept", kept), ("at once", at_once), ("spread", adjust)):
+        for name, adjuster in (("kept", None), ("at once", at_once), ("spread", adjust)):
             score = yardstick.score(play(world, adjuster))
             found[name] += score.disturbances
             shares[name].append(score.share)

@@ -41,6 +41,7 @@ class Places:
         self.of_site = tuple(np.flatnonzero(self.site == site) for site in range(len(sites)))
         self._numbers = {pool: number for number, pool in enumerate(self.pools)}
         self._site_numbers = {name: number for number, name in enumerate(self.sites)}
+        self._shares: dict[tuple[int, int], Share] = {}
 
     def site_number(self, name: str) -> int:
         """Number of a domain.
@@ -52,8 +53,11 @@ class Places:
 
     def share(self, pool: int, devices: int) -> Share:
         """Devices of a pool as a share of a placement."""
-        site, device = self.pools[pool]
-        return Share(site, device, devices)
+        found = self._shares.get((pool, devices))
+        if found is None:
+            site, device = self.pools[pool]
+            found = self._shares[pool, devices] = Share(site, device, devices)
+        return found
 
     def holding(self, shares: Sequence[Share]) -> Holding:
         """Shares as numbers of pools and devices.

@@ -18,29 +18,44 @@ def fair_rates(offered: Mapping[int, float], paths: Sequence[tuple[int, ...]], w
     alike: dict[tuple[tuple[int, ...], float], int] = {}
     for kind in zip(paths, wishes, strict=True):
         alike[kind] = alike.get(kind, 0) + 1
-    rates = _of_kinds(offered, alike)
-    return [rates[kind] for kind in zip(paths, wishes, strict=True)]
+    kinds = list(alike)
+    rates = rates_of_kinds(offered, [path for path, _ in kinds], [wish for _, wish in kinds], list(alike.values()))
+    found = dict(zip(kinds, rates, strict=True))
+    return [found[kind] for kind in zip(paths, wishes, strict=True)]
 
 
-def _of_kinds(
-    offered: Mapping[int, float], alike: Mapping[tuple[tuple[int, ...], float], int]
-) -> dict[tuple[tuple[int, ...], float], float]:
-    """Rate of one flow of each kind; flows of the same path and wish get the same.
+def rates_of_kinds(
+    offered: Mapping[int, float],
+    paths: Sequence[tuple[int, ...]],
+    wishes: Sequence[float],
+    counts: Sequence[int],
+) -> list[float]:
+    """Rate of one flow of each kind: flows of the same path and wish get the same.
 
     The level at which a wire is full only rises while others settle, so that a heap of levels that are out of date
     finds the next one: what it shows is looked at again before it counts.
+
+    Args:
+        offered: Bits a second by the number of a wire; all wires of all paths.
+        paths: Wires of a kind, at least one, none twice.
+        wishes: Bits a second beyond which a flow of a kind does not rise, or infinite.
+        counts: How many flows are of a kind.
     """
-    on: dict[int, list[tuple[tuple[int, ...], float]]] = {}
+    on: dict[int, list[int]] = {}
     rising: dict[int, int] = {}
-    for kind, flows in alike.items():
-        for wire in kind[0]:
-            on.setdefault(wire, []).append(kind)
-            rising[wire] = rising.get(wire, 0) + flows
+    for kind, path in enumerate(paths):
+        for wire in path:
+            if wire in on:
+                on[wire].append(kind)
+                rising[wire] += counts[kind]
+            else:
+                on[wire] = [kind]
+                rising[wire] = counts[kind]
     left = {wire: offered[wire] for wire in on}
     levels = [(left[wire] / rising[wire], wire) for wire in on]
     heapq.heapify(levels)
-    modest = sorted(alike, key=lambda kind: -kind[1])
-    rates: dict[tuple[tuple[int, ...], float], float] = {}
+    modest = sorted(range(len(paths)), key=lambda kind: -wishes[kind])
+    rates, settled = [0.0] * len(paths), [False] * len(paths)
     while levels:
         level, wire = levels[0]
         if not rising[wire]:
@@ -50,13 +65,15 @@ def _of_kinds(
         if present > level:
             heapq.heapreplace(levels, (present, wire))
             continue
-        while modest[-1] in rates:
+        while settled[modest[-1]]:
             modest.pop()
-        wish = modest[-1][1]
-        settling = [modest[-1]] if wish <= present else [kind for kind in on[wire] if kind not in rates]
+        wish = wishes[modest[-1]]
+        settling = [modest[-1]] if wish <= present else [kind for kind in on[wire] if not settled[kind]]
+        rate = min(wish, present)
         for kind in settling:
-            rates[kind] = rate = min(wish, present)
-            for each in kind[0]:
-                rising[each] -= alike[kind]
-                left[each] -= rate * alike[kind]
+            rates[kind], settled[kind] = rate, True
+            count = counts[kind]
+            for each in paths[kind]:
+                rising[each] -= count
+                left[each] -= rate * count
     return rates

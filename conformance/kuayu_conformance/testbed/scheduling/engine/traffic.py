@@ -5,61 +5,13 @@ from math import inf
 
 import numpy as np
 
+from kuayu_conformance.testbed.scheduling.engine.flows import Bill, Bundle, Current
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Topology
 from kuayu_conformance.testbed.scheduling.engine.routes import Routes
-from kuayu_conformance.testbed.scheduling.engine.sharing import fair_rates
+from kuayu_conformance.testbed.scheduling.engine.sharing import rates_of_kinds
 
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""
-
-
-@dataclass(slots=True)
-class Current:
-    """A flow on its wires.
-
-    Attributes:
-        wires: Numbers of the wires of its route; at least one.
-        wish: Bits a second beyond which more is of no use.
-        bits: What is left to move; infinite for one that ends with its job.
-        owner: Number of the job on whose account it goes.
-        rate: Bits a second that it is granted.
-        held: Bits a second that it occupies, at most ``rate``.
-        since: Instant until which it is accounted for.
-        paid: Integral of the tariff's factor until then.
-    """
-
-    wires: tuple[int, ...]
-    wish: float
-    bits: float
-    owner: int
-    rate: float = 0.0
-    held: float = 0.0
-    since: float = 0.0
-    paid: float = 0.0
-
-    @property
-    def transfer(self) -> bool:
-        """Whether it has an end of its own."""
-        return self.bits < inf
-
-    def ends(self, now: float) -> float:
-        """When it is through if its rate stays."""
-        return now + self.bits / self.rate if self.rate > 0.0 else inf
-
-
-@dataclass(slots=True)
-class Bill:
-    """What wires have carried.
-
-    Attributes:
-        bits: Integral of the occupied bandwidth, by wire.
-        money: That by tariff and time of day, by wire.
-        of_job: Money by the number of the job on whose account it was.
-    """
-
-    bits: Floats
-    money: Floats
-    of_job: Floats
 
 
 @dataclass
@@ -89,7 +41,8 @@ class Traffic:
         self._all = np.arange(len(wires), dtype=np.intp)
         self.count = np.zeros(len(wires), dtype=np.int64)
         self._bill = Bill(np.zeros(len(wires)), np.zeros(len(wires)), np.zeros(self.jobs))
-        self._on: dict[int, dict[int, None]] = {}
+        self._bundles: dict[tuple[tuple[int, ...], float], Bundle] = {}
+        self._on: dict[int, set[Bundle]] = {}
         self._offered: dict[int, tuple[float, float]] = {}
         self._cut: set[int] = set()
         self._changed: set[int] = set()
@@ -102,8 +55,13 @@ class Traffic:
         """Number of a new flow, which has rate zero until wires are shared anew."""
         self._next += 1
         self.flows[self._next] = Current(wires, wish, bits, owner, since=now, paid=self._factored(now))
+        bundle = self._bundles.get((wires, wish))
+        if bundle is None:
+            bundle = self._bundles[wires, wish] = Bundle(wires, wish)
+            for wire in wires:
+                self._on.setdefault(wire, set()).add(bundle)
+        bundle.numbers[self._next], bundle.grown = None, True
         for wire in wires:
-            self._on.setdefault(wire, {})[self._next] = None
             self.count[wire] += 1
         self._changed.update(wires)
         return self._next
@@ -113,8 +71,13 @@ class Traffic:
         flow = self.flows[number]
         self._settle(flow, now, self._bill)
         del self.flows[number]
+        bundle = self._bundles[flow.wires, flow.wish]
+        del bundle.numbers[number]
+        if not bundle.numbers:
+            del self._bundles[flow.wires, flow.wish]
+            for wire in flow.wires:
+                self._on[wire].remove(bundle)
         for wire in flow.wires:
-            del self._on[wire][number]
             self.count[wire] -= 1
         self._changed.update(flow.wires)
 
@@ -155,21 +118,29 @@ class Traffic:
         """Flows whose rate is another now, and wires that carry some with the next change of their weather."""
         if not self._changed:
             return [], []
-        wires, numbers = self._joined()
+        wires, bundles = self._joined()
         self._changed.clear()
-        if not numbers:
+        if not bundles:
             return [], []
         changes = [(wire, self._ask(wire, now)) for wire in wires if self._offered.get(wire, (0.0, -inf))[1] <= now]
         offered = {wire: 0.0 if wire in self._cut else self._offered[wire][0] for wire in wires}
-        flows = [self.flows[number] for number in numbers]
-        rates = fair_rates(offered, [flow.wires for flow in flows], [flow.wish for flow in flows])
-        other = []
-        for number, flow, rate in zip(numbers, flows, rates, strict=True):
-            if rate != flow.rate:
-                self._settle(flow, now, self._bill)
-                flow.rate = rate
-                flow.held = rate if flow.transfer else min(flow.held, rate)
-                other.append(number)
+        rates = rates_of_kinds(
+            offered,
+            [bundle.wires for bundle in bundles],
+            [bundle.wish for bundle in bundles],
+            [len(bundle.numbers) for bundle in bundles],
+        )
+        granted: dict[int, float] = {}
+        for bundle, rate in zip(bundles, rates, strict=True):
+            if bundle.grown or rate != bundle.rate:
+                granted.update((number, rate) for number in bundle.numbers if rate != self.flows[number].rate)
+            bundle.rate, bundle.grown = rate, False
+        other = sorted(granted)
+        for number in other:
+            flow, rate = self.flows[number], granted[number]
+            self._settle(flow, now, self._bill)
+            flow.rate = rate
+            flow.held = rate if flow.transfer else min(flow.held, rate)
         return other, changes
 
     def through(self, number: int, now: float) -> bool:
@@ -185,18 +156,18 @@ class Traffic:
             self._charge(flow, now, bill)
         return bill
 
-    def _joined(self) -> tuple[list[int], list[int]]:
+    def _joined(self) -> tuple[list[int], list[Bundle]]:
         """Wires that share flows with those that changed, directly or by others, and all these flows; both in order."""
-        wires, numbers = set(self._changed), set[int]()
+        wires, bundles = set(self._changed), set[Bundle]()
         ahead = list(wires)
         while ahead:
-            for number in self._on.get(ahead.pop(), ()):
-                if number not in numbers:
-                    numbers.add(number)
-                    new = set(self.flows[number].wires) - wires
-                    wires |= new
-                    ahead.extend(new)
-        return sorted(wire for wire in wires if self._on.get(wire)), sorted(numbers)
+            for bundle in self._on.get(ahead.pop(), set()) - bundles:
+                bundles.add(bundle)
+                for wire in bundle.wires:
+                    if wire not in wires:
+                        wires.add(wire)
+                        ahead.append(wire)
+        return sorted(wire for wire in wires if self._on.get(wire)), sorted(bundles, key=lambda each: each.first)
 
     def _ask(self, wire: int, now: float) -> float:
         """Look at the weather of a wire; when it changes next."""

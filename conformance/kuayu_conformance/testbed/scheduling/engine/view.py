@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -101,15 +102,24 @@ class View:
 
     def releases(self, pool: int) -> tuple[Floats, Counts]:
         """When devices of a pool are estimated to be given back, in order, and how many."""
-        progress, jobs = self._parts.progress, self.running
-        alone = np.flatnonzero(progress.pool[jobs] == pool)
-        ends, devices = self.ends[alone], progress.devices[jobs[alone]]
-        for place in np.flatnonzero(progress.pool[jobs] == SEVERAL).tolist():
-            held = dict(self.holding(int(jobs[place]))).get(pool)
-            if held:
-                ends, devices = np.append(ends, self.ends[place]), np.append(devices, held)
+        holders, devices = self._holders[pool]
+        ends = self.ends[holders]
         order = np.argsort(ends, kind="stable")
         return ends[order], devices[order]
+
+    @cached_property
+    def _holders(self) -> list[tuple[Numbers, Counts]]:
+        """Places among the running of those who hold devices of a pool, and how many, by pool; found once for all."""
+        progress, jobs = self._parts.progress, self.running
+        pools, counts = progress.pool[jobs], progress.devices[jobs]
+        several = np.flatnonzero(pools == SEVERAL).tolist()
+        spread = [(pool, place, held) for place in several for pool, held in self.holding(int(jobs[place]))]
+        places = np.append(np.arange(len(jobs)), np.array([place for _, place, _ in spread], dtype=np.intp))
+        counts = np.append(counts, np.array([held for _, _, held in spread], dtype=np.int64))
+        pools = np.append(pools, np.array([pool for pool, _, _ in spread], dtype=np.intp))
+        order = np.argsort(pools, kind="stable")
+        begins = np.searchsorted(pools[order], np.arange(len(self.places.pools) + 1)).tolist()
+        return [(places[order[since:until]], counts[order[since:until]]) for since, until in pairwise(begins)]
 
     def work_left(self, jobs: Numbers) -> Floats:
         """Work that jobs are estimated to have before them."""

@@ -1,0 +1,128 @@
+"""Whether a run that was broken off and what it is to be gone on with are the same: options, suite, target."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import kuayu_conformance
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.run.runner import Options, environment, shown_target
+from kuayu_conformance.transcript import Event
+
+MOVES = ("now", "revision")
+"""Members of a declaration that change while a target runs."""
+
+
+class CannotResume(Exception):
+    """The run cannot be gone on with.
+
+    Attributes:
+        hint: What to do.
+    """
+
+    def __init__(self, cause: str, hint: str) -> None:
+        """Say why, and what to do."""
+        super().__init__(cause)
+        self.hint = hint
+
+
+class Contradiction(CannotResume):
+    """An option was given that is not that of the run."""
+
+
+def agreed(given: Options, header: Event) -> Options:
+    """Options of the run; what is given and empty is taken from its header.
+
+    Raises:
+        Contradiction: An option is given that is another one there.
+    """
+    hint = "leave the option out, or begin another run in another folder"
+    for option, now, then in (
+        ("--nonce", given.nonce, header["nonce"]),
+        ("--level", given.level, header["run_level"]),
+        ("--profile", set(given.profiles), set(header["profiles"])),
+        ("--requirement", set(given.selection), set(header["selection"])),
+    ):
+        if now and now != then:
+            raise Contradiction(f"the run was begun with {option} {_said(then)}, not {_said(now)}", hint)
+    if shown_target(given.target).rstrip("/") != header["target"].rstrip("/"):
+        then = header["target"]
+        raise Contradiction(f"the run was begun with --target {then}, not {shown_target(given.target)}", hint)
+    if bool(given.other_headers) != header["other_tenant"]:
+        then, now = ("with", "without") if header["other_tenant"] else ("without", "with")
+        raise Contradiction(
+            f"the run was begun {then} credentials of a second tenant, and is to go on {now} them",
+            "give --other-tenant-header as then",
+        )
+    return replace(
+        given,
+        nonce=header["nonce"],
+        level=header["run_level"],
+        profiles=tuple(header["profiles"]),
+        selection=tuple(header["selection"]),
+    )
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else ", ".join(sorted(value)) or "of none in particular"
+
+
+def _names(data: Sequence[Mapping[str, str]]) -> str:
+    return ", ".join(f"{used['name']} ({used['digest'][:15]}…)" for used in data) or "nothing"
+
+
+def same_data(then: Sequence[Mapping[str, str]], now: Sequence[Mapping[str, str]]) -> None:
+    """Hold the measurements and originals at hand against those that the run was begun with, by their digests.
+
+    Raises:
+        Contradiction: They differ.
+    """
+    if then != now:
+        raise Contradiction(
+            f"the run was begun with {_names(then)} beyond what comes with the suite, now there is {_names(now)}",
+            "name the folder of then with --data or KUAYU_DATA",
+        )
+
+
+def same_suite(header: Event) -> None:
+    """Hold this suite and where it runs against those that began the run.
+
+    Raises:
+        CannotResume: They differ.
+    """
+    now = {"suite_version": kuayu_conformance.__version__, **environment()}
+    then = {"suite_version": header.get("suite_version"), **header.get("environment", {})}
+    for name, value in now.items():
+        if then.get(name) != value:
+            raise CannotResume(
+                f"the run was begun by another suite or elsewhere: {name} was {then.get(name)}, is {value}",
+                "a report says once by what it was made; go on as then, or begin a new run in another folder",
+            )
+
+
+def same_target(then: Answer, now: Answer) -> None:
+    """Hold the declaration of now against that of then.
+
+    Raises:
+        CannotResume: They differ in more than clock and state.
+    """
+    for name, was, found in _differences(_declared(then), _declared(now)):
+        raise CannotResume(
+            f"the target is another one than that which the run was begun with: {name} was {was}, is {found}",
+            "two versions cannot share a report; serve the one of then, or begin a new run in another folder",
+        )
+
+
+def _declared(answer: Answer) -> Mapping[str, Any]:
+    body = answer.json
+    members = {name: body[name] for name in body if name not in MOVES} if isinstance(body, dict) else {"body": body}
+    return {"status": answer.status, **members}
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Any, Any]]:
+    for name in [*then, *(name for name in now if name not in then)]:
+        was, found = then.get(name), now.get(name)
+        if isinstance(was, dict) and isinstance(found, dict):
+            yield from _differences(was, found, f"{within}{name}.")
+        elif was != found:
+            yield f"{within}{name}", was, found

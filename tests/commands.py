@@ -1,0 +1,222 @@
+"""``kuayu`` in processes that begin with everything imported.
+
+To import what a command needs costs a processor one to three seconds, a hundred times what most commands do with it,
+and the tests start hundreds. A nursery is a process that has imported it once, and forks. Each child is a process of
+its own all the same: it has its own arguments, environment and folder, runs the same ``main``, ends as any other
+program does, and can be killed. That each command also begins when it has to import everything itself is shown where
+guides are carried out, command by command, and by the tests that start programs without this module.
+
+Children of one nursery share the seed of Python's hashes, so services and what is typed come from different ones.
+"""
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+TESTS = Path(__file__).resolve().parent
+PATIENCE_S = 120.0
+LONGEST_REQUEST = 1 << 17
+STREAMS = 3
+"""What each program has: its input, its output and where it complains."""
+
+SERVING = (
+    *("kuayu.cli.serve", "kuayu.service.app", "sqlite3.dbapi2", "uvloop", "anyio._backends._asyncio"),
+    *("uvicorn", "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl"),
+)
+"""What ``kuayu serve`` imports."""
+
+TYPED = (
+    *("typer", "rich.console", "rich.table", "rich.progress", "uvicorn", "uvloop", "orjson"),
+    *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.journal", "kuayu.index"),
+    *(f"kuayu.scheduling.{name}" for name in ("placing", "fronts", "plans", "routes")),
+    *(f"kuayu.demand.{name}" for name in ("answering", "ranking", "sizing")),
+    *(f"kuayu.resilience.{name}" for name in ("recovery.backing", "recovery.failing", "adjustment.adjusting")),
+    *(f"kuayu.resilience.{name}" for name in ("transfers.answering", "transfers.choosing", "logs.summary")),
+)
+"""What other commands import; not the commands themselves, which look at once how wide the terminal is."""
+
+
+class Started:
+    """A program that was started; what of :class:`subprocess.Popen` is needed of it.
+
+    Attributes:
+        pid: Its process.
+        returncode: How it ended, below zero by a signal; None as long as nobody has seen it end.
+    """
+
+    def __init__(self, pid: int, end: socket.socket) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._end = end
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; its exit status.
+
+        Raises:
+            TimeoutError: It takes longer than so many seconds.
+        """
+        if self.returncode is None:
+            self._end.settimeout(timeout)
+            told = self._end.recv(100)
+            assert told, "the nursery ended before its child"
+            self._end.close()
+            self.returncode = int(told)
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """Its exit status where it has ended."""
+        try:
+            return self.wait(0.0)
+        except BlockingIOError:
+            return None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it is still there; until it was seen to end, its number is nobody else's."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+class Nursery:
+    """Starts programs, each with everything imported that modules stand for.
+
+    Args:
+        modules: Their names.
+    """
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        program = (
+            f"import sys; sys.path.append({str(TESTS)!r}); import commands; sys.path.pop(); "
+            f"commands.tend({theirs.fileno()}, {tuple(modules)!r}); from kuayu.cli import main; main()"
+        )
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                cwd=TESTS.parent,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+
+    def start(
+        self, arguments: Sequence[str], streams: Sequence[int | IO[Any]], environment: Mapping[str, str] | None = None
+    ) -> Started:
+        """Start ``kuayu`` with some arguments in the folder where we are.
+
+        Args:
+            arguments: What would be typed behind its name.
+            streams: Its input, its output and where it complains.
+            environment: Ours where none is given.
+        """
+        request = [str(Path.cwd()), dict(os.environ if environment is None else environment), list(arguments)]
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        handed = [each if isinstance(each, int) else each.fileno() for each in streams]
+        with theirs, self._lock:
+            socket.send_fds(self._control, [json.dumps(request).encode()], [*handed, theirs.fileno()])
+            told = self._control.recv(100)
+            assert told, "the nursery ended; it said why where we complain"
+            return Started(int(told), ours)
+
+    def close(self) -> None:
+        """End it, though not its children."""
+        self._control.close()
+        self._process.wait(PATIENCE_S)
+
+
+@functools.cache
+def nursery(modules: Sequence[str]) -> Nursery:
+    """The nursery of this test run that has imported some modules."""
+    made = Nursery(modules)
+    atexit.register(made.close)
+    return made
+
+
+def run(
+    *arguments: str | Path, text: str = "", timeout: float = PATIENCE_S, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """What ``kuayu`` says and how it ends.
+
+    Args:
+        arguments: What is typed behind its name.
+        text: Its standard input.
+        timeout: Seconds that it may take.
+        environment: What differs from our environment.
+
+    Raises:
+        subprocess.TimeoutExpired: It took longer, and was killed.
+    """
+    typed = [str(each) for each in arguments]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
+        given.write(text.encode())
+        given.seek(0)
+        started = nursery(TYPED).start(typed, [given, said, complained], {**os.environ, **environment})
+        try:
+            status = started.wait(timeout)
+        except TimeoutError as error:
+            started.send_signal(signal.SIGKILL)
+            started.wait()
+            raise subprocess.TimeoutExpired(typed, timeout) from error
+        said.seek(0)
+        complained.seek(0)
+        return subprocess.CompletedProcess(typed, status, said.read().decode(), complained.read().decode())
+
+
+def tend(control: int, modules: Sequence[str]) -> None:
+    """Fork a child for each request, and tell of its end; returns in the children, to go on as they will."""
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever types it at the tests means their end, not this one's
+    asked = socket.socket(fileno=control)
+    running: dict[int, tuple[int, socket.socket]] = {}
+    while True:
+        for ready in select.select([asked, *running], [], [])[0]:
+            if ready is not asked:
+                pid, whom = running.pop(ready)
+                _, status = os.waitpid(pid, 0)
+                os.close(ready)
+                with whom, contextlib.suppress(BrokenPipeError):  # nobody may wait for it any more
+                    whom.send(str(os.waitstatus_to_exitcode(status)).encode())
+                continue
+            request, handed, _, _ = socket.recv_fds(asked, LONGEST_REQUEST, STREAMS + 1)
+            if not request:
+                os._exit(0)
+            pid = os.fork()
+            whom = socket.socket(fileno=handed.pop())
+            if pid == 0:
+                for other in (asked, whom, *(each for _, each in running.values())):
+                    other.close()
+                for other in running:
+                    os.close(other)
+                _become(*json.loads(request), handed)
+                return
+            for each in handed:
+                os.close(each)
+            running[os.pidfd_open(pid)] = pid, whom
+            asked.send(str(pid).encode())
+
+
+def _become(folder: str, environment: Mapping[str, str], arguments: Sequence[str], streams: Sequence[int]) -> None:
+    """What a program is before its first line."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.argv = ["-c", *arguments]

@@ -1,0 +1,238 @@
+"""A stretch of an episode is not played again where the record holds the very same, and is wherever it does not."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from conformance import honest_adjuster, honest_collectives, honest_recovery, honest_scheduler, honest_shards
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks import (
+    res_adjusting,
+    res_collectives,
+    res_failover,
+    res_failover_windows,
+    res_shards,
+    res_windows,
+    sch_latency,
+    sch_stability,
+)
+from kuayu_conformance.checks.sch_cells import plan
+from kuayu_conformance.checks.sch_stream import Scale
+from kuayu_conformance.episode import Episode, Request, Settings, describe
+from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.stretches import Known, Said, Stretches
+from kuayu_conformance.transcript import Event, TranscriptError, pack, request_digest
+
+NAME = "res_adjusting"
+
+
+class Recorder:
+    """Hands questions on and writes down what comes back, as a live run does."""
+
+    def __init__(self, exchange: Any) -> None:
+        self._exchange = exchange
+        self.events: list[dict[str, Any]] = []
+
+    def exchange(self, request: Request) -> Answer:
+        """As the other source answers."""
+        answer: Answer = self._exchange(request)
+        number = len(self.events)
+        self.events.append(
+            {
+                "kind": "exchange",
+                "number": number,
+                "method": request.method,
+                "path": request.path,
+                "tenant": request.tenant,
+                "request": request_digest(request.method, request.path, request.headers, request.body),
+                "status": answer.status,
+                "headers": dict(answer.headers),
+                **pack(answer.body),
+                "failure": answer.failure,
+                "started": answer.started,
+                "seconds": answer.seconds,
+            }
+        )
+        return Answer(number, describe(request), answer.status, answer.headers, answer.body, answer.failure)
+
+
+def doubled(request: Request) -> Answer:
+    """Twice the number that was sent."""
+    return Answer(0, "", 200, {"content-type": "application/json"}, json.dumps(2 * json.loads(request.body)).encode())
+
+
+class Sums:
+    """Asks three numbers and sums the answers; it counts how often it really does."""
+
+    def __init__(self) -> None:
+        self.played = 0
+
+    def of(self, episode: Episode, *, keep: bool = True, times: int = 1) -> tuple[int, float]:
+        """The sum, and a random number that is drawn behind it."""
+        found = episode.again("sum")
+        if found is None:
+            self.played += 1
+            with episode.stretch("sum") as stretch:
+                drawn = [times * episode.random.randrange(100) for _ in range(3)]
+                found = sum(episode.ask("POST", "/v1/double", number).json for number in drawn)
+                if keep:
+                    stretch.keep(found)
+        return found, episode.random.random()
+
+
+def episode(source: Any, run: str, name: str = NAME) -> Episode:
+    """An episode of a run."""
+    return Episode(
+        name, Settings("stories", run, full=False, features=frozenset(), limits={}, other_tenant=False), source
+    )
+
+
+def recorded(sums: Sums, run: str, **how: Any) -> tuple[tuple[int, float], list[dict[str, Any]], Episode]:
+    """What came of a live episode, its events, and the episode."""
+    recorder = Recorder(doubled)
+    live = episode(recorder, run)
+    return sums.of(live, **how), recorder.events, live
+
+
+def replayed(events: Sequence[Event], run: str, name: str = NAME) -> Episode:
+    """The same episode from its record."""
+    return episode(ReplaySource(name, events), run, name)
+
+
+def test_what_came_of_a_stretch_comes_of_its_record_without_playing_it_and_all_else_goes_on_as_before() -> None:
+    sums, run = Sums(), uuid4().hex
+    found, events, live = recorded(sums, run)
+    again = replayed(events, run)
+    assert sums.of(again) == found
+    assert sums.played == 1
+    assert again.exchanges == live.exchanges
+    with pytest.raises(TranscriptError, match="ends before"):
+        again.ask("GET", "/v1/health")
+
+
+@pytest.mark.parametrize(
+    "change", [{"body": "7"}, {"status": 201}, {"headers": {}}, {"failure": "gone"}], ids=lambda one: next(iter(one))
+)
+def test_where_one_answer_is_another_it_is_played(change: Mapping[str, Any]) -> None:
+    sums, run = Sums(), uuid4().hex
+    found, events, _ = recorded(sums, run)
+    events[1] |= change
+    assert (sums.of(replayed(events, run)) != found) == ("body" in change)
+    assert sums.played == 2
+
+
+def test_questions_that_do_not_fit_the_record_are_still_found_out() -> None:
+    sums, run = Sums(), uuid4().hex
+    _, events, _ = recorded(sums, run)
+    events[2]["request"] = "sha256:0"
+    with pytest.raises(TranscriptError, match="is not the one that was recorded"):
+        sums.of(replayed(events, run))
+
+
+def test_a_record_that_is_cut_short_is_still_found_out() -> None:
+    sums, run = Sums(), uuid4().hex
+    _, events, _ = recorded(sums, run)
+    with pytest.raises(TranscriptError, match="ends before"):
+        sums.of(replayed(events[:2], run))
+
+
+def test_other_runs_and_what_was_not_to_be_kept_are_played() -> None:
+    sums, run = Sums(), uuid4().hex
+    found, events, _ = recorded(sums, run, keep=False)
+    assert sums.of(replayed(events, run)) == found
+    assert sums.played == 2
+    _, events, _ = recorded(sums, run)
+    sums.of(replayed(events, uuid4().hex))
+    assert sums.played == 4
+
+
+def test_a_live_episode_is_always_played() -> None:
+    sums, run = Sums(), uuid4().hex
+    assert recorded(sums, run)[0] == recorded(sums, run)[0]
+    assert sums.played == 2
+
+
+def test_the_oldest_stretches_make_room_for_new_ones() -> None:
+    def stretch(exchanges: int) -> Known:
+        return Known((Said(Request("GET", "/", {}, b"", "own"), "", "", ""),) * exchanges, (), (), 1)
+
+    stretches = Stretches(most=5)
+    for key, exchanges in (("a", 2), ("b", 2), ("c", 3)):
+        stretches.put(key, stretch(exchanges))
+    assert [stretches.get(key) is not None for key in "abc"] == [False, True, True]
+    stretches.put("b", stretch(1))
+    stretches.put("d", stretch(1))
+    assert [stretches.get(key) is not None for key in "bcd"] == [True, True, True]
+
+
+class Unrepeated:
+    """The record, read by one who has not seen it happen."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._record = ReplaySource("record", events)
+
+    def exchange(self, request: Request) -> Answer:
+        """What was recorded."""
+        return self._record.exchange(request)
+
+
+def adjuster() -> honest_adjuster.Served:
+    """One who adjusts well."""
+    return honest_adjuster.Served(honest_adjuster.unchanged, honest_adjuster.adjust)
+
+
+def chooser() -> honest_collectives.Served:
+    """One who chooses collectives well."""
+    return honest_collectives.Served(honest_collectives.unchanged, honest_collectives.choose)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few windows, and short ones."""
+    usual = plan(full=False)
+    monkeypatch.setattr(res_adjusting, "QUICK", 2)
+    monkeypatch.setattr(res_collectives, "QUICK", res_collectives.Extent(1, 5))
+    monkeypatch.setattr(res_failover, "QUICK", res_failover_windows.Extent(1, beside=False))
+    monkeypatch.setattr(res_shards, "QUICK", res_windows.Extent(60, {res_windows.MILD: 2}, beside=False))
+    monkeypatch.setattr(sch_latency, "DECISIONS_QUICK", 3)
+    monkeypatch.setattr(sch_latency, "JUDGED", Scale(domains=2, nodes=4, running=10, waiting=10))
+    monkeypatch.setattr(sch_stability, "plan", lambda **_: replace(usual, swings=usual.swings[:1]))
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    ("check", "served"),
+    [
+        (res_adjusting.CHECK, adjuster),
+        (res_collectives.CHECK, chooser),
+        (res_failover.CHECK, lambda: honest_recovery.Served(honest_recovery.unchanged)),
+        (res_shards.CHECK, lambda: honest_shards.Served(honest_shards.unchanged)),
+        (sch_latency.CHECK, lambda: honest_scheduler.Served(honest_scheduler.unchanged)),
+        (sch_stability.CHECK, lambda: honest_scheduler.Served(honest_scheduler.unchanged)),
+    ],
+    ids=lambda one: one.name if isinstance(one, Check) else "",
+)
+def test_what_is_judged_is_the_same_whether_the_record_is_played_or_was_just_seen(
+    check: Check[Any], served: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, recorder = uuid4().hex, Recorder(served().exchange)
+    check.observe(episode(recorder, run, check.name))
+    played = check.observe(episode(Unrepeated(recorder.events), run, check.name))
+    record = ReplaySource(check.name, recorder.events)
+    monkeypatch.setattr(record, "exchange", None)  # nothing is asked again
+    seen = check.observe(episode(record, run, check.name))
+    assert repr(list(check.judge(seen))) == repr(list(check.judge(played)))
+
+
+@pytest.mark.usefixtures("short")
+def test_who_adjusts_well_is_judged_by_what_stands_in_the_record() -> None:
+    run, recorder = uuid4().hex, Recorder(adjuster().exchange)
+    res_adjusting.observe(episode(recorder, run))
+    told = next(event for event in recorder.events if json.loads(event["body"])["triggers"])
+    told["body"] = json.dumps({**json.loads(told["body"]), "triggers": []})
+    assert res_adjusting.observe(replayed(recorder.events, run)).untimely_answers == 1

@@ -1,0 +1,55 @@
+"""A program that begins with everything imported is one like any other."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import SERVING, TYPED, nursery, run
+
+COLD = [sys.executable, "-c", "from kuayu.cli import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--version"], ""),
+        (["index", "-", "--reference", "A100"], "{"),
+        (["logs", "-", "--json"], "gpu001 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"),
+    ],
+)
+def test_it_says_and_ends_as_one_that_imports_everything_itself(
+    arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "COLUMNS": "70"}
+    cold = subprocess.run([*COLD, *arguments], input=text, env=environment, capture_output=True, text=True, check=False)
+    warm = run(*arguments, text=text, COLUMNS="70")
+    assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
+
+
+def test_it_can_be_killed_and_others_live_on(tmp_path: Path) -> None:
+    log = tmp_path / "kern.log"
+    log.touch()
+    with Path(os.devnull).open("r+b") as nothing:
+        one, other = (nursery(TYPED).start(["logs", str(log), "--follow"], [nothing] * 3) for _ in range(2))
+    assert one.poll() is None
+    one.send_signal(signal.SIGKILL)
+    assert one.wait(30) == -signal.SIGKILL
+    assert other.poll() is None
+    other.send_signal(signal.SIGKILL)
+    assert other.wait(30) == -signal.SIGKILL
+
+
+def test_one_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+    log = tmp_path / "kern.log"
+    log.touch()
+    with pytest.raises(subprocess.TimeoutExpired):
+        run("logs", log, "--follow", timeout=0.5)
+
+
+def test_a_nursery_is_made_once() -> None:
+    assert nursery(TYPED) is nursery(TYPED)
+    assert nursery(TYPED) is not nursery(SERVING)
