@@ -23,6 +23,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,9 @@ PROCESSORS = os.cpu_count() or 1
 
 PLAYED_SIDE_BY_SIDE = max(3, PROCESSORS)
 """Runs at once in which telemetry is played: what they measure are delays, and all of them burst at times."""
+
+PLAYED_AGAIN = max(2, PROCESSORS // 2)
+"""Runs at once, and nothing beside them, of those that the machine was too busy for."""
 
 SETTLED = 2.0
 """Seconds over which it is looked at what processors leave over."""
@@ -86,10 +90,10 @@ class Trial:
     def cores(self, age: float) -> float:
         """Processors that it keeps busy when it has run for so many seconds, about."""
         if self.plays:
-            return 0.6 if age < FIRST else 0.25
-        if self.requirements & BUSY and not self.watches:
-            return 0.6
-        return 0.15 if not self.watches else 0.45 if age < FIRST else 0.03
+            return 0.6 if age < FIRST else 0.4
+        if self.watches:
+            return 0.6 if age < FIRST else 0.03
+        return 0.6 if self.requirements & BUSY else 0.4
 
 
 class Spare:
@@ -163,7 +167,7 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: f
 
     Side by side are as many as are thought to keep ``cores`` busy, and more while processors have nothing to do, for
     many runs mostly wait. The longest begin first, so that nothing waits for a straggler. Where the suite finds the
-    machine too busy to play telemetry, it says nothing; that run is made again, by itself.
+    machine too busy to play telemetry, it says nothing; that run is made again when all others have ended.
     """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
     trials = [Trial(MINIATURE, wanted), *(Trial(mutant.name, mutant.requirements & wanted) for mutant in mutants)]
@@ -185,8 +189,10 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: f
                     again.append(trial)
                 else:
                     yield row
-        for trial in again:
-            yield tried(trial, nursery)
+        if again:
+            print(f"made again, for the machine was too busy for them: {', '.join(trial.name for trial in again)}")
+        with ThreadPoolExecutor(PLAYED_AGAIN) as quiet:
+            yield from quiet.map(partial(tried, nursery=nursery), again)
 
 
 def _next(queue: Iterable[Trial], running: Collection[tuple[Trial, float]], cores: float, idle: float) -> Trial | None:
