@@ -27,6 +27,7 @@ def trained(folder: Path, lead: float, floor: float) -> None:
             "kind": kind,
             "scenarios": 12,
             "periods": dict.fromkeys(WITH, 0.97),
+            "large": dict.fromkeys(WITH, 0.95),
             "costs": dict.fromkeys(WITH, 0.61),
             "objectives": dict.fromkeys(WITH, 0.05),
             "lead": lead,

@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scheduling.states import accelerator, data, domain, pool, request, running, spec
 
-from kuayu.scheduling.choosing import BEGINS, CROWD, FEATURES, MOVING, RUNS, Weights
+from kuayu.scheduling.choosing import BEGINS, CROWD, FEATURES, MOVING, RUNS, WAITS, Rule, Weights
 from kuayu.scheduling.placing import place
 from kuayu.scheduling.reading import scene_of
 from kuayu.scheduling.running import paces, trusted
@@ -42,6 +45,20 @@ def test_the_least_score_wins_and_no_way_is_none() -> None:
 
 def test_what_is_plainly_worse_is_not_taken() -> None:
     assert safest(ways((0, 10, 5), (0, 20, 5)), np.array([2.0, 1.0]), Weights()) == (0, True)
+
+
+def test_to_start_now_is_not_plainly_worse_than_to_wait_for_what_ends_sooner() -> None:
+    its = ways((0, 10, 5), (0, 20, 5))
+    its[0, WAITS] = 2.0
+    assert safest(its, np.array([2.0, 1.0]), Weights()) == (1, False)
+
+
+@given(arrays(np.float64, (6, len(FEATURES)), elements=st.integers(0, 3).map(float)), st.integers(0, 15))
+def test_what_the_rule_takes_is_never_plainly_worse(features: Floats, counting: int) -> None:
+    """Whatever counts: another scorer that says the same as the rule is left alone."""
+    weights = Weights(*(float(counting >> place & 1) for place in range(4)))
+    scores = Rule().scores(features, weights)
+    assert safest(features, scores, weights) == (int(scores.argmin()), False)
 
 
 def test_scores_that_are_no_numbers_make_the_rule_answer() -> None:

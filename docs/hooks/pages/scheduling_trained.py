@@ -79,7 +79,7 @@ def _learned(language: Language, found: Mapping[str, Any], place: str) -> Iterat
         (
             (
                 words.KINDS[each["kind"]].in_(language),
-                *(_pair(language, each, name) for name in WITH),
+                *(_figures(language, each, name) for name in WITH),
                 f"{_signed(each['lead'])}, {_signed(each['floor'])}",
             )
             for each in kinds
@@ -95,9 +95,9 @@ def _drawn(language: Language, drawing: str) -> str:
     return drawing
 
 
-def _pair(language: Language, each: Mapping[str, Any], name: str) -> str:
-    period, cost = percent(each["periods"][name], 1), percent(each["costs"][name], 0)
-    return words.PAIR.in_(language).format(period=period, cost=cost)
+def _figures(language: Language, each: Mapping[str, Any], name: str) -> str:
+    period, large = (percent(each[figure][name], 1) for figure in ("periods", "large"))
+    return words.FIGURES.in_(language).format(period=period, large=large, cost=percent(each["costs"][name], 0))
 
 
 def _signed(value: float) -> str:

@@ -26,10 +26,13 @@ LEARNED = Words(
     "optimisation with masked actions: {seeds} networks, {steps} steps each "
     "(`kuayu train scheduler --seed {seed}`, [curves](/{file})). The one that was best where it was looked at is then "
     "compared with the rule and with plain policies in {held} scenarios of each kind by which none of them was chosen. "
-    "Time and money are relative to B3c in the same scenario.",
+    "The time that all jobs and those of eight devices or more are there, and money for bandwidth, are relative to "
+    "B3c in the same scenario; the objective counts both times alike, and a tenth of the money.",
     "规则可由网络替代。网络先模仿规则，再以带动作掩码的近端策略优化（PPO）改进：共 {seeds} 个网络，各 {steps} 步"
     "（`kuayu train scheduler --seed {seed}`，[学习曲线数据](/{file})）。再取观测处最优者，在各类未用于选择的 {held} "
-    "个场景中与规则及简单策略比较。耗时与费用均相对同一场景中的 B3c。",
+    "个场景中与规则及简单策略比较。"
+    "全部作业的耗时、不少于八个加速器的作业的耗时与带宽费用均相对同一场景中的 B3c；"
+    "目标值中两种耗时同等计入，费用按十分之一计入。",
 )
 SHIPPED = Words(
     "It is better than the rule there: by {lead}, at least {floor}. It ships, and decides.",
@@ -60,4 +63,4 @@ KINDS = {
     "philly": Words("jobs fitted to Philly", "Philly 拟合的作业"),
     "trace": Words("jobs of ITP's trace", "ITP 跟踪数据中的作业"),
 }
-PAIR = Words("{period} time, {cost} money", "耗时 {period}，费用 {cost}")
+FIGURES = Words("{period}, large {large}; money {cost}", "{period}，大作业 {large}；费用 {cost}")

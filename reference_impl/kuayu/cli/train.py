@@ -52,12 +52,12 @@ def scheduler(
         Path, typer.Option(metavar="DIR", help="Folder to write weights and curves to.", file_okay=False)
     ],
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train, each from a seed of its own.")] = 5,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 30_000,
-    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 3,
-    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 16,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 24_000,
+    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 4,
+    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 8,
     held: Annotated[
         int, typer.Option(metavar="N", min=2, help="Scenarios of each kind in which the best is compared.")
-    ] = 12,
+    ] = 8,
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train at a time.")] = 2,
 ) -> None:
     """Train the network that chooses where jobs run, in worlds of the suite, and write its weights.

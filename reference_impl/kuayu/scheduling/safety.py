@@ -6,7 +6,7 @@ is better in everything that counts.
 
 import numpy as np
 
-from kuayu.scheduling.choosing import BEGINS, CROWD, EXCHANGING, MOVING, PRICE, RUNS, WAITS, Rule, Weights
+from kuayu.scheduling.choosing import BEGINS, CROWD, EXCHANGING, LOST, MOVING, PRICE, RUNS, WAITS, Rule, Weights
 from kuayu.scheduling.scene import Flags, Floats
 
 MARGIN = 0.05
@@ -40,10 +40,15 @@ def safest(features: Floats, scores: Floats, weights: Weights, *, trusted: bool 
 
 
 def dominating(features: Floats, one: int) -> Flags:
-    """Which ways are plainly better than one: sooner, cheaper and less in others' way, or alike."""
+    """Which ways are plainly better than one: sooner, cheaper, less in others' way and less lost, or alike.
+
+    Sooner is what waits no longer and ends no later: when devices become free is a guess, for which the rule counts a
+    second of waiting several times. So what the rule takes is never plainly worse than another way.
+    """
     ends = features[:, WAITS] + features[:, BEGINS] + features[:, RUNS]
     money = features[:, MOVING] + features[:, EXCHANGING]
-    ends_in = np.stack([ends, money, features[:, PRICE], features[:, CROWD]], axis=1)
+    counted = [ends, money, *features[:, [WAITS, PRICE, CROWD, LOST]].T]
+    ends_in = np.stack(counted, axis=1)
     own = ends_in[one]
     with np.errstate(invalid="ignore"):
         better: Flags = (ends_in <= own).all(axis=1) & (ends_in < (1.0 - MARGIN) * own).any(axis=1)

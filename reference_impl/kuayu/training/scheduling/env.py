@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kuayu.scheduling.network import BOUND, MOST, SEEN, Sight, Small
 from kuayu.training.scheduling.desk import Desk
 from kuayu.training.scheduling.ledger import Ledger, Yardstick, yardstick
-from kuayu.training.scheduling.scenarios import drawn, taken_over
+from kuayu.training.scheduling.scenarios import drawn
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
 LEADING = 2
@@ -116,11 +116,11 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             found = yardstick(its)
             if len(self._yardsticks) < KEPT:
                 self._yardsticks[number] = found
-        self._world, self._until = taken_over(its), its.timing.horizon
+        self._world, self._until = its.world(), its.timing.horizon
         self._submitted = np.array([job.submitted for job in its.workload.jobs])
         self._there = (0, 0)
         self._desk.leave()
-        self._ledger, self._desk = Ledger(self._world, found), Desk()
+        self._ledger, self._desk = Ledger(its, found), Desk()
 
     def _pass(self) -> float:
         """Let time pass until there is a question, or the end; the reward for it."""
@@ -132,7 +132,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
             if self._question is not None:
                 return reward
             world.obey(self._desk.orders)
-        return reward + self._ledger.close(world, self._until)
+        return reward + self._ledger.close(world)
 
     def _observation(self) -> Observation:
         """What is seen; all noughts behind the end."""

@@ -15,14 +15,15 @@ from scipy.stats import t as student
 from kuayu.scheduling.choosing import Scorer
 from kuayu.scheduling.network import Network, Small
 from kuayu.training.scheduling.desk import Deciding
-from kuayu.training.scheduling.ledger import Ledger, gain, yardstick
-from kuayu.training.scheduling.scenarios import LARGER, LEARNED, PHILLY, STRANGE, TRACE, Kind, drawn, taken_over
+from kuayu.training.scheduling.ledger import beside, gain, yardstick
+from kuayu.training.scheduling.scenarios import LARGER, LEARNED, PHILLY, STRANGE, TRACE, Kind, drawn
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, Goodput
-from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.workload.traces import MissingTraces
 
 KINDS = {kind.name: kind for kind in (LEARNED, LARGER, STRANGE, PHILLY, TRACE)}
+Ratios = tuple[float, float, float]
+"""Time that all jobs and that large ones were there, and money."""
 RULE, NETWORK = "rule", "network"
 SURE = 0.95
 
@@ -35,6 +36,7 @@ class Compared:
         kind: Its name.
         scenarios: How many.
         periods: By policy: time that jobs were there, over that under B3c; geometric mean.
+        large: The same of large jobs.
         costs: Money for bandwidth likewise.
         objectives: By policy: the mean objective (``ledger``).
         lead: Mean objective of the network less that of the rule.
@@ -44,6 +46,7 @@ class Compared:
     kind: str
     scenarios: int
     periods: Mapping[str, float]
+    large: Mapping[str, float]
     costs: Mapping[str, float]
     objectives: Mapping[str, float]
     lead: float
@@ -71,45 +74,41 @@ def compare(
             yield compared(name, [each for each in found if each is not None])
 
 
-def played(weights: Mapping[str, Small], seed: int, name: str, number: int) -> Mapping[str, tuple[float, float]] | None:
-    """Period and money of each policy in a scenario, over those of B3c; None where the trace is not at hand."""
+def played(weights: Mapping[str, Small], seed: int, name: str, number: int) -> Mapping[str, Ratios] | None:
+    """What each policy did in a scenario, over B3c; None where the trace is not at hand."""
     kind: Kind = KINDS[name]
     try:
         its = drawn(f"held out {seed} {name}", number, kind=kind)
     except MissingTraces:
         return None
-    other, found = yardstick(its), {}
-    for policy, make in _policies(Network.of(weights)).items():
-        world = taken_over(its)
-        ledger = Ledger(world, other)
-        play(world, make(), its.timing.horizon)
-        period, money = ledger.totals(world, its.timing.horizon)
-        found[policy] = period / other.period, max(money, 1e-9) / other.money
-    return found
+    other = yardstick(its)
+    return {policy: beside(its, other, make()) for policy, make in _policies(Network.of(weights)).items()}
 
 
 def _policies(network: Scorer) -> Mapping[str, Callable[[], Policy]]:
     return {"B3": EarliestCompletion, "B4": Goodput, RULE: Deciding, NETWORK: partial(Deciding, network)}
 
 
-def compared(kind: str, found: Sequence[Mapping[str, tuple[float, float]]]) -> Compared:
+def compared(kind: str, found: Sequence[Mapping[str, Ratios]]) -> Compared:
     """What scenarios of a kind come to.
 
     Args:
         kind: Its name.
-        found: Period and money of each policy over those of B3c, by scenario; several.
+        found: What each policy did over B3c, by scenario; several.
     """
     names, count = list(found[0]), len(found)
     ratios = np.array([[each[name] for name in names] for each in found])
     means = np.exp(np.log(ratios).mean(axis=0))
-    gains = gain(ratios[..., 0], ratios[..., 1])
+    gains = gain(ratios[..., :2], ratios[..., 2])
     leads = gains[:, names.index(NETWORK)] - gains[:, names.index(RULE)]
+    periods, large, costs = (_named(names, column) for column in means.T)
     lead, error = float(leads.mean()), float(leads.std(ddof=1)) / count**0.5
     return Compared(
         kind,
         count,
-        _named(names, means[:, 0]),
-        _named(names, means[:, 1]),
+        periods,
+        large,
+        costs,
         _named(names, gains.mean(axis=0)),
         round(lead, 4),
         round(lead - float(student.ppf(SURE, count - 1)) * error, 4),

@@ -1,5 +1,8 @@
 """What a run costs, and a reward that sums up to the gain over a yardstick on the same scenario.
 
+Time is counted twice, that of all jobs and that of large ones among them, and both count alike, as SCH-003 judges the
+lesser of both gains.
+
 The yardstick's cost in the same span of time is taken off each reward. What is submitted differs from scenario to
 scenario by far more than what a policy can change, and hits both alike: H. Mao et al., "Variance reduction for
 reinforcement learning in input-driven environments", ICLR 2019.
@@ -9,10 +12,11 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kuayu.scheduling.scene import Floats
-from kuayu.training.scheduling.scenarios import taken_over
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
+from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import World
@@ -20,6 +24,8 @@ from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
 MONEY = 0.1
 """What all of the yardstick's money counts beside all of its time: it is time that users wait for."""
+LARGE = 8
+"""Devices from which on a job is large (SCH-003)."""
 LEAST_MONEY = 3e-5
 """Money for a second of work below which a yardstick's counts as that much: with next to none all would be lost."""
 UNIT = 10.0
@@ -32,21 +38,22 @@ class Yardstick:
 
     Attributes:
         at: Instants, ascending.
-        spent: Seconds that jobs had been there by then, summed up over jobs.
+        spent: Seconds that jobs had been there by then, summed up over all jobs and over large ones, (instants, 2).
         active: Jobs that were there at each.
-        period: Seconds that jobs were there until the end, in all.
+        periods: Seconds that jobs were there until the end, in all: of all jobs, and of large ones, (2,); those of all
+            twice where none is large.
         money: For bandwidth, in all; not below ``LEAST_MONEY`` for the work.
     """
 
     at: Floats
     spent: Floats
     active: Floats
-    period: float
+    periods: Floats
     money: float
 
-    def by(self, instant: float) -> float:
-        """Seconds that jobs had been there by an instant."""
-        return float(np.interp(instant, self.at, self.spent))
+    def by(self, instant: float) -> Floats:
+        """Seconds that jobs had been there by an instant: all of them, and large ones, (2,)."""
+        return np.array([np.interp(instant, self.at, self.spent[:, column]) for column in range(2)])
 
     def there(self, instant: float) -> float:
         """Jobs that were there at an instant."""
@@ -57,75 +64,93 @@ class Ledger:
     """Keeps the account of a run.
 
     Args:
-        world: As it was taken over.
+        its: The scenario, from its beginning.
         yardstick: What it is measured by, or none if this is to become one.
 
     Attributes:
-        rows: Instant, seconds that jobs have been there since it was taken over, and how many are there.
+        rows: Instant, seconds that all jobs and that large ones have been there, and how many jobs are there.
     """
 
-    def __init__(self, world: World, yardstick: Yardstick | None = None) -> None:
-        outcome = world.outcome()
-        self._yardstick, self._began, self._money = yardstick, world.now, float(outcome.money.sum())
-        self._now, self._spent, self._rewarded = world.now, 0.0, 0.0
-        self._active = sum(record.finished == inf for record in outcome.jobs)
-        self.rows: list[tuple[float, float, float]] = [(self._now, 0.0, float(self._active))]
+    def __init__(self, its: Scenario, yardstick: Yardstick | None = None) -> None:
+        jobs = its.workload.jobs
+        self._yardstick, self._until = yardstick, its.timing.horizon
+        self._submitted = np.array([job.submitted for job in jobs])
+        self._large = np.array([job.requested >= LARGE for job in jobs])
+        self._now, self._there, self._spent, self._rewarded = 0.0, np.zeros(2), np.zeros(2), 0.0
+        self.rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0)]
 
     def pass_to(self, view: View) -> float:
         """Time has passed; the reward for it, as a part of the yardstick's time."""
-        return self._pass(view.now, len(view.pending) + len(view.running))
+        numbers = np.concatenate([view.pending, view.running]).astype(np.intp)
+        return self._pass(view.now, np.array([len(numbers), self._large[numbers].sum()], dtype=np.float64))
 
-    def close(self, world: World, until: float) -> float:
+    def close(self, world: World) -> float:
         """The scenario has ended; what is still to be rewarded, so that all rewards sum up to the gain."""
         if self._yardstick is None:
-            self._pass(until, sum(record.finished == inf for record in world.outcome().jobs))
+            left = np.array([record.finished == inf for record in world.outcome().jobs])
+            self._pass(self._until, np.array([left.sum(), left[self._large[: len(left)]].sum()], dtype=np.float64))
             return 0.0
-        period, money = self.totals(world, until)
-        return UNIT * float(gain(period / self._yardstick.period, money / self._yardstick.money)) - self._rewarded
+        periods, money = self.totals(world)
+        return UNIT * float(gain(periods / self._yardstick.periods, money / self._yardstick.money)) - self._rewarded
 
-    def totals(self, world: World, until: float) -> tuple[float, float]:
-        """Seconds that jobs were there, and money for bandwidth; over all jobs, since it was taken over."""
-        outcome, began = world.outcome(), self._began
-        there = sum(max(min(record.finished, until) - max(record.submitted, began), 0.0) for record in outcome.jobs)
-        return there, float(outcome.money.sum()) - self._money
+    def totals(self, world: World) -> tuple[Floats, float]:
+        """Seconds that all jobs and that large ones were there, (2,), and money for bandwidth."""
+        outcome = world.outcome()
+        ended = np.minimum([record.finished for record in outcome.jobs], self._until)
+        there = np.maximum(ended - [record.submitted for record in outcome.jobs], 0.0)
+        return self._both(there, self._large[: len(there)]), float(outcome.money.sum())
 
     def lead(self) -> float:
         """Jobs that are there beyond those that the yardstick had at this instant."""
-        return self._active - (self._yardstick.there(self._now) if self._yardstick else 0.0)
+        return float(self._there[0]) - (self._yardstick.there(self._now) if self._yardstick else 0.0)
 
-    def _pass(self, now: float, active: int) -> float:
+    @staticmethod
+    def _both(there: Floats, large: NDArray[np.bool_]) -> Floats:
+        of_all = float(there.sum())
+        return np.array([of_all, float(there[large].sum()) if large.any() else of_all])
+
+    def _pass(self, now: float, there: Floats) -> float:
         before = self._now
-        spent = 0.5 * (self._active + active) * (now - before)
-        self._now, self._active = now, active
-        self._spent += spent
-        self.rows.append((now, self._spent, float(active)))
+        spent = 0.5 * (self._there + there) * (now - before)
+        self._now, self._there = now, there
+        self._spent = self._spent + spent
+        self.rows.append((now, *self._spent.tolist(), float(there[0])))
         if self._yardstick is None:
             return 0.0
-        reward = UNIT * (self._yardstick.by(now) - self._yardstick.by(before) - spent) / self._yardstick.period
+        saved = (self._yardstick.by(now) - self._yardstick.by(before) - spent) / self._yardstick.periods
+        reward = UNIT * float(saved.mean())
         self._rewarded += reward
         return reward
 
 
-def gain(period: Floats | float, money: Floats | float) -> Floats:
+def gain(periods: Floats, money: Floats | float) -> Floats:
     """By how much less both are than the yardstick's, the money weighed; nought for what is as good.
 
     Args:
-        period: Time that jobs were there, over that under the yardstick.
-        money: Money for bandwidth likewise.
+        periods: Time that all jobs and that large ones were there, over that under the yardstick, (..., 2).
+        money: Money for bandwidth likewise, (...).
     """
-    found: Floats = 1.0 - np.asarray(period) + MONEY * (1.0 - np.asarray(money))
+    found: Floats = 1.0 - periods.mean(axis=-1) + MONEY * (1.0 - np.asarray(money))
     return found
 
 
 def yardstick(its: Scenario, policy: Policy | None = None) -> Yardstick:
-    """What a policy does in a scenario once it has taken over, B3c unless another is given."""
-    judge, until = policy or WeighedCompletion(), its.timing.horizon
-    world = taken_over(its)
-    ledger, before = Ledger(world), float(world.outcome().work.sum())
-    while (view := world.advance(until)) is not None:
+    """What a policy does in a scenario, B3c unless another is given."""
+    judge, world, ledger = policy or WeighedCompletion(), its.world(), Ledger(its)
+    while (view := world.advance(its.timing.horizon)) is not None:
         ledger.pass_to(view)
         world.obey(judge.decide(view))
-    ledger.close(world, until)
-    period, money = ledger.totals(world, until)
-    at, spent, active = np.array(ledger.rows).T
-    return Yardstick(at, spent, active, period, max(money, LEAST_MONEY * (float(world.outcome().work.sum()) - before)))
+    ledger.close(world)
+    periods, money = ledger.totals(world)
+    rows = np.array(ledger.rows)
+    least = LEAST_MONEY * float(world.outcome().work.sum())
+    return Yardstick(rows[:, 0], rows[:, 1:3], rows[:, 3], periods, max(money, least))
+
+
+def beside(its: Scenario, other: Yardstick, policy: Policy) -> tuple[float, float, float]:
+    """Time that all jobs and that large ones are there under a policy, and money, over those of the yardstick."""
+    world = its.world()
+    play(world, policy, its.timing.horizon)
+    periods, money = Ledger(its).totals(world)
+    every, large = (periods / other.periods).tolist()
+    return every, large, max(money, 1e-9) / other.money

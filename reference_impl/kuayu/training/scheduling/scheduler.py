@@ -38,10 +38,10 @@ class Budget:
     """
 
     seeds: int = 5
-    steps: int = 30_000
-    looks: int = 3
-    looking: int = 16
-    held: int = 12
+    steps: int = 24_000
+    looks: int = 4
+    looking: int = 8
+    held: int = 8
     processes: int = 2
 
 

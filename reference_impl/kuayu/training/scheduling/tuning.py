@@ -13,6 +13,7 @@ import numpy as np
 
 from kuayu.scheduling.choosing import Rule
 from kuayu.training.scheduling.desk import Deciding
+from kuayu.training.scheduling.ledger import LARGE
 from kuayu.training.scheduling.scenarios import HOUR, TUNED, drawn
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
@@ -31,8 +32,6 @@ TIMING = Timing(6 * HOUR, 8 * HOUR, 10 * HOUR)
 """Whole windows, as they are judged: what comes of a choice in the first hours is another thing than in the end."""
 MOST = 0.8
 """Of B3c's money. It spends about half of what B1 does, so that less than this reaches about the aim of SCH-005."""
-LARGE = 8
-"""Devices from which on a job is large (SCH-003)."""
 
 Choice = tuple[float, float]
 Figures = tuple[float, float, float]
