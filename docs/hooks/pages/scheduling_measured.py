@@ -26,6 +26,7 @@ from .scheduling_gains import (
     columns_of,
     tables,
 )
+from .scheduling_speed import speed
 from .scheduling_trained import trained
 
 FOLDER = "docs/results/scheduling"
@@ -48,6 +49,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     else:
         blocks.append(words.NOT_YET.in_(language))
     blocks += trained(language, root / FOLDER, PLACE)
+    blocks += speed(language, root / FOLDER)
     for name, found in ((GAINS, words.FOUND_OF_GAINS), (OTHERS, words.FOUND_OF_OTHERS)):
         if (file := root / FOLDER / name).is_file():
             blocks += sections(language, read(file), PROFILE, f"{PLACE}/{name}", found)

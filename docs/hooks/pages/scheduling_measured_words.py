@@ -20,9 +20,6 @@ NOT_YET = Words(
     "的 README。",
 )
 
-GAINS = Words("What the suite found of the gains", "测试套件的结果：收益")
-FOUND_OF_OTHERS = Words("What the suite found of all else", "测试套件的结果：其余各项")
-
 GAINS = Words("Gains over single domains", "相对单域调度的收益")
 COMPARED = Words(
     "The service and every baseline play the same [simulated windows](/reference/scheduling-world.md) with the same "

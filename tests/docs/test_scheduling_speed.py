@@ -1,0 +1,49 @@
+"""The page of how fast the simulated world goes says what its benchmark wrote."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROW: dict[str, Any] = {
+    "policy": "B1",
+    "jobs": 110_000,
+    "finished": 100_123,
+    "active": 21_575.4,
+    "seconds": 512.3,
+    "jobs a second": 195.4,
+    "decision p50 ms": 8.61,
+    "decision p99 ms": 49.7,
+}
+
+
+@pytest.fixture(autouse=True)
+def hooks() -> Iterator[None]:
+    """The package of generated pages, importable as mkdocs imports it."""
+    sys.path.insert(0, str(ROOT / "docs/hooks"))
+    yield
+    sys.path.remove(str(ROOT / "docs/hooks"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_scale_has_a_row_and_each_policy_a_line(tmp_path: Path, language: str) -> None:
+    from pages.scheduling_speed import speed  # type: ignore[import-not-found]
+
+    rows = [{**ROW, "scale": "64x156x13"}, {**ROW, "scale": "5x200x12", "finished": 5290, "seconds": 2.2}]
+    (tmp_path / "speed.json").write_text(json.dumps({"machine": {}, "rows": rows}), "utf-8")
+    said = "\n".join(speed(language, tmp_path))
+    assert "--scale 64x156x13 5x200x12 --policy B1" in said
+    cells = ["".join(cell.split()) for cell in said.split("|")]
+    for figure in ("9984", "100123", "512", "195", "8.6", "50"):
+        assert figure in cells
+    assert "<svg" in said
+
+
+def test_without_the_file_nothing_is_said(tmp_path: Path) -> None:
+    from pages.scheduling_speed import speed
+
+    assert list(speed("en", tmp_path)) == []
