@@ -52,9 +52,9 @@ def scheduler(
         Path, typer.Option(metavar="DIR", help="Folder to write weights and curves to.", file_okay=False)
     ],
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train, each from a seed of its own.")] = 5,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 24_000,
-    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 4,
-    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 8,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 20_000,
+    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 3,
+    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 6,
     held: Annotated[
         int, typer.Option(metavar="N", min=2, help="Scenarios of each kind in which the best is compared.")
     ] = 8,

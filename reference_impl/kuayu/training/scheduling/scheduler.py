@@ -38,9 +38,9 @@ class Budget:
     """
 
     seeds: int = 5
-    steps: int = 24_000
-    looks: int = 4
-    looking: int = 8
+    steps: int = 20_000
+    looks: int = 3
+    looking: int = 6
     held: int = 8
     processes: int = 2
 
