@@ -5,19 +5,19 @@ from kuayu_conformance.rendering.words import Words
 TITLE = Words("Scheduling, measured", "调度的实测")
 INTRODUCTION = Words(
     "What the reference's scheduler reaches in the suite, and how it came by its ways. Each run says its command. What "
-    "is a miss is printed as one.",
-    "参考实现的调度器在测试套件中的结果，及其调参与训练的由来。每次运行均列出命令。未达之处如实列出。",
+    "is a miss is printed as one. Both runs of the suite were made with the rule as it ships, version 1.2.0 of its "
+    "method.",
+    "参考实现的调度器在测试套件中的结果，及其调参与训练的由来。每次运行均列出命令。未达之处如实列出。测试套件的两次运行均采用现行规则"
+    "（方法版本 1.2.0）。",
 )
 FOUND_OF_GAINS = Words("What the suite found of the gains", "测试套件的结果：收益")
 FOUND_OF_OTHERS = Words("What the suite found of all else", "测试套件的结果：其余各项")
 NOT_YET = Words(
     "What trainings, devices and traffic gain beside plain policies (SCH-003, SCH-004, SCH-005 and SCH-011) was not "
-    "asked for in the run below: the 161 windows of a full run take more than an hour by themselves, and none has been "
-    "made to its end yet. The run was made before the rule was tuned anew (version 1.1.0 of its method). What "
+    "asked for in the run below: the 161 windows of a full run take more than an hour by themselves. What "
     "`kuayu bench` shows of gains stands in the project's README.",
     "下列运行未请求训练、加速器与流量相对简单策略的收益（SCH-003、SCH-004、SCH-005 与 SCH-011）：完整运行的 161 个窗口"
-    "单独即需一小时以上，迄今尚未完整执行过。该运行早于规则的重新调参（方法版本 1.1.0）。`kuayu bench` 的相应结果见项目"
-    "的 README。",
+    "单独即需一小时以上。`kuayu bench` 的相应结果见项目的 README。",
 )
 
 GAINS = Words("Gains over single domains", "相对单域调度的收益")
