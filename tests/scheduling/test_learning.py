@@ -19,7 +19,7 @@ import torch
 from kuayu.training.scheduling import held_out
 from kuayu.training.scheduling.desk import ASKED_AGAIN, Deciding, Desk
 from kuayu.training.scheduling.env import SchedulingEnv
-from kuayu.training.scheduling.ledger import LARGE, MONEY, UNIT, beside, yardstick
+from kuayu.training.scheduling.ledger import LARGE, MONEY, UNIT, Ledger, beside, yardstick
 from kuayu.training.scheduling.scenarios import LARGER, LEARNED, STRANGE, drawn
 from kuayu.training.scheduling.scorer import Scorer
 from kuayu.training.scheduling.tuning import CHOICES, Tried, chosen, played, tune
@@ -150,9 +150,10 @@ def test_rewards_sum_up_to_the_gain_over_the_yardstick() -> None:
         assert env.action_masks()[0]
         _, reward, done, _, _ = env.step(np.int64(0))
         total += reward
-    every, large, money = beside(its, yardstick(its), Deciding())
-    gain = 1.0 - 0.5 * (every + large) + MONEY * (1.0 - money)
-    assert total == pytest.approx(UNIT * gain, abs=1.0)
+    measure = yardstick(its)
+    (every, large), money = Ledger(its).totals(env._world)  # noqa: SLF001 - of what it has just played
+    time = 0.5 * (every / measure.periods[0] + large / measure.periods[1])
+    assert total == pytest.approx(UNIT * (1.0 - time + MONEY * (1.0 - money / measure.money)), abs=1e-6)
 
 
 def test_b3c_gains_nothing_over_itself() -> None:

@@ -1,4 +1,4 @@
-"""Worlds to learn in: small ones, of families, loads and sizes that are drawn; no judge takes their seeds."""
+"""Worlds to learn in: days of families, loads and sizes that are drawn; no judge takes their seeds."""
 
 from dataclasses import dataclass
 from hashlib import sha256
