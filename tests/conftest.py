@@ -1,10 +1,13 @@
 """What tests of several parts share."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from schemathesis.pytest.plugin import SchemathesisFunction
 
 FLAGS = (
     "--no-sandbox",
@@ -37,6 +40,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that have slow tests: spread over processors, none then waits for a straggler."""
+    """Tell every test from every other, and begin with the slow.
+
+    Files that have slow tests come first: spread over processors, none then waits for a straggler.
+
+    Raises:
+        pytest.UsageError: Tests share an identifier; pytest-xdist would run the first of them and leave out the others.
+    """
+    for item in items:
+        if isinstance(item, SchemathesisFunction):
+            # pytest 9.2 names a test after its function, and schemathesis gives one function to all operations.
+            item._id = replace(item.id, params=item.operation_label)
+    shared = [name for name, times in Counter(item.nodeid for item in items).items() if times > 1]
+    if shared:
+        raise pytest.UsageError(f"tests share an identifier, so that all but one would be left out: {shared}")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
