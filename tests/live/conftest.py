@@ -15,6 +15,9 @@ def gateways() -> Iterator[Gateways]:
 
 
 @pytest.fixture
-def nodes(gateways: Gateways) -> list[Node]:
-    """A node in each of three domains."""
-    return [Node(domain, gateways) for domain in SETTINGS.names]
+def nodes(gateways: Gateways) -> Iterator[list[Node]]:
+    """A node in each of three domains, until the test is over."""
+    nodes = [Node(domain, gateways) for domain in SETTINGS.names]
+    yield nodes
+    for node in nodes:
+        node.peers.close()

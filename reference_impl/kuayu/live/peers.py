@@ -3,6 +3,7 @@
 A message that could not be sent is lost. Nothing is sent twice: what hangs by it is mended by the next plan.
 """
 
+import contextlib
 import queue
 import socket
 import threading
@@ -41,21 +42,27 @@ class Outbox:
         """Send no more."""
         self._closed = True
         self._frames.put(None)
-        if self._stream is not None:
-            self._stream.close()
+        stream = self._stream
+        if stream is not None:
+            # The thread may wait in a send, and only closing the connection under it wakes it.
+            with contextlib.suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
-        while not self._closed:
-            block = self._frames.get()
-            if block is None:
-                return
+        while not self._closed and (block := self._frames.get()) is not None:
             try:
                 if self._stream is None:
                     self._stream = dial(self._gateway, self._peer.domain, self._peer.port)
                 self._stream.sendall(block)
             except OSError:
-                self._stream = None
+                self._hang_up()
                 time.sleep(_RETRY_S)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
 
 class Peers:
@@ -75,6 +82,7 @@ class Peers:
         self._outboxes: dict[str, Outbox] = {}
         self._judge = Adaptive(period)
         self._judged: frozenset[str] = frozenset()
+        self._closed = False
         threading.Thread(target=self._listen, name="listener", daemon=True).start()
 
     @property
@@ -110,15 +118,28 @@ class Peers:
             for outbox in self._outboxes.values():
                 outbox.ping(block)
 
+    def close(self) -> None:
+        """Let go of all peers, and be reached by none."""
+        self.keep(())
+        self._closed = True
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+
     def unheard(self) -> Mapping[str, Stage]:
         """Peers that are not heard as they should be."""
         with self._lock:
             return self._judge.verdicts(time.monotonic())
 
     def _listen(self) -> None:
-        while True:
-            stream, _ = self._listener.accept()
-            threading.Thread(target=self._read, args=(stream,), name="reader", daemon=True).start()
+        with self._listener:
+            while True:
+                try:
+                    stream, _ = self._listener.accept()
+                except OSError:
+                    if self._closed:
+                        return
+                    raise
+                threading.Thread(target=self._read, args=(stream,), name="reader", daemon=True).start()
 
     def _read(self, stream: socket.socket) -> None:
         try:

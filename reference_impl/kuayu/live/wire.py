@@ -66,8 +66,12 @@ def dial(gateway: int, domain: str, port: int) -> socket.socket:
         OSError: The gateway does not answer.
     """
     stream = socket.create_connection(("127.0.0.1", gateway))
-    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    stream.sendall(frame({"to": domain, "port": port}))
+    try:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        stream.sendall(frame({"to": domain, "port": port}))
+    except OSError:
+        stream.close()
+        raise
     return stream
 
 
