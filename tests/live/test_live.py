@@ -1,19 +1,20 @@
-"""A real training over processes: a node dies, one hangs, one is cut off, and the job goes on as if nothing were."""
+"""A real training over processes: nodes and the control plane die, and the job goes on as if nothing were."""
 
 import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from live.processes import eventually, processes_of
 
 from kuayu.live.accounts import Account, diaries
-from kuayu.live.control import TICK_S
 from kuayu.live.faults import Kind
 from kuayu.live.findings import TOLERANCE
 from kuayu.live.ground import Ground, Lost
+from kuayu.live.record import Record
 from kuayu.live.running import Run
 from kuayu.live.settings import Settings
 from kuayu.live.timeline import Incident, Timeline
@@ -21,13 +22,13 @@ from kuayu.live.timeline import Incident, Timeline
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SETTINGS = Settings(seed=3, domains=3, parts=6, every=5)
-KINDS = (Kind.kill, Kind.hang, Kind.cut)
+KINDS = (Kind.kill, Kind.hang, Kind.control, Kind.cut, Kind.amid)
 Ran = tuple[Timeline, Account, Path]
 
 
 @pytest.fixture(scope="module")
 def disturbed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Three domains and a spare; one is killed, one hangs, one is cut off."""
+    """Three domains and a spare; some are killed, one hangs, one is cut off, and the control plane is killed twice."""
     folder = tmp_path_factory.mktemp("disturbed")
     run = Run(SETTINGS, folder, KINDS, lambda _: None)
     return run.timeline, run.go(), folder
@@ -56,7 +57,9 @@ def test_the_job_recovers_from_each_fault(disturbed: Ran) -> None:
         assert each.at < each.detected <= each.decided < each.first <= each.progress
         assert each.world == SETTINGS.domains
         assert 0 <= each.again <= SETTINGS.every + 1
-    assert incidents[Kind.kill].fault == "ended"
+    assert incidents[Kind.kill].fault == incidents[Kind.amid].fault == "ended"
+    assert incidents[Kind.control].fault == "restarted"
+    assert incidents[Kind.control].again == 0
     assert incidents[Kind.hang].fault == incidents[Kind.cut].fault == "unreachable"
     assert not disturbed[0].false_alarms
 
@@ -101,17 +104,22 @@ def test_no_process_is_left(disturbed: Ran, calm: Ran) -> None:
     assert not processes_of(calm[2])
 
 
-def test_workers_end_with_the_control_plane(tmp_path: Path) -> None:
-    settings = Settings(domains=3, spares=0)
-    with Ground(settings, tmp_path) as ground:
-        joined = 0
-        while joined < settings.domains:
-            joined += sum(event["kind"] == "joined" for event in ground.events(TICK_S))
-        assert ground.control is not None
-        ground.control.kill()
-        assert eventually(lambda: all(ground.ended(each) for each in ground.workers))
-        with pytest.raises(Lost):
-            list(ground.events(10.0))
+def test_the_control_plane_goes_on_from_its_record(disturbed: Ran) -> None:
+    entries = Record(disturbed[2] / "record").entries
+    times = Counter(each["kind"] for each in entries)
+    assert times["recovered"] == times["whole"] == 2
+    assert times["listening"] == 3
+    steps = [each["step"] for each in entries if each["kind"] == "step"]
+    assert set(steps) == set(range(1, max(steps) + 1))
+    generations = [each["generation"] for each in entries if each["kind"] == "plan"]
+    assert generations == list(range(1, len(generations) + 1)), "none twice"
+
+
+def test_a_control_plane_that_cannot_go_on_is_said_to_be_lost(tmp_path: Path) -> None:
+    (tmp_path / "record").write_text('{"kind": "plan"}\n')
+    with pytest.raises(Lost, match="KeyError"), Ground(Settings(domains=3, spares=0), tmp_path):
+        pass
+    assert not processes_of(tmp_path)
 
 
 def test_a_stopped_worker_ends_with_the_command(tmp_path: Path) -> None:

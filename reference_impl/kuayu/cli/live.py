@@ -39,8 +39,8 @@ def live(
         str,
         typer.Option(
             metavar="LIST",
-            help="Faults: kinds, as kill,hang,slow,cut,partial, with numbers, as kill=20,hang=5, or one number for each"
-            " kind; none for a calm run. Their order is drawn. Without a spare there is no slow.",
+            help="Faults: kinds, as kill,hang,slow,cut,partial,control,amid, with numbers, as kill=20,hang=5, or one"
+            " number for each kind; none for a calm run. Their order is drawn. Without a spare there is no slow.",
         ),
     ] = "1",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of parameters, text, and moments of faults.")] = 1,

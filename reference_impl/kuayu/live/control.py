@@ -1,21 +1,24 @@
 """The control plane: a process that knows only what workers send.
 
-    python -m kuayu.live.control PARENT UNTIL SETTINGS
+    python -m kuayu.live.control PARENT UNTIL RECORD PORT SETTINGS
 
-Its record goes to standard output, a line of JSON each; on standard input it is told when to finish, and ends with it.
-Time in which it was itself held up does not count as silence of others.
+What it takes and decides goes to its record (:mod:`~kuayu.live.record`), from which it goes on where it is started
+anew; on standard input it is told when to finish, and ends with it. Time in which it was itself held up does not count
+as silence of others.
 """
 
 import asyncio
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from kuayu.live.conductor import ENDLESS, Conductor
 from kuayu.live.ending import end_with_parent
 from kuayu.live.judging import Adaptive
 from kuayu.live.plan import Member
+from kuayu.live.record import Record
 from kuayu.live.settings import Settings
 from kuayu.live.wire import frame, read
 
@@ -28,18 +31,23 @@ class Control:
     Args:
         settings: Of the run.
         until: Last step.
+        record: Where it goes on, and what it goes on from.
     """
 
-    def __init__(self, settings: Settings, until: int) -> None:
+    def __init__(self, settings: Settings, until: int, record: Record) -> None:
         self._writers: dict[str, asyncio.StreamWriter] = {}
         self._held_up = 0.0
+        self._record = record
         judge = Adaptive(settings.period)
-        self._conductor = Conductor(settings, judge, self._tell, self._cut, self._note, until)
+        self._conductor = Conductor(settings, judge, self._tell, self._cut, record.write, until)
 
-    async def run(self) -> None:
-        """Serve until standard input ends."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self._note("listening", port=server.sockets[0].getsockname()[1])
+    async def run(self, port: int) -> None:
+        """Serve at a port, any that is free where it is 0, until standard input ends."""
+        if self._record.entries:
+            self._conductor.recover(self._record.entries, self._now())
+            self._record.entries.clear()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", port)
+        self._record.write("listening", port=server.sockets[0].getsockname()[1])
         ticking = asyncio.create_task(self._tick())
         await self._obey()
         ticking.cancel()
@@ -55,15 +63,17 @@ class Control:
                 if not worker:
                     worker = header["id"]
                     self._writers[worker] = writer
-                    self._conductor.joined(Member(worker, header["domain"], header["port"]), self._now())
+                    member = Member(worker, header["domain"], header["port"])
+                    self._conductor.joined(member, header["generation"], self._now())
                 else:
                     self._conductor.told(worker, header, self._now())
         except OSError:
             pass
         finally:
             writer.close()
-            self._writers.pop(worker, None)
-            self._conductor.gone(worker, self._now())
+            if self._writers.get(worker) is writer:
+                del self._writers[worker]
+                self._conductor.gone(worker, self._now())
 
     async def _tick(self) -> None:
         before = time.monotonic()
@@ -95,16 +105,13 @@ class Control:
         if writer is not None:
             writer.close()
 
-    def _note(self, kind: str, **particulars: Any) -> None:
-        sys.stdout.write(json.dumps({"at": time.monotonic(), "kind": kind, **particulars}) + "\n")
-        sys.stdout.flush()
-
 
 def main(arguments: list[str]) -> None:
     """Start from the arguments of the command line."""
-    parent, until, settings = arguments
+    parent, until, record, port, settings = arguments
     end_with_parent(int(parent))
-    asyncio.run(Control(Settings.of_json(settings), int(until) or ENDLESS).run())
+    control = Control(Settings.of_json(settings), int(until) or ENDLESS, Record(Path(record)))
+    asyncio.run(control.run(int(port)))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ slow        it is stopped for nine tenths of the time, in turns of 50 ms
 cut         its link carries nothing, to the control plane or to peers; mended later
 partial     its link carries nothing to peers, and its heartbeats still arrive (a partial partition; Alfatafta et al.,
             OSDI 2020); mended later
+control     SIGKILL to the control plane, which is started anew
+amid        SIGKILL to a worker, and up to half a second later to the control plane
 ==========  ========================================================================================================
 """
 
@@ -21,6 +23,10 @@ from kuayu.live.ground import Ground
 
 TURN_S, STOPPED = 0.05, 0.9
 """Seconds of a turn of a slow worker, and the share of it in which it is stopped."""
+AMID_S = 0.5
+"""Seconds at most from a worker's end to the control plane's: detection, decision and the new plan fall within it."""
+CONTROL = "control"
+"""Name of the control plane, to whom something is done as well."""
 
 
 class Kind(StrEnum):
@@ -31,6 +37,8 @@ class Kind(StrEnum):
     slow = "slow"
     cut = "cut"
     partial = "partial"
+    control = "control"
+    amid = "amid"
 
 
 class Strike:
@@ -43,9 +51,10 @@ class Strike:
         ground: Processes.
         kind: What happens.
         worker: To whom.
+        after: Seconds to the second part of what happens.
     """
 
-    def __init__(self, ground: Ground, kind: Kind, worker: str) -> None:
+    def __init__(self, ground: Ground, kind: Kind, worker: str, after: float = 0.0) -> None:
         self._ground, self._kind, self._worker = ground, kind, worker
         self._over = threading.Event()
         self._turns: threading.Thread | None = None
@@ -61,6 +70,12 @@ class Strike:
             case Kind.cut | Kind.partial:
                 order = {"cut": ground.domains[worker], "peers_only": kind == Kind.partial}
                 self.at = ground.order_links(order)
+            case Kind.control:
+                self.at = ground.kill_control()
+            case Kind.amid:
+                ground.signal(worker, signal.SIGKILL)
+                time.sleep(after)
+                ground.kill_control()
 
     def lift(self) -> float:
         """Undo it, as far as it can be undone; when."""
@@ -70,7 +85,8 @@ class Strike:
         if self._kind in {Kind.cut, Kind.partial}:
             return self._ground.order_links({"mend": self._ground.domains[self._worker]})
         at = time.monotonic()
-        self._ground.signal(self._worker, signal.SIGCONT)
+        if self._kind is not Kind.control:
+            self._ground.signal(self._worker, signal.SIGCONT)
         return at
 
     def _take_turns(self) -> None:

@@ -12,13 +12,17 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
+from kuayu.live.record import follow
 from kuayu.live.settings import Settings
+
+AGAIN_S = 0.1
+"""Seconds after which a control plane that has ended is started anew, as service managers do (RestartSec, systemd)."""
 
 
 class Lost(Exception):
-    """The control plane or the gateways have ended, or did not start."""
+    """The control plane or the gateways did not start, or the gateways have ended."""
 
 
 class Ground:
@@ -34,13 +38,17 @@ class Ground:
         self.settings, self._folder, self._until = settings, folder, until
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.domains: dict[str, str] = {}
-        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._over = threading.Event()
         self._stack = contextlib.ExitStack()
         self._starter = ThreadPoolExecutor(1, "starter")
         self._started: list[subprocess.Popen[bytes]] = []
         self._ports: dict[str, int] = {}
         self._reader: threading.Thread | None = None
         self._links: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self._listening = False
+        self._ended: float | None = None
         self.control: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -48,11 +56,14 @@ class Ground:
         try:
             (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             self._links = self._start("links", str(os.getpid()), self.settings.to_json())
-            self.control = self._start("control", str(os.getpid()), str(self._until), self.settings.to_json())
-            self._ports = self._answer(self._links)["ports"]
-            self._port = self._answer(self.control)["port"]
-            self._reader = threading.Thread(target=self._read, args=(self.control.stdout,), daemon=True)
+            self._record.touch()
+            self._reader = threading.Thread(target=self._read, daemon=True)
             self._reader.start()
+            self._start_control()
+            self._ports = self._answer(self._links)["ports"]
+            while not self._listening:
+                self._take(self._next(AGAIN_S))
+                self._look_after_control()
             for domain in self.settings.names:
                 self.launch(domain)
         except BaseException:
@@ -73,25 +84,31 @@ class Ground:
         return worker
 
     def events(self, wait: float) -> Iterator[dict[str, Any]]:
-        """What the control plane noted, as it comes, for so many seconds.
+        """What the control plane put on record, as it comes, for so many seconds; it is started anew where it ended.
 
         Raises:
-            Lost: It has ended.
+            Lost: It ended before it could serve.
         """
         end = time.monotonic() + wait
         while (left := end - time.monotonic()) > 0:
-            try:
-                event = self._events.get(timeout=left)
-            except queue.Empty:
-                return
-            if event is None:
-                raise Lost("the control plane has ended")
-            yield event
+            self._look_after_control()
+            event = self._next(min(left, AGAIN_S))
+            if event is not None:
+                self._take(event)
+                yield event
+
+    def kill_control(self) -> float:
+        """Kill the control plane; when."""
+        assert self.control is not None  # it was started
+        at = time.monotonic()
+        self.control.kill()
+        return at
 
     def finish(self, ahead: int) -> None:
         """End the job so many steps after the furthest."""
         assert self.control is not None  # it was started
-        self._order(self.control, {"finish": ahead})
+        with contextlib.suppress(Lost):  # it is being started anew, and the job ends with the command
+            self._order(self.control, {"finish": ahead})
 
     def order_links(self, order: dict[str, Any]) -> float:
         """Have the gateways carry out an order; when they had."""
@@ -112,6 +129,36 @@ class Ground:
         """The last line that a worker's process wrote to its standard error."""
         lines = (self._folder / f"{worker}.errors").read_text("utf-8", "replace").split("\n")
         return next((each for each in reversed(lines) if each.strip()), "it left no word")
+
+    @property
+    def _record(self) -> Path:
+        return self._folder / "record"
+
+    def _start_control(self) -> None:
+        self._listening, self._ended = False, None
+        where = [str(os.getpid()), str(self._until), str(self._record), str(self._port)]
+        self.control = self._start("control", *where, self.settings.to_json())
+
+    def _look_after_control(self) -> None:
+        assert self.control is not None  # it was started
+        if self.control.poll() is None:
+            return
+        if not self._listening:
+            raise Lost(f"the control plane ended before it could serve: {self.last_words('control')}")
+        if self._ended is None:
+            self._ended = time.monotonic()
+        elif time.monotonic() >= self._ended + AGAIN_S:
+            self._start_control()
+
+    def _take(self, event: dict[str, Any] | None) -> None:
+        if event is not None and event["kind"] == "listening":
+            self._listening, self._port = True, event["port"]
+
+    def _next(self, wait: float) -> dict[str, Any] | None:
+        try:
+            return self._events.get(timeout=wait)
+        except queue.Empty:
+            return None
 
     def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process in a thread of its own: Ctrl-C in the middle of it would leave one that nobody knows of."""
@@ -151,14 +198,14 @@ class Ground:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _read(self, stream: IO[bytes]) -> None:
-        for line in stream:
-            self._events.put(json.loads(line))
-        self._events.put(None)
+    def _read(self) -> None:
+        for entry in follow(self._record, self._over):
+            self._events.put(entry)
 
     def _kill_all(self) -> None:
         """End all processes; SIGKILL ends stopped ones too, and nothing that they hold is needed any more."""
         self._starter.shutdown()
+        self._over.set()
         for each in self._started:
             with contextlib.suppress(ProcessLookupError):
                 each.kill()

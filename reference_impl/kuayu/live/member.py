@@ -1,11 +1,9 @@
-"""A worker, which stands for a domain: it trains under the newest plan, and ends with its connection.
+"""A worker, which stands for a domain: it trains under the newest plan, until the control plane has it end.
 
 Threads: training (the main one), heartbeats, one that reads from the control plane, and those of
 :mod:`~kuayu.live.peers`.
 """
 
-import os
-import socket
 import threading
 import time
 from pathlib import Path
@@ -18,9 +16,10 @@ from kuayu.live.model import SCALE, Model
 from kuayu.live.optimiser import Moments, advance, stretch
 from kuayu.live.peers import Peers
 from kuayu.live.plan import FILE, Plan
+from kuayu.live.reports import Reports
 from kuayu.live.restoring import hand_out, restored
 from kuayu.live.settings import Settings
-from kuayu.live.wire import Header, dial, frame, receive
+from kuayu.live.wire import Header
 
 PLAN_S = 1.0
 """Seconds that a request may be ahead of the plan that it is made under."""
@@ -42,7 +41,7 @@ class Worker:
     """
 
     def __init__(self, own: str, domain: str, gateway: int, control: int, folder: Path, settings: Settings) -> None:
-        self._own, self._settings = own, settings
+        self._own, self._domain, self._settings = own, domain, settings
         self._model = Model(settings.seed, settings.parts)
         self._start = self._model.start()
         self._store = Store(folder / "checkpoints")
@@ -51,11 +50,8 @@ class Worker:
         self._phase, self._step = "idle", 0
         self._newest: Plan | None = None
         self._until, self._lease = 0, 0.0
-        self._telling = threading.Lock()
         self._peers = Peers(own, gateway, settings.period, self._from_peer)
-        self._control: socket.socket = dial(gateway, "control", control)
-        self._tell({"kind": "hello", "id": own, "domain": domain, "port": self._peers.port})
-        threading.Thread(target=self._obey, name="control", daemon=True).start()
+        self._reports = Reports(gateway, control, self._hello, self._obey)
         threading.Thread(target=self._beat, name="heart", daemon=True).start()
 
     def run(self) -> None:
@@ -83,7 +79,7 @@ class Worker:
             step, values = plan.restore.step, state.values
             moments = Moments(state.moments.first[exchange.own].copy(), state.moments.second[exchange.own].copy())
         self._step = step
-        self._tell({"kind": "ready", "generation": plan.generation})
+        self._reports.report({"kind": "ready", "generation": plan.generation})
         parts = range(self._settings.parts)[stretch(rank, len(members), self._settings.parts)]
         while step < self._until:
             step += 1
@@ -113,7 +109,8 @@ class Worker:
             time.sleep(LEASE_POLL_S)
         self._step, generation = step, self._plan.generation
         self._diary.write(f"{time.monotonic():.6f} {generation} {step} {loss!r}\n")
-        self._tell({"kind": "step", "generation": generation, "step": step, "loss": loss, "seconds": seconds})
+        told = {"generation": generation, "step": step, "loss": loss, "seconds": seconds}
+        self._reports.report({"kind": "step", **told})
 
     def _keep(self, step: int, rank: int, state: State) -> None:
         """Keep the own piece of a checkpoint, give a peer in the next domain a replica, write a file now and then."""
@@ -129,7 +126,7 @@ class Worker:
 
     def _stored(self, holder: str, key: Key) -> None:
         names = {"step": key.step, "generation": key.generation, "piece": key.piece}
-        self._tell({"kind": "stored", "holder": holder, "of": len(self._plan.members), **names})
+        self._reports.report({"kind": "stored", "holder": holder, "of": len(self._plan.members), **names})
 
     def _from_peer(self, header: Header, payload: bytes) -> None:
         kind, generation = header["kind"], header["generation"]
@@ -144,36 +141,29 @@ class Worker:
         else:
             self._mailbox.put(Slip(generation, kind, header["step"], header["from"]), header, payload)
 
-    def _tell(self, header: Header) -> None:
-        try:
-            with self._telling:
-                self._control.sendall(frame(header))
-        except OSError:
-            os._exit(0)  # without the control plane there is no job for this worker
+    def _hello(self) -> Header:
+        generation = self._newest.generation if self._newest is not None else 0
+        of_itself = {"id": self._own, "domain": self._domain, "port": self._peers.port}
+        return {"kind": "hello", "generation": generation, **of_itself}
 
-    def _obey(self) -> None:
-        try:
-            while (message := receive(self._control)) is not None:
-                header = message[0]
-                if header["kind"] == "lease":
-                    self._lease = header["sent"] + LEASE_PERIODS * self._settings.period
-                elif header["kind"] == "until":
-                    self._until = header["step"]
-                elif header["kind"] == "plan":
-                    self._newest = Plan.of_wire(header)
-                    self._until = self._newest.until
-                    self._peers.keep(self._newest.members)
-                    self._mailbox.announce(self._newest.generation)
-                else:
-                    break
-        finally:
-            os._exit(0)  # told to end, or cut loose: in either case at once, whatever is under way
+    def _obey(self, header: Header) -> bool:
+        """Do what the control plane says; False where this is the end."""
+        if header["kind"] == "lease":
+            self._lease = header["sent"] + LEASE_PERIODS * self._settings.period
+        elif header["kind"] == "until":
+            self._until = header["step"]
+        elif header["kind"] == "plan":
+            self._newest = Plan.of_wire(header)
+            self._until = self._newest.until
+            self._peers.keep(self._newest.members)
+            self._mailbox.announce(self._newest.generation)
+        return bool(header["kind"] != "end")
 
     def _beat(self) -> None:
         while True:
             unheard = {peer: stage.value for peer, stage in self._peers.unheard().items()}
             beat = {"kind": "beat", "generation": self._plan.generation, "step": self._step, "phase": self._phase}
             beat["sent"] = time.monotonic()
-            self._tell({**beat, "unheard": unheard})
+            self._reports.beat({**beat, "unheard": unheard})
             self._peers.ping()
             time.sleep(self._settings.period)

@@ -14,6 +14,8 @@ _COLOURS = {
     Kind.slow: "#9a6a00",
     Kind.cut: "#0b6bcb",
     Kind.partial: "#00796b",
+    Kind.control: "#5d4037",
+    Kind.amid: "#c2185b",
 }
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#444}.title{font-size:14px;font-weight:600;fill:#111}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kuayu.live.accounts import Account, account, diaries
-from kuayu.live.faults import Kind, Strike
+from kuayu.live.faults import AMID_S, CONTROL, Kind, Strike
 from kuayu.live.ground import Ground, Lost
 from kuayu.live.settings import Settings
 from kuayu.live.timeline import Incident, Timeline
@@ -96,6 +96,9 @@ class Run:
         if incident.lifted is None:
             if now - incident.progress >= LIFT_S or incident.progress == float("inf"):
                 incident.lifted = self._strike.lift()
+        elif incident.kind is Kind.control:
+            incident.left = incident.lifted
+            self._strike, self._settled = None, self.timeline.step
         elif ground.ended(incident.worker) or now - incident.lifted > LEAVE_S:
             self._clear(ground, incident, now)
 
@@ -108,8 +111,11 @@ class Run:
             self._next = now + self._random.uniform(*PAUSE_S)
         if now >= self._next:
             kind, victim = self._kinds.pop(0), self._random.choice(line.members)
+            if kind is Kind.control:
+                victim = CONTROL
+            after = self._random.uniform(0.0, AMID_S) if kind is Kind.amid else 0.0
             line.struck(kind, victim, now)
-            self._strike, self._next = Strike(ground, kind, victim), None
+            self._strike, self._next = Strike(ground, kind, victim, after), None
             line.incidents[-1].at = self._strike.at
             self._watch({"kind": "struck", "at": self._strike.at, "fault": kind, "worker": victim})
 

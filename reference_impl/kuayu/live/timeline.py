@@ -122,9 +122,9 @@ class Timeline:
             case "plan":
                 self._plan(event, at)
             case "placed":
-                incident = self._concerned(event["generation"])
-                if incident is not None and incident.placed is None:
-                    incident.placed = at
+                self._placed(event, at)
+            case "recovered" | "whole":
+                self._of_control(event, at)
             case "until":
                 self.until = event["step"]
             case "step":
@@ -141,6 +141,23 @@ class Timeline:
             self.false_alarms.append(event)
         elif ours[-1].detected is None:
             ours[-1].detected, ours[-1].fault = at, event["fault"]
+
+    def _placed(self, event: dict[str, Any], at: float) -> None:
+        incident = self._concerned(event["generation"])
+        if incident is not None and incident.placed is None:
+            incident.placed = at
+
+    def _of_control(self, event: dict[str, Any], at: float) -> None:
+        """The control plane goes on from its record, or has all workers back."""
+        incident = self.open
+        if incident is None or incident.kind is not Kind.control:
+            return
+        if event["kind"] == "whole":
+            incident.placed = at
+        elif incident.detected is None:
+            incident.detected = incident.decided = at
+            incident.generation, incident.world = self.generation, len(self.members)
+            incident.fault = "restarted"
 
     def _plan(self, event: dict[str, Any], at: float) -> None:
         self.generation = event["generation"]
