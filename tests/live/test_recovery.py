@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from live.world import World
 
 from kuayu.live.awaited import BACK_S
-from kuayu.live.record import Record, follow
+from kuayu.live.record import SNAPSHOT, Record, follow
 from kuayu.live.reports import PATIENCE_S
 from kuayu.live.settings import Settings
 from kuayu.live.wire import frame, receive
@@ -95,7 +95,9 @@ def test_a_report_that_is_sent_again_counts_once() -> None:
     assert world.told[-1] == (FIRST, {"kind": "lease", "sent": 7.0, "taken": sent[0]["number"]})
 
 
-ACTIONS = st.lists(st.sampled_from(["step", "checkpoint", FIRST, SECOND, THIRD, SPARE]), max_size=12)
+ACTIONS = st.lists(
+    st.sampled_from(["step", "half", "checkpoint", "snapshot", FIRST, SECOND, THIRD, SPARE]), max_size=12
+)
 
 
 @given(actions=ACTIONS, cut=st.floats(0, 1))
@@ -105,10 +107,15 @@ def test_wherever_it_ends_it_then_decides_as_one_that_never_ended(actions: list[
     for world in (calm, ended):
         lost: set[str] = set()
         for action in actions:
-            if action == "step":
-                world.step(1 + max((each["step"] for each in world.noted("step")), default=0))
+            made = max((each["step"] for each in world.noted("step")), default=0)
+            if action == "snapshot":
+                world.snapshot()
+            elif action == "step":
+                world.step(1 + made)
+            elif action == "half":
+                world.step(1 + made, world.plan.members[0].id)
             elif action == "checkpoint":
-                world.checkpoint(max((each["step"] for each in world.noted("step")), default=0))
+                world.checkpoint(made)
             elif len(lost) == 0:
                 lost.add(action)
                 world.conductor.gone(action, world.now)
@@ -126,6 +133,10 @@ def test_wherever_it_ends_it_then_decides_as_one_that_never_ended(actions: list[
     assert full.plan == calm.plan
     assert full.noted("step") == calm.noted("step")
     assert full.noted("checkpoint") == calm.noted("checkpoint")
+    for world in (full, calm):
+        world.conductor.gone(next(each for each in (FIRST, SECOND) if each not in lost), world.now)
+    assert full.plan == calm.plan
+    assert full.noted("plan")[-1]["again"] == calm.noted("plan")[-1]["again"]
 
 
 def test_what_followed_from_the_last_report_is_noted_where_it_ended_in_between() -> None:
@@ -133,6 +144,19 @@ def test_what_followed_from_the_last_report_is_noted_where_it_ended_in_between()
     assert [each["kind"] for each in world.notes[-2:]] == ["taken", "step"]
     world.restart(entries=-1)
     assert [each["step"] for each in world.noted("step")] == [1, 2, 3]
+
+
+def test_whoever_goes_on_reads_from_the_last_snapshot(tmp_path: Path) -> None:
+    record = Record(tmp_path / "record")
+    for number in range(3):
+        record.write("taken", number=number)
+        record.write(SNAPSHOT, number=number)
+    record.write("taken", number='"kind":"snapshot"')
+    assert record.since == 1
+    assert [(each["kind"], each["number"]) for each in Record(tmp_path / "record").entries] == [
+        (SNAPSHOT, 2),
+        ("taken", '"kind":"snapshot"'),
+    ]
 
 
 def test_a_line_that_was_not_finished_is_dropped(tmp_path: Path) -> None:

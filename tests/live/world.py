@@ -7,6 +7,7 @@ from typing import Any
 from kuayu.live.conductor import Conductor
 from kuayu.live.judging import Adaptive
 from kuayu.live.plan import Member, Plan
+from kuayu.live.record import SNAPSHOT
 from kuayu.live.settings import Settings
 
 
@@ -72,11 +73,16 @@ class World:
             for holder in (worker, members[(piece + 1) % len(members)]):
                 self.report(holder, "stored", self.plan.generation, holder=holder, **names)
 
+    def snapshot(self) -> None:
+        """All that counts goes on the record."""
+        self._note(SNAPSHOT, **self.conductor.snapshot())
+
     def restart(self, *lost: str, entries: int | None = None) -> None:
         """The control plane ends and goes on from so many entries of its record; all come back but the lost."""
         self.notes = self.notes[:entries]
         self.conductor = self._made()
-        self.conductor.recover(list(self.notes), self.now)
+        last = max((place for place, each in enumerate(self.notes) if each["kind"] == SNAPSHOT), default=0)
+        self.conductor.recover(self.notes[last:], self.now)
         for worker in self._members:
             if worker not in lost:
                 self.join_again(worker, self.plan.generation)

@@ -23,6 +23,7 @@ from . import (
     probe_sets,
     problems,
     requirements,
+    resilience_measured,
     results,
     scheduling_measured,
     schemas,
@@ -51,6 +52,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from demand_measured.pages(language, root)
     yield from forecast_measured.pages(language, root)
     yield from scheduling_measured.pages(language, root)
+    yield from resilience_measured.pages(language, root)
     yield from world.pages(language, root)
     yield from handbook.pages(language)
     yield from results.pages(language, results.reference(root), ingest.section(language, root))

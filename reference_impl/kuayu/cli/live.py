@@ -50,7 +50,7 @@ def live(
     ] = 0.0,
     compare: Annotated[bool, typer.Option(help="Make the same training without faults, and compare.")] = True,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where timeline.json and picture.svg go.")
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where timeline.json, curves.json and picture.svg go.")
     ] = Path("build/live"),
 ) -> None:
     """Train a small model over processes that stand for domains, bring faults about, and measure what follows.
@@ -90,6 +90,7 @@ def live(
         hint = "run it again; if it happens again, see whether memory is short"
         raise fail(str(error), hint) from error
     (output / "timeline.json").write_text(json.dumps(findings.to_json(), indent=1) + "\n", encoding="utf-8")
+    (output / "curves.json").write_text(json.dumps(findings.curves()) + "\n", encoding="utf-8")
     (output / "picture.svg").write_text(picture(findings), encoding="utf-8")
     from kuayu.cli.live_tables import show_findings
 

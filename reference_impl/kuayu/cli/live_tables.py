@@ -42,7 +42,7 @@ def show_findings(console: Console, findings: Findings, folder: Path) -> None:
     console.print(f"load of this machine    {findings.load:.1f} at the end of the run with faults")
     for each in findings.wrong:
         console.print(f"[red]wrong[/]  {each}")
-    console.print(f"written                 {folder / 'timeline.json'}, {folder / 'picture.svg'}")
+    console.print(f"written                 {folder / 'timeline.json'}, curves.json and picture.svg there")
 
 
 def _show_judged(console: Console, findings: Findings, requirement: str) -> None:

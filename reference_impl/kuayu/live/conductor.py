@@ -101,8 +101,33 @@ class Conductor:
         self._moved, self._fresh = now, True
         self._note("recovered", generation=self._plan.generation, awaited=sorted(self._workers))
 
+    def snapshot(self) -> dict[str, Any]:
+        """All that the record tells, in one entry; what was measured of beats and steps is measured anew."""
+        return {
+            "workers": [
+                [each.member.id, each.member.domain, each.member.port, each.taken] for each in self._workers.values()
+            ],
+            "plan": self._plan.to_wire(),
+            "replaced": sorted(self._replaced),
+            "checkpoints": self._register.to_json(),
+            "made": [[step, sorted(makers)] for step, makers in self._made.items()],
+            "ready": sorted(self._ready),
+            "reached": [self._at, self._frontier],
+        }
+
+    def _restore(self, entry: dict[str, Any]) -> None:
+        self._workers = {each: Worker(Member(each, *of), taken=taken) for each, *of, taken in entry["workers"]}
+        self._plan = Plan.of_wire(entry["plan"])
+        self._replaced = set(entry["replaced"])
+        self._register = Register.of_json(entry["checkpoints"])
+        self._made = {step: set(makers) for step, makers in entry["made"]}
+        self._ready = set(entry["ready"])
+        self._at, self._frontier = entry["reached"]
+
     def _replay(self, entry: dict[str, Any]) -> None:
         match entry["kind"]:
+            case "snapshot":
+                self._restore(entry)
             case "joined":
                 member = Member(entry["worker"], entry["domain"], entry["port"])
                 self._workers[member.id] = Worker(member)
@@ -171,6 +196,8 @@ class Conductor:
             known.unheard = {each: Stage(stage) for each, stage in header["unheard"].items()} if current else {}
         elif header["number"] > known.taken:
             self._note("taken", worker=worker, report=header)
+            if header["kind"] == "step" and header["generation"] == self._plan.generation:
+                self._stragglers.step(worker, header["seconds"])
             self._take(worker, header, now)
 
     def _take(self, worker: str, header: dict[str, Any], now: float) -> None:
@@ -254,7 +281,6 @@ class Conductor:
 
     def _step(self, worker: str, header: dict[str, Any], now: float) -> None:
         step = header["step"]
-        self._stragglers.step(worker, header["seconds"])
         makers = self._made.setdefault(step, set())
         makers.add(worker)
         if len(makers) == len(self._members):

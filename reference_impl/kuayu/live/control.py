@@ -18,11 +18,13 @@ from kuayu.live.conductor import ENDLESS, Conductor
 from kuayu.live.ending import end_with_parent
 from kuayu.live.judging import Adaptive
 from kuayu.live.plan import Member
-from kuayu.live.record import Record
+from kuayu.live.record import SNAPSHOT, Record
 from kuayu.live.settings import Settings
 from kuayu.live.wire import frame, read
 
 TICK_S = 0.05
+SNAPSHOT_ENTRIES = 2000
+"""Entries from one snapshot to the next; reading them takes some hundredths of a second."""
 
 
 class Control:
@@ -67,6 +69,8 @@ class Control:
                     self._conductor.joined(member, header["generation"], self._now())
                 else:
                     self._conductor.told(worker, header, self._now())
+                    if self._record.since >= SNAPSHOT_ENTRIES:
+                        self._record.write(SNAPSHOT, **self._conductor.snapshot())
         except OSError:
             pass
         finally:

@@ -92,8 +92,8 @@ class Findings:
         return percentile([math.inf if each is None else each for each in figures]) if figures else None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it; seconds from the fault, and instants from the first step."""
-        origin = self.timeline.progress[0][0] if self.timeline.progress else 0.0
+        """All but the curves; seconds from the fault, and instants from the first step."""
+        origin = self._origin
         return {
             "settings": dataclasses.asdict(self.settings),
             "processors": os.cpu_count(),
@@ -112,10 +112,21 @@ class Findings:
             "after_a_later_plan_began": len(self.account.twice),
             "steps_with_two_results": list(self.account.differing),
             "wrong": self.wrong,
+        }
+
+    def curves(self) -> dict[str, Any]:
+        """Loss of each step in nats a character, and when each was made that had not been made before."""
+        origin = self._origin
+        return {
             "losses": [self.timeline.losses[step] for step in sorted(self.timeline.losses)],
             "losses_undisturbed": [self.calm.losses[step] for step in sorted(self.calm.losses)] if self.calm else None,
             "progress": [[round(at - origin, 4), step] for at, step in self.timeline.progress],
         }
+
+    @property
+    def _origin(self) -> float:
+        """When the first step was made."""
+        return self.timeline.progress[0][0] if self.timeline.progress else 0.0
 
 
 def not_over(incident: Incident) -> bool:

@@ -1,6 +1,7 @@
 """Which checkpoints there are, and who holds their pieces."""
 
 from collections.abc import Set as AbstractSet
+from typing import Any, Self
 
 from kuayu.live.plan import FILE, Restore
 
@@ -37,6 +38,17 @@ class Register:
             if all(holders):
                 return Restore(step, generation, tuple(holders))
         return None
+
+    def to_json(self) -> list[Any]:
+        """All of it."""
+        return [[*key, [sorted(piece) for piece in pieces]] for key, pieces in self._held.items()]
+
+    @classmethod
+    def of_json(cls, held: list[Any]) -> Self:
+        """From all of it."""
+        register = cls()
+        register._held = {(step, generation): [set(piece) for piece in pieces] for step, generation, pieces in held}
+        return register
 
 
 def _replicated(pieces: list[set[str]]) -> bool:
