@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, SchemathesisFunction):
             # pytest 9.2 names a test after its function, and schemathesis gives one function to all operations.
-            item._id = replace(item.id, params=item.operation_label)
+            item._id = replace(item.id, params=item.operation_label)  # noqa: SLF001 - there is no public door
     shared = [name for name, times in Counter(item.nodeid for item in items).items() if times > 1]
     if shared:
         raise pytest.UsageError(f"tests share an identifier, so that all but one would be left out: {shared}")

@@ -5,6 +5,7 @@ workers, and each plan, is on record before anyone hears of it, so that a contro
 from the record as if it had only been silent.
 """
 
+import json
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -13,8 +14,9 @@ from typing import Any
 
 from kuayu.live.awaited import Awaited
 from kuayu.live.judging import Judge, Stage
+from kuayu.live.memory import Memory
 from kuayu.live.plan import Member, Plan
-from kuayu.live.register import Register
+from kuayu.live.record import Entry
 from kuayu.live.settings import Settings
 from kuayu.live.stragglers import Stragglers
 from kuayu.live.verdicts import Fault, Told, faults
@@ -22,20 +24,15 @@ from kuayu.live.verdicts import Fault, Told, faults
 STALL_S, STALL_STEPS, HOPELESS_S, PATIENCE_S = 2.0, 10.0, 10.0, 5.0
 """Least seconds of a stall; a stall in median steps; seconds after which a stall that nobody explains is planned anew;
 seconds that an orderly change waits for the next checkpoint."""
-FOLLOWS = frozenset({"step", "checkpoint", "placed"})
-"""Entries that follow from what workers told."""
 ENDLESS = 1 << 40
 
 
 @dataclass(slots=True)
-class Worker:
-    """What is known of a connected worker."""
+class Heard:
+    """What the last beat of a worker told."""
 
-    member: Member
     unheard: dict[str, Stage] = field(default_factory=dict)
     phase: str = "idle"
-    taken: int = 0
-    """Number of its last report that is on record."""
 
 
 class Conductor:
@@ -60,180 +57,117 @@ class Conductor:
         until: int = ENDLESS,
     ) -> None:
         self._settings, self._judge, self._tell, self._cut, self._note = settings, judge, tell, cut, note
-        self._workers: dict[str, Worker] = {}
-        self._plan = Plan(0, (), None, until)
-        self._register, self._stragglers = Register(), Stragglers()
-        self._frontier = 0
-        self._made: dict[int, set[str]] = {}
-        self._ready: set[str] = set()
+        self._memory, self._awaited, self._stragglers = Memory(until), Awaited(), Stragglers()
+        self._heard: dict[str, Heard] = {}
         self._condemned: dict[str, Fault] = {}
         self._stages: dict[str, Stage] = {}
         self._orderly: float | None = None  # since when a change waits for a checkpoint
-        self._at, self._fresh = 0, True
-        self._moved, self._gaps = 0.0, deque[float](maxlen=50)
-        self._replaced: set[str] = set()
-        self._awaited = Awaited()
-
-    @property
-    def _members(self) -> list[str]:
-        return [each.id for each in self._plan.members]
+        self._moved, self._fresh = 0.0, True
+        self._gaps = deque[float](maxlen=50)
 
     @property
     def _spares(self) -> list[str]:
-        return [each for each in self._workers if each not in self._members and each not in self._stages]
-
-    def recover(self, entries: Iterable[dict[str, Any]], now: float) -> None:
-        """Go on from a record; who was there is waited for."""
-        follows: list[dict[str, Any]] = []
-        noted: set[tuple[Any, ...]] = set()
-        note, self._note = self._note, lambda kind, **more: follows.append({"kind": kind, **more})
-        for entry in entries:
-            self._replay(entry)
-            if entry["kind"] in FOLLOWS:
-                noted.add(_key(entry))
-        self._note = note
-        for entry in follows:  # it may have ended between what it took and what followed
-            if _key(entry) not in noted:
-                note(**entry)
-        for each in self._workers:
-            self._judge.beat(each, now)
-        self._awaited.begin(self._workers, now)
-        self._moved, self._fresh = now, True
-        self._note("recovered", generation=self._plan.generation, awaited=sorted(self._workers))
+        return [each for each in self._memory.workers if each not in self._memory.members and each not in self._stages]
 
     def snapshot(self) -> dict[str, Any]:
-        """All that the record tells, in one entry; what was measured of beats and steps is measured anew."""
-        return {
-            "workers": [
-                [each.member.id, each.member.domain, each.member.port, each.taken] for each in self._workers.values()
-            ],
-            "plan": self._plan.to_wire(),
-            "replaced": sorted(self._replaced),
-            "checkpoints": self._register.to_json(),
-            "made": [[step, sorted(makers)] for step, makers in self._made.items()],
-            "ready": sorted(self._ready),
-            "reached": [self._at, self._frontier],
-        }
+        """All that the record tells, in one entry."""
+        return self._memory.snapshot()
 
-    def _restore(self, entry: dict[str, Any]) -> None:
-        self._workers = {each: Worker(Member(each, *of), taken=taken) for each, *of, taken in entry["workers"]}
-        self._plan = Plan.of_wire(entry["plan"])
-        self._replaced = set(entry["replaced"])
-        self._register = Register.of_json(entry["checkpoints"])
-        self._made = {step: set(makers) for step, makers in entry["made"]}
-        self._ready = set(entry["ready"])
-        self._at, self._frontier = entry["reached"]
-
-    def _replay(self, entry: dict[str, Any]) -> None:
-        match entry["kind"]:
-            case "snapshot":
-                self._restore(entry)
-            case "joined":
-                member = Member(entry["worker"], entry["domain"], entry["port"])
-                self._workers[member.id] = Worker(member)
-            case "gone":
-                self._workers.pop(entry["worker"], None)
-            case "taken" if entry["worker"] in self._workers:
-                self._take(entry["worker"], entry["report"], entry["at"])
-            case "plan":
-                self._adopt(Plan.of_wire(entry["plan"]), entry["at"])
-            case "until":
-                self._end_at(entry["step"])
+    def recover(self, entries: Iterable[Entry], now: float) -> None:
+        """Go on from a record; who was there is waited for."""
+        follows: list[Entry] = []
+        noted = set()
+        for entry in entries:
+            follows += self._memory.apply(entry)
+            noted.add(_key(entry))
+        for each in follows:  # it may have ended between what it took and what follows
+            if _key(each) not in noted:
+                self._note(**each)
+        for worker in self._memory.workers:
+            self._judge.beat(worker, now)
+        self._awaited.begin(self._memory.workers, now)
+        self._moved = now
+        self._enter("recovered", generation=self._memory.plan.generation, awaited=sorted(self._memory.workers))
 
     def joined(self, member: Member, generation: int, now: float) -> None:
         """A worker said hello, and up to which plan it has heard of them."""
-        if member.id in self._replaced:
+        if member.id in self._memory.replaced:
             self._tell(member.id, {"kind": "end"})
             self._cut(member.id)
             return
-        if member.id in self._workers:
-            self._returned(member.id, generation, now)
-            return
-        self._workers[member.id] = Worker(member)
         self._judge.beat(member.id, now)
-        self._note("joined", worker=member.id, domain=member.domain, port=member.port)
-        wanted = self._settings.domains + self._settings.spares
-        if not self._plan.generation and len(self._workers) == wanted:
-            order = sorted(self._workers.values(), key=lambda each: self._settings.names.index(each.member.domain))
-            self._carry_out([each.member for each in order[: self._settings.domains]], now, {})
+        if member.id in self._memory.workers:
+            self._returned(member.id, generation)
+            return
+        self._enter("joined", worker=member.id, domain=member.domain, port=member.port)
+        workers = self._memory.workers.values()
+        if not self._memory.plan.generation and len(workers) == self._settings.domains + self._settings.spares:
+            order = sorted(workers, key=lambda each: self._settings.names.index(each.domain))
+            self._carry_out(order[: self._settings.domains], now, {})
 
-    def _returned(self, worker: str, generation: int, now: float) -> None:
+    def _returned(self, worker: str, generation: int) -> None:
         """A worker is back that was there before the control plane was started anew."""
-        self._judge.beat(worker, now)
-        if worker in self._members:
-            if generation != self._plan.generation:
-                self._tell(worker, self._plan.to_wire())
-            self._tell(worker, {"kind": "until", "step": self._plan.until})
+        plan = self._memory.plan
+        if worker in self._memory.members:
+            if generation != plan.generation:
+                self._tell(worker, plan.to_wire())
+            self._tell(worker, {"kind": "until", "step": plan.until})
         self._not_awaited({worker})
 
     def _not_awaited(self, workers: Iterable[str]) -> None:
         if self._awaited.drop(workers):
-            self._note("whole", generation=self._plan.generation)
+            self._enter("whole", generation=self._memory.plan.generation)
 
     def gone(self, worker: str, now: float) -> None:
         """The connection of a worker ended."""
-        if worker in self._workers:
+        if worker in self._memory.workers:
             self._lost(worker)
             self.look(now)
 
     def _lost(self, worker: str) -> None:
-        del self._workers[worker]
+        self._enter("gone", worker=worker)
         self._judge.forget(worker)
         self._stages.pop(worker, None)
-        self._note("gone", worker=worker)
+        self._heard.pop(worker, None)
         self._not_awaited({worker})
 
     def told(self, worker: str, header: dict[str, Any], now: float) -> None:
         """A worker told something; who has been replaced is not listened to."""
-        known = self._workers.get(worker)
-        if known is None:
+        if worker not in self._memory.workers:
             return
+        current = header["generation"] == self._memory.plan.generation
         if header["kind"] == "beat":
-            current = header["generation"] == self._plan.generation
             self._judge.beat(worker, now)
-            self._tell(worker, {"kind": "lease", "sent": header["sent"], "taken": known.taken})
-            known.phase = header["phase"] if current else "idle"
-            known.unheard = {each: Stage(stage) for each, stage in header["unheard"].items()} if current else {}
-        elif header["number"] > known.taken:
-            self._note("taken", worker=worker, report=header)
-            if header["kind"] == "step" and header["generation"] == self._plan.generation:
+            self._tell(worker, {"kind": "lease", "sent": header["sent"], "taken": self._memory.taken[worker]})
+            unheard = {each: Stage(stage) for each, stage in header["unheard"].items()}
+            self._heard[worker] = Heard(unheard, header["phase"]) if current else Heard()
+        elif header["number"] > self._memory.taken[worker]:
+            if header["kind"] == "step" and current:
                 self._stragglers.step(worker, header["seconds"])
-            self._take(worker, header, now)
+            for follows in self._enter("taken", worker=worker, report=header):
+                self._heed(follows["kind"], now)
 
-    def _take(self, worker: str, header: dict[str, Any], now: float) -> None:
-        """A report is on record; what follows from it."""
-        self._workers[worker].taken = header["number"]
-        current = header["generation"] == self._plan.generation
-        match header["kind"]:
-            case "ready" if current:
-                self._ready.add(worker)
-                if self._ready.issuperset(self._members):
-                    self._note("placed", generation=self._plan.generation)
-            case "step" if current:
-                self._step(worker, header, now)
-            case "stored" if current:
-                which = (header["step"], header["generation"], header["piece"], header["of"])
-                if self._register.stored(header["holder"], *which):
-                    self._note("checkpoint", step=header["step"])
-                    if self._orderly is not None:
-                        self._change(now)
+    def _heed(self, kind: str, now: float) -> None:
+        if kind == "step":
+            if not self._fresh:
+                self._gaps.append(now - self._moved)
+            self._moved, self._fresh = now, False
+        elif kind == "checkpoint" and self._orderly is not None:
+            self._change(now)
 
     def finish(self, ahead: int) -> None:
         """End the job so many steps after the furthest."""
-        until = self._frontier + ahead
-        self._note("until", step=until)
-        self._end_at(until)
-        for each in self._members:
+        until = self._memory.frontier + ahead
+        self._enter("until", step=until)
+        for each in self._memory.members:
             self._tell(each, {"kind": "until", "step": until})
-
-    def _end_at(self, step: int) -> None:
-        self._plan = Plan(self._plan.generation, self._plan.members, self._plan.restore, step)
 
     def look(self, now: float) -> None:
         """Judge, and act on what is found."""
-        for each in sorted(self._awaited.late(self._members, now)):
+        members = self._memory.members
+        for each in sorted(self._awaited.late(members, now)):
             self._lost(each)
-        if not self._plan.generation or self._at >= self._plan.until:
+        if not self._memory.plan.generation or self._memory.at >= self._memory.plan.until:
             return
         self._suspect(now)
         still = now - self._moved
@@ -241,12 +175,12 @@ class Conductor:
         if self._orderly is not None:  # a change that is under way is carried through
             found = {each: fault for each, fault in self._condemned.items() if fault == Fault.slow} | found
         for each in found.keys() - self._condemned.keys():
-            self._note("verdict", worker=each, fault=found[each])
+            self._enter("verdict", worker=each, fault=found[each])
         self._condemned = found
         slow = [each for each, fault in found.items() if fault == Fault.slow]
         if len(found) > len(slow):
             self._change(now)
-        elif self._spares and (slow or len(self._members) < self._settings.domains):
+        elif self._spares and (slow or len(members) < self._settings.domains):
             self._orderly = now if self._orderly is None else self._orderly
             if now - self._orderly > PATIENCE_S:
                 self._change(now)
@@ -259,18 +193,18 @@ class Conductor:
         stages = dict(self._judge.verdicts(now))
         for each in stages.keys() | self._stages.keys():
             if stages.get(each) != self._stages.get(each):
-                self._note("suspicion", worker=each, stage=stages.get(each, "none"))
+                self._enter("suspicion", worker=each, stage=stages.get(each, "none"))
         self._stages = stages
 
     def _all_told(self, still: float) -> Told:
-        members = self._members
-        present = [each for each in members if each in self._workers]
+        members = self._memory.members
+        heard = {each: self._heard.get(each, Heard()) for each in members if each in self._memory.workers}
         return Told(
             members=members,
-            ended=frozenset(members) - self._workers.keys(),
+            ended=frozenset(members) - heard.keys(),
             silent=self._stages,
-            unheard={each: self._workers[each].unheard for each in present},
-            computing=frozenset(each for each in present if self._workers[each].phase == "compute"),
+            unheard={each: last.unheard for each, last in heard.items()},
+            computing=frozenset(each for each, last in heard.items() if last.phase == "compute"),
             stalled=still > self._stall,
             slow=self._stragglers.found(members),
         )
@@ -279,40 +213,29 @@ class Conductor:
     def _stall(self) -> float:
         return max(STALL_S, STALL_STEPS * statistics.median(self._gaps) if self._gaps else 0.0)
 
-    def _step(self, worker: str, header: dict[str, Any], now: float) -> None:
-        step = header["step"]
-        makers = self._made.setdefault(step, set())
-        makers.add(worker)
-        if len(makers) == len(self._members):
-            if not self._fresh:
-                self._gaps.append(now - self._moved)
-            self._at, self._moved, self._fresh = step, now, False
-            del self._made[step]
-            self._note("step", step=step, loss=header["loss"], generation=self._plan.generation, world=len(makers))
-        self._frontier = max(self._frontier, step)
-
     def _change(self, now: float) -> None:
         """Plan without those who are condemned, with spares in their places."""
-        spares = self._spares
+        spares, workers = self._spares, self._memory.workers
         members = []
-        for each in self._plan.members:
+        for each in self._memory.plan.members:
             if each.id not in self._condemned:
                 members.append(each)
             elif spares:
-                members.append(self._workers[spares.pop(0)].member)
+                members.append(workers[spares.pop(0)])
             elif self._condemned[each.id] == Fault.slow:
                 members.append(each)
         while spares and len(members) < self._settings.domains:
-            members.append(self._workers[spares.pop(0)].member)
+            members.append(workers[spares.pop(0)])
         if members:
             self._carry_out(members, now, self._condemned)
 
     def _carry_out(self, members: list[Member], now: float, why: dict[str, Fault]) -> None:
-        removed = [each for each in self._members if each not in {member.id for member in members}]
-        restore = self._register.latest(self._workers.keys() - set(removed))
+        memory = self._memory
+        removed = [each for each in memory.members if each not in {member.id for member in members}]
+        restore = memory.register.latest(memory.workers.keys() - set(removed))
         step = restore.step if restore else 0
-        plan = Plan(self._plan.generation + 1, tuple(members), restore, self._plan.until)
-        self._note(
+        plan = Plan(memory.plan.generation + 1, tuple(members), restore, memory.plan.until)
+        self._enter(
             "plan",
             lasting=True,
             generation=plan.generation,
@@ -320,33 +243,29 @@ class Conductor:
             removed=removed,
             why={each: why[each] for each in removed if each in why},
             restore=step,
-            again=self._frontier - step,
+            again=memory.frontier - step,
             plan=plan.to_wire(),
         )
-        self._adopt(plan, now)
-        for each in self._members:
+        for each in memory.members:
             self._tell(each, plan.to_wire())
         for each in removed:
+            self._judge.forget(each)
             self._tell(each, {"kind": "end"})
             self._cut(each)
-
-    def _adopt(self, plan: Plan, now: float) -> None:
-        """A plan is on record and holds from now on."""
-        removed = {each.id for each in self._plan.members} - {each.id for each in plan.members}
-        self._plan = plan
-        self._replaced |= removed
-        for each in removed:
-            if self._workers.pop(each, None) is not None:
-                self._judge.forget(each)
         self._not_awaited(removed)
-        self._register.dropped(plan.restore.step if plan.restore else 0)
-        self._stragglers.clear(self._members)
-        self._made, self._ready, self._condemned, self._orderly = {}, set(), {}, None
+        self._stragglers.clear(memory.members)
+        self._heard, self._condemned, self._orderly = {}, {}, None
         self._moved, self._fresh = now, True
-        for worker in self._workers.values():
-            worker.unheard, worker.phase = {}, "idle"
+
+    def _enter(self, kind: str, *, lasting: bool = False, **particulars: Any) -> list[Entry]:
+        """Put something on record and let it count, with all that follows from it; what that is."""
+        self._note(kind, lasting=lasting, **particulars)
+        follows = self._memory.apply({"kind": kind, **particulars})
+        for each in follows:
+            self._note(**each)
+        return follows
 
 
-def _key(entry: dict[str, Any]) -> tuple[Any, ...]:
+def _key(entry: Entry) -> str:
     """What an entry tells, without when."""
-    return tuple(sorted((name, value) for name, value in entry.items() if name != "at"))
+    return json.dumps({name: value for name, value in entry.items() if name != "at"}, sort_keys=True)
