@@ -225,8 +225,9 @@ def main() -> None:
         found["jobs"] = jobs(asked.seed, asked.jobs, other=asked.other)
     if asked.json:
         place = {"python": platform.python_version(), "numpy": version("numpy"), "machine": platform.machine()}
-        written = {"figures": found, "world": place, "request": vars(asked)}
-        asked.json.write_text(json.dumps(written, default=str, indent=1) + "\n")
+        request = {name: value for name, value in vars(asked).items() if name != "json"}
+        written = {"figures": found, "world": place, "request": request}
+        asked.json.write_text(json.dumps(written, indent=1) + "\n")
 
 
 if __name__ == "__main__":

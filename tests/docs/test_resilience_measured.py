@@ -71,7 +71,7 @@ def test_what_was_not_recovered_from_and_what_was_missed_is_said(tmp_path: Path,
     (folder / "live.json").write_text(json.dumps(changed))
     (made,) = pages(language, tmp_path)
     count = sum(each["kind"] == first["kind"] for each in changed["incidents"])
-    assert f"| `{first['kind']}` | {count} | {count - 1} |" in made.text
+    assert f"| <code>{first['kind']}</code> | {count} | {count - 1} |" in made.text
     missed = {"en": "**missed**", "zh": "**未达到**"}[language]
     assert made.text.count(missed) == len(JUDGED)
 

@@ -61,7 +61,7 @@ def test_each_thing_that_is_wrong_is_told() -> None:
     found = dataclasses.replace(found, account=Account(40, (), (late,), ()))
     words = (
         "1 incidents were not recovered from",
-        "the curve has gaps",
+        "the curve has no loss for 1 steps, such as 17",
         "the curve is off the undisturbed one by 0.001",
         "in the disturbed run the job was in two places, or a step had two results",
         "1 replaced workers did not end by themselves",

@@ -57,7 +57,8 @@ def test_the_job_recovers_from_each_fault(disturbed: Ran) -> None:
         assert each.at < each.detected <= each.decided < each.first <= each.progress
         assert each.world == SETTINGS.domains
         assert 0 <= each.again <= SETTINGS.every + 1
-    assert incidents[Kind.kill].fault == incidents[Kind.amid].fault == "ended"
+    assert incidents[Kind.kill].fault == "ended"
+    assert incidents[Kind.amid].fault in {"ended", "severed", "unreachable"}, "by whom it is told hangs on the moment"
     assert incidents[Kind.control].fault == "restarted"
     assert incidents[Kind.control].again == 0
     assert incidents[Kind.hang].fault == incidents[Kind.cut].fault == "unreachable"

@@ -81,6 +81,21 @@ def test_who_has_not_heard_of_the_plan_is_told_and_who_was_replaced_has_to_end()
     assert world.cut == [SECOND]
 
 
+def test_a_step_before_the_checkpoint_was_made_though_one_died_untold_of_it() -> None:
+    world = after(9, 0)
+    world.step(10, FIRST, THIRD)
+    world.checkpoint(10)
+    world.snapshot()
+    world.restart(SECOND)
+    world.now += BACK_S + 0.01
+    world.beat(FIRST, THIRD, SPARE)
+    world.conductor.look(world.now)
+    assert world.plan.restore is not None
+    assert world.plan.restore.step == 10
+    assert world.noted("plan")[-1]["again"] == 0
+    assert [each["step"] for each in world.noted("step")] == list(range(1, 11))
+
+
 def test_a_report_that_is_sent_again_counts_once() -> None:
     world = after(3, 3)
     sent = [world.report(each, "step", 1, step=4, loss=1.0, seconds=0.01) for each in (FIRST, SECOND)]

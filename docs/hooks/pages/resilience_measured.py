@@ -1,4 +1,4 @@
-"""How a real training fared while workers and its control plane failed: a committed run of ``kuayu live``."""
+"""What was measured of resilience: a real training through failures, and how soon and surely faults are told."""
 
 import json
 import math
@@ -14,6 +14,7 @@ from . import resilience_measured_words as words
 from .judged import drawn
 from .made import Made
 from .markdown import code, link, page, table
+from .resilience_detection import detection
 
 FOLDER = "docs/results/resilience"
 LIVE, PICTURE = "live.json", "live.svg"
@@ -29,6 +30,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page."""
     folder = root / FOLDER
     blocks = [*_live(language, folder)] if (folder / LIVE).is_file() else [words.NOT_YET.in_(language)]
+    blocks += detection(language, folder, PLACE)
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-resilience.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

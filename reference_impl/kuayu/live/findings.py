@@ -51,9 +51,9 @@ class Findings:
         return max((abs(self.timeline.losses[step] - self.calm.losses[step]) for step in both), default=math.inf)
 
     @property
-    def whole(self) -> bool:
-        """Whether each step of the disturbed run has its loss."""
-        return sorted(self.timeline.losses) == list(range(1, max(self.timeline.losses, default=0) + 1))
+    def missing(self) -> list[int]:
+        """Steps of the disturbed run that have no loss on record."""
+        return sorted(set(range(1, max(self.timeline.losses, default=0))) - self.timeline.losses.keys())
 
     @property
     def wrong(self) -> list[str]:
@@ -62,8 +62,8 @@ class Findings:
         missed = [each for each in self.timeline.incidents if not_over(each)]
         if missed:
             found.append(f"{len(missed)} incidents were not recovered from")
-        if not self.whole:
-            found.append("the curve has gaps")
+        if self.missing:
+            found.append(f"the curve has no loss for {len(self.missing)} steps, such as {self.missing[0]}")
         if self.difference is not None and not self.difference <= TOLERANCE:
             found.append(f"the curve is off the undisturbed one by {self.difference:.3g}")
         for name, account in (("disturbed", self.account), ("undisturbed", self.calm_account)):
@@ -111,6 +111,8 @@ class Findings:
             "under_a_foreign_plan": len(self.account.strangers),
             "after_a_later_plan_began": len(self.account.twice),
             "steps_with_two_results": list(self.account.differing),
+            "steps": max(self.timeline.losses, default=0),
+            "steps_without_a_loss": self.missing,
             "wrong": self.wrong,
         }
 

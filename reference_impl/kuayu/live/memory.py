@@ -34,7 +34,7 @@ class Memory:
         self.taken: dict[str, int] = {}
         self.register = Register()
         self.at, self.frontier = 0, 0
-        self._made: dict[int, set[str]] = {}
+        self._made: dict[int, tuple[float, set[str]]] = {}  # loss, and who told of the step
         self._ready: set[str] = set()
 
     @property
@@ -53,7 +53,7 @@ class Memory:
             case "taken" if entry["worker"] in self.workers:
                 return self._take(entry["worker"], entry["report"])
             case "plan":
-                self._adopt(Plan.of_wire(entry["plan"]))
+                return self._adopt(Plan.of_wire(entry["plan"]))
             case "until":
                 self.plan = Plan(self.plan.generation, self.plan.members, self.plan.restore, entry["step"])
             case kind if kind == SNAPSHOT:
@@ -67,7 +67,7 @@ class Memory:
             "plan": self.plan.to_wire(),
             "replaced": sorted(self.replaced),
             "checkpoints": self.register.to_json(),
-            "made": [[step, sorted(makers)] for step, makers in self._made.items()],
+            "made": [[step, loss, sorted(makers)] for step, (loss, makers) in self._made.items()],
             "ready": sorted(self._ready),
             "reached": [self.at, self.frontier],
         }
@@ -78,7 +78,7 @@ class Memory:
         self.plan = Plan.of_wire(entry["plan"])
         self.replaced = set(entry["replaced"])
         self.register = Register.of_json(entry["checkpoints"])
-        self._made = {step: set(makers) for step, makers in entry["made"]}
+        self._made = {step: (loss, set(makers)) for step, loss, makers in entry["made"]}
         self._ready = set(entry["ready"])
         self.at, self.frontier = entry["reached"]
 
@@ -86,14 +86,18 @@ class Memory:
         self.workers.pop(worker, None)
         self.taken.pop(worker, None)
 
-    def _adopt(self, plan: Plan) -> None:
+    def _adopt(self, plan: Plan) -> list[Entry]:
+        """A plan holds. What is before its checkpoint was made by all, though one may have died before it told."""
+        first = plan.restore.step if plan.restore else 0
+        made = [self._whole(step, loss) for step, (loss, _) in sorted(self._made.items()) if step <= first]
         removed = set(self.members) - {each.id for each in plan.members}
         self.plan = plan
         self.replaced |= removed
         for each in removed:
             self._leave(each)
-        self.register.dropped(plan.restore.step if plan.restore else 0)
+        self.register.dropped(first)
         self._made, self._ready = {}, set()
+        return made
 
     def _take(self, worker: str, report: dict[str, Any]) -> list[Entry]:
         self.taken[worker] = report["number"]
@@ -115,11 +119,20 @@ class Memory:
     def _step(self, worker: str, report: dict[str, Any]) -> list[Entry]:
         step = report["step"]
         self.frontier = max(self.frontier, step)
-        makers = self._made.setdefault(step, set())
+        makers = self._made.setdefault(step, (report["loss"], set()))[1]
         makers.add(worker)
         if len(makers) < len(self.members):
             return []
         self.at = step
         del self._made[step]
-        told = {"loss": report["loss"], "generation": self.plan.generation, "world": len(makers)}
-        return [{"kind": "step", "step": step, **told}]
+        return [self._whole(step, report["loss"])]
+
+    def _whole(self, step: int, loss: float) -> Entry:
+        """All members have made a step, and all with the same loss."""
+        return {
+            "kind": "step",
+            "step": step,
+            "loss": loss,
+            "generation": self.plan.generation,
+            "world": len(self.plan.members),
+        }
