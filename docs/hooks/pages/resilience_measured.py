@@ -60,7 +60,7 @@ def _live(language: Language, folder: Path) -> Iterator[str]:
     yield table(words.JUDGED_COLUMNS[language], _judged(language, found["percentile_95_and_bound"]))
     yield f"### {words.HOLDS.in_(language)}"
     yield table(words.HOLDS_COLUMNS[language], _holds(language, found, (disturbed, calm)))
-    yield (folder / PICTURE).read_text("utf-8").strip()
+    yield f"![{words.PICTURE.in_(language)}]({PLACE}/{PICTURE})"
 
 
 def _row(kind: str, incidents: Sequence[Plain]) -> Iterator[str]:
@@ -118,6 +118,7 @@ def _holds(language: Language, found: Plain, minutes: tuple[float, float]) -> It
     missed = [each for each in found["incidents"] if not _recovered(each)]
     stayed = [each for each in found["incidents"] if _recovered(each) and each["left"] is None]
     yield words.DIFFERENCE.in_(language).format(tolerance=f"{found['tolerance']:g}"), f"{found['largest_difference']:g}"
+    yield words.UNTOLD.in_(language).format(steps=count(found["steps"])), count(len(found["steps_without_a_loss"]))
     yield words.NOT_RECOVERED.in_(language), count(len(missed))
     yield words.TWICE.in_(language).format(entries=count(found["steps_written_down"])), count(twice)
     yield words.ALARMS.in_(language).format(disturbed=disturbed, calm=calm), count(alarms)

@@ -46,12 +46,14 @@ DIFFERENCE = Words(
     "largest difference of a step's loss from that of the undisturbed training, nats (tolerance {tolerance})",
     "各训练步的损失与未受扰训练之差的最大值，nat（容差 {tolerance}）",
 )
+UNTOLD = Words("steps of {steps} without a loss on record", "{steps} 个训练步中没有损失记录者")
 NOT_RECOVERED = Words("incidents that were not recovered from", "未能恢复的故障事件")
 TWICE = Words(
     "steps under a foreign plan, after a later plan had begun, or with two results, of {entries} in the diaries of the "
     "workers",
     "工作进程自身记录的 {entries} 个训练步中，在不属于自己的计划下、在较晚的计划开始之后，或有两个结果者",
 )
+PICTURE = Words("Curve and course of the training, with the incidents in it", "训练的损失曲线与进程，及其中的故障事件")
 ALARMS = Words(
     "false alarms, over {disturbed} min with faults and {calm} min without",
     "误报，含有故障的 {disturbed} 分钟与无故障的 {calm} 分钟",

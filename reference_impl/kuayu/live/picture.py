@@ -104,11 +104,14 @@ def _legend(findings: Findings) -> str:
     if findings.calm is not None:
         entries.append(("#111", "same seed, undisturbed"))
     entries += [(_COLOURS[kind], f"{kind} ({len(some)})") for kind, some in findings.by_kind().items()]
-    parts, x = [], _LEFT
+    parts, x, y = [], _LEFT, 18
     for colour, label in entries:
-        parts.append(f'<rect x="{x}" y="9" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 14}" y="18">{html.escape(label)}</text>')
-        x += 30 + 7 * len(label)
+        width = 30 + 7 * len(label)
+        if x + width > _WIDTH:
+            x, y = _LEFT, y + 16
+        parts.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 14}" y="{y}">{html.escape(label)}</text>')
+        x += width
     return "".join(parts)
 
 
