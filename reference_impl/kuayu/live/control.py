@@ -24,7 +24,7 @@ from kuayu.live.wire import frame, read
 
 TICK_S = 0.05
 SNAPSHOT_ENTRIES = 2000
-"""Entries from one snapshot to the next; reading them takes some hundredths of a second."""
+"""Entries from one snapshot to the next; whoever goes on plays no more than these."""
 
 
 class Control:
