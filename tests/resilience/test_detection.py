@@ -179,7 +179,7 @@ def test_before_much_is_learnt_the_limit_decides_and_says_so() -> None:
     why = hearts.detector.explain_node(7, report)
     assert why.state == "dead"
     assert why.suspicion < why.threshold
-    assert "no node is granted more than 2.75 s of silence of its own" in why.evidence
+    assert "no node is granted more than 2.25 s of silence of its own" in why.evidence
 
 
 def test_time_does_not_run_backwards() -> None:

@@ -23,6 +23,9 @@ STALE = 1.0
 RETURNS = 3
 """Beats a usual half period apart that raise a dead sender, or begin its numbers anew, however late they seem."""
 
+AMISS = 0.1
+"""Share by which the pace of overtaken beats may be from the usual one."""
+
 LEAST, MOST = 0.01, 600.0
 """Bounds of a usual period, s."""
 
@@ -49,6 +52,7 @@ class Senders:
     returns: Annotated[NDArray[np.int64], Column(0, np.int64)]
     returned_at: Annotated[Instants, Column(np.nan, np.float64)]
     lost: Annotated[Floats, Column(0.0, np.float32)]
+    begun: Annotated[Instants, Column(np.nan, np.float64)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +87,31 @@ class Arrivals:
         self.senders = rearranged(self.senders, origin)
         self.senders.period[origin < 0] = self._usual
 
-    def take(self, beats: Beats) -> list[Ended]:
-        """Take in beats; returns the gaps that they end, each node at most once in an item."""
+    def expect(self, node: Places, at: Instants, period: Instants, gone: Flags) -> None:
+        """Count senders as heard that were heard before this memory began; whatever they send next is news."""
+        of = self.senders
+        of.heard[node], of.period[node], of.gone[node] = at, period, gone
+        of.count[node] = 1
+
+    def take(self, beats: Beats) -> tuple[list[Ended], Flags]:
+        """Take in beats; returns the gaps that they end, each node once at most in an item, and which are news."""
         order = np.lexsort((beats.sequence, beats.received, beats.node))
         sorted_beats = beats[order]
         node = sorted_beats.node
         starts = np.flatnonzero(np.diff(node, prepend=-1))
         place = np.arange(len(node)) - np.repeat(starts, np.diff(np.append(starts, len(node))))
-        if not len(node) or place.max() == 0:
-            return [self._take(sorted_beats)] if len(node) else []
-        return [self._take(sorted_beats[place == turn]) for turn in range(int(place.max()) + 1)]
+        news = np.zeros(len(node), bool)
+        ended = []
+        for turn in range(int(place.max(initial=-1)) + 1):
+            which = order[place == turn]
+            gaps, news[which] = self._take(beats[which])
+            ended.append(gaps)
+        return ended, news
 
-    def _take(self, beats: Beats) -> Ended:
-        """Take in at most one beat of each node."""
+    def _take(self, beats: Beats) -> tuple[Ended, Flags]:
+        """Take in at most one beat of each node; also tells which are news."""
         of, node = self.senders, beats.node
-        new = of.count[node] == 0
+        new = of.top[node] < 0
         half = of.period[node] / 2
         higher = beats.sequence > of.top[node]
         anew = ~new & ~higher & (beats.sent > of.sent[node] + half)
@@ -112,11 +126,12 @@ class Arrivals:
         of.heard[node] = np.fmax(of.heard[node], beats.received)
         of.count[node] += 1
         of.top[node], of.sent[node] = beats.sequence, beats.sent
+        of.begun[node[anew]] = beats.received[anew]
         to = node[fresh]
         of.fresh_at[to], of.fresh_sent[to] = beats.received[fresh], beats.sent[fresh]
         of.fresh_number[to] = beats.sequence[fresh]
         ended = ~new & (seconds > 0)
-        return Ended(node[ended], gap[ended], seconds[ended], raised[ended], anew[ended])
+        return Ended(node[ended], gap[ended], seconds[ended], raised[ended], anew[ended]), news
 
     def _begins_anew(self, beats: Beats, news: Flags, half: Instants) -> Flags:
         """Whether low numbers rise at the pace of beats; also keeps count of it."""
@@ -130,6 +145,13 @@ class Arrivals:
         of.other[to], of.other_at[to] = beats.sequence[counted], beats.received[counted]
         found: Flags = ~news & (of.other_count[node] >= RETURNS)
         of.other_count[node[found]] = 0
+        return found & ~self._overtaken(beats)
+
+    def _overtaken(self, beats: Beats) -> Flags:
+        """Whether beats were sent as long before the highest one as their numbers tell: they are merely late."""
+        of, node = self.senders, beats.node
+        by_number = (of.top[node] - beats.sequence) * of.period[node]
+        found: Flags = np.abs(of.sent[node] - beats.sent - by_number) < AMISS * by_number + of.period[node]
         return found
 
     def _lag(self, beats: Beats) -> Instants:

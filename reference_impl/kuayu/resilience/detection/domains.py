@@ -5,6 +5,9 @@ fault: first nobody of the domain dies, then the domain is unreachable and its s
 less, but more than the domain's usual losses explain, a node's silence is that much less surprising: if a share f of
 the others is late, k beats in a row are missing by weather alone with a chance of f^k. So a rack that fails is
 recognised, later than a node.
+
+Where others of the domain go on being heard, silence ends to be the path's: a path loses beats of one node and then of
+another, and who is dead is silent for good.
 """
 
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ ODD, FEW = 3.0, 2.0
 class _Rows:
     silent: Annotated[Flags, Column(0, np.bool_)]
     begun: Annotated[Instants, Column(np.nan, np.float64)]
+    heard: Annotated[Instants, Column(np.nan, np.float64)]
     state: Annotated[States, Column(REACHABLE, np.int8)]
     since: Annotated[Instants, Column(np.nan, np.float64)]
 
@@ -42,12 +46,14 @@ class Shared:
         healed: Whether it is heard again since this look.
         excess: Share of nodes that are late beyond what is expected.
         share: Share of due beats that are late.
+        heard: Since when some node of the domain or other was never late, s; NaN while all are.
     """
 
     silent: Flags
     healed: Flags
     excess: Floats
     share: Floats
+    heard: Instants
 
 
 class Domains:
@@ -91,7 +97,8 @@ class Domains:
         share = missing / np.maximum(due, 1e-12)
         expected = nodes * usual
         odd = np.maximum(0.0, number - expected - ODD * np.sqrt(expected) - FEW)
-        silent = share > np.where(rows.silent, HEALED, MOST)
+        silent = (share > np.where(rows.silent, HEALED, MOST)) & (number > np.where(rows.silent, HEALED, MOST) * nodes)
+        rows.heard = np.where(number < nodes, np.fmin(rows.heard, now), np.nan)
         begins, healed = silent & ~rows.silent, rows.silent & ~silent
         rows.begun[begins] = now
         lasted = now - rows.begun
@@ -102,4 +109,4 @@ class Domains:
         rows.since[(state != rows.state) | np.isnan(rows.since)] = now
         rows.state = state
         excess = odd / np.maximum(nodes, 1.0)
-        return Shared(silent, healed, excess.astype(np.float32), share.astype(np.float32))
+        return Shared(silent, healed, excess.astype(np.float32), share.astype(np.float32), rows.heard.copy())

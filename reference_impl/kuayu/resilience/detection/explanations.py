@@ -1,5 +1,7 @@
 """Why a node, domain, job, rank or link is in its state, in words and figures."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from kuayu.resilience.detection import values as states
@@ -10,6 +12,9 @@ from kuayu.resilience.detection.progress import Progress
 from kuayu.resilience.detection.stragglers import ALARM as RANK_ALARM
 from kuayu.resilience.detection.stragglers import Stragglers
 from kuayu.resilience.detection.values import Explanation, Report, Watched
+
+Name = Callable[[int], str]
+"""What a row is called."""
 
 
 def of_node(node: int, report: Report, nodes: Nodes, watched: Watched) -> Explanation:
@@ -60,8 +65,11 @@ def of_domain(domain: int, report: Report, nodes: Nodes, watched: Watched) -> Ex
     return Explanation(states.DOMAIN_STATES[report.domain[domain]], since, share, 0.5, tuple(told))
 
 
-def of_job(job: int, report: Report, progress: Progress, watched: Watched, threshold: float) -> Explanation:
-    """Why a job is in its state."""
+def of_job(
+    job: int, report: Report, progress: Progress, watched: Watched, threshold: float, names: tuple[Name, Name]
+) -> Explanation:
+    """Why a job is in its state; ``names`` are those of nodes and of ranks."""
+    node_name, rank_name = names
     state = states.JOB_STATES[report.job[job]]
     since = float(report.job_since[job])
     suspicion = float(report.job_suspicion[job])
@@ -73,12 +81,12 @@ def of_job(job: int, report: Report, progress: Progress, watched: Watched, thres
     ranks = np.flatnonzero(watched.rank_job == job)
     if report.job[job] == states.BLOCKED:
         ill = np.unique(watched.rank_node[ranks][report.node[watched.rank_node[ranks]] != states.ALIVE])
-        told.append(f"nodes that are not alive: {_listed(ill)}")
+        told.append(f"nodes that are not alive: {_listed(ill, node_name)}")
     if report.job[job] == states.HUNG:
         told.append("all of its nodes send heartbeats")
         short = ranks[progress.ranks.senders.top[ranks] < step]
         if 0 < len(short) < len(ranks):
-            told.append(f"ranks that have not done this step: {_listed(short)}")
+            told.append(f"ranks that have not done this step: {_listed(short, rank_name)}")
     return Explanation(state, since, suspicion, threshold, tuple(told))
 
 
@@ -96,6 +104,6 @@ def of_link(link: int, report: Report, links: Links) -> Explanation:
     return Explanation(state, float(report.link_since[link]), accrued, LINK_ALARM, told or ("never measured",))
 
 
-def _listed(rows: states.Places, most: int = 5) -> str:
-    named = ", ".join(str(int(row)) for row in rows[:most])
+def _listed(rows: states.Places, name: Name, most: int = 5) -> str:
+    named = ", ".join(name(int(row)) for row in rows[:most])
     return named + (f" and {len(rows) - most} more" if len(rows) > most else "")

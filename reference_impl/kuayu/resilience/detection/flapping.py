@@ -20,8 +20,8 @@ RETURN = 1000.0
 SUPPRESS, REUSE, CEILING = 2000.0, 750.0, 6000.0
 """Penalties above which a node flaps, below which it does no longer, and which is the greatest (RFC 2439 §4.2)."""
 
-LONGER, LONGEST = 1.5, 60.0
-"""How many times its longest recent absence a flapping node has to be silent to be dead, and the greatest of it, s."""
+LONGER = 1.5
+"""How many times its longest recent absence a flapping node has to be silent to be dead."""
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class _Rows:
 class Flapping:
     """Penalties of nodes."""
 
-    def __init__(self, nodes: int, half_life: float) -> None:
+    def __init__(self, nodes: int, half_life: float, patience: float) -> None:
         self._rows = blank(_Rows, nodes)
-        self._half_life = half_life
+        self._half_life, self._patience = half_life, patience
         self._now = np.nan
 
     def rearrange(self, origin: Places) -> None:
@@ -63,7 +63,7 @@ class Flapping:
     def patience(self) -> Instants:
         """Seconds of silence before which a node cannot be dead; nought for those that do not flap, shape (nodes,)."""
         rows = self._rows
-        return np.where(rows.flapping, np.minimum(LONGER * rows.absence, LONGEST), 0.0)
+        return np.where(rows.flapping, np.minimum(LONGER * rows.absence, self._patience), 0.0)
 
     def penalty(self, node: int) -> float:
         """Penalty of a node at the last instant asked."""

@@ -17,6 +17,7 @@ from kuayu.resilience.detection.arrivals import Arrivals, Ended
 from kuayu.resilience.detection.domains import Domains, Shared
 from kuayu.resilience.detection.flapping import Flapping
 from kuayu.resilience.detection.lateness import Lateness
+from kuayu.resilience.detection.repeats import Repeats
 from kuayu.resilience.detection.values import Beats, Flags, Floats, Instants, Origins, Settings, States, Watched
 
 DAY = 86_400.0
@@ -24,8 +25,12 @@ DAY = 86_400.0
 LATE = 0.02
 """Share of gaps that are late in usual weather."""
 
-LEAST_BEATS = 5.5
+LEAST_BEATS = 4.5
 """Usual periods that ``Settings.limit`` is at least, for nodes with slow beats."""
+
+ALONE_S, ALONE, BRIEF = 6.0, 8.0, 0.5
+"""Seconds, and usual periods, of silence after which a node is dead though most of its domain are silent, where others
+are heard all the while and no more than this share of those that are late have been so for less long."""
 
 STORM, STORM_S = 40.0, 20.0
 """Usual periods, and s, of silence after which a node is dead though many others of its domain are late as well."""
@@ -60,9 +65,10 @@ class Nodes:
         self._watched, self._settings = watched, settings
         nodes = len(watched.domain)
         self.arrivals = Arrivals(nodes, settings.period)
+        self._repeats = Repeats(nodes)
         self.lateness = Lateness(watched.domain, watched.domains)
         self.domains = Domains(watched.domains)
-        self.flapping = Flapping(nodes, settings.half_life)
+        self.flapping = Flapping(nodes, settings.half_life, settings.patience)
         self._rows = blank(_Rows, nodes)
         self._stormy: Flags = np.zeros(watched.domains, bool)
 
@@ -74,6 +80,7 @@ class Nodes:
         self._stormy = np.zeros(watched.domains, bool)
         self._rows = rearranged(self._rows, same)
         self.arrivals.rearrange(same)
+        self._repeats.rearrange(same)
         self.flapping.rearrange(same)
         self.domains.rearrange(former)
         self.lateness.rearrange(watched.domain, watched.domains, same, former)
@@ -88,10 +95,13 @@ class Nodes:
         """Since when each is in it, s."""
         return self._rows.since
 
-    def hear(self, beats: Beats) -> None:
-        """Take in heartbeats."""
-        for ended in self.arrivals.take(beats):
+    def hear(self, beats: Beats) -> Flags:
+        """Take in heartbeats; returns which of them are news."""
+        news = self._repeats.new(beats)
+        all_ended, news[news] = self.arrivals.take(beats[news])
+        for ended in all_ended:
             self._learn(ended)
+        return news
 
     def vouch(self, node: states.Places, at: Instants) -> None:
         """Take steps of ranks for signs of life of their nodes; the dead are not raised by them."""
@@ -110,30 +120,46 @@ class Nodes:
         late = known & ~senders.gone & (periods > late_at[domain])
         usual = np.minimum(self.lateness.usual_late(late_at), LATE)
         shared = self.domains.look(now, domain, late, known & ~senders.gone, senders.period, usual)
-        suspicion = self._suspicion(periods, shared)
+        weather = self._weather(periods, shared)
+        suspicion: Floats = np.minimum(self.lateness.suspicion(periods), weather).astype(np.float32)
         threshold = -np.log10(by.alarms * senders.period / DAY).astype(np.float32)
         self._stormy = shared.excess > 0
         surprising = (suspicion >= threshold) & (periods >= late_at[domain] + 1)
-        calm = shared.excess[domain] == 0
-        endless = (silence > self.limit()) & (calm | ((periods > STORM) & (silence > STORM_S)))
-        rows.healed[(rows.held | rows.cut) & shared.healed[domain]] = now
+        # Beyond the limit it does not matter what was learnt of gaps; what others of the domain miss now still does.
+        endless = (silence > self.limit()) & ((weather >= threshold) | ((periods > STORM) & (silence > STORM_S)))
+        heard = now - shared.heard[domain]
+        # A domain that is heard again lets everyone begin anew; one that was heard all the while does not.
+        rows.healed[(rows.held | rows.cut) & shared.healed[domain] & ~(heard > ALONE_S)] = now
         rows.held = late & shared.silent[domain]
         patient = silence < self.flapping.patience()
         again = rows.healed == now
-        senders.gone |= known & (surprising | endless) & ~rows.held & ~patient & ~again
+        alone = self._alone(heard, silence, late)
+        senders.gone |= known & (((surprising | endless) & ~rows.held) | alone) & ~patient & ~again
+        rows.held &= ~alone
         self._settle(now, known, suspicion >= by.suspicion, flapping)
         return Judged(silence, suspicion, threshold, flapping, late_at, shared)
+
+    def _alone(self, heard: Instants, silence: Instants, late: Flags) -> Flags:
+        """Who is silent for good while others of the domain have been heard for so many seconds."""
+        domain = self._watched.domain
+        since = np.maximum(ALONE_S, ALONE * self.arrivals.senders.period)
+        found: Flags = late & (heard > since) & (silence > since)
+        if not found.any():
+            return found
+        number = np.bincount(domain, late, self._watched.domains)
+        brief = number - np.bincount(domain, found, self._watched.domains) > BRIEF * number
+        return found & ~brief[domain]
 
     def limit(self) -> Instants:
         """Seconds of silence of its own that no node is granted."""
         return np.maximum(self._settings.limit, LEAST_BEATS * self.arrivals.senders.period)
 
-    def _suspicion(self, periods: Instants, shared: Shared) -> Floats:
-        found = self.lateness.suspicion(periods)
+    def _weather(self, periods: Instants, shared: Shared) -> Instants:
+        """φ of each node by what else of its domain is late: infinite where that is as usual."""
         excess = shared.excess[self._watched.domain]
-        weather = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)
-        bounded: Floats = np.minimum(found, np.maximum(np.nan_to_num(weather, nan=0.0), 0.0)).astype(np.float32)
-        return bounded
+        found = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)
+        weather: Instants = np.maximum(np.nan_to_num(found, nan=0.0, posinf=np.inf), 0.0)
+        return weather
 
     def _settle(self, now: float, known: Flags, suspected: Flags, flapping: Flags) -> None:
         """Let states follow from what was judged."""

@@ -16,7 +16,7 @@ from kuayu.resilience.detection import values as states
 from kuayu.resilience.detection.arrivals import Arrivals
 from kuayu.resilience.detection.lateness import Lateness
 from kuayu.resilience.detection.nodes import DAY
-from kuayu.resilience.detection.values import Beats, Flags, Floats, Instants, Origins, Settings, States, Steps, Watched
+from kuayu.resilience.detection.values import Beats, Floats, Instants, Origins, Settings, States, Steps, Watched
 
 PACED = 8
 """Steps after which a job has a pace."""
@@ -31,6 +31,9 @@ HABIT, KNOWN, LONGER, FADE = 3.0, 100, 2.0, 0.9995
 """A job that has paused for so many usual steps, and done so many, is hung when it pauses for so many times its longest
 pause, which fades by so much with each step: its own habits say more than those of other jobs."""
 
+OF_LATE = 10_000
+"""Steps of which the longest is remembered, at least; none is after twice as many."""
+
 STEADY, CHANGE = 0.1, 0.2
 """Least weight of a step in the usual pace, and the greatest change of its logarithm that counts."""
 
@@ -42,8 +45,12 @@ class _Jobs:
     count: Annotated[NDArray[np.int64], Column(0, np.int64)]
     pace: Annotated[Instants, Column(1.0, np.float64)]
     longest: Annotated[Instants, Column(0.0, np.float64)]
+    took: Annotated[Instants, Column(0.0, np.float64, 2)]
     state: Annotated[States, Column(states.UNPACED, np.int8)]
     since: Annotated[Instants, Column(np.nan, np.float64)]
+    begun: Annotated[Instants, Column(np.nan, np.float64)]
+    begun_step: Annotated[NDArray[np.int64], Column(-1, np.int64)]
+    barred: Annotated[Instants, Column(np.nan, np.float64)]
 
 
 class Progress:
@@ -54,6 +61,7 @@ class Progress:
         self.ranks = Arrivals(len(watched.rank_job), 1.0)
         self._jobs = blank(_Jobs, watched.jobs)
         self._lateness = Lateness(np.zeros(watched.jobs, np.intp), 1)
+        self._pause: Instants = np.full(watched.jobs, np.nan)
 
     def rearrange(self, watched: Watched, origins: Origins) -> None:
         """Take over the rows that stay."""
@@ -86,6 +94,28 @@ class Progress:
         return self._jobs.since
 
     @property
+    def pause(self) -> Instants:
+        """Seconds for which each job could have gone on and did not, at the last look; NaN where it never did."""
+        return self._pause
+
+    @property
+    def longest(self) -> Instants:
+        """Seconds that the longest of the last steps took, shape (jobs,), be it a hang that is over."""
+        found: Instants = self._jobs.took.max(axis=0, initial=0.0)
+        return found
+
+    @property
+    def begun(self) -> Instants:
+        """When each last began anew with lower steps, s; NaN where it never did."""
+        return self._jobs.begun
+
+    @property
+    def begun_step(self) -> NDArray[np.int64]:
+        """Step that each had done when that was noticed; −1 where it never did."""
+        found: NDArray[np.int64] = self._jobs.begun_step
+        return found
+
+    @property
     def advanced(self) -> Instants:
         """When each job last went on, s."""
         return self._jobs.advanced
@@ -97,13 +127,15 @@ class Progress:
         before = senders.top[reported]
         anew = np.zeros(len(senders.top), bool)
         clockless = np.full(len(steps.rank), np.nan)
-        for ended in self.ranks.take(Beats(steps.rank, steps.step, clockless, steps.received)):
+        for ended in self.ranks.take(Beats(steps.rank, steps.step, clockless, steps.received))[0]:
             anew[ended.node[ended.anew]] = True
         moved: states.Places = reported[senders.top[reported] != before]
         began = np.unique(self._watched.rank_job[moved[anew[moved]]])
         jobs.step[began] = -1
+        jobs.begun[began] = steps.received.max(initial=-np.inf)
         # What other ranks did before the job began anew does not count; those that have just reported do.
         self._advance(moved)
+        jobs.begun_step[began] = jobs.step[began]
         return moved
 
     def _advance(self, moved: states.Places) -> None:
@@ -118,11 +150,16 @@ class Progress:
         gap = at - jobs.advanced[job]
         self._pace(job[again], gap[again] / (top - jobs.step[job])[again])
         learnt = again & (jobs.count[job] >= PACED) & (gap / jobs.pace[job] < PAUSE) & (gap > 0)
-        hung = (jobs.state[job] == states.BLOCKED) | (jobs.state[job] == states.HUNG)
-        learnt &= ~hung
+        blocked = (jobs.state[job] == states.BLOCKED) | (jobs.barred[job] > jobs.advanced[job])
+        learnt &= ~blocked & (jobs.state[job] != states.HUNG)
         self._lateness.learn(job[learnt], gap[learnt] / jobs.pace[job[learnt]], np.ones(int(learnt.sum()), bool))
         faded = FADE * jobs.longest[job]
         jobs.longest[job] = np.where(learnt, np.maximum(faded, gap), faded)
+        # Of several steps that are told at once one was long, and the others as usual. A hang that is over was a step.
+        took = np.maximum(gap - (top - jobs.step[job] - 1) * jobs.pace[job], jobs.pace[job])
+        old = jobs.count[job] % OF_LATE == 0
+        jobs.took[:, job[old]] = np.stack([np.zeros(int(old.sum())), jobs.took[0, job[old]]])
+        jobs.took[0, job] = np.maximum(jobs.took[0, job], np.where(again & ~blocked, took, 0.0))
         jobs.step[job], jobs.advanced[job] = top, at
         jobs.count[job] += 1
 
@@ -134,20 +171,24 @@ class Progress:
         change = np.clip(np.log(gap / jobs.pace[job]), -limit, limit)
         jobs.pace[job] *= np.exp(weight * change)
 
-    def look(self, now: float, node_state: States, node_late: Flags) -> tuple[Floats, Floats]:
-        """Judge all jobs, given who lives and who is late; returns their suspicions and thresholds."""
+    def look(self, now: float, node_state: States, missed: Instants) -> tuple[Floats, Floats]:
+        """Judge all jobs, given who lives and for how long who is late is silent; returns suspicions and thresholds."""
         jobs, job, node = self._jobs, self._watched.rank_job, self._watched.rank_node
         self._lateness.refresh(now)
-        pause = now - jobs.advanced
+        gone = (node_state[node] == states.DEAD) | (node_state[node] == states.UNKNOWN)
+        jobs.barred[np.bincount(job, gone, len(jobs.step)) > 0] = now
+        # Who waited for a node that is back has to begin again: that takes as long as it takes, from then on.
+        pause = now - np.fmax(jobs.advanced, jobs.barred)
+        self._pause = pause
         paces = pause / jobs.pace
         suspicion = self._lateness.suspicion(paces)
         threshold = -np.log10(self._settings.hang_alarms * np.minimum(jobs.pace, DAY) / DAY).astype(np.float32)
-        ill = (node_state[node] == states.DEAD) | (node_state[node] == states.UNKNOWN) | node_late[node]
-        bad = np.bincount(job, ill, len(jobs.step)) > 0
+        # A node that was heard since the job has stopped is not why: of many nodes, one or another is always late.
+        bad = np.bincount(job, gone | (missed[node] > pause[job] / 2), len(jobs.step)) > 0
         paced = jobs.count >= PACED
         unheard = (jobs.longest >= HABIT * jobs.pace) & (jobs.count >= KNOWN) & (pause >= LONGER * jobs.longest)
         stopped = paced & ((suspicion >= threshold) | unheard) & (paces >= LEAST_STEPS) & (pause >= LEAST_S)
-        blocked = paced & bad & (paces >= LEAST_STEPS)
+        blocked = paced & bad & (now - jobs.advanced >= LEAST_STEPS * jobs.pace)
         hung = (stopped & ~bad) | ((jobs.state == states.HUNG) & (paces >= LEAST_STEPS) & ~bad)
         state = np.where(paced, states.RUNNING, states.UNPACED)
         state = np.where(blocked, states.BLOCKED, state)

@@ -24,8 +24,12 @@ KEPT = 24
 SLOW, SCALE = 0.1, 0.1
 """Share of a step by which a rank may be late, and beyond which lateness counts fully."""
 
-ALARM, CLEAR, CEILING = 10.0, 2.0, 20.0
+ALARM, CLEAR, CEILING = 10.0, 2.0, 12.0
 """Sums at which a rank is a straggler, at which it is none any longer, and which is the greatest."""
+
+LATELY, SURELY = 10, 3
+"""Steps over which lateness is averaged where steps are not heard of at once, but when it is asked how far ranks are,
+and how many of them have to have been late for sure."""
 
 PEERS, MOST, WAITED = 3, 0.5, 6.0
 """Ranks that can be compared at least, the share of them that has to have done a step, and the usual steps for which
@@ -41,10 +45,13 @@ OFTEN = 0.4
 @dataclass(slots=True)
 class _Ranks:
     time: Annotated[Instants, Column(np.nan, np.float64, KEPT)]
+    slack: Annotated[Floats, Column(0.0, np.float32, KEPT)]
     step: Annotated[NDArray[np.int64], Column(-1, np.int64, KEPT)]
     last: Annotated[NDArray[np.int64], Column(-1, np.int64)]
     sum: Annotated[Floats, Column(0.0, np.float32)]
     behind: Annotated[Floats, Column(0.0, np.float32)]
+    beyond: Annotated[Floats, Column(np.nan, np.float32, LATELY)]
+    surely: Annotated[Flags, Column(0, np.bool_, LATELY)]
     lag: Annotated[Instants, Column(np.nan, np.float64)]
     compared: Annotated[NDArray[np.int64], Column(0, np.int64)]
     state: Annotated[States, Column(states.UNJUDGED, np.int8)]
@@ -63,7 +70,12 @@ class Stragglers:
         """Take over the rows that stay; steps that wait to be compared are compared in their new company."""
         same = np.arange(len(watched.rank_job)) if origins.ranks is None else origins.ranks
         self._ranks = rearranged(self._ranks, same)
+        of, following, spread = self._of, self._next, self._spread
         self._group(watched)
+        stays = same >= 0
+        group, former = self._of[stays], of[same[stays]]
+        np.maximum.at(self._next, group, following[former])
+        self._spread[:, group] = spread[:, former]
 
     @property
     def state(self) -> States:
@@ -90,9 +102,12 @@ class Stragglers:
         ranks, at = self._ranks, steps.step % KEPT
         order = np.lexsort((-steps.received, steps.step))
         rank, step, at, received = steps.rank[order], steps.step[order], at[order], steps.received[order]
+        slack = np.zeros(len(rank)) if steps.undone is None else (received - steps.undone[order]) / 2
+        slack = np.nan_to_num(slack, nan=0.0)
         newer = step > ranks.step[at, rank]
         ranks.step[at[newer], rank[newer]] = step[newer]
-        ranks.time[at[newer], rank[newer]] = received[newer]
+        ranks.time[at[newer], rank[newer]] = received[newer] - slack[newer]
+        ranks.slack[at[newer], rank[newer]] = slack[newer]
         np.maximum.at(ranks.last, rank, step)
 
     def restart(self, rank: Places, step: NDArray[np.int64]) -> None:
@@ -102,8 +117,8 @@ class Stragglers:
         ranks.lag[rank] = np.nan
         self._next[np.unique(self._of[rank])] = -1
 
-    def look(self, now: float, pace: Instants) -> None:
-        """Compare the steps that enough ranks have done."""
+    def look(self, now: float, pace: Instants, unheard: Flags) -> None:
+        """Compare the steps that enough ranks have done, given the jobs' paces and whose nodes are not heard now."""
         groups, ranks, of = len(self._next), self._ranks, self._of
         if not groups or now < self._looked + OFTEN:
             return
@@ -120,6 +135,7 @@ class Stragglers:
         at = nearest[of] % KEPT
         here = ranks.step[at, np.arange(len(of))] == nearest[of]
         time = np.where(here, ranks.time[at, np.arange(len(of))], np.nan)
+        slack = np.where(here, ranks.slack[at, np.arange(len(of))], 0.0)
         middle = _medians(time, of, groups)
         usual = pace[self._job]
         known = (nearest < np.iinfo(np.int64).max) & (sizes >= PEERS)
@@ -127,15 +143,22 @@ class Stragglers:
         ready = known & ((share >= 1) | ((share > MOST) & waited))
         chosen = ready[of]
         lag = (np.where(here, time, now) - middle[of]) / usual[of]
-        lag = np.where(here | ~done, lag, np.nan)  # a rank that reports fewer steps says nothing of this one
+        # A rank that reports fewer steps says nothing of this one, nor does one that is not heard at all.
+        lag = np.where(here | (~done & ~unheard), lag, np.nan)
         passed = np.where(self._next >= 0, nearest - self._next, 1)
-        self._accrue(now, chosen & ~np.isnan(lag), np.nan_to_num(self._slowness(chosen, lag, ready, passed, done)))
+        # Not done when a quarter of the peers had told that they had: no phase of beats explains that.
+        surely = (time - slack - _medians(time + slack, of, groups, 0.25)[of]) / usual[of] > SLOW
+        slack = np.nan_to_num(slack / usual[of], nan=0.0)
+        slowness = np.nan_to_num(self._slowness(chosen, lag, slack, ready, passed, done))
+        self._accrue(now, chosen & ~np.isnan(lag), slowness, slack, surely)
         self._next[ready] = nearest[ready]
         # Half of the ranks are far ahead of what was never done by enough: those steps are given up.
         ahead = np.bincount(of, ranks.last >= nearest[of] + KEPT, groups) > MOST * sizes
         self._next[known & ahead & ~ready] = nearest[known & ahead & ~ready]
 
-    def _slowness(self, chosen: Flags, lag: Instants, ready: Flags, passed: NDArray[np.int64], done: Flags) -> Instants:
+    def _slowness(
+        self, chosen: Flags, lag: Instants, slack: Instants, ready: Flags, passed: NDArray[np.int64], done: Flags
+    ) -> Instants:
         """How slow each rank was in the steps that have passed: its lag, or by how much that has grown with each."""
         ranks, of, groups = self._ranks, self._of, len(self._next)
         grown = (lag - ranks.lag) / passed[of]
@@ -144,17 +167,27 @@ class Stragglers:
             known = ready & ~np.isnan(spread)
             self._spread[place, known] += LAGS * (spread[known] - self._spread[place, known])
         ranks.lag = np.where(chosen, lag, ranks.lag)
-        together = self._spread[0] <= self._spread[1]
+        # What reports leave open varies little from step to step, which does not make it growth.
+        together = self._spread[0] <= np.maximum(self._spread[1], _medians(slack, of, groups))
         return np.where(together[of] | np.isnan(grown) | ~done, lag, grown)
 
-    def _accrue(self, now: float, chosen: Flags, lag: Instants) -> None:
+    def _accrue(self, now: float, chosen: Flags, lag: Instants, slack: Instants, surely: Flags) -> None:
         ranks = self._ranks
-        added = np.clip((lag - SLOW) / SCALE, -1, 1).astype(np.float32)
+        # Slow is who is so at the least that its reports allow for; who may be either is left as it is.
+        least = np.maximum(lag - SLOW - 2 * slack, np.minimum(lag - SLOW, 0.0))
+        added = np.clip(least / SCALE, -1, 1).astype(np.float32)
         ranks.sum = np.where(chosen, np.clip(ranks.sum + added, 0, CEILING), ranks.sum)
+        # Of several steps together more is known than of each: errors of reports make up for each other.
+        at = ranks.compared[chosen] % LATELY, np.flatnonzero(chosen)
+        ranks.beyond[at] = np.where(slack > 0, np.clip(lag - SLOW - slack, -1, 1), np.nan)[chosen]
+        ranks.surely[at] = surely[chosen]
         told = ranks.behind + np.float32(LAGS) * (np.clip(lag, -1, 10).astype(np.float32) - ranks.behind)
         ranks.behind = np.where(chosen, told, ranks.behind)
         ranks.compared += chosen
+        ranks.sum[(ranks.beyond.mean(axis=0) < -SLOW) & ~ranks.surely.any(axis=0)] = 0.0  # has kept up since
         slow = np.where(ranks.state == states.STRAGGLER, ranks.sum > CLEAR, ranks.sum >= ALARM)
+        usually = ranks.beyond.mean(axis=0) > np.where(ranks.state == states.STRAGGLER, -SLOW, SLOW)
+        slow |= usually & (ranks.surely.sum(axis=0) >= np.where(ranks.state == states.STRAGGLER, 1, SURELY))
         state = np.where(slow, states.STRAGGLER, states.STEADY)
         state = np.where(ranks.compared < ALARM, states.UNJUDGED, state).astype(np.int8)
         ranks.since[(state != ranks.state) | np.isnan(ranks.since)] = now
@@ -173,10 +206,10 @@ class Stragglers:
         self._spread = np.zeros((2, len(found)))
 
 
-def _medians(value: Instants, group: Places, groups: int) -> Instants:
-    """Lower median of what is known in each group, shape (groups,); NaN where nothing is."""
+def _medians(value: Instants, group: Places, groups: int, share: float = 0.5) -> Instants:
+    """Lower median, or another quantile, of what is known in each group, shape (groups,); NaN where nothing is."""
     order = np.lexsort((value, group))
     known = np.bincount(group, ~np.isnan(value), groups).astype(np.intp)
     starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))[:-1]]).astype(np.intp)
-    at = np.minimum(starts + np.maximum(known - 1, 0) // 2, len(value) - 1)
+    at = np.minimum(starts + (np.maximum(known - 1, 0) * share).astype(np.intp), len(value) - 1)
     return np.where(known > 0, value[order[at]], np.nan)

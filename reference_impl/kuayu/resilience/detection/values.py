@@ -93,6 +93,9 @@ class Beats:
 class Steps:
     """Progress of ranks, in any order, shape (reports,) each: the rank, the step it has done, and when that was heard.
 
+    ``undone`` is when the rank was last heard not to have done it, NaN where it never was; None where steps are heard
+    when they are done. A rank that is asked now and then how far it is has done the step at some time between the two.
+
     Ranks of a synchronous job should report when their own part of the step is done, before they wait for others;
     otherwise all report at once, and which of them is slow cannot be seen.
     """
@@ -100,6 +103,7 @@ class Steps:
     rank: Places
     step: NDArray[np.int64]
     received: Instants
+    undone: Instants | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +137,16 @@ class Settings:
             whatever has been learnt: RES-002 asks for an answer within 3 s.
         period: Seconds between heartbeats that are taken for usual before anything is heard.
         half_life: Seconds in which the penalty of flapping falls by half.
+        patience: Seconds of silence that are granted at most to a node since it has come and gone before.
     """
 
     alarms: float = 0.05
     hang_alarms: float = 0.1
     suspicion: float = 3.0
-    limit: float = 2.75
+    limit: float = 2.25
     period: float = 0.5
     half_life: float = 900.0
+    patience: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,9 @@ class Report:
         now: The instant.
         node: State of each node.
         node_since: Since when it is in that state.
+        node_begun: When each sender last began to count anew; NaN where it never did.
         silence: Seconds since the last sign of life of each node; NaN where there was none.
+        limit: Seconds of silence beyond which a node is out of order whatever has been learnt.
         suspicion: φ of each node: −log10 of the probability that a live one is silent for so long.
         threshold: φ from which each node is dead, unless it is held back.
         flapping: Whether a node has come and gone so often that it is not to be relied upon.
@@ -160,6 +168,10 @@ class Report:
         silent_share: Share of each domain's nodes that are late at this instant.
         link: State of each link, and since when in ``link_since``.
         job: State of each job, and since when in ``job_since``.
+        job_pause: Seconds for which each job could have made a step and did not; NaN where it never made one.
+        job_longest: Seconds that the longest of its last ten thousand steps took.
+        job_begun: When each job was last seen to have begun anew with lower steps; NaN where it never did, and in
+            ``job_begun_step`` the step that it had done by then.
         job_suspicion: φ of each job's pause between steps.
         rank: State of each rank, and since when in ``rank_since``.
         behind: How much later each rank is than its peers, as a share of the time of a step.
@@ -168,7 +180,9 @@ class Report:
     now: float
     node: States
     node_since: Instants
+    node_begun: Instants
     silence: Instants
+    limit: Instants
     suspicion: Floats
     threshold: Floats
     flapping: Flags
@@ -179,6 +193,10 @@ class Report:
     link_since: Instants
     job: States
     job_since: Instants
+    job_pause: Instants
+    job_longest: Instants
+    job_begun: Instants
+    job_begun_step: NDArray[np.int64]
     job_suspicion: Floats
     rank: States
     rank_since: Instants
