@@ -15,12 +15,12 @@ class Operation:
     Attributes:
         method: HTTP method.
         template: Path with ``{names}``.
-        answers: Model class of the body for each status; empty where the body is none or not of the model.
+        answers: Model classes that the body may be of, for each status; none where it is none or not of the model.
     """
 
     method: str
     template: str
-    answers: dict[int, str]
+    answers: dict[int, tuple[str, ...]]
 
 
 @cache
@@ -32,7 +32,7 @@ def operations() -> tuple[tuple[re.Pattern[str], Operation], ...]:
         pattern = re.compile(re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(template)))
         for method, operation in item.items():
             if method in {"get", "put", "post", "delete", "patch"}:
-                answers = {int(s): _class_of(r) for s, r in operation["responses"].items() if s.isdigit()}
+                answers = {int(s): _classes_of(r) for s, r in operation["responses"].items() if s.isdigit()}
                 found.append((pattern, Operation(method.upper(), template, answers)))
     return tuple(sorted(found, key=lambda row: (row[1].template.count("{"), row[1].template)))
 
@@ -43,8 +43,9 @@ def operation_of(method: str, path: str) -> Operation | None:
     return next((op for pattern, op in operations() if op.method == method and pattern.fullmatch(bare)), None)
 
 
-def _class_of(response: dict[str, Any]) -> str:
+def _classes_of(response: dict[str, Any]) -> tuple[str, ...]:
     for media in response.get("content", {}).values():
-        reference = media.get("schema", {}).get("$ref", "")
-        return str(reference).rpartition("/")[2]
-    return ""
+        of_type = media.get("schema", {})
+        references = [part.get("$ref", "") for part in of_type.get("anyOf", [of_type])]
+        return tuple(str(reference).rpartition("/")[2] for reference in references if reference)
+    return ()

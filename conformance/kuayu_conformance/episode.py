@@ -156,6 +156,7 @@ class Settings:
         other_tenant: Whether credentials of a second tenant are at hand.
         tables: Measurements that the run may use; those that come with the suite and those of the data folder.
         traces: Job traces of the data folder that the run may use, by name, and that folder.
+        profiles: Profiles that the target declares.
     """
 
     nonce: str
@@ -166,6 +167,7 @@ class Settings:
     other_tenant: bool
     tables: tuple[Table, ...] = ()
     traces: Mapping[str, Path] = field(default_factory=dict)
+    profiles: frozenset[str] = frozenset()
 
 
 class Episode:

@@ -482,6 +482,9 @@ class ActionKind(StrEnum):
     reconfigure = "reconfigure"
     """Change a parameter of a running job."""
 
+    fence = "fence"
+    """Give out no device of its nodes and run nothing on them, until that is released."""
+
     unknown = "unknown"
     """Of a kind that this version does not name."""
 
@@ -813,6 +816,38 @@ class TriggerKind(StrEnum):
 
     unknown = "unknown"
     """Of a kind that this version does not name."""
+
+
+class FaultKind(StrEnum):
+    """What is wrong."""
+
+    node_dead = "node_dead"
+    """A node no longer runs, or can no longer be told from one that does not."""
+
+    node_failing = "node_failing"
+    """A node runs, but its log tells that it, or a device of it, has to be reset or repaired."""
+
+    domain_unreachable = "domain_unreachable"
+    """Nothing arrives any more from a domain; how its nodes are cannot be told."""
+
+    job_hung = "job_hung"
+    """A job makes no steps, though its nodes live."""
+
+    rank_straggling = "rank_straggling"
+    """A rank of a job is slower than its peers, again and again."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class FaultState(StrEnum):
+    """How a fault stands."""
+
+    open = "open"
+    """It lasts."""
+
+    cleared = "cleared"
+    """It is over, or what it was about is no longer there."""
 
 
 class PurchaseOption(StrEnum):
@@ -2121,7 +2156,7 @@ class Action(KuayuModel):
         description="Nodes that it touches, with the devices of each; the domain chooses where it is absent.",
     )
     reservation: Maybe[Identifier] = Field(
-        default=None, description="Action by which what it gives back was reserved; stated for release."
+        default=None, description="Action by which what it gives back was reserved or fenced; stated for release."
     )
     expires_after: Maybe[Duration] = Field(
         default=None, description="Seconds that a promise holds.", json_schema_extra={"x-unit": "s"}
@@ -3678,6 +3713,108 @@ class Adjustment(KuayuModel):
     method: AdjustmentMethod = Field(description="How it was found.")
     triggers: Annotated[list[AdjustmentTrigger], Field(max_length=11000)] = Field(description="What has changed.")
     jobs: list[JobAdjustment] = Field(description="In the order of the request.")
+
+
+class RankStep(KuayuModel):
+    """The last step that a rank has done."""
+
+    job: Identifier = Field(description="The job.")
+    rank: Count = Field(description="Which of its ranks, from nought.")
+    step: Count = Field(description="The step; lower than before where the job began anew from a checkpoint.")
+    ended: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether the rank has ended as it should, so that no further step is to come; false where it is absent."
+        ),
+    )
+
+
+class Heartbeat(KuayuModel):
+    """Sign of life of a node."""
+
+    node: Identifier = Field(description="The node, which is registered.")
+    number: Count = Field(
+        description="Greater by one than that of the beat before; it begins anew where the node was started anew."
+    )
+    sent_at: Instant = Field(
+        description="When it was sent by the clock of the node; of that clock nothing is required."
+    )
+    steps: Maybe[Annotated[list[RankStep], Field(max_length=1024)]] = Field(
+        default=None, description="How far the ranks are that run on it."
+    )
+
+
+class HeartbeatBatch(KuayuModel):
+    """Heartbeats of several nodes."""
+
+    beats: Annotated[list[Heartbeat], Field(min_length=1)] = Field(
+        description="In any order; at most limits.max_batch of the declaration."
+    )
+
+
+class LogLine(KuayuModel):
+    """Line of a log of a node."""
+
+    node: Identifier = Field(description="The node, which is registered.")
+    logged_at: Instant = Field(description="When it was logged by the clock of the node.")
+    text: Text = Field(
+        description="The line, with its header or without; whoever sends it leaves out what is beyond 2048 characters."
+    )
+
+
+class LogBatch(KuayuModel):
+    """Lines of logs of several nodes."""
+
+    lines: Annotated[list[LogLine], Field(min_length=1)] = Field(
+        description="In the order of each log; at most limits.max_batch of the declaration."
+    )
+
+
+class IntakeResult(KuayuModel):
+    """What became of a batch of heartbeats or log lines."""
+
+    accepted: Count = Field(description="Items that were taken.")
+    rejected: list[ItemRejection] = Field(description="The others, each with its reason, in order of index.")
+    received_at: Instant = Field(description="When the service received the batch.")
+
+
+class Fault(KuayuModel):
+    """Something that is wrong, as far as the service can tell."""
+
+    id: Identifier = Field(description="Name that the service gave it.")
+    kind: FaultKind = Field(description="What is wrong.")
+    state: FaultState = Field(description="How it stands.")
+    domain: Maybe[Identifier] = Field(
+        default=None, description="Domain that it is about, or that the node is of; absent where it is about a job."
+    )
+    node: Maybe[Identifier] = Field(
+        default=None,
+        description="Node that it is about, or on which the rank runs; absent where it is about a domain or a job.",
+    )
+    job: Maybe[Identifier] = Field(default=None, description="Job that it is about, or that the rank is of.")
+    rank: Maybe[Count] = Field(default=None, description="The rank that straggles.")
+    code: Maybe[Text] = Field(default=None, description="Which fault a log told, such as xid.79.")
+    since: Instant = Field(description="From when on it is taken to last, such as the last sign of life.")
+    told_at: Instant = Field(description="When the service had come to its verdict.")
+    cleared_at: Maybe[Instant] = Field(default=None, description="When it was over; stated where it is cleared.")
+    because: Text = Field(description="What it was told from, for people.")
+    actions: list[Identifier] = Field(description="Actions that were asked for because of it, the oldest first.")
+    revision: Revision = Field(description="Revision of the faults at which it last changed.")
+
+    @model_validator(mode="after")
+    def cleared_states_when(self) -> Self:
+        """What is over says since when."""
+        if self.state is FaultState.cleared and self.cleared_at is None:
+            raise ValueError("What is over says since when.")
+        return self
+
+
+class FaultPage(KuayuModel):
+    """Part of the list of faults, as it stood at one revision."""
+
+    items: list[Fault] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
 
 
 class ProfileIndex(KuayuModel):

@@ -138,7 +138,17 @@ def test_the_program_of_the_guide_to_the_index_runs(performed: list[Performed]) 
 def known_options() -> set[str]:
     """Every option that the command line tells of."""
     parts = [[part] for part in ("serve", "collect", "agent", "graph", "probe", "index", "place", "hold")]
-    parts += [["demand"], ["forecast"], ["transfers"], ["recovery"], ["adjust"], ["live"], ["logs"]]
+    parts += [
+        ["demand"],
+        ["forecast"],
+        ["transfers"],
+        ["recovery"],
+        ["adjust"],
+        ["live"],
+        ["logs"],
+        ["beat"],
+        ["faults"],
+    ]
     parts += [["bench", "policy"], ["train", "scheduler"]]
     parts += [["conformance", part] for part in ("run", "doctor", "list")]
     told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]

@@ -18,7 +18,7 @@ CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = "text"
 """Language of a block that shows what the one before it prints."""
 MARK = "-- end of a block --"
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 COLUMNS = "90"
 
 

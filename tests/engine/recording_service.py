@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from kuayu_schemas import registers, schema
 
 INSTANT = "2026-01-01T00:00:00.000Z"
+BATCHES = {"/v1/heartbeats": ("HeartbeatBatch", "beats"), "/v1/log-lines": ("LogBatch", "lines")}
+"""Paths of what it takes beside samples: the class of each body, and its member with the items."""
 
 
 class RecordingService:
@@ -18,6 +20,7 @@ class RecordingService:
         requests: Method, path and body of each request that it read.
         tokens: Header Authorization of each of them, None where there was none.
         taken: Samples that it took, in order.
+        heard: Heartbeats and log lines that it took, each under its path, in order.
         keys: Idempotency keys that it saw, with the body under each and the answer.
         lose_answers: How many samples' answers it will lose after having taken the samples.
         canned: Answers (status, headers, body) that it gives to the next requests in place of its own.
@@ -27,6 +30,7 @@ class RecordingService:
         self.requests: list[tuple[str, str, bytes]] = []
         self.tokens: list[str | None] = []
         self.taken: list[dict[str, Any]] = []
+        self.heard: dict[str, list[dict[str, Any]]] = {path: [] for path in BATCHES}
         self.keys: dict[str, tuple[bytes, bytes]] = {}
         self.lose_answers = 0
         self.canned: list[tuple[int, dict[str, str], bytes]] = []
@@ -68,6 +72,8 @@ class RecordingService:
             return 200, json.dumps(self._declaration()).encode()
         if path.startswith(("/v1/domains/", "/v1/nodes/")):
             return self._resource(method, path, body)
+        if path in BATCHES:
+            return self._intake(path, json.loads(body))
         if key in self.keys:
             held, answer = self.keys[key]
             return (200, answer) if held == body else (422, problem("idempotency-mismatch"))
@@ -89,6 +95,16 @@ class RecordingService:
         }
         self.keys[key] = (body, json.dumps(result).encode())
         return 200, self.keys[key][1]
+
+    def _intake(self, path: str, batch: dict[str, Any]) -> tuple[int, bytes]:
+        model, member = BATCHES[path]
+        if schema.errors(model, batch):
+            return 422, problem("invalid-body")
+        bad = [n for n, item in enumerate(batch[member]) if f"/v1/nodes/{item['node']}" not in self.resources]
+        self.heard[path] += [item for n, item in enumerate(batch[member]) if n not in bad]
+        rejected = [{"index": index, "problem": json.loads(problem("unknown-reference"))} for index in bad]
+        result = {"accepted": len(batch[member]) - len(bad), "rejected": rejected, "received_at": self.received_at}
+        return 200, json.dumps(result).encode()
 
     def _resource(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         if method == "PUT":

@@ -1,13 +1,11 @@
 """The client follows a graph: events however they are cut, connections that break, changes that are held no longer."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from engine.recording_service import INSTANT, problem
+from engine.scripted_service import EVENTS, Answer, Script
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +16,6 @@ from kuayu_schemas.models import GraphChange, ResourceGraph
 
 COUNTS = dict.fromkeys(("idle", "busy", "degraded", "straggling", "faulty", "offline", "unknown"), 0)
 DIGEST = "sha256:" + 64 * "0"
-EVENTS = "text/event-stream; charset=utf-8"
 
 
 def events(text: str) -> list[Event]:
@@ -55,60 +52,6 @@ def test_events_do_not_depend_on_how_the_stream_is_cut(texts: list[str], cuts: l
         pieces.append(stream[at : at + cut])
         at += cut
     assert list(read_events(pieces)) == [Event(str(n), "message", text) for n, text in enumerate(texts)]
-
-
-Answer = tuple[int, str, bytes]
-
-
-class Scripted:
-    """A service that gives prepared answers and notes what it was asked; when they are used up it hangs up."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = list(answers)
-        self.asked: list[tuple[str, str | None]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self) -> None:
-        """Answer no more."""
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def _handler(service: Scripted) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            service.asked.append((self.path, self.headers.get("last-event-id")))
-            if not service.answers:
-                return
-            status, kind, body = service.answers.pop(0)
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    return Handler
-
-
-Script = Any
-
-
-@pytest.fixture
-def script() -> Iterator[Script]:
-    """Makes scripted services that end with the test."""
-    services: list[Scripted] = []
-
-    def make(*answers: Answer) -> Scripted:
-        services.append(Scripted(*answers))
-        return services[-1]
-
-    yield make
-    for service in services:
-        service.close()
 
 
 def graph(number: int, *nodes: str, epoch: str = "e") -> Answer:

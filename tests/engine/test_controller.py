@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kuayu.client import Client, RefusedError, UnreachableError
 from kuayu.engine.controller import DomainController
-from kuayu.engine.holdings import Holding, Holdings
+from kuayu.engine.holdings import Fence, Holding, Holdings
 from kuayu.engine.journal import Journal, JournalError
 from kuayu_schemas import schema
 from kuayu_schemas.models import (
@@ -245,6 +245,18 @@ class Noted:
     def give_back(self, holding: Holding) -> None:
         """Note it."""
         self.heard.append(("give back", holding.action))
+
+    def fence(self, fence: Fence) -> None:
+        """Note it."""
+        self.heard.append(("fence", fence.action))
+
+    def lift(self, fence: Fence) -> None:
+        """Note it."""
+        self.heard.append(("lift", fence.action))
+
+    def stop(self, job: str, cause: str | None) -> None:  # noqa: ARG002
+        """Note it."""
+        self.heard.append(("stop", job))
 
 
 POOLS = {"a800": {"m": 8}}

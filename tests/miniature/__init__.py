@@ -8,8 +8,9 @@ is one short method of :class:`miniature.service.Miniature`, which inherits them
 ``fronts``, ``buying``, ``routing``, ``reserving``, ``allocating``; for demand ``counting``, ``sending``, ``holding``,
 ``demanding``, ``layouts``, ``sizing``; for forecasts ``phasing``, ``premises``, ``foreseeing``, ``waving``,
 ``shaving``; for transfers ``doubting``, ``sharding``, ``agreeing``; for recovery ``suspecting``, ``backing``,
-``recovering``; for adjustments ``questioning``, ``adjusting``. Beside them stand ``scene`` and ``timeline``,
-``validator``, ``exposition`` (the text format), ``estimation`` (of compute indices), ``recognition`` (of states, from
-``records`` of nodes and what ``families`` of them do), ``canonical`` (JSON and digests), ``client`` (for tests) and
-``http``.
+``recovering``; for adjustments ``questioning``, ``adjusting``; for faults ``faults``, ``stepping``, ``watching``.
+Beside them stand ``scene`` and ``timeline``, ``validator``, ``exposition`` (the text format), ``estimation`` (of
+compute indices), ``recognition`` (of states, from ``records`` of nodes and what ``families`` of them do), ``telling``
+(what lines of logs tell), ``hearing`` (what was heard of nodes and jobs), ``canonical`` (JSON and digests), ``client``
+(for tests) and ``http``.
 """

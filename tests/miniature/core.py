@@ -113,11 +113,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status, JSON or text, and headers."""
+    """Status, JSON or text, and headers; and whether what was done for it is kept beyond the process."""
 
     status: int
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    kept: bool = True
 
 
 @cache
@@ -211,15 +212,15 @@ class Core:
         tenant.number += 1
         return self.revision(tenant)
 
-    def page(self, request: Request, listing: Callable[[], Iterator[Json]]) -> Answer:
-        """One page of a listing, as it stood when its first page was made."""
+    def page(self, request: Request, listing: Callable[[], Iterator[Json]], revision: Json | None = None) -> Answer:
+        """One page of a listing, as it stood when its first page was made, at the revision of resources if no other."""
         limit = self.limit(request)
         query = {name: value for name, value in request.query.items() if name not in {"limit", "cursor"}}
         scope = json.dumps([self.epoch, request.tenant.name, request.path, sorted(query.items())])
         cursor = request.query.get("cursor")
         if cursor is None:
             pin, start = secrets.token_hex(8), 0
-            items, revision = list(listing()), self.revision(request.tenant)
+            items, revision = list(listing()), revision or self.revision(request.tenant)
         else:
             pin, start = self.open_cursor(scope, cursor)
             items, revision = self.pinned(pin, request, listing)

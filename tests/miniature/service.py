@@ -13,13 +13,13 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from miniature.adjusting import Adjusting
-from miniature.allocating import Allocating
 from miniature.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
 from miniature.otlp import Otlp
 from miniature.recovering import Recovering
 from miniature.resources import KINDS
 from miniature.series import Stepped
 from miniature.streams import Streams
+from miniature.watching import Watching
 
 Operation = Callable[..., Answer]
 
@@ -41,7 +41,7 @@ class Route:
     pure: bool = False
 
 
-class Miniature(Otlp, Stepped, Streams, Allocating, Recovering, Adjusting):
+class Miniature(Otlp, Stepped, Streams, Watching, Recovering, Adjusting):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -95,7 +95,11 @@ class Miniature(Otlp, Stepped, Streams, Allocating, Recovering, Adjusting):
         add("DELETE", "/v1/allocations/{}", self.delete_allocation)
         add("GET", "/v1/allocations", self.list_allocations, "limit", "cursor")
         add("GET", "/v1/actions", self.get_actions, "domain", "wait")
-        add("POST", "/v1/action-results", self.post_result)
+        add("POST", "/v1/action-results", self.post_any_result)
+        add("POST", "/v1/heartbeats", self.post_heartbeats)
+        add("POST", "/v1/log-lines", self.post_log_lines)
+        add("GET", "/v1/faults", self.get_faults, "limit", "cursor", *("domain", "state"))
+        add("GET", "/v1/faults/events", self.get_fault_events)
         decisions = (
             ("/v1/compute-indices", self.compute_indices),
             ("/v1/probe-plans", self.plan_probes),
@@ -174,7 +178,7 @@ class Miniature(Otlp, Stepped, Streams, Allocating, Recovering, Adjusting):
     def acknowledge(self, tenant: Tenant, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Carry a request out and write it down before anybody is told."""
         answer = self.carry_out(tenant, method, target, headers, body)
-        if method != "GET" and self.journal >= 0:
+        if method != "GET" and answer.kept and self.journal >= 0:
             kept = {name: headers[name] for name in KEPT_HEADERS if name in headers}
             encoded = base64.b64encode(body).decode()
             self.write_down([self.moment, tenant.name, method, target, kept, encoded])

@@ -28,6 +28,7 @@ from mutants import (
     estimates,
     explanations,
     faults,
+    fencing,
     figures,
     forecasts,
     fronts,
@@ -61,6 +62,7 @@ from mutants import (
     time,
     units,
     waits,
+    watching,
     waveforms,
     writes,
 )
@@ -120,6 +122,8 @@ SUBJECTS = (
     questions,
     adjustments,
     adjusting,
+    watching,
+    fencing,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(

@@ -17,6 +17,7 @@ from miniature.counting import Counting
 from miniature.demanding import Demanding
 from miniature.doubting import Doubting
 from miniature.explaining import Explaining
+from miniature.faults import Faults
 from miniature.foreseeing import Foreseeing
 from miniature.fronts import Fronts
 from miniature.graph import Graphs
@@ -46,8 +47,10 @@ from miniature.shaving import Shaving
 from miniature.sizing import Sizing
 from miniature.speeds import Speeds
 from miniature.states import States
+from miniature.stepping import Stepping
 from miniature.streams import Streams
 from miniature.suspecting import Suspecting
+from miniature.watching import Watching
 from miniature.waving import Waving
 from miniature.ways import Ways
 from miniature.weighing import Weighing
@@ -63,6 +66,8 @@ JUDGED_BY_THEMSELVES = {
     "FCT-001": "test_fct_accuracy.py::test_an_error_of_85_thousandths_in_ten_minutes_is_too_much_and_one_of_75_is_not",
     "FCT-002": "test_fct_accuracy.py::test_an_error_of_125_thousandths_in_an_hour_is_too_much_and_one_of_115_is_not",
     "FCT-003": "test_fct_phases.py::test_nineteen_of_twenty_steps_have_to_be_right",
+    "RES-001": "test_res_detection.py::test_one_of_so_many_may_be_missed_and_five_are_too_many",
+    "RES-002": "test_res_detection.py::test_a_fifth_of_a_second_makes_the_difference",
     "SCH-002": "test_sch_figures.py::test_latency_is_judged_by_its_99th_percentile",
     "SCH-003": "test_sch_gains.py::test_a_period_shorter_by_24_percent_is_too_long_and_one_by_26_is_not",
     "SCH-004": "test_sch_gains.py::test_a_utilisation_higher_by_34_percent_is_too_low_and_one_by_36_is_not",
@@ -132,7 +137,13 @@ ADJUSTING: tuple[type, ...] = (Questioning, Adjusting)
 ADJUSTED = frozenset({"RES-007", "RES-008", "RES-009", "RES-013", "RES-016"})
 """Requirements whose checks call the operation of adjustments."""
 
-RESILIENT = frozenset(row.id for row in CHECKED if row.profile is Profile.RES)
+WATCHING: tuple[type, ...] = (Faults, Stepping, Watching)
+"""What answers operations of faults and nothing else."""
+
+WATCHED = frozenset({"RES-017", "RES-018", "RES-019", "RES-020", "RES-021", "RES-022", "RES-023"})
+"""Requirements whose check lets nodes beat, die and come back for a minute."""
+
+RESILIENT = frozenset(row.id for row in CHECKED if row.profile is Profile.RES) - WATCHED
 """Requirements whose checks call operations of transfers, of recovery or of adjustments."""
 
 TRANSFERRED = RESILIENT - RECOVERED - ADJUSTED | {"RES-013"}
@@ -184,7 +195,7 @@ COMMON = frozenset(row.id for row in CHECKED if row.profile is Profile.COM) - SC
 DECIDED = frozenset({"COM-001", "COM-002", "COM-003", "COM-028", "COM-029"})
 """Those of them whose checks call operations that decide; all others call only those that keep something."""
 
-KEEPING = frozenset({Scraping, Conversion, Otlp, Stepped, Graphs, Streams})
+KEEPING = frozenset({Scraping, Conversion, Otlp, Stepped, Graphs, Streams, *WATCHING})
 """What answers operations that keep something, or tell of what is kept."""
 
 
@@ -243,6 +254,7 @@ SLICES: tuple[Slice, ...] = (
     Slice(RECOVERING, RECOVERED),
     Slice((Questioning,), frozenset({"RES-013"}), but=AT_HOME),
     Slice(ADJUSTING, ADJUSTED),
+    Slice(WATCHING, WATCHED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015"})),
     Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014"})),
@@ -286,6 +298,7 @@ REALMS: tuple[Realm, ...] = (
     Realm((Naming, *FORECASTING), FORESEEN, PLAYED_OUT),
     Realm((Naming, *LAID_OUT, Layouts, Sizing), DEMANDED, frozenset({"DEM-001", "DEM-007"})),
     Realm((Naming, *TRANSFERRING, *RECOVERING, *ADJUSTING), RESILIENT, CARRIED_OUT),
+    Realm(WATCHING, WATCHED, WATCHED),
 )
 """Apart from what else telemetry and the compute index rest on."""
 

@@ -32,7 +32,7 @@ import psutil
 import kuayu_schemas
 from kuayu_schemas.models import Profile
 from mutants import MUTANTS, judged
-from mutants.declaration import BUSY, CHECKED, HELD, PLAYED, Mutant
+from mutants.declaration import BUSY, CHECKED, HELD, PLAYED, WATCHED, Mutant
 from mutants.nursery import Nursery
 from mutants.page import Row, page
 
@@ -79,20 +79,24 @@ class Trial:
 
     @property
     def watches(self) -> bool:
-        """Whether it waits for more than a minute, in the end for nothing else than samples that are to come."""
-        return "MET-002" in self.requirements
+        """Whether it waits for more than a minute, in the end for little else than what is to come."""
+        return bool(self.requirements & {"MET-002", *WATCHED})
 
     @property
     def seconds(self) -> float:
         """How long it takes, about."""
-        return 110.0 if self.plays else 80.0 if self.watches else 30.0 if self.requirements & HELD else 12.0
+        if self.plays:
+            return 110.0
+        if self.watches:
+            return 90.0 if self.requirements & WATCHED else 80.0
+        return 30.0 if self.requirements & HELD else 12.0
 
     def cores(self, age: float) -> float:
         """Processors that it keeps busy when it has run for so many seconds, about."""
         if self.plays:
             return 0.6 if age < FIRST else 0.4
         if self.watches:
-            return 0.6 if age < FIRST else 0.03
+            return 0.6 if age < FIRST else 0.1 if self.requirements & WATCHED else 0.03
         return 0.6 if self.requirements & BUSY else 0.4
 
 
@@ -185,7 +189,7 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: f
                 running[pool.submit(tried, trial, nursery)] = trial, time.monotonic()
             for future in wait(running, timeout=1, return_when=FIRST_COMPLETED).done:
                 (trial, _), row = running.pop(future), future.result()
-                if any(row.verdicts.get(name) == "not-testable" for name in PLAYED):
+                if any(row.verdicts.get(name) == "not-testable" for name in PLAYED | WATCHED):
                     again.append(trial)
                 else:
                     yield row

@@ -38,6 +38,7 @@ from miniature.sharding import Sharding
 from miniature.shaving import Shaving
 from miniature.sizing import Sizing
 from miniature.suspecting import Suspecting
+from miniature.watching import Watching
 from miniature.waving import Waving
 
 from kuayu_conformance.checks import dem_names, res_names, sch_names
@@ -117,6 +118,7 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Backing, ("import BACKUPS, ", "checks.res_failover_windows", "checks.res_recovery_window")),
         (Recovering, (" FAILOVERS, ", "checks.res_failover_windows")),
         (Adjusting, ("import ADJUSTMENTS, ", "    ADJUSTMENTS,\n", "checks.res_adjusting_windows")),
+        (Watching, ("/v1/heartbeats", "/v1/log-lines", "/v1/faults", "checks.res_watching_player")),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(

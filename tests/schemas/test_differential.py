@@ -47,7 +47,7 @@ def test_every_edge_example_and_no_other_has_an_expected_verdict() -> None:
 
 def test_every_published_class_that_a_client_sends_has_examples() -> None:
     sent = {"Domain", "Node", "Link", "ComputeIdentifier", "SampleBatch", "Sample", "ScrapeTarget"}
-    sent |= {"IndexRequest", "ProbePlanRequest"}
+    sent |= {"IndexRequest", "ProbePlanRequest", "HeartbeatBatch", "LogBatch", "ActionResult"}
     assert sent <= {class_name for class_name, _ in examples("valid")}
     assert sent <= {class_name for class_name, _ in examples("invalid")}
 

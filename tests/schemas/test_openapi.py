@@ -56,8 +56,7 @@ def test_the_running_service_promises_what_is_published() -> None:
 def test_every_operation_of_the_register_of_profiles_is_published() -> None:
     published = {name for name, _ in operations()}
     for definition in registers.requirements().profiles:
-        if definition.profile in {"COM", "MET", "IDX", "SCH"}:
-            assert set(definition.mandatory) <= published
+        assert set(definition.mandatory) <= published
 
 
 def test_every_failure_is_told_as_a_problem() -> None:

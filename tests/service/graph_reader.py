@@ -65,7 +65,13 @@ def states(graph: JsonObject) -> dict[str, str]:
 
 
 class Reader:
-    """Follows a stream, as whoever a client speaks for, in a thread of its own until it ends or is left."""
+    """Follows a stream, as whoever a client speaks for, in a thread of its own until it ends or is left.
+
+    Attributes:
+        path: Where the stream is.
+    """
+
+    path = "/v1/graph/events"
 
     def __init__(self, client: httpx.Client, last: str | None = None, **query: str) -> None:
         self.events: list[Event] = []
@@ -115,7 +121,7 @@ class Reader:
         return found[: 1 + next(index for index, change in enumerate(found) if event_id(change) == last)]
 
     def _read(self) -> None:
-        with self._client.stream("GET", "/v1/graph/events", params=self._query, headers=self._headers) as response:
+        with self._client.stream("GET", self.path, params=self._query, headers=self._headers) as response:
             self._response = response
             self.headers = response.headers
             try:

@@ -24,6 +24,8 @@ PATHS = {
 }
 POSTED = {
     "SampleBatch": "/v1/samples",
+    "HeartbeatBatch": "/v1/heartbeats",
+    "LogBatch": "/v1/log-lines",
     "IndexRequest": "/v1/compute-indices",
     "ProbePlanRequest": "/v1/probe-plans",
     "PlacementRequest": "/v1/placements",
@@ -45,7 +47,11 @@ POSTED = {
     "FailoverRequest": "/v1/failover-plans",
     "AdjustmentRequest": "/v1/adjustments",
 }
+BATCHES = {"SampleBatch", "HeartbeatBatch", "LogBatch"}
+"""Classes of which each item is judged by itself."""
+
 THINNED = {
+    "HeartbeatBatch": 5,
     "PlacementRequest": 10,
     "ParetoRequest": 10,
     "AllocationPlanRequest": 10,
@@ -153,7 +159,7 @@ def send(line: HTTPConnection, class_name: str, body: bytes) -> httpx.Response:
 
 def accepts(answer: httpx.Response, class_name: str) -> bool:
     if answer.status_code < 300:
-        rejected = answer.json()["rejected"] if class_name == "SampleBatch" else []
+        rejected = answer.json()["rejected"] if class_name in BATCHES else []
         return all("invalid-body" not in item["problem"]["type"] for item in rejected)
     assert answer.status_code < 500, answer.text
     if problem(answer) == "batch-refused":

@@ -49,11 +49,13 @@ from kuayu_conformance.checks import (
     res_adjustments,
     res_backups,
     res_collectives,
+    res_detection,
     res_failover,
     res_names,
     res_plans,
     res_recoveries,
     res_shards,
+    res_watching,
     sch_coordination,
     sch_explained,
     sch_gains,
@@ -130,6 +132,8 @@ CHECKS: tuple[Check[Any], ...] = (
     res_recoveries.CHECK,
     res_adjusting.CHECK,
     res_adjustments.CHECK,
+    res_watching.CHECK,
+    res_detection.CHECK,
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (com_schemas.CHECK,)

@@ -6,14 +6,17 @@ from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, node, sample
-from kuayu_conformance.checks.least import DECISIONS, REVISION, mandatory
+from kuayu_conformance.checks.fixtures import GRAVE, Body, domain, line, node
+from kuayu_conformance.checks.least import DECISIONS, REVISION, mandatory, reports
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import schema
 
 _SOON = 5
-"""Seconds in which an allocation that was written shows as an action of its domain."""
+"""Seconds in which what calls for an action shows as one of its domain."""
+
+_DONE = {"prepare": "prepared", "commit": "committed", "abort": "aborted"}
+"""How each step of an action ends that goes well."""
 
 MANY = 1000
 """Items that every implementation takes in one batch (class Limits)."""
@@ -34,15 +37,18 @@ def observe(episode: Episode) -> Observed:
     declaration = episode.ask("GET", "/v1/conformance")
     read_at = episode.now()
     again = episode.ask("GET", "/v1/conformance")
-    perceives = "MET" in declaration.items("profiles")
-    answers = tuple(_each(episode, mandatory(declaration), perceives=perceives))
+    answers = tuple(_each(episode, mandatory(declaration)))
     return Observed(declaration, again, read_at, answers)
 
 
-def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterator[tuple[str, Answer]]:
-    """Call each operation once: what is written comes first, what is deleted last."""
+def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer]]:
+    """Call each operation once: what is written comes first, what is deleted last.
+
+    Results are of actions: where neither allocations nor nodes can be written, nothing calls for one, and none is sent.
+    """
     site = peer = machine = episode.name_of("nowhere")
-    if perceives:
+    registers_nodes, allocates = "PUT /v1/nodes/{id}" in wanted, "PUT /v1/allocations/{id}" in wanted
+    if registers_nodes:
         site, peer = domain(episode), domain(episode, "peer")
         machine = node(episode, site, names=["0"])
     names = {
@@ -54,7 +60,7 @@ def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterat
     }
     holder = episode.name_of("d")
     share = {"domain": holder, "accelerator": "device", "devices": 1}
-    bodies: dict[str, object] = {
+    bodies: dict[str, Body] = {
         "/v1/domains/{id}": {"id": site},
         "/v1/nodes/{id}": {"id": machine, "domain": site, "compute_identifier": episode.urn_of("node", "n")},
         "/v1/links/{id}": {"id": episode.name_of("l"), "source": site, "destination": peer},
@@ -70,6 +76,7 @@ def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterat
         },
     }
     now = instant(episode.now())
+    posted = {**DECISIONS, **reports(machine, now)}
     subject = f"?subject={machine}&subject_kind=node"
     queries = {
         "GET /v1/samples": subject,
@@ -81,39 +88,36 @@ def _each(episode: Episode, wanted: Sequence[str], *, perceives: bool) -> Iterat
         base = template.removesuffix("/indicators").removesuffix("/resolution")
         path = template.replace("{id}", names.get(base, "")).replace("{urn}", names.get(base, ""))
         match operation:
-            case "POST /v1/samples":
-                batch = {"mode": "per_item", "samples": [sample(machine, now, accelerator_utilisation=0.5)]}
-                answer = episode.ask(method, path, batch)
             case "POST /v1/expositions":
                 query = f"?node={machine}&exporter=node-exporter"
                 answer = episode.ask(method, path + query, content=b"up 1\n", media_type="text/plain")
             case "GET /v1/graph/patch":
                 base = quote(str(episode.ask("GET", "/v1/graph").at("digest"))[:200], safe="")
                 answer = episode.ask(method, f"{path}?base={base}")
-            case "GET /v1/graph/events":
+            case "GET /v1/graph/events" | "GET /v1/faults/events":
                 stream = episode.follow(path)
                 stream.hang_up()
                 answer = stream.opening
+            case "POST /v1/action-results" if allocates:
+                answer = episode.ask(method, path, _done(episode, holder))
+            case "POST /v1/action-results" if registers_nodes:
+                episode.ask(method, "/v1/log-lines", {"lines": [line(machine, now, GRAVE)]})  # calls for a fence
+                answer = episode.ask(method, path, _done(episode, site))
             case "POST /v1/action-results":
-                answer = episode.ask(method, path, _promise(episode, holder))
+                continue
             case _:
-                body = bodies.get(base) if method == "PUT" else DECISIONS.get(operation)
+                body = bodies.get(base) if method == "PUT" else posted.get(operation)
                 answer = episode.ask(method, path + queries.get(operation, ""), body)
         yield operation, answer
 
 
-def _promise(episode: Episode, holder: str) -> dict[str, object]:
-    """What a domain answers that has prepared what it was asked for."""
+def _done(episode: Episode, holder: str) -> Body:
+    """What a domain answers that has done the first step that it is asked for, whichever that is by now."""
     open_actions = episode.ask("GET", f"/v1/actions?domain={holder}&wait={_SOON}").items("items")
     asked = open_actions[0] if open_actions and isinstance(open_actions[0], dict) else {}
-    at, until = instant(episode.now()), instant(episode.now() + 60)
-    return {
-        "action": asked.get("id"),
-        "phase": asked.get("phase"),
-        "outcome": "prepared",
-        "at": at,
-        "expires_at": until,
-    }
+    now, phase = episode.now(), asked.get("phase")
+    until = {"expires_at": instant(now + 60)} if phase == "prepare" else {}
+    return {"action": asked.get("id"), "phase": phase, "outcome": _DONE.get(str(phase)), "at": instant(now), **until}
 
 
 def _turn(operation: str) -> tuple[int, int]:

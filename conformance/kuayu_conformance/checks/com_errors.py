@@ -1,14 +1,18 @@
 """Errors: problems, closed requests, hostile input, limits (COM-004 to COM-007)."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kuayu_conformance.answers import PROBLEM_MEDIA_TYPE, Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, node, sample
+from kuayu_conformance.checks.fixtures import GRAVE, beat, domain, line, node, sample
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import registers
+
+REPORTS = (("/v1/heartbeats", "beats"), ("/v1/log-lines", "lines"))
+"""Where what tells of faults is sent, and the member that holds it."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,13 @@ def observe(episode: Episode) -> Observed:
     """Send wrong requests of every sort, and see whether the target still stands afterwards."""
     site = domain(episode)
     machine = node(episode, site, names=["0"])
-    hostile = tuple(_hostile(episode, site))
-    return Observed(
-        tuple(_wrong(episode, site)),
-        tuple(_unknown_members(episode, site, machine)),
-        hostile,
-        tuple(_beyond_limits(episode, machine)),
-        episode.ask("GET", f"/v1/domains/{site}"),
-    )
+    watches = "RES" in episode.settings.profiles
+    hostile = [*_hostile(episode, site), *(_hostile_reports(episode, machine) if watches else ())]
+    wrong = [*_wrong(episode, site), *(_wrong_of_faults(episode) if watches else ())]
+    unknown = [*_unknown_members(episode, site, machine), *(_unknown_of_faults(episode, machine) if watches else ())]
+    limits = [*_beyond_limits(episode, machine), *(_reports_beyond_limits(episode, machine) if watches else ())]
+    alive = episode.ask("GET", f"/v1/domains/{site}")
+    return Observed(tuple(wrong), tuple(unknown), tuple(hostile), tuple(limits), alive)
 
 
 def _wrong(episode: Episode, site: str) -> Iterator[Case]:
@@ -81,6 +84,25 @@ def _wrong(episode: Episode, site: str) -> Iterator[Case]:
     yield Case("a cursor that no one gave", ask("GET", "/v1/domains?cursor=made-up"), 400, "invalid-cursor")
 
 
+def _wrong_of_faults(episode: Episode) -> Iterator[Case]:
+    ask = episode.ask
+    for path, member in REPORTS:
+        yield Case(f"{member} that are not JSON", ask("POST", path, content=b'{"'), 400, "malformed-json")
+        yield Case(f"no {member}", ask("POST", path, {}), 422, "invalid-body", pointer="")
+        yield Case(f"{member} that are no list", ask("POST", path, {member: {}}), 422, "invalid-body", f"/{member}")
+    for query, what, name in (
+        ("state=ajar", "a state that no fault has", "state"),
+        ("domain=a%20b", "faults of what is no identifier", "domain"),
+        ("limit=0", "a limit of nought, of faults", "limit"),
+    ):
+        yield Case(what, ask("GET", f"/v1/faults?{query}"), 400, "invalid-parameter", parameter=name)
+    yield Case("a cursor of faults that no one gave", ask("GET", "/v1/faults?cursor=made-up"), 400, "invalid-cursor")
+    now = instant(episode.now())
+    result = {"action": episode.name_of("none"), "phase": "commit", "outcome": "committed", "at": now}
+    answer = ask("POST", "/v1/action-results", result)
+    yield Case("the result of what no one asked for", answer, 422, "unknown-reference", "/action")
+
+
 def _unknown_members(episode: Episode, site: str, machine: str) -> Iterator[Case]:
     ask = episode.ask
     unknown = episode.name_of("closed")
@@ -100,6 +122,21 @@ def _unknown_members(episode: Episode, site: str, machine: str) -> Iterator[Case
     yield Case("a batch with an unknown member", ask("POST", "/v1/samples", batch), 422, "invalid-body")
     query = ask("GET", "/v1/domains?colour=red")
     yield Case("an unknown query parameter", query, 400, "invalid-parameter")
+
+
+def _unknown_of_faults(episode: Episode, machine: str) -> Iterator[Case]:
+    now = instant(episode.now())
+    beats = {"beats": [beat(machine, 1, now)], "mode": "per_item"}
+    answer = episode.ask("POST", "/v1/heartbeats", beats)
+    yield Case("heartbeats with an unknown member", answer, 422, "invalid-body")
+    lines = {"lines": [line(machine, now, "")], "mode": "per_item"}
+    answer = episode.ask("POST", "/v1/log-lines", lines)
+    yield Case("log lines with an unknown member", answer, 422, "invalid-body")
+    listing = episode.ask("GET", "/v1/faults?colour=red")
+    yield Case("an unknown query parameter of faults", listing, 400, "invalid-parameter")
+    stream = episode.follow("/v1/faults/events?colour=red")
+    stream.hang_up()
+    yield Case("an unknown query parameter of a stream", stream.opening, 400, "invalid-parameter")
 
 
 def _hostile(episode: Episode, site: str) -> Iterator[tuple[str, Answer]]:
@@ -132,6 +169,26 @@ def _hostile(episode: Episode, site: str) -> Iterator[tuple[str, Answer]]:
     yield "exposition", episode.ask("POST", target, content=page, media_type="text/plain")
 
 
+def _hostile_reports(episode: Episode, machine: str) -> Iterator[tuple[str, Answer]]:
+    now = instant(episode.now())
+    for path, member in REPORTS:
+        yield f"{member}: null", episode.ask("POST", path, content=b"null")
+        yield f"{member}: arrays nested", episode.ask("POST", path, content=f'{{"{member}":'.encode() + b"[" * 100_000)
+        yield f"{member}: bare numbers", episode.ask("POST", path, {member: [1] * 100})
+    huge = json.dumps({"beats": [beat(machine, 0, now)]}).replace('"number": 0', '"number": ' + "9" * 10_000)
+    yield "beats: a number of ten thousand digits", episode.ask("POST", "/v1/heartbeats", content=huge.encode())
+    texts = [
+        "\0",
+        "\n" * 2048,
+        "\u2028\x1b[2J",
+        "NVRM: Xid (" * 186,
+        GRAVE + "(" * 1900,
+        "NVRM: Xid (x): " + "7" * 2000,
+    ]
+    lines = [line(machine, now, text) for text in texts]
+    yield "lines: odd texts", episode.ask("POST", "/v1/log-lines", {"lines": lines})
+
+
 def _beyond_limits(episode: Episode, machine: str) -> Iterator[Case]:
     limits = episode.settings.limits
     now = instant(episode.now())
@@ -147,6 +204,17 @@ def _beyond_limits(episode: Episode, machine: str) -> Iterator[Case]:
     page = int(limits["max_page"]) + 1
     answer = episode.ask("GET", f"/v1/domains?limit={page}")
     yield Case("a page larger than declared", answer, 400, "invalid-parameter", parameter="limit")
+
+
+def _reports_beyond_limits(episode: Episode, machine: str) -> Iterator[Case]:
+    most = int(min(episode.settings.limits["max_batch"], 10_000))
+    now = instant(episode.now())
+    items = {"beats": beat(machine, 1, now), "lines": line(machine, now, "")}
+    for path, member in REPORTS:
+        within = episode.ask("POST", path, {member: [items[member]] * 1000})
+        yield Case(f"a thousand {member}", within, 200, "")
+        beyond = episode.ask("POST", path, {member: [items[member]] * (most + 1)})
+        yield Case(f"{member}: one more than declared", beyond, 422, "invalid-body")
 
 
 def judge(observed: Observed) -> Iterator[Finding]:

@@ -7,16 +7,35 @@ from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, held, node, pages, post, sample
+from kuayu_conformance.checks.fixtures import domain, failing, faults_of, held, node, pages, post, sample
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds
 
 NODES, PAGE = 7, 3
+FAILING = 4
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Pages of faults of which some were cleared after the first page, by the deletion of their nodes.
+
+    Attributes:
+        open: Faults that were open before the first page.
+        pages: The listing, a fault on each page.
+        foreign: Answer to the cursor of the listing, given to another one.
+    """
+
+    open: Answer
+    pages: tuple[Answer, ...]
+    foreign: Answer
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Pages of a listing that was changed after its first page, and of a series that grew after its first page."""
+    """Pages of a listing that was changed after its first page, and of a series that grew after its first page.
+
+    ``faults`` is None where the target does not declare to tell any.
+    """
 
     names: tuple[str, ...]
     pages: tuple[Answer, ...]
@@ -24,6 +43,7 @@ class Observed:
     foreign: Answer
     series: tuple[Answer, ...]
     instants: tuple[str, ...]
+    faults: Faults | None
 
 
 def observe(episode: Episode) -> Observed:
@@ -47,7 +67,25 @@ def observe(episode: Episode) -> Observed:
     late = [sample(names[0], instant(now - 60 + i + 0.5), power=2.0) for i in range(NODES)]
     post(episode, late)
     series += list(pages(episode, f"/v1/samples?subject={names[0]}&subject_kind=node{query}", series[0]))[1:]
-    return Observed(names, tuple(listed), fresh, foreign, tuple(series), instants)
+    faults = _faults(episode) if "RES" in episode.settings.profiles else None
+    return Observed(names, tuple(listed), fresh, foreign, tuple(series), instants, faults)
+
+
+def _faults(episode: Episode) -> Faults:
+    """List faults page by page while some of them are cleared."""
+    site = domain(episode, "faults")
+    names = [node(episode, site, f"f{i}", names=["0"]) for i in range(FAILING)]
+    failing(episode, names)
+    begun = faults_of(episode, site, "open", FAILING)
+    listing = f"/v1/faults?domain={site}&limit=1"
+    first = episode.ask("GET", listing)
+    for name in names:
+        if name != first.at("items", 0, "node"):
+            episode.set_up("DELETE", f"/v1/nodes/{name}")
+    faults_of(episode, site, "cleared", FAILING - 1)
+    cursor = quote(str(first.at("next_cursor")), safe="")
+    foreign = episode.ask("GET", f"/v1/faults?domain={site}&state=open&cursor={cursor}")
+    return Faults(begun, tuple(pages(episode, listing, first)), foreign)
 
 
 def judge(o: Observed) -> Iterator[Finding]:
@@ -70,6 +108,31 @@ def judge(o: Observed) -> Iterator[Finding]:
     seen = [_member(item, "observed_at") for answer in o.series for item in answer.items("items")]
     expected = "the pages of a series hold what had been received at the first"
     yield holds("COM-012", seen == list(o.instants), expected, f"{len(seen)} samples", o.series[-1])
+    if o.faults:
+        yield from _judge_faults(o.faults)
+
+
+def _judge_faults(o: Faults) -> Iterator[Finding]:
+    """That faults are told and cleared is a matter of other requirements; here it is how they are listed."""
+    for answer in o.pages:
+        yield answered("COM-012", answer, 200, "each page of faults is answered")
+    items = [item for answer in o.pages for item in answer.items("items")]
+    names, last = [str(_member(item, "id")) for item in items], o.pages[-1]
+    begun = {str(_member(item, "id")) for item in o.open.items("items")}
+    missing = begun - set(names)
+    yield holds("COM-012", not missing, "the pages hold each fault that was open before the first", missing, last)
+    in_order = names == sorted(set(names))
+    yield holds("COM-012", in_order, "they hold each fault once, in order of identifier", names, last)
+    states = {str(_member(item, "state")) for item in items}
+    expected = "they show each fault as it was at the first page"
+    yield holds("COM-012", states <= {"open"}, expected, states, last)
+    revisions = {str(answer.at("revision")) for answer in o.pages}
+    yield holds("COM-012", len(revisions) == 1, "each page of faults names the same revision", revisions, last)
+    sizes = [len(answer.items("items")) for answer in o.pages]
+    yield holds("COM-012", all(size <= 1 for size in sizes), "no page of faults holds more than 1", sizes, last)
+    if len(begun) > 1:
+        because = "the cursor of a listing of faults, given to one of other states"
+        yield answered("COM-012", o.foreign, 400, because, problem="invalid-cursor")
 
 
 def _member(item: Any, name: str) -> Any:

@@ -1,6 +1,6 @@
 """Every answer of the run is what the published schemas allow (COM-003)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kuayu_conformance.answers import PROBLEM_MEDIA_TYPE, Answer
 from kuayu_conformance.check import Exchanges, RunCheck
@@ -26,7 +26,7 @@ def violation(request: Request, answer: Answer) -> str:
     if answer.status >= 400:
         if answer.media_type != PROBLEM_MEDIA_TYPE:
             return f"status {answer.status} with media type {answer.media_type or 'none'}, not {PROBLEM_MEDIA_TYPE}"
-        return _invalid("Problem", answer)
+        return _invalid(("Problem",), answer)
     if operation is None:
         return ""
     if answer.status not in operation.answers:
@@ -35,11 +35,14 @@ def violation(request: Request, answer: Answer) -> str:
     return _invalid(wanted, answer) if wanted else ""
 
 
-def _invalid(name: str, answer: Answer) -> str:
+def _invalid(names: Sequence[str], answer: Answer) -> str:
+    """Why a body is of none of these classes: what keeps it from the first; empty where it is of one."""
     if answer.json is None:
-        return f"the body is not JSON, {name} is expected"
-    wrong = schema.errors(name, answer.json, reader=True)
-    return f"not a valid {name}: {wrong[0].pointer or '/'} {wrong[0].detail}" if wrong else ""
+        return f"the body is not JSON, {' or '.join(names)} is expected"
+    if any(schema.is_valid(name, answer.json, reader=True) for name in names[1:]):
+        return ""
+    wrong = schema.errors(names[0], answer.json, reader=True)
+    return f"not a valid {' or '.join(names)}: {wrong[0].pointer or '/'} {wrong[0].detail}" if wrong else ""
 
 
 CHECK = RunCheck("com_schemas", ("COM-003",), judge)

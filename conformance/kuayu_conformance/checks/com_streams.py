@@ -20,6 +20,16 @@ SETTLE = 5.0
 
 
 @dataclass(frozen=True)
+class Refused:
+    """Resumptions of a stream that cannot be: behind an event of another epoch, one that never was, and none at all."""
+
+    stream: str
+    foreign: Answer
+    future: Answer
+    malformed: Answer
+
+
+@dataclass(frozen=True)
 class Observed:
     """An unbroken stream, the pieces of one that was broken off again and again, and resumptions that cannot be."""
 
@@ -28,9 +38,7 @@ class Observed:
     pieces: tuple[Stream, ...]
     late: Stream
     last: str
-    foreign: Answer
-    future: Answer
-    malformed: Answer
+    refused: tuple[Refused, ...]
 
 
 def observe(episode: Episode) -> Observed:
@@ -65,12 +73,22 @@ def observe(episode: Episode) -> Observed:
         late.take(0.25)
     for stream in (unbroken, pieces[-1], late):
         stream.hang_up()
-    epoch, number = revision_of(read(episode, query).at("revision"))
-    refused = [
-        episode.follow(path, after=identifier).opening
+    refused = [_refused(episode, path, read(episode, query))]
+    if "RES" in episode.settings.profiles:
+        refused.append(_refused(episode, "/v1/faults/events", episode.ask("GET", "/v1/faults?limit=1")))
+    return Observed(snapshot, unbroken, tuple(pieces), late, last, tuple(refused))
+
+
+def _refused(episode: Episode, path: str, present: Answer) -> Refused:
+    """Resume a stream where it cannot be, near the revision of what shows the present state."""
+    epoch, number = revision_of(present.at("revision"))
+    streams = [
+        episode.follow(path, after=identifier)
         for identifier in (f"{epoch}x:{number}", f"{epoch}:{number + 1_000_000}", "no revision")
     ]
-    return Observed(snapshot, unbroken, tuple(pieces), late, last, *refused)
+    for stream in streams:
+        stream.hang_up()
+    return Refused(path.partition("?")[0], *(stream.opening for stream in streams))
 
 
 def _change(episode: Episode, site: str, names: list[str], number: int) -> None:
@@ -111,17 +129,14 @@ def judge(o: Observed) -> Iterator[Finding]:
     for named, events in ((name, _until_last(row, o.last)) for name, row in rows):
         expected = f"a stream that is {named} gives the events of the unbroken one, none missing and none twice"
         yield holds("COM-023", _told(events) == _told(whole), expected, _differing(events, whole), o.snapshot)
-    yield answered(
-        "COM-024",
-        o.foreign,
-        410,
-        "an event of an epoch that the service does not know is no longer held",
-        problem="revision-expired",
-    )
-    yield answered("COM-024", o.future, 410, "an event that never was is not held either", problem="revision-expired")
-    yield answered(
-        "COM-024", o.malformed, 400, "what is no revision is a malformed parameter", problem="invalid-parameter"
-    )
+    for each in o.refused:
+        for answer, what in (
+            (each.foreign, "an event of an epoch that the service does not know is no longer held"),
+            (each.future, "an event that never was is not held either"),
+        ):
+            yield answered("COM-024", answer, 410, f"{each.stream}: {what}", problem="revision-expired")
+        because = f"{each.stream}: what is no revision is a malformed parameter"
+        yield answered("COM-024", each.malformed, 400, because, problem="invalid-parameter")
 
 
 def _well_formed(o: Observed, whole: tuple[StreamEvent, ...]) -> Iterator[Finding]:

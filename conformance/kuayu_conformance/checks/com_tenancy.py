@@ -5,14 +5,40 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.fixtures import domain, node, post, sample
-from kuayu_conformance.episode import Episode, NotTestable, instant
+from kuayu_conformance.checks.fixtures import beat, domain, failing, faults_of, node, post, sample
+from kuayu_conformance.episode import Episode, NotTestable, Stream, instant
 from kuayu_conformance.findings import Finding, answered, holds
 
 
 @dataclass(frozen=True)
+class Faults:
+    """What a second tenant gets to see of a fault of the first's, and can do about it.
+
+    Attributes:
+        node: The node that it is about.
+        own: The first tenant's faults.
+        listing: The second one's.
+        stream: Changes of the second one's faults while the fault was told.
+        actions: What the second one's domain of the same name is asked for.
+        beat: Answer to a heartbeat of the node from the second tenant.
+        result: Answer to a result from the second tenant, of the action that the first one's domain was asked for.
+    """
+
+    node: str
+    own: Answer
+    listing: Answer
+    stream: Stream
+    actions: Answer
+    beat: Answer
+    result: Answer
+
+
+@dataclass(frozen=True)
 class Observed:
-    """What a second tenant, and somebody without credentials, get to see of the first's."""
+    """What a second tenant, and somebody without credentials, get to see of the first's.
+
+    ``faults`` is None where the target does not declare to tell any.
+    """
 
     site: str
     reads: tuple[tuple[str, Answer], ...]
@@ -24,6 +50,7 @@ class Observed:
     replay: Answer
     after: Answer
     nobody: Answer
+    faults: Faults | None
 
 
 def observe(episode: Episode) -> Observed:
@@ -58,6 +85,7 @@ def observe(episode: Episode) -> Observed:
     stranger = episode.name_of("stranger")
     reference = episode.ask("PUT", f"/v1/nodes/{stranger}", {"id": stranger, "domain": site}, tenant="other")
     replay = episode.ask("POST", "/v1/samples", batch, headers=key, tenant="other")
+    faults = _faults(episode) if "RES" in episode.settings.profiles else None
     reuse = episode.ask("PUT", f"/v1/domains/{site}", {"id": site, "label": "theirs"}, tenant="other")
     return Observed(
         site,
@@ -70,6 +98,30 @@ def observe(episode: Episode) -> Observed:
         replay=replay,
         after=post(episode, [sample(machine, instant(episode.now()), power=2.0)]),
         nobody=episode.ask("GET", "/v1/domains", tenant="none"),
+        faults=faults,
+    )
+
+
+def _faults(episode: Episode) -> Faults:
+    """Let a node of the first tenant fail while the second one follows its own faults."""
+    site = domain(episode, "faults")
+    machine = node(episode, site, "f", names=["0"])
+    stream = episode.follow("/v1/faults/events", tenant="other")
+    failing(episode, [machine])
+    own = faults_of(episode, site, "open", 1)
+    now = instant(episode.now())
+    action = str(own.at("items", 0, "actions", 0))
+    result = {"action": action, "phase": "commit", "outcome": "committed", "at": now}
+    stream.take(0.5)
+    stream.hang_up()
+    return Faults(
+        machine,
+        own,
+        listing=episode.ask("GET", "/v1/faults", tenant="other"),
+        stream=stream,
+        actions=episode.ask("GET", f"/v1/actions?domain={site}&wait=0", tenant="other"),
+        beat=episode.ask("POST", "/v1/heartbeats", {"beats": [beat(machine, 2, now)]}, tenant="other"),
+        result=episode.ask("POST", "/v1/action-results", result, tenant="other"),
     )
 
 
@@ -90,6 +142,21 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield answered("COM-019", o.nobody, 401, "without credentials nothing is answered", problem="unauthorised")
     asked = "www-authenticate" in o.nobody.headers
     yield holds("COM-019", asked, "401 comes with WWW-Authenticate", dict(o.nobody.headers), o.nobody)
+    if o.faults:
+        yield from _judge_faults(o.faults)
+
+
+def _judge_faults(o: Faults) -> Iterator[Finding]:
+    about = [item for item in o.listing.items("items") if isinstance(item, dict) and item.get("node") == o.node]
+    yield holds("COM-019", not about, "a listing of faults holds nothing of another tenant", about, o.listing)
+    told = [event.id for event in o.stream.events if f'"{o.node}"' in event.data]
+    yield holds("COM-019", not told, "a stream of faults tells nothing of another tenant", told, o.stream.opening)
+    asked = o.actions.items("items")
+    yield holds("COM-019", not asked, "nobody is asked to act on what is another tenant's", o.actions.brief, o.actions)
+    taken = o.beat.at("accepted") == 1
+    yield holds("COM-019", not taken, "a heartbeat of another tenant's node is not taken", o.beat.brief, o.beat)
+    because = "an action that another tenant was asked for cannot be answered"
+    yield answered("COM-019", o.result, 422, because, problem="unknown-reference")
 
 
 CHECK = Check("com_tenancy", ("COM-019",), observe, judge, needs=("MET",))

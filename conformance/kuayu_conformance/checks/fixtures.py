@@ -5,9 +5,18 @@ from typing import Any
 from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Episode
+from kuayu_conformance.episode import Episode, instant
 
 Body = dict[str, Any]
+
+GRAVE = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+"""Line of a log that tells that a device has to be reset, in the words of its driver (NVIDIA, Xid 79)."""
+
+TOLD = 10.0
+"""Seconds in which a fault is told that lasts (RES-001)."""
+
+GLANCE = 0.1
+"""Seconds between two looks at faults."""
 
 MOST_PAGES = 2000
 """Pages of one listing that are asked for; a target that never comes to an end must not keep the suite."""
@@ -41,6 +50,37 @@ def sample(subject: str, observed_at: str, *, kind: str = "node", **measures: An
 def post(episode: Episode, samples: list[Body], *, mode: str = "per_item", **members: Any) -> Answer:
     """Send a batch of samples."""
     return episode.ask("POST", "/v1/samples", {"mode": mode, "samples": samples, **members})
+
+
+def beat(subject: str, number: int, sent_at: str) -> Body:
+    """Body of a heartbeat."""
+    return {"node": subject, "number": number, "sent_at": sent_at}
+
+
+def line(subject: str, logged_at: str, text: str) -> Body:
+    """Body of a line of a log."""
+    return {"node": subject, "logged_at": logged_at, "text": text}
+
+
+def failing(episode: Episode, subjects: Sequence[str]) -> None:
+    """Let nodes beat once, and their logs tell that their devices have to be reset.
+
+    Raises:
+        SetUpFailed: Heartbeats or log lines were refused.
+    """
+    now = instant(episode.now())
+    episode.set_up("POST", "/v1/heartbeats", {"beats": [beat(subject, 1, now) for subject in subjects]})
+    episode.set_up("POST", "/v1/log-lines", {"lines": [line(subject, now, GRAVE) for subject in subjects]})
+
+
+def faults_of(episode: Episode, in_domain: str, state: str, least: int) -> Answer:
+    """Faults of a domain that are open, or cleared: the first listing that has so many, or the last one in time."""
+    until = episode.now() + TOLD
+    while True:
+        answer = episode.ask("GET", f"/v1/faults?domain={in_domain}&state={state}")
+        if answer.status != 200 or len(answer.items("items")) >= least or episode.now() > until:
+            return answer
+        episode.sleep(GLANCE)
 
 
 def held(episode: Episode, subject: str, *, kind: str = "node", query: str = "") -> Answer:

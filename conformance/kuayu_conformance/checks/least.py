@@ -1,20 +1,23 @@
-"""The operations that a declaration implies, and the least that each decision service can be asked."""
-
-from typing import Any
+"""The operations that a declaration implies, and the least that can be asked or told."""
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.fixtures import Body, beat, line, sample
 from kuayu_schemas import registers
 
 
 def mandatory(declaration: Answer) -> list[str]:
-    """Method and path of each mandatory operation of the declared profiles, in the order of the register."""
+    """Method and path of each mandatory operation of the declared profiles, in the order of the register.
+
+    Each stands there once, also where two profiles share it.
+    """
     declared = {"COM", *(profile for profile in declaration.items("profiles") if isinstance(profile, str))}
-    return [
+    operations = (
         operation
         for definition in registers.requirements().profiles
         if definition.profile.value in declared
         for operation in definition.mandatory
-    ]
+    )
+    return list(dict.fromkeys(operations))
 
 
 REVISION = {"epoch": "none", "number": 0}
@@ -86,7 +89,7 @@ _JOB = {
     "nodes_each": 1,
     "state_size": 1e10,
 }
-DECISIONS: dict[str, dict[str, Any]] = {
+DECISIONS: dict[str, Body] = {
     "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
     "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
     "POST /v1/placements": {"state": _STATE},
@@ -206,4 +209,13 @@ DECISIONS: dict[str, dict[str, Any]] = {
         ],
     },
 }
-"""Body by operation."""
+"""Body by operation, of each decision service."""
+
+
+def reports(subject: str, at: str) -> dict[str, Body]:
+    """Body by operation, of each that takes what is told of a node; nothing is wrong with it."""
+    return {
+        "POST /v1/samples": {"mode": "per_item", "samples": [sample(subject, at, accelerator_utilisation=0.5)]},
+        "POST /v1/heartbeats": {"beats": [beat(subject, 0, at)]},
+        "POST /v1/log-lines": {"lines": [line(subject, at, "systemd[1]: Started Session 1 of User root.")]},
+    }

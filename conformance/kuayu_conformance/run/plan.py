@@ -95,6 +95,7 @@ class Plan:
             self.other_tenant,
             self.tables,
             self.traces,
+            frozenset(profile.value for profile in declared.profiles) if declared else frozenset(),
         )
 
     def settings_of(self, check: Check[Any]) -> Settings:

@@ -95,8 +95,10 @@ def _body(language: Language, operation: Operation) -> str:
 
 def _content(media: Mapping[str, Any]) -> str:
     of_type = media.get("schema", {})  # binary forms have none
-    reference = of_type.get("$ref", "")
-    return class_link(reference.rpartition("/")[2]) if reference else plain(of_type.get("description", ""))
+    references = [part.get("$ref", "") for part in of_type.get("anyOf", [of_type])]
+    if all(references):
+        return " / ".join(class_link(reference.rpartition("/")[2]) for reference in references)
+    return plain(of_type.get("description", ""))
 
 
 def _answer(status: str, answer: Mapping[str, Any]) -> tuple[str, str, str]:

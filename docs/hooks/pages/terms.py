@@ -71,6 +71,7 @@ MODEL = {
     "transfers": Words("Transfers", "数据与梯度的传输"),
     "recovery": Words("Recovery", "故障恢复"),
     "adjustment": Words("Adjustment", "策略调整"),
+    "faults": Words("Faults", "故障"),
     "conformance": Words("Conformance", "符合性"),
 }
 

@@ -16,6 +16,8 @@ PARTS = {
     "collect": ("kuayu.cli.collect", "collect", "Send this host's telemetry to a service."),
     "agent": ("kuayu.cli.agent", "agent", "Take a domain's telemetry and forward it, also over an outage."),
     "graph": ("kuayu.cli.graph", "graph", "Show the resource graph of a service, or follow it."),
+    "beat": ("kuayu.cli.beat", "beat", "Send signs of life of nodes, lines of their logs, and steps of jobs."),
+    "faults": ("kuayu.cli.faults", "faults", "Show what is wrong with nodes, domains and jobs, or follow it."),
     "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
     "index": ("kuayu.cli.index", "index", "Compare devices for training tasks on measurements in a file."),
     "place": ("kuayu.cli.place", "place", "Decide where the jobs of a state run, and say why."),
@@ -26,7 +28,7 @@ PARTS = {
     "adjust": ("kuayu.cli.adjust", "adjust", "Tell whether and how to adjust jobs as load and latency change."),
     "logs": ("kuayu.cli.logs", "logs", "Tell what faults a log shows, and what follows from them."),
     "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
-    "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain as a service asks."),
+    "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain and fence its nodes as a service asks."),
     "live": ("kuayu.cli.live", "live", "Train a small model over processes that stand for domains, while they fail."),
     "train": ("kuayu.cli.train", "app", "Train what the reference ships as weights."),
 }

@@ -51,7 +51,7 @@ def collect(
     host = Host.here()
     try:
         host.node(node, domain)
-        with _stopping() as stop, Client(url, token=token, timeout_s=5.0, attempts=1) as client, _Status() as status:
+        with stopping() as stop, Client(url, token=token, timeout_s=5.0, attempts=1) as client, _Status() as status:
             tally = Collector(client, host, domain=domain, node=node, capacity=buffer).run(
                 stop,
                 period_s=period,
@@ -99,7 +99,7 @@ def _probed(
 
 
 @contextmanager
-def _stopping() -> Iterator[threading.Event]:
+def stopping() -> Iterator[threading.Event]:
     """An event that SIGTERM and SIGINT set."""
     stop = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT)

@@ -1,10 +1,10 @@
-"""``kuayu hold``: the controller of a domain, until told to stop."""
+"""``kuayu hold``: the controller of a domain, until told to end."""
 
 import json
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ from kuayu.cli.probe import USAGE, Token, fail
 
 if TYPE_CHECKING:
     from kuayu.engine.controller import DomainController
-    from kuayu.engine.holdings import Holding, Holdings, Pools
+    from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
 
 
 def hold(
@@ -29,12 +29,15 @@ def hold(
     token: Token = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each change.")] = False,
 ) -> None:
-    """Hold devices of a domain as a service asks, and say what became of it.
+    """Hold devices of a domain and fence its nodes as a service asks, and say what became of it.
 
     FILE has a table for each kind of accelerator, [pools.a800], and in it a line for each node, "gy-001" = 8.
 
-    What is promised is in the journal before the service hears of it, and outlives kill -9. A line is printed when
-    devices are taken or given back, and at the beginning one for all that are held.
+    What is promised or fenced is in the journal before the service hears of it, and outlives kill -9. A line is printed
+    when devices are taken or given back, nodes are fenced or lifted, or a job is to be stopped, and at the beginning
+    one for all that is held and fenced. No device of a fenced node is given out.
+
+    It starts and stops nothing itself: whoever runs jobs follows these lines. What it does not know, it refuses.
     """
     from kuayu.cli.inventory import read_inventory
     from kuayu.client import Client, ClientError
@@ -63,27 +66,54 @@ def hold(
 
 
 class _Lines:
-    """Prints what is taken and given back."""
+    """Prints what changes."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
 
     def take(self, holding: "Holding") -> None:
         """These devices are held for a job."""
-        self._print("taken", holding)
+        self._held("taken", holding)
 
     def give_back(self, holding: "Holding") -> None:
         """These devices are not held any more."""
-        self._print("given back", holding)
+        self._held("given back", holding)
 
-    def _print(self, what: str, holding: "Holding") -> None:
-        if self._as_json:
-            said: dict[str, Any] = {"change": what.replace(" ", "_"), "action": holding.action, "job": holding.job}
-            nodes = [{"node": node, "devices": count} for node, count in holding.nodes.items()]
-            typer.echo(json.dumps({**said, "accelerator": holding.accelerator, "nodes": nodes}))
-            return
+    def fence(self, fence: "Fence") -> None:
+        """Nothing may run on these nodes."""
+        self._fenced("fenced", fence)
+
+    def lift(self, fence: "Fence") -> None:
+        """These nodes may be used again."""
+        self._fenced("lifted", fence)
+
+    def stop(self, job: str, cause: str | None) -> None:
+        """This job is to be stopped."""
+        self._print({"change": "stop", "job": job, "cause": cause}, f"to be stopped: {job}{_because(cause)}")
+
+    def _held(self, what: str, holding: "Holding") -> None:
+        said = {"change": what.replace(" ", "_"), "action": holding.action, "job": holding.job}
         where = ", ".join(f"{count} on {node}" for node, count in holding.nodes.items())
-        typer.echo(f"{what} for {holding.job or 'a job'}: {holding.accelerator}, {where}")
+        self._print(
+            {**said, "accelerator": holding.accelerator, "nodes": _shares(holding.nodes)},
+            f"{what} for {holding.job or 'a job'}: {holding.accelerator}, {where}",
+        )
+
+    def _fenced(self, what: str, fence: "Fence") -> None:
+        said = {"change": what, "action": fence.action, "cause": fence.cause, "nodes": _shares(fence.nodes)}
+        why = _because(fence.cause) if what == "fenced" else ""
+        self._print(said, f"{what}: {', '.join(fence.nodes)}{why}")
+
+    def _print(self, said: Mapping[str, Any], line: str) -> None:
+        typer.echo(json.dumps(said) if self._as_json else line)
+
+
+def _shares(nodes: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"node": node, "devices": count} for node, count in nodes.items()]
+
+
+def _because(cause: str | None) -> str:
+    return f" ({cause})" if cause else ""
 
 
 class _Stopped(Exception):
@@ -126,4 +156,6 @@ def _inventory(pools: "Pools") -> str:
 def _counted(holdings: "Holdings") -> str:
     """What is held in words."""
     devices = sum(sum(each.nodes.values()) for each in holdings.held)
-    return f"{devices} devices are held or promised in {len(holdings.held)} pieces"
+    fenced = len({node for fence in holdings.fences for node in fence.nodes})
+    also = f", {fenced} nodes are fenced" if fenced else ""
+    return f"{devices} devices are held or promised in {len(holdings.held)} pieces{also}"

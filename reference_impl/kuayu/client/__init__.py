@@ -22,6 +22,7 @@ from kuayu.client.errors import (
     UnexpectedAnswerError,
     UnreachableError,
 )
+from kuayu.client.faults import Faults
 from kuayu.client.forecast import Forecasts
 from kuayu.client.graph import Graphs
 from kuayu.client.index import Indices
@@ -32,7 +33,7 @@ from kuayu.client.telemetry import Telemetry
 from kuayu.client.transfers import Transfers
 
 
-class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery, Adjustments):
+class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery, Adjustments, Faults):
     """Connection to one service; safe to share between threads.
 
     Args:

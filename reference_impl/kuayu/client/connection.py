@@ -1,7 +1,7 @@
 """Requests and their answers: sent again where that may help, read as the standard asks."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -12,12 +12,14 @@ import httpx
 from kuayu.client.errors import (
     BrokenStreamError,
     RefusedError,
+    UnexpectedAnswerError,
     UnreachableError,
     refusal,
     unexpected,
     unreachable,
 )
-from kuayu.client.reading import read
+from kuayu.client.reading import read, read_one
+from kuayu.event_stream import Event, read_events
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import Allocation, Domain, Link, Node
 
@@ -25,6 +27,7 @@ FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 SILENCE_S: Final = 45.0
 """Silence of a stream after which its path is taken for broken; a service says something every 15 s."""
+OK: Final = 200
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Model = TypeVar("Model", bound=KuayuModel)
@@ -70,7 +73,7 @@ class Connection:
         """Let the connections go."""
         self._http.close()
 
-    def _ask(self, answer: type[Model], path: str, request: KuayuModel) -> Model:
+    def _ask(self, answer: type[Model] | Sequence[type[Model]], path: str, request: KuayuModel) -> Model:
         """Have something decided; that may be repeated, since nothing is kept."""
         headers = {"content-type": "application/json"}
         return self._read(answer, "POST", path, content=request.to_json(), headers=headers)
@@ -81,7 +84,7 @@ class Connection:
 
     def _read(
         self,
-        model: type[Model],
+        model: type[Model] | Sequence[type[Model]],
         method: str,
         path: str,
         query: Mapping[str, str] | None = None,
@@ -94,7 +97,7 @@ class Connection:
         """Send a request, again where that may help, and read the answer.
 
         Args:
-            model: Class of the answer.
+            model: Class of the answer; several where the answer may be of any of them.
             method: Of HTTP.
             path: With ``/v1``.
             query: Parameters of the query.
@@ -146,7 +149,35 @@ class Connection:
         finally:
             response.close()
 
-    def _send(self, model: type[Model], request: httpx.Request) -> Model:
+    def _follow(self, path: str, query: Mapping[str, str], last: str, kind: str, patience_s: float) -> Iterator[Event]:
+        """Events of a type after the one that ``last`` names, over as many connections as it takes.
+
+        Raises:
+            UnreachableError: A service that was there stays away for longer than so many seconds.
+            RefusedError: As with ``revision-expired``, where it no longer holds what comes next.
+        """
+        heard, pause = time.monotonic(), FIRST_PAUSE_S
+        while True:
+            try:
+                with self._stream(path, query, {"last-event-id": last}) as chunks:
+                    pause = FIRST_PAUSE_S
+                    for event in read_events(chunks):
+                        if event.type == kind:
+                            yield event
+                            last = event.id
+                heard = time.monotonic()
+            except BrokenStreamError:
+                heard = time.monotonic()
+            except (UnreachableError, RefusedError) as error:
+                if isinstance(error, RefusedError) and not error.problem.retryable:
+                    raise
+                if time.monotonic() - heard + pause > patience_s:
+                    raise
+            time.sleep(pause)
+            pause = min(LONGEST_PAUSE_S, 2 * pause)
+
+    def _send(self, model: type[Model] | Sequence[type[Model]], request: httpx.Request) -> Model:
+        models = [model] if isinstance(model, type) else model
         try:
             response = self._http.send(request)
         except httpx.HTTPError as error:
@@ -154,9 +185,21 @@ class Connection:
         if not response.is_success:
             raise refusal(request, response)
         try:
-            return read(model, response.content)
+            return read_one(models, response.content)
         except ValueError as error:
-            raise unexpected(request, response, model.__name__) from error
+            raise unexpected(request, response, " or ".join(each.__name__ for each in models)) from error
+
+
+def event_of(model: type[Model], event: Event) -> Model:
+    """What an event holds.
+
+    Raises:
+        UnexpectedAnswerError: Something else.
+    """
+    try:
+        return read(model, event.data.encode())
+    except ValueError as error:
+        raise UnexpectedAnswerError(f"the event {event.id} is no {model.__name__}", OK) from error
 
 
 def path_of(collection: str, identifier: str) -> str:

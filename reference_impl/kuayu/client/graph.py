@@ -1,13 +1,10 @@
 """The resource graph, whole and as it changes."""
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from kuayu.client.connection import FIRST_PAUSE_S, LONGEST_PAUSE_S, Connection
-from kuayu.client.errors import BrokenStreamError, RefusedError, UnexpectedAnswerError, UnreachableError
-from kuayu.client.reading import read
-from kuayu.event_stream import Event, read_events
-from kuayu_schemas.models import GraphChange, Patch, ResourceGraph, Revision
+from kuayu.client.connection import Connection, event_of
+from kuayu.client.errors import RefusedError
+from kuayu_schemas.models import GraphChange, Patch, ResourceGraph
 
 
 class Graphs(Connection):
@@ -48,40 +45,12 @@ class Graphs(Connection):
             graph = self._read(ResourceGraph, "GET", "/v1/graph", part)
             yield graph
             try:
-                yield from self._changes(part, graph.revision, patience_s)
+                last = f"{graph.revision.epoch}:{graph.revision.number}"
+                for event in self._follow("/v1/graph/events", part, last, "change", patience_s):
+                    yield event_of(GraphChange, event)
             except RefusedError as error:
                 if error.name != "revision-expired":
                     raise
-
-    def _changes(self, part: Mapping[str, str], revision: Revision, patience_s: float) -> Iterator[GraphChange]:
-        """Changes after a revision, over as many connections as it takes."""
-        last = f"{revision.epoch}:{revision.number}"
-        heard, pause = time.monotonic(), FIRST_PAUSE_S
-        while True:
-            try:
-                with self._stream("/v1/graph/events", part, {"last-event-id": last}) as chunks:
-                    pause = FIRST_PAUSE_S
-                    for event in read_events(chunks):
-                        if event.type == "change":
-                            yield self._change(event)
-                            last = event.id
-                heard = time.monotonic()
-            except BrokenStreamError:
-                heard = time.monotonic()
-            except (UnreachableError, RefusedError) as error:
-                if isinstance(error, RefusedError) and not error.problem.retryable:
-                    raise
-                if time.monotonic() - heard + pause > patience_s:
-                    raise
-            time.sleep(pause)
-            pause = min(LONGEST_PAUSE_S, 2 * pause)
-
-    @staticmethod
-    def _change(event: Event) -> GraphChange:
-        try:
-            return read(GraphChange, event.data.encode())
-        except ValueError as error:
-            raise UnexpectedAnswerError(f"the event {event.id} is no GraphChange", 200) from error
 
 
 def _part(domain: str | None, *, nodes: bool) -> dict[str, str]:

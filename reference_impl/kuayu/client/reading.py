@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -30,6 +31,19 @@ def read(model: type[Model], content: bytes) -> Model:
             if each["type"] == "enum" and "'unknown'" in each["ctx"]["expected"]:
                 _put_at(document, each["loc"], "unknown")
         return model.model_validate_json(json.dumps(document), extra="ignore")
+
+
+def read_one(models: Sequence[type[Model]], content: bytes) -> Model:
+    """Read an answer that may be of several classes: as the first that it is an instance of.
+
+    Raises:
+        ValueError: It is an instance of none.
+    """
+    *former, last = models
+    for model in former:
+        with suppress(ValueError):
+            return read(model, content)
+    return read(last, content)
 
 
 def _put_at(document: Any, place: Sequence[str | int], value: str) -> None:

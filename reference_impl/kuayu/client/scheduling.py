@@ -11,6 +11,7 @@ from kuayu_schemas.models import (
     AllocationPlan,
     AllocationPlanRequest,
     AllocationRecord,
+    Fault,
     OpenActions,
     ParetoFront,
     ParetoRequest,
@@ -79,6 +80,11 @@ class Scheduling(Connection):
         query = {"domain": domain, "wait": f"{wait_s:g}"}
         return self._read(OpenActions, "GET", "/v1/actions", query, patience_s=wait_s).items
 
-    def post_action_result(self, result: ActionResult) -> AllocationRecord:
-        """Say what became of an action, how the allocation stands then; may be repeated, the first result counts."""
-        return self._ask(AllocationRecord, "/v1/action-results", result)
+    def post_action_result(self, result: ActionResult) -> AllocationRecord | Fault:
+        """Say what became of an action; may be repeated, the first result counts.
+
+        Returns:
+            How that stands then because of which the action was asked for: an allocation, or a fault.
+        """
+        kinds: list[type[AllocationRecord | Fault]] = [AllocationRecord, Fault]
+        return self._ask(kinds, "/v1/action-results", result)

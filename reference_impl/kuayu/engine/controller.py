@@ -1,4 +1,4 @@
-"""A domain's controller: fetches what a service asks of the domain, holds devices, and says what became of it.
+"""A domain's controller: fetches what a service asks of the domain, holds and fences, and says what became of it.
 
 >>> with Client("https://kuayu.example", token="...") as client:          # doctest: +SKIP
 ...     journal = Journal(Path("held.json"), "gz-1")
@@ -12,13 +12,13 @@ so that it keeps its word over a restart; what it has said it says again, so tha
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from kuayu.client import Client, ClientError, RefusedError
-from kuayu.engine.holdings import Holding, Holdings, Pools
+from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
 from kuayu.engine.journal import Journal, JournalError
-from kuayu_schemas.models import Action
+from kuayu_schemas.models import Action, ActionKind, ActionOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -30,13 +30,25 @@ LONGEST_PAUSE_S = 5.0
 
 
 class Hands(Protocol):
-    """Who does something with devices. Both are told at least once, and again after a restart; they must not raise."""
+    """Who does something with devices, nodes and jobs. They must not raise.
+
+    All is told at least once; what is held or fenced is told again after a restart.
+    """
 
     def take(self, holding: Holding) -> None:
         """These devices are held for a job."""
 
     def give_back(self, holding: Holding) -> None:
         """These devices are not held any more."""
+
+    def fence(self, fence: Fence) -> None:
+        """Nothing may run on these nodes; their devices are given to nobody."""
+
+    def lift(self, fence: Fence) -> None:
+        """These nodes may be used again."""
+
+    def stop(self, job: str, cause: str | None) -> None:
+        """This job is to be stopped; its devices stay held until its owner gives them back."""
 
 
 class DomainController:
@@ -47,12 +59,12 @@ class DomainController:
         domain: The domain.
         pools: Devices of each of its nodes, by kind of accelerator.
         journal: Keeps what is promised and held; None where it need not outlive the process.
-        hands: Are told what is held and what no longer is.
+        hands: Are told what is held or fenced and what no longer is, and which jobs are to be stopped.
         wait_s: Seconds that the service is to wait for something to do before it answers.
         clock: Seconds since 1970.
 
     Attributes:
-        holdings: What is promised and held.
+        holdings: What is promised, held and fenced.
         idle: Whether it waits for something to do, so that whoever interrupts it interrupts nothing.
     """
 
@@ -85,8 +97,7 @@ class DomainController:
                 self.holdings.restore(kept)
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
-        for holding in self._committed().values():
-            self._tell(None, holding)
+        self._tell({}, self._standing())
 
     def run(self, stopped: threading.Event) -> None:
         """Carry out what is asked until told to stop; a service that is away is waited for.
@@ -127,13 +138,13 @@ class DomainController:
         return all(taken)
 
     def _carry_out(self, action: Action) -> bool:
-        before = self._committed()
+        before = self._standing()
         result = self.holdings.carry_out(action, self._clock())
         if self._journal is not None:
             self._journal.write(self.holdings.to_json())
-        after = self._committed()
-        for name in before.keys() | after.keys():
-            self._tell(before.get(name), after.get(name))
+        self._tell(before, self._standing())
+        if self._hands is not None and action.kind is ActionKind.stop and result.outcome is ActionOutcome.committed:
+            self._hands.stop(str(action.job), action.cause)
         try:
             self._client.post_action_result(result)
         except RefusedError as error:
@@ -143,13 +154,23 @@ class DomainController:
             return False
         return True
 
-    def _committed(self) -> dict[str, Holding]:
-        return {each.action: each for each in self.holdings.held if each.until is None}
+    def _standing(self) -> dict[str, Holding | Fence]:
+        """What is held for good and what is fenced, by action."""
+        held = {each.action: each for each in self.holdings.held if each.until is None}
+        return {**held, **{each.action: each for each in self.holdings.fences}}
 
-    def _tell(self, before: Holding | None, after: Holding | None) -> None:
-        if self._hands is None or before == after:
+    def _tell(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
+        if self._hands is None:
             return
-        if before is not None:
-            self._hands.give_back(before)
-        if after is not None:
-            self._hands.take(after)
+        for name in [*before, *(each for each in after if each not in before)]:
+            gone, come = before.get(name), after.get(name)
+            if gone == come:
+                continue
+            if isinstance(gone, Fence):
+                self._hands.lift(gone)
+            elif gone is not None:
+                self._hands.give_back(gone)
+            if isinstance(come, Fence):
+                self._hands.fence(come)
+            elif come is not None:
+                self._hands.take(come)

@@ -1,16 +1,16 @@
 """Devices of a domain that are promised or held, by the two phases of the action contract; without I/O.
 
 A promise holds its devices until it is committed, aborted, or over. Every step has one answer, however often it is
-asked for: whoever asks again after a broken connection gets the first one.
+asked for: whoever asks again after a broken connection gets the first one. Nothing is given out of a node that is
+fenced, until that is released; what is held there stays held, for its owner to give back.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
-from kuayu_schemas import registers
-from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult, NodeShare, Problem
+from kuayu.engine.action_results import RefusalError, problem_of, result_of
+from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult
 
 Pools = Mapping[str, Mapping[str, int]]
 """Devices of each node, by kind of accelerator."""
@@ -38,17 +38,19 @@ class Holding:
     until: float | None
 
 
-class RefusalError(Exception):
-    """A domain does not do what it is asked for.
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Nodes of which nothing is given out, and on which nothing is to run.
 
-    Args:
-        name: Name of the registered problem.
-        detail: Why, in words.
+    Attributes:
+        action: Name of the action that asked for it.
+        nodes: The nodes, with the devices of each as the action states them.
+        cause: Why; None where the action did not say.
     """
 
-    def __init__(self, name: str, detail: str) -> None:
-        super().__init__(detail)
-        self.name = name
+    action: str
+    nodes: Mapping[str, int]
+    cause: str | None
 
 
 class Holdings:
@@ -61,6 +63,7 @@ class Holdings:
     def __init__(self, pools: Pools) -> None:
         self._pools = {kind: dict(nodes) for kind, nodes in pools.items()}
         self._held: dict[str, Holding] = {}
+        self._fences: dict[str, Fence] = {}
         self._answers: dict[str, dict[ActionPhase, ActionResult]] = {}
 
     @property
@@ -68,11 +71,19 @@ class Holdings:
         """What is promised and held, in the order in which it came."""
         return list(self._held.values())
 
+    @property
+    def fences(self) -> list[Fence]:
+        """What is fenced, in the order in which it came."""
+        return list(self._fences.values())
+
     def free(self, accelerator: str) -> dict[str, int]:
-        """Devices of a kind on each node that are neither promised nor held; none of nodes that lack some by now."""
+        """Devices of a kind on each node that may be given out: neither promised, nor held, nor fenced."""
         nodes = self._pools.get(accelerator, {})
         held = [each.nodes for each in self._held.values() if each.accelerator == accelerator]
-        return {node: max(0, count - sum(each.get(node, 0) for each in held)) for node, count in nodes.items()}
+        fenced = {node for fence in self._fences.values() for node in fence.nodes}
+        # A node may have fewer devices by now than are held of it.
+        left = {node: max(0, count - sum(each.get(node, 0) for each in held)) for node, count in nodes.items()}
+        return {node: 0 if node in fenced else count for node, count in left.items()}
 
     def carry_out(self, action: Action, now: float) -> ActionResult:
         """Do what is asked and say what became of it.
@@ -86,7 +97,7 @@ class Holdings:
         if action.phase not in said:
             said[action.phase] = self._done(action, now)
         for old in list(self._answers)[:-REMEMBERED]:
-            if old not in self._held:
+            if old not in self._held and old not in self._fences:
                 del self._answers[old]
         return said[action.phase]
 
@@ -103,15 +114,17 @@ class Holdings:
             }
             for each in self.held
         ]
-        return {"holdings": holdings, "answers": answers}
+        fences = [{"action": each.action, "nodes": dict(each.nodes), "cause": each.cause} for each in self.fences]
+        return {"holdings": holdings, "fences": fences, "answers": answers}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`to_json` gave.
+        """Go on from what :meth:`to_json` gave, also from what it gave before there were fences.
 
         Raises:
             KeyError, TypeError, ValueError: It is something else.
         """
         self._held = {each["action"]: Holding(**each) for each in kept["holdings"]}
+        self._fences = {each["action"]: Fence(**each) for each in kept.get("fences", ())}
         self._answers = {}
         for each in kept["answers"]:
             result = ActionResult.model_validate(each)
@@ -121,7 +134,7 @@ class Holdings:
         try:
             return self._tried(action, now)
         except RefusalError as refusal:
-            return _result(action, ActionOutcome.refused, now, problem=_problem(refusal))
+            return result_of(action, ActionOutcome.refused, now, problem=problem_of(refusal))
 
     def _tried(self, action: Action, now: float) -> ActionResult:
         """Do what is asked.
@@ -135,14 +148,16 @@ class Holdings:
             case ActionKind.reserve, ActionPhase.commit:
                 return self._take(action, now)
             case _, ActionPhase.abort:
-                self._held.pop(action.id, None)
-                return _result(action, ActionOutcome.aborted, now)
+                self._let_go(action.id)
+                return result_of(action, ActionOutcome.aborted, now)
             case ActionKind.release, ActionPhase.commit:
                 if action.reservation is None:
-                    raise RefusalError("invalid-body", "the action does not say what was reserved by which")
-                # Whoever asks for what is gone already has what it wants.
-                found = self._held.pop(action.reservation, None)
-                return _result(action, ActionOutcome.committed, now, found.nodes if found else {})
+                    raise RefusalError("invalid-body", "the action does not say what was reserved or fenced by which")
+                return result_of(action, ActionOutcome.committed, now, self._let_go(action.reservation))
+            case ActionKind.fence, ActionPhase.commit:
+                return self._fence(action, now)
+            case ActionKind.stop, ActionPhase.commit:
+                return self._stop(action, now)
             case _:
                 raise RefusalError("invalid-body", f"this domain does not {action.phase.value} to {action.kind.value}")
 
@@ -153,16 +168,51 @@ class Holdings:
         nodes = self._chosen(accelerator, action)
         until = now + float(action.expires_after or 0.0)
         self._held[action.id] = Holding(action.id, action.job, accelerator, nodes, until)
-        return _result(action, ActionOutcome.prepared, now, nodes, until)
+        return result_of(action, ActionOutcome.prepared, now, nodes, until)
 
     def _take(self, action: Action, now: float) -> ActionResult:
         promise = self._held.get(action.id)
         if promise is None:
             said = self._answers[action.id].get(ActionPhase.prepare)
             promised = said is not None and said.outcome is ActionOutcome.prepared
-            return _result(action, ActionOutcome.expired if promised else ActionOutcome.failed, now)
+            return result_of(action, ActionOutcome.expired if promised else ActionOutcome.failed, now)
         self._held[action.id] = replace(promise, until=None)
-        return _result(action, ActionOutcome.committed, now, promise.nodes)
+        return result_of(action, ActionOutcome.committed, now, promise.nodes)
+
+    def _let_go(self, name: str) -> Mapping[str, int]:
+        """Give back what an action reserved or fenced; whoever asks for what is gone already has what it wants."""
+        gone = [self._held.pop(name, None), self._fences.pop(name, None)]
+        return next((each.nodes for each in gone if each is not None), {})
+
+    def _fence(self, action: Action, now: float) -> ActionResult:
+        """Give nothing out of nodes any more, promises included; these are answered ``expired`` when they are due.
+
+        Raises:
+            RefusalError: It names no node, or one that is not of this domain.
+        """
+        nodes = {each.node: each.devices for each in action.nodes or ()}
+        if not nodes:
+            raise RefusalError("invalid-body", "the action does not say which nodes to fence")
+        ours = {node for pool in self._pools.values() for node in pool}
+        if strange := sorted(nodes.keys() - ours):
+            raise RefusalError("unknown-reference", f"{', '.join(strange)}: not in the inventory of this domain")
+        self._fences[action.id] = Fence(action.id, nodes, action.cause)
+        for each in self.held:
+            if each.until is not None and not each.nodes.keys().isdisjoint(nodes):
+                del self._held[each.action]
+        return result_of(action, ActionOutcome.committed, now, nodes)
+
+    def _stop(self, action: Action, now: float) -> ActionResult:
+        """Agree that a job is stopped, where it holds devices here; they stay held until they are given back.
+
+        Raises:
+            RefusalError: It holds none.
+        """
+        if action.job is None:
+            raise RefusalError("invalid-body", "the action does not say which job to stop")
+        if all(each.job != action.job or each.until is not None for each in self.held):
+            raise RefusalError("unknown-reference", f"no devices are held for {action.job} in this domain")
+        return result_of(action, ActionOutcome.committed, now)
 
     def _kind(self, action: Action) -> str:
         """Of which kind the devices are that are wanted: the only one of the domain where the action does not say.
@@ -215,35 +265,3 @@ def _closely(room: Mapping[str, int], devices: int) -> dict[str, int]:
         chosen[node] = min(devices, left.pop(node))
         devices -= chosen[node]
     return chosen
-
-
-def _result(
-    action: Action,
-    outcome: ActionOutcome,
-    now: float,
-    nodes: Mapping[str, int] | None = None,
-    until: float | None = None,
-    problem: Problem | None = None,
-) -> ActionResult:
-    return ActionResult(
-        action=action.id,
-        phase=action.phase,
-        outcome=outcome,
-        at=_instant(now),
-        expires_at=None if until is None else _instant(until),
-        nodes=[NodeShare(node=node, devices=count) for node, count in nodes.items()] if nodes else None,
-        problem=problem,
-    )
-
-
-def _problem(refusal: RefusalError) -> Problem:
-    """The problem as the register has it."""
-    [known] = [each for each in registers.problems().problems if each.name == refusal.name]
-    return Problem(
-        type=known.type, title=known.title_en, status=known.status, retryable=known.retryable, detail=str(refusal)
-    )
-
-
-def _instant(seconds: float) -> datetime:
-    """An instant to the millisecond, as the standard writes it."""
-    return datetime.fromtimestamp(round(seconds, 3), UTC)

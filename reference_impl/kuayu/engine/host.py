@@ -21,6 +21,13 @@ BLOCK_DEVICES = Path("/sys/block")
 NETWORK_DEVICES = Path("/sys/class/net")
 
 
+def seconds_up() -> float:
+    """Seconds since this host was started, also those that it slept."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.time() - psutil.boot_time()
+
+
 class Host:
     """This host, read again and again; what follows from counters is absent from the first reading."""
 

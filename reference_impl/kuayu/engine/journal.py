@@ -7,6 +7,9 @@ from typing import IO, Any
 
 from kuayu.engine.locking import lock, lock_of
 
+MEMBERS = {"domain", "holdings", "fences", "answers"}
+"""What a journal holds; it had no fences before domains were asked for any."""
+
 
 class JournalError(Exception):
     """The journal cannot be read or written.
@@ -45,7 +48,7 @@ class Journal:
         self._lock.close()
 
     def read(self) -> dict[str, Any] | None:
-        """What it holds, members ``holdings`` and ``answers``; None where there is no file yet.
+        """What it holds, members ``holdings``, ``fences`` and ``answers``; None where there is no file yet.
 
         Raises:
             JournalError: It is no journal of this domain, or cannot be read.
@@ -57,7 +60,7 @@ class Journal:
             kept = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise JournalError(f"cannot read {self._path}: {error}", hint) from error
-        if not isinstance(kept, dict) or kept.keys() != {"domain", "holdings", "answers"}:
+        if not isinstance(kept, dict) or kept.keys() | {"fences"} != MEMBERS:
             raise JournalError(f"{self._path} is no journal of a domain", hint)
         if kept.pop("domain") != self._domain:
             raise JournalError(f"{self._path} is the journal of another domain than {self._domain}", hint)

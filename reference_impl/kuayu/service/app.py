@@ -17,6 +17,7 @@ from kuayu.service.routes import (
     allocations,
     demands,
     expositions,
+    faults,
     forecasts,
     graph,
     identifiers,
@@ -75,7 +76,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     openapi.install(app)
     groups = (
         *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
-        *(placements, allocations, actions, demands, forecasts, transfers, recovery, adjustments),
+        *(placements, allocations, actions, demands, forecasts, transfers, recovery, adjustments, faults),
     )
     for group in groups:
         # Flat, not nested: who asks which methods a path takes must see every route.

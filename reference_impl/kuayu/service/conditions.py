@@ -1,4 +1,4 @@
-"""Headers that make a request conditional or repeatable."""
+"""Headers that make a request conditional or repeatable, or say where a stream goes on."""
 
 import hashlib
 import re
@@ -10,6 +10,7 @@ from kuayu.service.storage.answers import Key
 from kuayu.service.storage.resources import Revision
 
 _ENTITY_TAG = re.compile(r'"([A-Za-z0-9][A-Za-z0-9._-]{0,127}):(0|[1-9][0-9]{0,15})"')
+_EVENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,127}):(0|[1-9][0-9]{0,15})")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -25,6 +26,21 @@ def if_match(request: Request) -> Revision | None:
     found = _ENTITY_TAG.fullmatch(stated.strip())
     if found is None:
         raise invalid_parameter("If-Match", 'expected one entity tag of the form "EPOCH:NUMBER"')
+    return Revision(found[1], int(found[2]))
+
+
+def last_event(request: Request) -> Revision | None:
+    """Revision that the header Last-Event-ID names.
+
+    Raises:
+        ProblemException: invalid-parameter.
+    """
+    stated = request.headers.get("last-event-id")
+    if stated is None:
+        return None
+    found = _EVENT.fullmatch(stated)
+    if found is None:
+        raise invalid_parameter("Last-Event-ID", "expected an identifier of an event, EPOCH:NUMBER")
     return Revision(found[1], int(found[2]))
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from kuayu.perception import clock
-from kuayu.service import bodies, instants, strict_json
+from kuayu.service import batches, bodies, instants, strict_json
+from kuayu.service.batches import Form
 from kuayu.service.problems import Place, ProblemException, invalid_body
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.tables import PRECISION_MEASURES
@@ -19,6 +20,8 @@ from kuayu_schemas import schema
 
 EXAMPLE = {"subject": "a", "subject_kind": "node", "observed_at": "2000-01-01T00:00:00Z"}
 """A valid sample with no more members than it needs."""
+
+SAMPLES = Form("SampleBatch", "samples", "Sample", EXAMPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Sorted:
         return orjson.dumps(
             {
                 "accepted": self.accepted,
-                "rejected": [{"index": index, "problem": problem.to_wire()} for index, problem in self.rejected],
+                "rejected": batches.rejected(self.rejected),
                 "durability": durability,
                 "received_at": instants.to_text(self.reception.received),
                 "clock_offset": self.reception.offset / 1000,
@@ -105,11 +108,13 @@ def read_batch(body: bytes, max_batch: int) -> Batch:
         value = strict_json.parse_leniently(body)
     except strict_json.MalformedJsonError as error:
         raise ProblemException("malformed-json", str(error)) from error
-    if not schema.is_valid("SampleBatch", value):
-        return _read_item_by_item(body, max_batch)
-    if not _has_no_repetition(body, value):
-        bodies.parse_json(body)
-    return _batch(value, max_batch, {})
+    if not (schema.is_valid(SAMPLES.class_name, value) and _has_no_repetition(body, value)):
+        value = bodies.parse_json(body)
+    broken = SAMPLES.judge(value, max_batch)
+    sent = value.get("sent_at")
+    return Batch(
+        value["mode"] == "atomic", None if sent is None else read_instant(sent, "/sent_at"), value["samples"], broken
+    )
 
 
 def _has_no_repetition(body: bytes, batch: Mapping[str, Any]) -> bool:
@@ -122,29 +127,6 @@ def _has_no_repetition(body: bytes, batch: Mapping[str, Any]) -> bool:
     members = len(batch) + sum(map(len, samples)) + 2 * (len(samples) + ("sent_at" in batch))
     tables = (sample[name] for name in PRECISION_MEASURES for sample in samples if name in sample)
     return b"\\" not in body and body.count(b":") == members + sum(map(len, tables))
-
-
-def _read_item_by_item(body: bytes, max_batch: int) -> Batch:
-    value = bodies.parse_json(body)
-    samples: Any = value.get("samples") if isinstance(value, dict) else None
-    shell = value | {"samples": [EXAMPLE]} if samples and isinstance(samples, list) else value
-    errors = schema.errors("SampleBatch", shell)
-    if errors:
-        raise invalid_body(*(Place(error.detail, error.pointer) for error in errors))
-    broken = {
-        index: invalid_body(*(Place(error.detail, error.pointer) for error in schema.errors("Sample", sample)))
-        for index, sample in enumerate(samples[:max_batch])
-        if not schema.is_valid("Sample", sample)
-    }
-    return _batch(value, max_batch, broken)
-
-
-def _batch(value: Mapping[str, Any], max_batch: int, broken: Mapping[int, ProblemException]) -> Batch:
-    samples = value["samples"]
-    if len(samples) > max_batch:
-        raise invalid_body(Place(f"{len(samples)} items, where {max_batch} are the most", "/samples"))
-    sent = value.get("sent_at")
-    return Batch(value["mode"] == "atomic", None if sent is None else read_instant(sent, "/sent_at"), samples, broken)
 
 
 def read_instant(text: str, pointer: str) -> int:

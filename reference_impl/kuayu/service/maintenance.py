@@ -20,6 +20,7 @@ from kuayu.service.storage.database import Database
 from kuayu.service.storage.prune import ForgetRollups, ForgetSamples, Prune, with_old_rollups, with_old_samples
 from kuayu.service.storage.rollup import MARGIN, Advance, Frontier, frontier, next_advance
 from kuayu.service.storage.writer import Command, Writer
+from kuayu.service.watching.commands import Forget
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,10 @@ class Maintenance:
         answers_before = instants.now() - round(self.settings.idempotency * 1000)
         began = time.monotonic()
         while await self.writer.write(Prune(answers_before, self.settings.history)):
+            await _rest(began)
+            began = time.monotonic()
+        over_before = instants.now() - round(self.settings.fault_retention * 1000)
+        while await self.writer.write(Forget(over_before, self.settings.history)):
             await _rest(began)
             began = time.monotonic()
 

@@ -127,6 +127,28 @@ class Metrics:
             "kuayu_graph_subscribers", "Readers that follow a resource graph.", registry=self.registry
         )
 
+        self.intake = Counter(
+            "kuayu_intake",
+            "Heartbeats and log lines by what became of them.",
+            ["item", "outcome"],
+            registry=self.registry,
+        )
+        self.faults = Counter("kuayu_faults", "Faults told.", ["kind"], registry=self.registry)
+        self.open_faults = Gauge("kuayu_open_faults", "Faults that are open.", ["kind"], registry=self.registry)
+        self.fault_look_seconds = Histogram(
+            "kuayu_fault_look_seconds",
+            "Time from taking in what arrived until what it tells about faults is durable.",
+            buckets=TICK_BUCKETS,
+            registry=self.registry,
+        )
+        self.fault_telling_seconds = Histogram(
+            "kuayu_fault_telling_seconds",
+            "Time from finding that a fault has come or gone until that is durable.",
+            buckets=TICK_BUCKETS,
+            registry=self.registry,
+        )
+        self.fault_subscribers = Gauge("kuayu_fault_subscribers", "Readers that follow faults.", registry=self.registry)
+
     def committed(self, seconds: float, commands: int) -> None:
         """A group was committed."""
         self.commit_seconds.observe(seconds)
@@ -140,6 +162,11 @@ class Metrics:
         """A bulk request was answered."""
         self.samples.labels(way, "accepted").inc(accepted)
         self.samples.labels(way, "rejected").inc(rejected)
+
+    def took_in(self, item: str, accepted: int, rejected: int) -> None:
+        """A batch of heartbeats or log lines was answered."""
+        self.intake.labels(item, "accepted").inc(accepted)
+        self.intake.labels(item, "rejected").inc(rejected)
 
     def page(self) -> bytes:
         """All of it as a page in the text format."""

@@ -1,7 +1,7 @@
 """The service's OpenAPI 3.1 document: paths from the routes, components from the published schema."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -30,6 +30,12 @@ IDEMPOTENCY_KEY: Json = {
     "description": "The same key with the same body gets the first answer again.",
     "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
 }
+LAST_EVENT_ID: Json = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "The last event that was read, or the revision of a snapshot; the stream goes on after it.",
+    "schema": {"type": "string", "pattern": "^([A-Za-z0-9][A-Za-z0-9._-]{0,127}):(0|[1-9][0-9]{0,15})$"},
+}
 ETAG: Json = {"ETag": {"description": "Revision of the record.", "schema": {"type": "string"}}}
 REPLAYED: Json = {
     "Idempotency-Replayed": {
@@ -46,11 +52,25 @@ def reference(class_name: str) -> Json:
 
 def answer(class_name: str, description: str, headers: Json | None = None) -> Json:
     """An answer that is an instance of a class."""
-    found: Json = {
-        "description": description,
-        "content": {"application/json": {"schema": reference(class_name)}},
-    }
+    found = answer_of_any((class_name,), description)
     return found | {"headers": headers} if headers else found
+
+
+def answer_of_any(class_names: Sequence[str], description: str) -> Json:
+    """An answer that is an instance of one of several classes."""
+    schemas = [reference(name) for name in class_names]
+    of_any = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {"description": description, "content": {"application/json": {"schema": of_any}}}
+
+
+def events(kind: str, class_name: str) -> Json:
+    """An answer that is a stream of events of one type."""
+    return {
+        "description": (
+            f"Server-sent events of the type {kind}; the data of each is one line of JSON, class {class_name}."
+        ),
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
 
 
 def problems(*names: str) -> dict[int | str, Json]:

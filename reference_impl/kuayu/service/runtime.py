@@ -23,6 +23,8 @@ from kuayu.service import (
     transferring,
 )
 from kuayu.service.allocating.coordinator import Coordinator
+from kuayu.service.asking import Asking
+from kuayu.service.bells import Bell
 from kuayu.service.decisions import Decisions
 from kuayu.service.graph.graphs import Graphs
 from kuayu.service.ingest import Reception
@@ -40,6 +42,7 @@ from kuayu.service.storage.resources import Record, Scope
 from kuayu.service.storage.samples import Feed
 from kuayu.service.storage.store import Store
 from kuayu.service.storage.writer import Command, Writer
+from kuayu.service.watching.watcher import Watcher
 from kuayu_schemas import registers
 
 logger = logging.getLogger(__name__)
@@ -56,9 +59,12 @@ class Runtime:
     catalogue: Catalogue
     writer: Writer
     graphs: Graphs
+    bell: Bell
+    watcher: Watcher
     scraper: Scraper = field(init=False)
     decisions: Decisions = field(init=False)
     coordinator: Coordinator = field(init=False)
+    asking: Asking = field(init=False)
 
     @classmethod
     def open(cls, settings: Settings, metrics: Metrics, database: Database | None) -> "Runtime":
@@ -73,27 +79,34 @@ class Runtime:
         store.load(catalogue)
         writer = Writer(database.write, settings.max_queue, metrics)
         graphs = Graphs(settings, metrics, database, store, catalogue)
-        return cls(settings, metrics, database, store, catalogue, writer, graphs)
+        bell = Bell()
+        watcher = Watcher(settings, metrics, database, store, writer, bell)
+        return cls(settings, metrics, database, store, catalogue, writer, graphs, bell, watcher)
 
     def start(self) -> None:
-        """Begin to write, to recognise, to decide, to allocate and to scrape. Call it in the event loop."""
+        """Begin to write, to recognise, to watch, to decide, to allocate and to scrape. Call it in the event loop."""
         self.writer.start()
         self.graphs.start()
+        self.watcher.start()
         self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
         parts = (indexing, scheduling, demanding, forecasting, transferring, recovering, adjusting)
         self.decisions.prepare(*(part.warm for part in parts))
-        self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer)
+        self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer, self.bell)
         self.coordinator.start()
+        self.asking = Asking(
+            self.settings, self.metrics, self.database, self.writer, self.bell, self.coordinator.follow
+        )
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
             self.scraper.start(self.target(tenant, record))
 
     async def close(self) -> None:
-        """End streams, stop scraping, allocating and deciding, write all that waits, let go of the database."""
+        """End streams, stop all that was begun, write all that waits, let go of the database."""
         self.end_waiting()
         await self.scraper.close()
         await self.coordinator.close()
         await run_in_threadpool(self.decisions.close)
+        await run_in_threadpool(self.watcher.close)
         await run_in_threadpool(self.writer.close)
         await run_in_threadpool(self.graphs.close)
         self.database.close()
@@ -101,7 +114,8 @@ class Runtime:
     def end_waiting(self) -> None:
         """End streams, and answer those who wait for something to happen. Call it in the event loop."""
         self.graphs.hub.close()
-        self.coordinator.bell.close()
+        self.watcher.hub.close()
+        self.bell.close()
 
     async def maintain(self) -> None:
         """Roll up and forget what is due, again and again; a round that fails is made up for by the next."""
@@ -116,7 +130,7 @@ class Runtime:
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""
-        return Scope(tenant, self.database.epoch, self.catalogue, self.graphs)
+        return Scope(tenant, self.database.epoch, self.catalogue, (self.graphs, self.watcher))
 
     def feed(self, tenant: str) -> Feed:
         """What takes a tenant's samples once they are durable."""

@@ -34,12 +34,14 @@ class Settings:
         scrape_period: Seconds between scrapes of a target that does not say; with its jitter no more than a second.
         scrape_timeout: Seconds that one scrape may take.
         maintenance_period: Seconds between rounds of pruning.
-        max_streams: Readers of change streams that are served at once.
+        max_streams: Readers of change streams that are served at once, of graphs and of faults each.
         graph_period: Seconds between two looks at the states of nodes, at least.
         graph_changes: Changes of a tenant's graph from which streams can still be resumed.
         graph_bytes: Bytes that these may take in memory, about.
         max_action_readers: Domains that may wait for actions at once.
         allocation_retention: Seconds that allocations are remembered that hold nothing any more.
+        fault_period: Seconds between two looks at what is at fault.
+        fault_retention: Seconds that faults are remembered that are over; the clause asks for an hour.
     """
 
     database: str = "sqlite:///kuayu.db"
@@ -66,3 +68,5 @@ class Settings:
     graph_bytes: int = 64 * 1024 * 1024
     max_action_readers: int = 1_024
     allocation_retention: float = 7 * 86_400.0
+    fault_period: float = 0.1
+    fault_retention: float = 86_400.0

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
 from kuayu.service.allocating import forgetting, rules, storage
 from kuayu.service.allocating.rules import Result, Standing
 from kuayu.service.allocating.storage import Record
@@ -53,7 +51,7 @@ class Stored:
 class _Changes:
     """Keeps allocations in a transaction, and what is to be told of that."""
 
-    connection: Connection
+    transaction: Transaction
     now: int
     made: list[Change] = field(default_factory=list)
 
@@ -61,7 +59,7 @@ class _Changes:
         """The allocation as it is held now; nothing is written where nothing has changed."""
         if before is not None and before.standing == after:
             return before
-        record = storage.save(self.connection, tenant, before, after, self.now)
+        record = storage.save(self.transaction.connection, tenant, before, after, self.now, self.transaction.sequence)
         old = None if before is None else before.standing
         held = {} if old is None else {each.key: each for each in old.steps}
         asked = (each.domain for each in after.steps if each.open and held.get(each.key) != each)
@@ -94,7 +92,7 @@ class PutAllocation:
         if held is not None:
             _check_same(held.standing.spec, self.spec)
             return Outcome(Stored(held, created=False))
-        changes = _Changes(transaction.connection, self.now)
+        changes = _Changes(transaction, self.now)
         record = changes.keep(self.tenant, None, rules.begun(self.spec, self.now))
         return Outcome(Stored(record, created=True), changes.told(self.follower))
 
@@ -117,7 +115,7 @@ class WithdrawAllocation:
         held = storage.find(transaction.connection, self.tenant, self.name)
         if held is None:
             raise not_found(f"there is no allocation {self.name!r}")
-        changes = _Changes(transaction.connection, self.now)
+        changes = _Changes(transaction, self.now)
         record = changes.keep(self.tenant, held, rules.withdrawn(held.standing, self.now))
         return Outcome(record, changes.told(self.follower))
 
@@ -149,7 +147,7 @@ class TakeResult:
             raise unknown_reference("/phase", detail) from error
         except rules.MisfitError as error:
             raise invalid_body(Place(str(error), f"/{error.member}")) from error
-        changes = _Changes(connection, self.now)
+        changes = _Changes(transaction, self.now)
         return Outcome(changes.keep(self.tenant, held, after), changes.told(self.follower))
 
 
@@ -163,7 +161,7 @@ class Expire:
 
     def apply(self, transaction: Transaction) -> Outcome[int]:
         """Look after those whose time is up; tells how many there were."""
-        changes = _Changes(transaction.connection, self.now)
+        changes = _Changes(transaction, self.now)
         names = storage.due(transaction.connection, self.now, DUE_AT_ONCE)
         for tenant, name in names:
             held = storage.find(transaction.connection, tenant, name)

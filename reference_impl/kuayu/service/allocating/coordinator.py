@@ -6,8 +6,7 @@ clock on the wall, since deadlines outlive the process.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -21,14 +20,12 @@ from kuayu.service.allocating.commands import (
     PutAllocation,
     Resume,
     Stored,
-    TakeResult,
     WithdrawAllocation,
 )
 from kuayu.service.allocating.reads import AllocationStore
-from kuayu.service.allocating.rules import Result
 from kuayu.service.allocating.storage import Record
+from kuayu.service.bells import Bell
 from kuayu.service.metrics import Metrics
-from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.writer import Writer
@@ -40,55 +37,12 @@ RETRY = 1.0
 """Seconds after which timekeeping tries again where the database failed."""
 
 
-class Bell:
-    """Wakes those who wait for something to be asked of a domain. For the event loop alone."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], set[asyncio.Event]] = {}
-        self._closed = False
-
-    @contextmanager
-    def heard(self, key: tuple[str, str]) -> Iterator[asyncio.Event]:
-        """An event that is set when the bell rings for this tenant and domain, or for the last time."""
-        event = asyncio.Event()
-        if self._closed:
-            event.set()
-        self._waiting.setdefault(key, set()).add(event)
-        try:
-            yield event
-        finally:
-            left = self._waiting[key]
-            left.discard(event)
-            if not left:
-                del self._waiting[key]
-
-    @property
-    def closed(self) -> bool:
-        """Whether nobody may wait any longer."""
-        return self._closed
-
-    def ring(self, key: tuple[str, str]) -> None:
-        """Wake those who wait for this tenant and domain."""
-        for event in self._waiting.get(key, ()):
-            event.set()
-
-    def close(self) -> None:
-        """Wake everyone, now and from now on."""
-        self._closed = True
-        for key in list(self._waiting):
-            self.ring(key)
-
-    def __len__(self) -> int:
-        """How many wait."""
-        return sum(map(len, self._waiting.values()))
-
-
 class Coordinator:
     """Allocations of all tenants. Make it in the event loop."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, database: Database, writer: Writer) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, database: Database, writer: Writer, bell: Bell) -> None:
         self.store = AllocationStore(database)
-        self.bell = Bell()
+        self._bell = bell
         self._settings = settings
         self._metrics = metrics
         self._writer = writer
@@ -96,7 +50,6 @@ class Coordinator:
         self._sooner = asyncio.Event()
         self._due: int | None = None
         self._tasks: Sequence[asyncio.Task[None]] = ()
-        metrics.action_readers.set_function(lambda: len(self.bell))
 
     def start(self) -> None:
         """Begin to keep time, with the allocations that were under way when the service ended."""
@@ -106,8 +59,7 @@ class Coordinator:
         ]
 
     async def close(self) -> None:
-        """Stop keeping time and let nobody wait any longer."""
-        self.bell.close()
+        """Stop keeping time."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -118,7 +70,7 @@ class Coordinator:
         Raises:
             ProblemException: invalid-body, where another allocation has the name.
         """
-        return await self._writer.write(PutAllocation(tenant, spec, instants.now(), self._follow))
+        return await self._writer.write(PutAllocation(tenant, spec, instants.now(), self.follow))
 
     async def withdraw(self, tenant: str, name: str) -> Record:
         """Let go of what an allocation holds or asks for.
@@ -126,40 +78,9 @@ class Coordinator:
         Raises:
             ProblemException: not-found.
         """
-        return await self._writer.write(WithdrawAllocation(tenant, name, instants.now(), self._follow))
+        return await self._writer.write(WithdrawAllocation(tenant, name, instants.now(), self.follow))
 
-    async def take(self, tenant: str, result: Result) -> Record:
-        """A domain has answered; the allocation that the answer belongs to.
-
-        Raises:
-            ProblemException: unknown-reference or invalid-body.
-        """
-        record = await self._writer.write(TakeResult(tenant, result, instants.now(), self._follow))
-        self._metrics.action_results.labels(result.phase.value, result.outcome.value).inc()
-        return record
-
-    async def open_actions(self, tenant: str, domain: str, seconds: float) -> list[bytes]:
-        """What a domain is asked and has not answered, class Action as JSON; where there is nothing, waits for it.
-
-        Raises:
-            ProblemException: overloaded, where too many wait already.
-        """
-        if seconds and len(self.bell) >= self._settings.max_action_readers:
-            raise ProblemException("overloaded", "more domains wait for actions than the service takes", retry_after=1)
-        until = self._loop.time() + seconds
-        while True:
-            with self.bell.heard((tenant, domain)) as event:
-                # Whatever comes after this look rings, so nothing is missed.
-                found = await run_in_threadpool(self.store.open_actions, tenant, domain)
-                left = until - self._loop.time()
-                if found or left <= 0 or self.bell.closed:
-                    return found
-                try:
-                    await asyncio.wait_for(event.wait(), left)
-                except TimeoutError:
-                    return []
-
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def follow(self, changes: Sequence[Change]) -> None:
         """Changes are durable; called in the writer's thread."""
         try:
             self._loop.call_soon_threadsafe(self._heed, changes)
@@ -169,7 +90,7 @@ class Coordinator:
     def _heed(self, changes: Sequence[Change]) -> None:
         for change in changes:
             for domain in change.asked:
-                self.bell.ring((change.tenant, domain))
+                self._bell.ring((change.tenant, domain))
             if change.deadline is not None and (self._due is None or change.deadline < self._due):
                 self._sooner.set()
             if change.entered is not None:
@@ -199,7 +120,7 @@ class Coordinator:
                 pass
             else:
                 return
-        while await self._writer.write(Expire(instants.now(), self._follow)) == DUE_AT_ONCE:
+        while await self._writer.write(Expire(instants.now(), self.follow)) == DUE_AT_ONCE:
             pass
 
     async def _persist(self, work: Callable[[], Awaitable[None]]) -> None:

@@ -5,13 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from kuayu.service import instants
 from kuayu.service.allocating.rules import Standing
 from kuayu.service.allocating.steps import Json, Step
 from kuayu.service.storage.tables import allocation, step, tenant
+from kuayu.service.storage.versions import Versions
 from kuayu_schemas.models import ActionOutcome, AllocationPhase
+
+ALLOCATIONS = Versions(allocation, tenant.c.allocations)
+"""Versions of allocations."""
 
 _STEP = ("body", "attempt", "open_since", "outcome", "nodes")
 
@@ -45,7 +49,7 @@ class Record:
 
 def find(connection: Connection, owner: str, name: str) -> Record | None:
     """An allocation as it stands with all its steps, or None."""
-    row = connection.execute(select(allocation).where(_named(owner, name), valid())).mappings().first()
+    row = connection.execute(select(allocation).where(ALLOCATIONS.current(owner, name))).mappings().first()
     if row is None:
         return None
     columns = [step.c[column] for column in _STEP]
@@ -69,24 +73,24 @@ def allocation_of(connection: Connection, owner: str, action: str) -> str | None
 def due(connection: Connection, now: int, limit: int) -> list[tuple[str, str]]:
     """Tenant and name of allocations whose time is up."""
     query = select(allocation.c.tenant, allocation.c.id).where(
-        valid(), allocation.c.deadline.is_not(None), allocation.c.deadline <= now
+        ALLOCATIONS.valid(), allocation.c.deadline.is_not(None), allocation.c.deadline <= now
     )
     return [(row.tenant, row.id) for row in connection.execute(query.order_by(allocation.c.deadline).limit(limit))]
 
 
 def waiting(connection: Connection) -> list[tuple[str, str]]:
     """Tenant and name of all allocations that wait for answers until some instant."""
-    query = select(allocation.c.tenant, allocation.c.id).where(valid(), allocation.c.deadline.is_not(None))
+    query = select(allocation.c.tenant, allocation.c.id).where(ALLOCATIONS.valid(), allocation.c.deadline.is_not(None))
     return [(row.tenant, row.id) for row in connection.execute(query)]
 
 
-def save(connection: Connection, owner: str, before: Record | None, after: Standing, now: int) -> Record:
-    """Keep an allocation as it stands now; it must differ from what it was."""
+def save(connection: Connection, owner: str, before: Record | None, after: Standing, now: int, sequence: int) -> Record:
+    """Keep an allocation as it stands now; it must differ from what it was. ``sequence`` is that of the commit."""
     record = Record(after, now)
     if before is not None and before.to_wire() == replace(record, updated=before.updated).to_wire():
         record = replace(record, updated=before.updated)  # nobody sees that it has changed
-    number, name = next_number(connection, owner), after.spec["id"]
-    retire(connection, owner, name, number)
+    number, name = ALLOCATIONS.next_number(connection, owner), after.spec["id"]
+    ALLOCATIONS.retire(connection, owner, name, number)
     values: Json = {
         "body": orjson.dumps(after.spec).decode(),
         "phase": after.phase.value,
@@ -102,19 +106,19 @@ def save(connection: Connection, owner: str, before: Record | None, after: Stand
     held = {} if before is None else {each.key: each for each in before.standing.steps}
     for each in after.steps:
         if each != held.get(each.key):
-            _save_step(connection, owner, name, each, number, new=each.key not in held)
+            _save_step(connection, owner, name, each, sequence, new=each.key not in held)
     return record
 
 
 def postpone(connection: Connection, owner: str, name: str, deadline: int) -> None:
     """Give an allocation's domains time until ``deadline``, in milliseconds; nobody sees that."""
-    connection.execute(update(allocation).where(_named(owner, name), valid()).values(deadline=deadline))
+    connection.execute(update(allocation).where(ALLOCATIONS.current(owner, name)).values(deadline=deadline))
 
 
-def _save_step(connection: Connection, owner: str, name: str, each: Step, number: int, *, new: bool) -> None:
+def _save_step(connection: Connection, owner: str, name: str, each: Step, sequence: int, *, new: bool) -> None:
     action, phase = each.key
     values: Json = {
-        "open_since": number if each.open else None,
+        "open_since": sequence if each.open else None,
         "outcome": None if each.outcome is None else each.outcome.value,
         "nodes": None if each.nodes is None else orjson.dumps(each.nodes).decode(),
     }
@@ -151,31 +155,3 @@ def _step(row: Mapping[Any, Any]) -> Step:
         outcome=None if row["outcome"] is None else ActionOutcome(row["outcome"]),
         nodes=None if row["nodes"] is None else tuple(orjson.loads(row["nodes"])),
     )
-
-
-def retire(connection: Connection, owner: str, name: str, number: int) -> None:
-    """End the validity of an allocation."""
-    connection.execute(update(allocation).where(_named(owner, name), valid()).values(valid_to=number))
-
-
-def next_number(connection: Connection, owner: str) -> int:
-    """Number of a change of a tenant's allocations."""
-    changed = connection.execute(
-        update(tenant)
-        .where(tenant.c.name == owner)
-        .values(allocations=tenant.c.allocations + 1)
-        .returning(tenant.c.allocations)
-    ).scalar()
-    if changed is None:
-        connection.execute(insert(tenant).values(name=owner, number=0, allocations=1))
-        return 1
-    return int(changed)
-
-
-def _named(owner: str, name: str) -> ColumnElement[bool]:
-    return (allocation.c.tenant == owner) & (allocation.c.id == name)
-
-
-def valid() -> ColumnElement[bool]:
-    """Of an allocation, the version as it stands."""
-    return allocation.c.valid_to.is_(None)

@@ -2,23 +2,22 @@
 
 import asyncio
 import contextlib
-import logging
 import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kuayu.perception.graph import Change, ChangeLog
+from kuayu.perception.graph import Change, ChangeLog, Narrowing
 from kuayu.service import instants
+from kuayu.service.enduring import Enduring
 from kuayu.service.graph.live import COLUMNS, HEALTH, HEALTH_CODES, LiveTable
 from kuayu.service.graph.shown import ShownGraph
-from kuayu.service.graph.streams import Hub
 from kuayu.service.graph.tenant import TenantGraph
 from kuayu.service.kinds import COMPUTE_IDENTIFIER, DOMAIN, LINK, NODE, Body
 from kuayu.service.metrics import Metrics
@@ -28,14 +27,10 @@ from kuayu.service.storage.catalogue import Catalogue, SubjectKey
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.recent import newest_samples
 from kuayu.service.storage.store import Store
-
-logger = logging.getLogger(__name__)
+from kuayu.service.streams import Hub, event
 
 IDLE = 1.0
 """Seconds after which states are looked at where nothing arrives: silence tells something too."""
-
-SAID_AGAIN = 60.0
-"""Seconds after which the same failure is logged again."""
 
 PRIMED_AT_ONCE = 400
 """Subjects of which every measure is read from the database at once when the service has started."""
@@ -69,7 +64,7 @@ class Graphs:
         self, settings: Settings, metrics: Metrics, database: Database, store: Store, catalogue: Catalogue
     ) -> None:
         self.epoch = secrets.token_hex(8)
-        self.hub = Hub(self.epoch, settings.max_streams, metrics)
+        self.hub = Hub(self._written, settings.max_streams, metrics.graph_subscribers)
         self._settings = settings
         self._metrics = metrics
         self._database = database
@@ -82,7 +77,7 @@ class Graphs:
         self._arrived = threading.Event()
         self._closing = threading.Event()
         self._unread: deque[tuple[Sequence[int], int]] = deque()
-        self._watch = _Watch()
+        self._enduring = Enduring("the resource graph could not follow")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="kuayu-graph")
         self._load()
@@ -115,17 +110,22 @@ class Graphs:
 
     def put(self, tenant: str, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
         """A resource is registered or replaced; ``numbers`` are those of its subjects."""
-        with self._watch():
+        with self._enduring():
             self.of(tenant).put(kind, body, numbers)
         self._inbox.append(_Arrival(tenant, subjects=list(numbers.values())))
         self._arrived.set()
 
     def drop(self, tenant: str, kind: str, name: str) -> None:
         """A resource is no longer registered."""
-        with self._watch():
+        with self._enduring():
             self.of(tenant).drop(kind, name)
         self._inbox.append(_Arrival(tenant))
         self._arrived.set()
+
+    def _written(self, change: Change, narrowing: Narrowing) -> bytes | None:
+        """A change as an event; None where it holds nothing of what was asked for."""
+        data = change.data(self.epoch, narrowing)
+        return None if data is None else event("change", self.epoch, change.number, data)
 
     def _tell(self, tenant: str, change: Change) -> None:
         """Hand a change to the readers; called in the order of changes."""
@@ -144,23 +144,23 @@ class Graphs:
             self.of(tenant).begin(resources, self._catalogue.of(tenant))
 
     def _run(self) -> None:
-        with self._watch():
+        with self._enduring():
             self._prime()
         looked_at: dict[str, float] = {}
         while not self._closing.is_set():
             self._arrived.wait(0.0 if self._unread else IDLE)
             self._arrived.clear()
             began = time.monotonic()
-            with self._watch():
+            with self._enduring():
                 concerned = self._drain()
             for tenant, graph in list(self._tenants.items()):
                 if tenant in concerned or began >= looked_at.get(tenant, 0.0) + IDLE:
                     looked_at[tenant] = began
-                    with self._watch():
+                    with self._enduring():
                         graph.look(instants.now())
             self._metrics.graph_tick_seconds.observe(time.monotonic() - began)
             if self._unread:
-                with self._watch():
+                with self._enduring():
                     self._prime_more()
             self._closing.wait(max(0.0, self._settings.graph_period - (time.monotonic() - began)))
 
@@ -209,20 +209,3 @@ class Graphs:
         stated = [HEALTH_CODES[value] if name == COLUMNS[HEALTH] else value for _, _, value in values]
         columns = {COLUMNS.index(name): np.array(stated, dtype=np.float64)}
         self._table.update(numbers, moments, moments, columns)
-
-
-class _Watch:
-    """Lets neither the writer nor the graph's thread end by what goes wrong, and logs it, if not each time."""
-
-    def __init__(self) -> None:
-        self._said: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def __call__(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            now = time.monotonic()
-            if now >= self._said.get(repr(error), float("-inf")) + SAID_AGAIN:
-                self._said = {what: at for what, at in self._said.items() if now < at + SAID_AGAIN} | {repr(error): now}
-                logger.exception("the resource graph could not follow")

@@ -3,7 +3,6 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import orjson
 
@@ -12,25 +11,13 @@ from kuayu.perception.graph.changes import Name
 from kuayu.service import instants
 from kuayu.service.problems import ProblemException, not_found
 from kuayu.service.storage.resources import Revision
+from kuayu.service.streams import Joined
 
 MOST_GIVEN = 64
 """Snapshots that are remembered as bases of patches."""
 
 MOST_VERTICES = 400_000
 """Vertices that they have together at most; the last one is remembered in any case."""
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Where a reader of changes begins.
-
-    Attributes:
-        number: Number of the revision up to which everything stands in the backlog.
-        backlog: Changes that the reader has missed.
-    """
-
-    number: int
-    backlog: list[Change]
 
 
 class ShownGraph:
@@ -94,7 +81,7 @@ class ShownGraph:
             raise ProblemException("unknown-base", "no snapshot of this digest is held; take a whole one")
         return patch(former, self._take(narrowing)[1])
 
-    def join(self, narrowing: Narrowing, last: Revision | None) -> Joined:
+    def join(self, narrowing: Narrowing, last: Revision | None) -> Joined[Change]:
         """Begin to follow the graph.
 
         Args:

@@ -47,7 +47,7 @@ class ActionQuery(NoQuery):
 async def get_actions(request: Request, query: Annotated[ActionQuery, Query()]) -> Response:
     """Given at once where there are some; otherwise as soon as there are, or when the time to wait is over."""
     tenant = tenant_of(request)
-    found = await runtime_of(request).coordinator.open_actions(tenant, query.domain, query.wait)
+    found = await runtime_of(request).asking.open_actions(tenant, query.domain, query.wait)
     return Response(b'{"items":[' + b",".join(found) + b"]}", media_type="application/json")
 
 
@@ -57,7 +57,9 @@ async def get_actions(request: Request, query: Annotated[ActionQuery, Query()]) 
     summary="What became of an action",
     tags=["scheduling"],
     responses={
-        200: openapi.answer("AllocationRecord", "How the allocation stands that the action belongs to."),
+        200: openapi.answer_of_any(
+            ("AllocationRecord", "Fault"), "How the allocation or the fault stands that the action belongs to."
+        ),
         **openapi.problems(*openapi.BODY, "unknown-reference"),
     },
     openapi_extra=openapi.body("ActionResult"),
@@ -79,5 +81,5 @@ async def post_result(request: Request, _: Annotated[NoQuery, Query()]) -> Respo
         nodes=tuple(body["nodes"]) if "nodes" in body else None,
         why=problem.get("detail") or problem.get("title"),
     )
-    record = await runtime.coordinator.take(tenant, result)
+    record = await runtime.asking.take(tenant, result)
     return json_answer(record.to_wire())

@@ -1,5 +1,6 @@
 """Allocations: devices that are held in several domains together, or not at all."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -9,12 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from kuayu.service import bodies, openapi
 from kuayu.service.allocating import faults
 from kuayu.service.allocating.storage import Record
-from kuayu.service.paging import Cursors
 from kuayu.service.parameters import NoQuery, PageQuery
-from kuayu.service.problems import Place, ProblemException, invalid_body, not_found
+from kuayu.service.problems import Place, invalid_body, not_found
 from kuayu.service.routes.answers import json_answer
+from kuayu.service.routes.listings import read_page
 from kuayu.service.runtime import runtime_of, tenant_of
-from kuayu.service.storage.resources import Revision
 
 router = APIRouter()
 
@@ -95,22 +95,9 @@ async def delete_allocation(request: Request, name: Name, _: Annotated[NoQuery, 
 )
 async def list_allocations(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
     """Allocations in order of name, all pages as they stood when the first was asked for."""
-    runtime, tenant = runtime_of(request), tenant_of(request)
-    query.check(runtime.settings.max_page)
-    cursors = Cursors(runtime.database.secret, (tenant, PATH))
-    at, after = None, ""
-    if query.cursor is not None:
-        position = cursors.read(query.cursor)
-        at, after = Revision(position["epoch"], position["number"]), position["after"]
-    store = runtime.coordinator.store
-    listing = await run_in_threadpool(store.listing, tenant, at=at, after=after, limit=query.limit)
-    if listing is None:
-        raise ProblemException("revision-expired", "the listing is too old to go on; begin again without a cursor")
-    page: dict[str, Any] = {
-        "items": [record.to_wire() for record in listing.records],
-        "revision": listing.revision.to_wire(),
-    }
-    if listing.more:
-        last = listing.records[-1].standing.spec["id"]
-        page["next_cursor"] = cursors.write({**listing.revision.to_wire(), "after": last})
-    return json_answer(page)
+    tenant = tenant_of(request)
+    read = partial(runtime_of(request).coordinator.store.listing, tenant)
+    records, members = await read_page(
+        request, (tenant, PATH), query, read, lambda record: str(record.standing.spec["id"])
+    )
+    return json_answer({"items": [record.to_wire() for record in records], **members})

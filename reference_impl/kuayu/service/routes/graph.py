@@ -1,6 +1,6 @@
 """The resource graph: snapshots, patches between them, and the stream of its changes."""
 
-import re
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -9,28 +9,12 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception.graph import Narrowing
-from kuayu.service import openapi
-from kuayu.service.graph.streams import EventStream
+from kuayu.service import conditions, openapi
 from kuayu.service.parameters import NoQuery
-from kuayu.service.problems import invalid_parameter
 from kuayu.service.runtime import runtime_of, tenant_of
-from kuayu.service.storage.resources import Revision
 from kuayu_schemas.models import Digest, Identifier
 
 router = APIRouter()
-
-_EVENT_ID = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,127}):(0|[1-9][0-9]{0,15})")
-
-LAST_EVENT_ID: openapi.Json = {
-    "name": "Last-Event-ID",
-    "in": "header",
-    "description": "The last event that was read, or the revision of a snapshot; the stream goes on after it.",
-    "schema": {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"},
-}
-EVENTS: openapi.Json = {
-    "description": "Server-sent events of the type change; the data of each is one line of JSON, class GraphChange.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
 
 
 class GraphQuery(NoQuery):
@@ -83,33 +67,11 @@ async def get_graph_patch(request: Request, query: Annotated[PatchQuery, Query()
     summary="Changes of the resource graph as they come",
     tags=["perception"],
     response_class=Response,
-    responses={200: EVENTS, **openapi.problems("not-found", "revision-expired")},
-    openapi_extra={"parameters": [LAST_EVENT_ID]},
+    responses={200: openapi.events("change", "GraphChange"), **openapi.problems("not-found", "revision-expired")},
+    openapi_extra={"parameters": [openapi.LAST_EVENT_ID]},
 )
 async def follow_graph(request: Request, query: Annotated[GraphQuery, Query()]) -> Response:
     """Changes after the event that Last-Event-ID names, or from now on."""
     graphs, tenant = runtime_of(request).graphs, tenant_of(request)
-    narrowing, last = query.narrowing(), _last_event(request)
-    subscriber = graphs.hub.enter(tenant, narrowing)
-    try:
-        joined = await run_in_threadpool(graphs.of(tenant).shown.join, narrowing, last)
-    except BaseException:
-        graphs.hub.leave(tenant, subscriber)
-        raise
-    subscriber.begin(joined.number, joined.backlog)
-    return EventStream(graphs.hub, tenant, subscriber)
-
-
-def _last_event(request: Request) -> Revision | None:
-    """Revision that the header Last-Event-ID names.
-
-    Raises:
-        ProblemException: invalid-parameter.
-    """
-    stated = request.headers.get("last-event-id")
-    if stated is None:
-        return None
-    found = _EVENT_ID.fullmatch(stated)
-    if found is None:
-        raise invalid_parameter("Last-Event-ID", "expected an identifier of an event, EPOCH:NUMBER")
-    return Revision(found[1], int(found[2]))
+    narrowing, last = query.narrowing(), conditions.last_event(request)
+    return await graphs.hub.follow(tenant, narrowing, partial(graphs.of(tenant).shown.join, narrowing, last))

@@ -8,10 +8,10 @@ import orjson
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from kuayu.service import instants
-from kuayu.service.kinds import Body, Kind
+from kuayu.service.kinds import NODE, Body, Kind
 from kuayu.service.problems import ProblemException, not_found, unknown_reference
 from kuayu.service.storage.catalogue import Catalogue, SubjectKey, allocate, subjects_of
-from kuayu.service.storage.tables import reference, resource, tenant
+from kuayu.service.storage.tables import reference, resource, tenant, watched
 from kuayu.service.storage.writer import Outcome, Transaction
 
 
@@ -67,13 +67,13 @@ class Scope:
         tenant: Whose they are.
         epoch: In which epoch.
         catalogue: To be kept in step.
-        follower: To be told; None for who only reads.
+        followers: To be told, in this order; nobody for who only reads.
     """
 
     tenant: str
     epoch: str
     catalogue: Catalogue
-    follower: Follower | None = None
+    followers: tuple[Follower, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ class PutResource:
 
         def committed() -> None:
             self.scope.catalogue.replace(self.scope.tenant, before, numbers)
-            if self.scope.follower is not None:
-                self.scope.follower.put(self.scope.tenant, self.kind.name, self.body, numbers)
+            for follower in self.scope.followers:
+                follower.put(self.scope.tenant, self.kind.name, self.body, numbers)
 
         return Outcome(Stored(record, created=held is None), committed)
 
@@ -164,12 +164,16 @@ class DeleteResource:
             raise not_found(f"no {self.kind.name} {self.name!r} is registered")
         self._check_unused(connection)
         _retire(connection, self.scope, self.kind, self.name, _next_number(connection, self.scope.tenant))
+        if self.kind is NODE:
+            connection.execute(
+                delete(watched).where(watched.c.tenant == self.scope.tenant, watched.c.node == self.name)
+            )
         gone = subjects_of(self.kind, self.name, held.body)
 
         def committed() -> None:
             self.scope.catalogue.replace(self.scope.tenant, gone, {})
-            if self.scope.follower is not None:
-                self.scope.follower.drop(self.scope.tenant, self.kind.name, self.name)
+            for follower in self.scope.followers:
+                follower.drop(self.scope.tenant, self.kind.name, self.name)
 
         return Outcome(None, committed)
 

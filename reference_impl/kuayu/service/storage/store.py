@@ -18,15 +18,7 @@ from kuayu.service.storage.packing import Steps
 from kuayu.service.storage.resources import Record, Revision, Scope, find
 from kuayu.service.storage.series import SeriesQuery
 from kuayu.service.storage.tables import reference, resource, subject, tenant
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Part of a listing of resources, and the revision that it shows."""
-
-    records: list[Record]
-    more: bool
-    revision: Revision
+from kuayu.service.storage.versions import Listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +80,7 @@ class Store:
 
     def listing(
         self, owner: str, kind: Kind, *, at: Revision | None, after: str, limit: int, parent: str | None
-    ) -> Listing | None:
+    ) -> Listing[Record] | None:
         """Part of a listing, in order of identifier.
 
         Args:

@@ -64,6 +64,7 @@ tenant = Table(
     Column("name", _Name, primary_key=True),
     Column("number", BigInteger, nullable=False, comment="Changes of registered resources so far."),
     Column("allocations", BigInteger, nullable=False, server_default="0", comment="Changes of allocations so far."),
+    Column("faults", BigInteger, nullable=False, server_default="0", comment="Changes of faults so far."),
 )
 
 resource = Table(
@@ -198,7 +199,7 @@ step = Table(
     Column("attempt", Integer, nullable=False),
     Column("domain", _Name, nullable=False),
     Column("body", Text, nullable=False, comment="The action as the domain is shown it, JSON."),
-    Column("open_since", BigInteger, comment="Change of allocations by which it was asked; null unless it is shown."),
+    Column("open_since", BigInteger, comment="Commit by which it was asked; null unless it is shown."),
     Column("outcome", _Name, comment="How it ended; null until the domain has answered."),
     Column("nodes", Text, comment="Nodes that the domain named, JSON."),
     comment="What domains are asked to do for allocations.",
@@ -206,3 +207,54 @@ step = Table(
 Index("step_allocation", step.c.tenant, step.c.allocation)
 _shown = text("open_since IS NOT NULL")
 Index("step_open", step.c.tenant, step.c.domain, step.c.open_since, sqlite_where=_shown, postgresql_where=_shown)
+
+watched = Table(
+    "watched",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("node", _Name, primary_key=True),
+    comment="Registered nodes that have sent a heartbeat.",
+)
+
+fault = Table(
+    "fault",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("id", _Name, primary_key=True),
+    Column("valid_from", BigInteger, primary_key=True, comment="Change of faults by which this version came."),
+    Column("valid_to", BigInteger, comment="Change by which it went; null while it is valid."),
+    Column("subject", Text, nullable=False, comment="What it is about; one fault at most is open about it."),
+    Column("state", _Name, nullable=False),
+    Column("domain", _Name),
+    Column("body", Text, nullable=False, comment="The fault as it is shown but for its revision, JSON."),
+    Column("cleared", BigInteger, comment="When it was over, in milliseconds since 1970; null while it is open."),
+    comment="Every version of every fault, like resource.",
+)
+Index("fault_changes", fault.c.tenant, fault.c.valid_from)
+Index("fault_gone", fault.c.tenant, fault.c.valid_to)
+_lasts = text("cleared IS NULL AND valid_to IS NULL")
+Index("fault_open", fault.c.tenant, fault.c.subject, sqlite_where=_lasts, postgresql_where=_lasts)
+_over = text("cleared IS NOT NULL AND valid_to IS NULL")
+Index("fault_cleared", fault.c.cleared, sqlite_where=_over, postgresql_where=_over)
+
+response = Table(
+    "response",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("action", _Name, primary_key=True),
+    Column("fault", _Name, nullable=False),
+    Column("domain", _Name, nullable=False),
+    Column("body", Text, nullable=False, comment="The action as the domain is shown it, JSON."),
+    Column("open_since", BigInteger, comment="Commit by which it was asked; null unless it is shown."),
+    Column("outcome", _Name, comment="How it ended; null until the domain has answered."),
+    comment="What domains are asked to do because of faults.",
+)
+Index("response_fault", response.c.tenant, response.c.fault)
+Index(
+    "response_open",
+    response.c.tenant,
+    response.c.domain,
+    response.c.open_since,
+    sqlite_where=_shown,
+    postgresql_where=_shown,
+)

@@ -132,6 +132,16 @@ class Writer:
         Raises:
             ProblemException: overloaded where too much waits already, or what the command itself raises.
         """
+        # A client that goes away must not take its command with it: others may share its transaction.
+        result: R_co = await asyncio.shield(asyncio.wrap_future(self.submit(command)))
+        return result
+
+    def submit(self, command: Command[R_co]) -> Future[R_co]:
+        """Queue a command. Any thread may.
+
+        Raises:
+            ProblemException: overloaded where too much waits already.
+        """
         waiting = _Waiting(command)
         with self._changed:
             if self._closing or (self._queue and self._weight + command.weight > self._max_queue):
@@ -140,9 +150,7 @@ class Writer:
             self._weight += command.weight
             self._gauges.queued(self._weight)
             self._changed.notify()
-        # A client that goes away must not take its command with it: others may share its transaction.
-        result: R_co = await asyncio.shield(asyncio.wrap_future(waiting.future))
-        return result
+        return waiting.future
 
     def _run(self) -> None:
         while group := self._next_group():

@@ -1,17 +1,20 @@
-"""Readers who follow the graph: server-sent events (WHATWG HTML, section 9.2), to each what it asked for.
+"""Readers who follow changes: server-sent events (WHATWG HTML, section 9.2), to each what it asked for.
 
-All of this runs in the event loop; publishers hand changes over through it.
+What a change is, and what of it a reader may ask for, is for the publisher to say: the resource graph is followed
+through here, and faults are. All of this runs in the event loop; publishers hand changes over through it.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from fastapi.responses import Response
+from prometheus_client import Gauge
+from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from kuayu.perception.graph import Change, Narrowing
-from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 
 HEARTBEAT = 10.0
@@ -36,33 +39,58 @@ HEADERS = [
 ]
 
 
-def event(epoch: str, change: Change, narrowing: Narrowing) -> bytes | None:
-    """A change as an event; None where it holds nothing of what was asked for."""
-    data = change.data(epoch, narrowing)
-    if data is None:
-        return None
-    return b"id: %s:%d\nevent: change\ndata: %s\n\n" % (epoch.encode(), change.number, data)
+class Numbered(Protocol):
+    """A change; its number is that of the revision that it led to."""
+
+    @property
+    def number(self) -> int:
+        """Greater than that of the change before."""
 
 
-class Subscriber:
+ChangeT = TypeVar("ChangeT", bound=Numbered)
+PartT = TypeVar("PartT", bound=Hashable)
+
+Writing = Callable[[ChangeT, PartT], bytes | None]
+"""Writes a change as an event for who asked for a part; None where it holds nothing of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Generic[ChangeT]):
+    """Where a reader of changes begins.
+
+    Attributes:
+        number: Number of the revision up to which everything stands in the backlog.
+        backlog: Changes that the reader has missed.
+    """
+
+    number: int
+    backlog: Sequence[ChangeT]
+
+
+def event(kind: str, epoch: str, number: int, data: bytes) -> bytes:
+    """An event of a stream: its type, the revision that identifies it, and one line of data."""
+    return b"id: %s:%d\nevent: %s\ndata: %s\n\n" % (epoch.encode(), number, kind.encode(), data)
+
+
+class Subscriber(Generic[ChangeT, PartT]):
     """A reader: what waits for it, and whether its stream is to end."""
 
-    def __init__(self, epoch: str, narrowing: Narrowing) -> None:
-        self.narrowing = narrowing
+    def __init__(self, writing: Writing[ChangeT, PartT], part: PartT) -> None:
+        self.part = part
         self.ended = asyncio.Event()
-        self._epoch = epoch
+        self._writing = writing
         self._arrived = asyncio.Event()
-        self._backlog: deque[Change] = deque()
+        self._backlog: deque[ChangeT] = deque()
         self._queue: deque[bytes] = deque()
         self._queued = 0
         self._early: list[tuple[int, bytes]] | None = []
 
-    def begin(self, number: int, backlog: Sequence[Change]) -> None:
+    def begin(self, joined: Joined[ChangeT]) -> None:
         """Begin with what was missed; whatever came meanwhile and is not part of that follows."""
-        self._backlog.extend(backlog)
+        self._backlog.extend(joined.backlog)
         early, self._early = self._early or [], None
         for each, written in early:
-            if each > number:
+            if each > joined.number:
                 self.offer(each, written)
         self._arrived.set()
 
@@ -96,7 +124,7 @@ class Subscriber:
         size = 0
         while size < AT_ONCE:
             if self._backlog:
-                written = event(self._epoch, self._backlog.popleft(), self.narrowing) or b""
+                written = self._writing(self._backlog.popleft(), self.part) or b""
                 size += LOOKED_AT
             elif self._queue:
                 written = self._queue.popleft()
@@ -107,27 +135,46 @@ class Subscriber:
             yield written
 
 
-class Hub:
+class Hub(Generic[ChangeT, PartT]):
     """All readers of all tenants.
 
     Args:
-        epoch: Epoch of the graphs' revisions.
+        writing: Writes a change as an event.
         most: Readers that there may be.
-        metrics: Are told how many there are.
+        gauge: Is told how many there are.
     """
 
-    def __init__(self, epoch: str, most: int, metrics: Metrics) -> None:
-        self._epoch = epoch
+    def __init__(self, writing: Writing[ChangeT, PartT], most: int, gauge: Gauge) -> None:
+        self._writing = writing
         self._most = most
-        self._readers: dict[str, set[Subscriber]] = {}
+        self._readers: dict[str, set[Subscriber[ChangeT, PartT]]] = {}
         self._closed = False
-        metrics.graph_subscribers.set_function(self._count)
+        gauge.set_function(self._count)
 
     def has(self, tenant: str) -> bool:
-        """Whether anyone follows a tenant's graph. Any thread may ask."""
+        """Whether anyone follows a tenant's changes. Any thread may ask."""
         return bool(self._readers.get(tenant))
 
-    def enter(self, tenant: str, narrowing: Narrowing) -> Subscriber:
+    async def follow(self, tenant: str, part: PartT, join: Callable[[], Joined[ChangeT]]) -> Response:
+        """The stream for a new reader.
+
+        Args:
+            tenant: Whose changes.
+            part: What of them.
+            join: Tells where the reader begins; called in a worker thread.
+
+        Raises:
+            ProblemException: overloaded, or what ``join`` raises.
+        """
+        subscriber = self._enter(tenant, part)
+        try:
+            subscriber.begin(await run_in_threadpool(join))
+        except BaseException:
+            self.leave(tenant, subscriber)
+            raise
+        return EventStream(self, tenant, subscriber)
+
+    def _enter(self, tenant: str, part: PartT) -> Subscriber[ChangeT, PartT]:
         """Let a reader in; what is delivered before it begins is kept for it.
 
         Raises:
@@ -135,24 +182,24 @@ class Hub:
         """
         if self._closed or self._count() >= self._most:
             raise ProblemException("overloaded", "the service has as many streams as it serves at once", retry_after=5)
-        subscriber = Subscriber(self._epoch, narrowing)
+        subscriber = Subscriber(self._writing, part)
         self._readers.setdefault(tenant, set()).add(subscriber)
         return subscriber
 
-    def leave(self, tenant: str, subscriber: Subscriber) -> None:
+    def leave(self, tenant: str, subscriber: Subscriber[ChangeT, PartT]) -> None:
         """A reader is gone."""
         readers = self._readers.get(tenant, set())
         readers.discard(subscriber)
         if not readers:
             self._readers.pop(tenant, None)
 
-    def deliver(self, tenant: str, change: Change) -> None:
-        """Hand a change to all readers of a tenant's graph, written once for all who ask for the same part."""
-        written: dict[Narrowing, bytes | None] = {}
+    def deliver(self, tenant: str, change: ChangeT) -> None:
+        """Hand a change to all readers of a tenant, written once for all who ask for the same part."""
+        written: dict[PartT, bytes | None] = {}
         for subscriber in self._readers.get(tenant, ()):
-            if subscriber.narrowing not in written:
-                written[subscriber.narrowing] = event(self._epoch, change, subscriber.narrowing)
-            found = written[subscriber.narrowing]
+            if subscriber.part not in written:
+                written[subscriber.part] = self._writing(change, subscriber.part)
+            found = written[subscriber.part]
             if found is not None:
                 subscriber.offer(change.number, found)
 
@@ -167,10 +214,10 @@ class Hub:
         return sum(map(len, list(self._readers.values())))
 
 
-class EventStream(Response):
+class EventStream(Response, Generic[ChangeT, PartT]):
     """The answer that sends a reader its events until one of both ends it."""
 
-    def __init__(self, hub: Hub, tenant: str, subscriber: Subscriber) -> None:
+    def __init__(self, hub: Hub[ChangeT, PartT], tenant: str, subscriber: Subscriber[ChangeT, PartT]) -> None:
         super().__init__(media_type="text/event-stream")
         self._hub = hub
         self._tenant = tenant

@@ -1,0 +1,45 @@
+"""Nodes that fail, as their logs tell."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from kuayu.resilience.logs.recognising import recogniser
+from kuayu.resilience.logs.values import Follows, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A line has told that a node, or a device of it, has to be reset or repaired.
+
+    Attributes:
+        node: The node.
+        code: Which fault.
+        because: What it is, and the line.
+        received: When the line was heard, Unix seconds.
+    """
+
+    node: str
+    code: str
+    because: str
+    received: float
+
+
+def read(lines: Sequence[Mapping[str, Any]], received: float) -> Iterator[Failing]:
+    """What lines tell, class LogLine, at most once for each of them and in their order.
+
+    A job's own fault makes no node fail, nor does what only has to be counted.
+    """
+    texts = [line["text"].encode(errors="replace") for line in lines]
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    told = -1
+    for verdict in recogniser().scan(b"".join(text + b"\n" for text in texts), ends, 0):
+        place = verdict.evidence.line
+        if verdict.follows is Follows.DRAIN and place != told:
+            told = place
+            yield Failing(lines[place]["node"], verdict.code, _because(verdict), received)
+
+
+def _because(verdict: Verdict) -> str:
+    return f"{verdict.what}: {verdict.evidence.text}"

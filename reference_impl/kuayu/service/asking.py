@@ -1,0 +1,129 @@
+"""The contract of actions for whoever carries them out: what they are asked for allocations and because of faults."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Table, select, union_all
+from starlette.concurrency import run_in_threadpool
+
+from kuayu.service import instants
+from kuayu.service.allocating import storage as allocations
+from kuayu.service.allocating.commands import Follower, TakeResult
+from kuayu.service.allocating.rules import Result
+from kuayu.service.bells import Bell
+from kuayu.service.metrics import Metrics
+from kuayu.service.problems import ProblemException
+from kuayu.service.settings import Settings
+from kuayu.service.storage.database import Database
+from kuayu.service.storage.tables import response, step
+from kuayu.service.storage.writer import Outcome, Transaction, Writer
+from kuayu.service.watching import storage as faults
+from kuayu.service.watching.commands import Answered
+
+MOST_SHOWN = 1000
+"""Actions that a domain is shown at once."""
+
+Answer = allocations.Record | faults.Record
+"""What an answer belongs to, as it stands afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeAnswer:
+    """A domain has answered. Whose action it is, its name tells: no two have the same.
+
+    Raises when applied: unknown-reference, invalid-body.
+
+    Attributes:
+        tenant: Whose it is.
+        epoch: Epoch of the faults' revisions.
+        result: The answer.
+        now: When it came, in milliseconds.
+        follower: Is told of changes of allocations.
+        weight: How much of the writer's queue it takes.
+    """
+
+    tenant: str
+    epoch: str
+    result: Result
+    now: int
+    follower: Follower
+    weight: int = 1
+
+    def apply(self, transaction: Transaction) -> Outcome[Answer]:
+        """Take the answer; one that was given before changes nothing."""
+        asked = faults.find_response(transaction.connection, self.tenant, self.result.action)
+        if asked is not None:
+            return Answered(self.tenant, self.epoch, asked, self.result).apply(transaction)
+        return TakeResult(self.tenant, self.result, self.now, self.follower).apply(transaction)
+
+
+class Asking:
+    """Open actions of all domains, and their answers. Use it in the event loop.
+
+    Args:
+        settings: What the operator set.
+        metrics: Are told of those who wait, and of results.
+        database: Where actions are read.
+        writer: Takes results.
+        bell: Rings when a domain is asked for something.
+        follower: Is told of changes of allocations.
+    """
+
+    def __init__(
+        self, settings: Settings, metrics: Metrics, database: Database, writer: Writer, bell: Bell, follower: Follower
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._database = database
+        self._writer = writer
+        self._bell = bell
+        self._follower = follower
+        metrics.action_readers.set_function(lambda: len(bell))
+
+    async def take(self, tenant: str, result: Result) -> Answer:
+        """A domain has answered; the allocation or the fault that the answer belongs to.
+
+        Raises:
+            ProblemException: unknown-reference or invalid-body.
+        """
+        command = TakeAnswer(tenant, self._database.epoch, result, instants.now(), self._follower)
+        found = await self._writer.write(command)
+        self._metrics.action_results.labels(result.phase.value, result.outcome.value).inc()
+        return found
+
+    async def open_actions(self, tenant: str, domain: str, seconds: float) -> list[bytes]:
+        """What a domain is asked and has not answered, class Action as JSON; where there is nothing, waits for it.
+
+        Raises:
+            ProblemException: overloaded, where too many wait already.
+        """
+        if seconds and len(self._bell) >= self._settings.max_action_readers:
+            raise ProblemException("overloaded", "more domains wait for actions than the service takes", retry_after=1)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while True:
+            with self._bell.heard((tenant, domain)) as event:
+                # Whatever comes after this look rings, so nothing is missed.
+                found = await run_in_threadpool(self._open_actions, tenant, domain)
+                left = until - loop.time()
+                if found or left <= 0 or self._bell.closed:
+                    return found
+                try:
+                    await asyncio.wait_for(event.wait(), left)
+                except TimeoutError:
+                    return []
+
+    def _open_actions(self, owner: str, domain: str) -> list[bytes]:
+        """Open actions, the oldest first: by the commits by which they were asked, which all of them share."""
+
+        def shown(table: Table) -> Any:
+            columns = table.c
+            return select(columns.open_since, columns.action, columns.body).where(
+                columns.tenant == owner, columns.domain == domain, columns.open_since.is_not(None)
+            )
+
+        both = union_all(shown(step), shown(response)).subquery()
+        query = select(both.c.body).order_by(both.c.open_since, both.c.action).limit(MOST_SHOWN)
+        with self._database.read.connect() as connection, connection.begin():
+            return [body.encode() for body in connection.execute(query).scalars()]
