@@ -98,6 +98,8 @@ def test_what_is_told_of_others_who_use_the_same_tenant_is_not_judged() -> None:
     its.tell("dead", 50.0, {"kind": NODE_DEAD, "domain": "somewhere", "node": "someone"})
     its.tell("away", 50.0, {"kind": "domain_unreachable", "domain": "somewhere"})
     assert figure(its.observed(), RECOGNISED).estimate == 1.0
+    its.tell("nobody", 50.0, {"kind": NODE_DEAD})
+    assert figure(its.observed(), RECOGNISED).estimate == pytest.approx(498 / 499), "what is told of nothing is wrong"
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(2.8, "pass"), (3.0, "pass"), (3.2, "fail")])

@@ -87,8 +87,8 @@ def account(world: World, clock: Clock, told: Sequence[Telling], responses: Sequ
     A fault is recognised by what was told of it until its deadline, and still held when it began; not by what was told
     of another one before it. What is told at a time at which it is not so, nor comes to be so, is wrong.
     """
-    # What others do who use the same tenant is told as well, rightly or not.
-    ours = {str(body["id"]) for body in (*world.domains, *world.nodes)} | {job.name for job in world.jobs}
+    # What others do who use the same tenant is told as well, rightly or not. What is told of nothing is wrong.
+    ours = {str(None), *(str(body["id"]) for body in (*world.domains, *world.nodes)), *(job.name for job in world.jobs)}
     told = [each for each in told if each.subject[1] in ours]
     of: dict[tuple[str, ...], list[Telling]] = defaultdict(list)
     for each in told:

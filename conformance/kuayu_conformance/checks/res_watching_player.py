@@ -160,9 +160,8 @@ class Player:
     def _over(self) -> bool:
         """Whether everything that is to be cleared is, and what is asked because of that was answered."""
         seen = Observed(self.clock, self.names, None, {}, self.looks[-1:], (), (), None, "", ())
-        lasting = {
-            self.names[label] for label in (script.RETURNS, script.FAILS, script.FLAPS, script.BURIED, "hangs", "b")
-        }
+        ends = (script.RETURNS, script.FAILS, script.FLAPS, script.BURIED, script.HANGING, script.SILENT)
+        lasting = {self.names[label] for label in ends}
         waiting = any(
             each.cleared == inf and {each.fault.get("node"), each.fault.get("job"), each.fault.get("domain")} & lasting
             for each in seen.told.values()
