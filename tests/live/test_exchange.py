@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live.nodes import SIZE, Gateways, Node
 
+from kuayu.live.exchange import Exchange
 from kuayu.live.mailbox import Mailbox, Slip, Superseded
 from kuayu.live.optimiser import stretch
 from kuayu.live.wire import Broken, frame, receive
@@ -36,19 +37,25 @@ def test_a_cut_link_holds_the_step_until_there_is_another_plan(nodes: list[Node]
     exchanges = [each.under(1, nodes) for each in nodes]
     ones = np.ones(SIZE, dtype=np.int64)
     gateways.order(cut=lost.member.domain, peers_only=True)
+
+    def step(exchange: Exchange) -> None:
+        total, _ = exchange.scatter(1, ones, 0)
+        exchange.gather(1, total.astype(np.float32))
+
     with ThreadPoolExecutor(3) as pool:
-        steps = [pool.submit(each.scatter, 1, ones, 0) for each in exchanges]
+        steps = [pool.submit(step, each) for each in exchanges]
         two = [first, second]
         for each in two:
             each.mailbox.announce(2)
-        for step in steps[:2]:
+        for under_way in steps[:2]:
             with pytest.raises(Superseded):
-                step.result(timeout=30)
+                under_way.result(timeout=30)
         again = [each.under(2, two) for each in two]
-        for step in [pool.submit(each.scatter, 1, ones, 0) for each in again]:
-            total, _ = step.result(timeout=30)
+        for together in [pool.submit(each.scatter, 1, ones, 0) for each in again]:
+            total, _ = together.result(timeout=30)
             assert set(total) == {2}
         gateways.order(mend=lost.member.domain)
+        # What waited in the link may come before the plan does: sums of the old one, but never anyone's values.
         lost.mailbox.announce(2)
         with pytest.raises(Superseded):
             steps[2].result(timeout=30)
