@@ -35,9 +35,9 @@ def test_a_page_becomes_a_sample_for_each_device(shared: Service) -> None:
 def test_rates_need_two_pages_and_survive_a_reset(shared: Service) -> None:
     shared.register(node="disk")
     query = {"node": "disk", "exporter": "node-exporter"}
+    read = [(instant(seconds), value) for seconds, value in ((-40, 1000), (-30, 6000), (-20, 500), (-25, 9000))]
     accepted = [
-        shared.send_page(DISK.format(value), observed_at=instant(seconds), **query).json()["accepted"]
-        for seconds, value in ((-40, 1000), (-30, 6000), (-20, 500), (-25, 9000))
+        shared.send_page(DISK.format(value), observed_at=moment, **query).json()["accepted"] for moment, value in read
     ]
     assert accepted == [0, 1, 1, 0]
     flows = [sample["storage_read_flow"] for sample in shared.samples("disk")]
@@ -47,8 +47,9 @@ def test_rates_need_two_pages_and_survive_a_reset(shared: Service) -> None:
 def test_an_infinite_value_is_refused_and_blocks_nothing(shared: Service) -> None:
     shared.register(node="endless")
     query = {"node": "endless", "exporter": "node-exporter"}
-    for seconds, value in ((-40, 1000), (-30, "+Inf"), (-25, "-Inf"), (-20, 6000), (-10, 7000)):
-        answer = shared.send_page(DISK.format(value), observed_at=instant(seconds), **query)
+    values = ((-40, 1000), (-30, "+Inf"), (-25, "-Inf"), (-20, 6000), (-10, 7000))
+    for moment, value in [(instant(seconds), value) for seconds, value in values]:
+        answer = shared.send_page(DISK.format(value), observed_at=moment, **query)
         assert answer.status_code == 200, answer.text
     flows = [sample["storage_read_flow"] for sample in shared.samples("endless")]
     assert flows == pytest.approx([250, 100], rel=0.01)

@@ -13,6 +13,9 @@ from kuayu.resilience.detection.stragglers import ALARM as RANK_ALARM
 from kuayu.resilience.detection.stragglers import Stragglers
 from kuayu.resilience.detection.values import Explanation, Report, Watched
 
+RAREST = 9.0
+"""Suspicion above which it is not told how rare a silence is: so many gaps were never seen."""
+
 Name = Callable[[int], str]
 """What a row is called."""
 
@@ -31,8 +34,8 @@ def of_node(node: int, report: Report, nodes: Nodes, watched: Watched) -> Explan
     if report.node[node] == states.UNKNOWN:
         told.insert(0, f"its domain is silent: {share:.0%} of the beats that are due do not come")
     elif report.node[node] != states.ALIVE:
-        chance = 10 ** -float(report.suspicion[node])
-        told.append(f"a live node is silent for so long in {chance:.1g} of its gaps")
+        gaps = 10 ** min(float(report.suspicion[node]), RAREST)
+        told.append(f"one in {_rounded(gaps)} gaps of a live node is so long")
         told.append(f"{1 - share:.0%} of the beats that are due from its domain come")
     limit = float(nodes.limit()[node])
     if report.node[node] == states.DEAD and silence > limit:
@@ -107,3 +110,8 @@ def of_link(link: int, report: Report, links: Links) -> Explanation:
 def _listed(rows: states.Places, name: Name, most: int = 5) -> str:
     named = ", ".join(name(int(row)) for row in rows[:most])
     return named + (f" and {len(rows) - most} more" if len(rows) > most else "")
+
+
+def _rounded(count: float) -> int:
+    """A large number with one figure that counts."""
+    return int(float(f"{count:.0e}"))
