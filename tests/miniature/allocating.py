@@ -55,6 +55,7 @@ class Allocating(Reserving):
                 raise wrong_body("invalid-body", "", "an allocation is immutable; another one needs another name")
             return Answer(200, self.shown_allocation(known))
         one = book.allocations[name] = Allocation(body, self.moment)
+        book.jobs.setdefault(body["job"], []).append(one)
         self.prepare(request.tenant, one, self.moment)
         return Answer(201, self.shown_allocation(one))
 

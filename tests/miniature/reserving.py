@@ -24,6 +24,15 @@ class Step:
     outcome: str | None = None
     nodes: list[Json] = field(default_factory=list)
 
+    def is_a(self, kind: str, phase: str) -> bool:
+        """Whether it is a step of that kind and phase."""
+        return (self.action["kind"], self.action["phase"]) == (kind, phase)
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether a domain lets go by it, which it has to do even where that has failed."""
+        return self.is_a("reserve", "abort") or self.is_a("release", "commit")
+
 
 @dataclass
 class Allocation:
@@ -69,9 +78,10 @@ class Allocation:
 
 @dataclass
 class Book:
-    """Allocations of a tenant, and the steps that domains have not answered, by domain and in order."""
+    """Allocations of a tenant, also by job, and the steps that domains have not answered, by domain and in order."""
 
     allocations: dict[str, Allocation] = field(default_factory=dict)
+    jobs: dict[str, list[Allocation]] = field(default_factory=dict)
     owners: dict[str, Allocation] = field(default_factory=dict)
     open: dict[str, dict[tuple[str, str], Json]] = field(default_factory=dict)
     waiting: dict[str, Allocation] = field(default_factory=dict)
@@ -187,14 +197,17 @@ class Reserving(Routing):
     def overdue(self, tenant: Tenant, one: Allocation, moment: int) -> None:
         """Patience is over."""
         if one.phase == "aborting":
-            self.settle_aborted(tenant, one, moment)
+            one.deadline = None
+            self.book(tenant).waiting.pop(one.body["id"])
+            if not self.maybe_held(one):
+                self.settle_aborted(tenant, one, moment)
             return
         silent = [step.action["domain"] for step in one.now("reserve", LETTING_GO[one.phase]) if not step.outcome]
-        self.abort(tenant, one, f"no answer in time from {', '.join(silent)}", moment)
+        self.abort(tenant, one, f"no answer in time from {', '.join(silent) or 'others of the job'}", moment)
 
     def take_result(self, tenant: Tenant, one: Allocation, step: Step, result: Json, moment: int) -> None:
         """A domain has answered; the first answer to a step counts."""
-        if result["outcome"] == "unknown":
+        if result["outcome"] in self.unsettled(step):
             return
         if step.outcome is None:
             step.outcome, step.nodes = result["outcome"], result.get("nodes", [])
@@ -203,6 +216,11 @@ class Reserving(Routing):
             self.ask_again(tenant, one, result["action"])
         elif step.attempt == one.attempt:
             self.go_on(tenant, one, moment)
+        self.give_turn(tenant, one.body["job"], moment)
+
+    def unsettled(self, step: Step) -> set[str]:
+        """Outcomes after which a step stays open."""
+        return {"unknown", "failed"} if step.lets_go else {"unknown"}
 
     def is_late(self, one: Allocation, step: Step, result: Json) -> bool:
         """Whether a domain says that it holds what it was told to let go."""
@@ -225,13 +243,42 @@ class Reserving(Routing):
             if unlike:
                 domain, outcome = unlike[0].action["domain"], unlike[0].outcome
                 self.abort(tenant, one, f"{domain} answered {asked} with {outcome}", moment)
-            elif all(step.outcome for step in steps):
-                (self.commit if asked == "prepare" else self.hold)(tenant, one, moment)
-        elif one.phase == "aborting" and all(step.outcome for step in one.now("reserve", "abort")):
-            self.settle_aborted(tenant, one, moment)
+            elif asked == "commit" and all(step.outcome for step in steps):
+                self.hold(tenant, one, moment)
+        elif one.phase == "aborting" and not self.maybe_held(one):
+            if one.deadline is None or all(step.outcome for step in one.now("reserve", "abort")):
+                self.settle_aborted(tenant, one, moment)
         elif one.phase == "releasing" and all(step.outcome for step in one.now("release", "commit")):
             one.held = None
             self.enter(tenant, one, "released", moment)
+
+    def give_turn(self, tenant: Tenant, job: str, moment: int) -> None:
+        """Have the oldest allocation of a job commit that was promised everything, where no domain may hold any."""
+        of_job = self.book(tenant).jobs[job]
+        if not self.held_up(of_job) and (waiting := [one for one in of_job if self.promised(one)]):
+            self.commit(tenant, self.first_of(waiting), moment)
+
+    def first_of(self, waiting: list[Allocation]) -> Allocation:
+        """The oldest."""
+        return min(waiting, key=lambda one: one.created)
+
+    def held_up(self, of_job: list[Allocation]) -> bool:
+        """Whether a domain may hold devices for a job."""
+        return any(self.maybe_held(one) for one in of_job)
+
+    def maybe_held(self, one: Allocation) -> bool:
+        """Whether a domain may hold devices: it was to commit, and has not said that it let go."""
+        asked = {step.action["id"] for step in one.steps.values() if step.is_a("reserve", "commit")}
+        return bool(asked - self.let_go(one))
+
+    def let_go(self, one: Allocation) -> set[str]:
+        """Actions by which nothing is held any more, as domains have said."""
+        answered = [step.action for step in one.steps.values() if step.outcome and step.lets_go]
+        return {action.get("reservation", action["id"]) for action in answered}
+
+    def promised(self, one: Allocation) -> bool:
+        """Whether all domains have promised."""
+        return one.phase == "preparing" and all(step.outcome for step in one.now("reserve", "prepare"))
 
     def due(self, tenant: Tenant) -> Iterator[Allocation]:
         """Allocations whose patience is over by now, each time the one whose was over first."""

@@ -8,7 +8,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("SCH-017", "SCH-018")
+@breaks("RES-011", "SCH-017", "SCH-018")
 class OnePromiseIsEnough(Miniature):
     """Domains are to commit when the first of them has promised."""
 
@@ -20,7 +20,7 @@ class OnePromiseIsEnough(Miniature):
             super().go_on(tenant, one, moment)
 
 
-@breaks("SCH-017", "SCH-019")
+@breaks("RES-011", "SCH-017", "SCH-019")
 class CommitsAreTakenForGranted(Miniature):
     """An allocation is committed when its domains were told to."""
 
@@ -48,7 +48,7 @@ class LatePromisesAreBelieved(Miniature):
         return False
 
 
-@breaks("SCH-017", "SCH-018", "SCH-019")
+@breaks("RES-011", "SCH-017", "SCH-018")
 class NothingIsAborted(Miniature):
     """When one refuses, the others are left with what they have promised."""
 
@@ -58,7 +58,7 @@ class NothingIsAborted(Miniature):
         self.settle_aborted(tenant, one, moment)
 
 
-@breaks("SCH-018")
+@breaks("RES-011", "SCH-018")
 class NoAlternativeIsTried(Miniature):
     """The first refusal is the last."""
 
@@ -87,7 +87,7 @@ class TheFirstPlacementIsReleased(Miniature):
         super().release(tenant, one, moment)
 
 
-@breaks("SCH-019")
+@breaks("RES-011", "SCH-019")
 class ReleasesDoNotEnd(Miniature):
     """When all domains have given back what they held, the allocation stays as it was."""
 
@@ -117,7 +117,7 @@ class ResultsAreTakenOnce(Miniature):
         super().take_result(tenant, one, step, result, moment)
 
 
-@breaks("SCH-017", "SCH-019")
+@breaks("SCH-017", "SCH-018")
 class PuttingAgainBeginsAgain(Miniature):
     """An allocation that is put again is another one."""
 

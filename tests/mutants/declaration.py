@@ -89,11 +89,11 @@ CHECKED = tuple(
 )
 """Requirements that have a check which mutants are held against."""
 
-SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) | {"COM-030"}
+SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) | {"COM-030", "RES-011"}
 """Requirements whose checks call operations of scheduling."""
 
-HELD = frozenset({"SCH-017", "SCH-018", "SCH-019"})
-"""Requirements whose check plays hundreds of allocations."""
+HELD = frozenset({"SCH-017", "SCH-018", "SCH-019", "RES-011"})
+"""Requirements whose checks play hundreds of allocations."""
 
 LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "FCT-004"}
 """Requirements whose checks keep a processor busy for more than a second."""
@@ -143,7 +143,7 @@ WATCHING: tuple[type, ...] = (Faults, Stepping, Watching)
 WATCHED = frozenset({"RES-017", "RES-018", "RES-019", "RES-020", "RES-021", "RES-022", "RES-023"})
 """Requirements whose check lets nodes beat, die and come back for a minute."""
 
-RESILIENT = frozenset(row.id for row in CHECKED if row.profile is Profile.RES) - WATCHED
+RESILIENT = frozenset(row.id for row in CHECKED if row.profile is Profile.RES) - WATCHED - HELD
 """Requirements whose checks call operations of transfers, of recovery or of adjustments."""
 
 TRANSFERRED = RESILIENT - RECOVERED - ADJUSTED | {"RES-013"}

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.service.allocating import rules
-from kuayu.service.allocating.rules import FINISHED, Result, Standing
+from kuayu.service.allocating.rules import Result
+from kuayu.service.allocating.standing import FINISHED, Standing
 from kuayu.service.allocating.steps import Step, held_in, placements
 from kuayu_schemas import schema
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase
@@ -47,7 +48,13 @@ def shown(standing: Standing) -> set[tuple[str, int, str]]:
 def answer(standing: Standing, domain: str, outcome: ActionOutcome | None = None, now: int = 1) -> Standing:
     """A domain answers the oldest step that it is shown, well unless it is said how."""
     step = next(step for step in open_steps(standing) if step.domain == domain)
-    return rules.answered(standing, Result(step.action, step.phase, outcome or GRANTED[step.phase]), now)
+    return told(standing, Result(step.action, step.phase, outcome or GRANTED[step.phase]), now)
+
+
+def told(standing: Standing, result: Result, now: int) -> Standing:
+    """A domain has said something; the turn of what waits for it comes at once, as where nothing else is of the job."""
+    standing = rules.answered(standing, result, now)
+    return rules.committing(standing, now) if standing.ready else standing
 
 
 def late(standing: Standing, attempt: int, domain: str, phase: ActionPhase, now: int = 1) -> Standing:
@@ -57,7 +64,7 @@ def late(standing: Standing, attempt: int, domain: str, phase: ActionPhase, now:
         for step in standing.steps
         if (step.attempt, step.domain, step.phase, step.kind) == (attempt, domain, phase, ActionKind.reserve)
     ]
-    return rules.answered(standing, Result(step.action, phase, GRANTED[phase]), now)
+    return told(standing, Result(step.action, phase, GRANTED[phase]), now)
 
 
 def test_all_promise_then_all_take() -> None:
@@ -120,12 +127,41 @@ def test_a_partition_between_the_phases_takes_back_what_was_committed() -> None:
     standing = rules.expired(standing, 1 + PATIENCE_MS)
     assert shown(standing) == {("x", 0, "abort"), ("y", 0, "abort")}
     standing = rules.expired(answer(standing, "x"), 1 + 2 * PATIENCE_MS)
-    assert standing.phase is AllocationPhase.refused
+    assert standing.phase is AllocationPhase.aborting  # y may hold its share, and run the job
+    assert standing.deadline is None
     assert shown(standing) == {("y", 0, "abort")}  # for when it is back
     standing = late(standing, 0, "y", COMMIT)
-    assert standing.phase is AllocationPhase.refused
+    assert standing.phase is AllocationPhase.aborting
     standing = answer(standing, "y")
+    assert standing.phase is AllocationPhase.refused
     assert not open_steps(standing)
+
+
+def test_the_alternative_waits_for_whoever_may_have_committed_but_not_for_a_silent_promise() -> None:
+    standing = answer(answer(rules.begun(allocation(("x", "y"), ("z",)), 0), "x"), "y")
+    standing = rules.expired(answer(rules.expired(standing, 1 + PATIENCE_MS), "x"), 9 * PATIENCE_MS)
+    assert (standing.attempt, standing.may_be_held) == (0, True)
+    assert shown(answer(standing, "y", now=9 * PATIENCE_MS)) == {("z", 1, "prepare")}
+
+
+def test_one_that_could_not_let_go_is_asked_again_until_it_has() -> None:
+    standing = answer(rules.begun(allocation(("x",)), 0), "x")
+    standing = answer(standing, "x", ActionOutcome.failed)
+    assert standing.may_be_held  # what was begun and not finished may run
+    assert answer(standing, "x", ActionOutcome.failed) == standing
+    standing = answer(standing, "x")
+    assert (standing.phase, standing.may_be_held) == (AllocationPhase.refused, False)
+
+
+def test_a_domain_that_says_late_that_it_committed_holds_up_the_alternative() -> None:
+    standing = answer(answer(rules.begun(allocation(("x", "y"), ("z",)), 0), "x"), "y")
+    standing = answer(answer(standing, "y", ActionOutcome.expired), "y")
+    standing = answer(standing, "x")  # its answer to the abort overtakes that to the commit
+    assert shown(standing) == {("z", 1, "prepare")}
+    standing = answer(late(standing, 0, "x", COMMIT), "z")
+    assert shown(standing) == {("x", 0, "abort")}
+    assert not standing.ready
+    assert shown(answer(standing, "x")) == {("z", 1, "commit")}
 
 
 def test_a_late_promise_is_aborted_again_and_revives_nothing() -> None:
@@ -224,7 +260,7 @@ def test_nodes_of_the_commit_prevail_over_those_of_the_promise() -> None:
     standing = rules.begun(allocation(("x",)), 0)
     name = standing.steps[0].action
     promised = ({"node": "o", "devices": 8},)
-    standing = rules.answered(standing, Result(name, PREPARE, ActionOutcome.prepared, promised), 1)
+    standing = told(standing, Result(name, PREPARE, ActionOutcome.prepared, promised), 1)
     taken = rules.answered(standing, Result(name, COMMIT, ActionOutcome.committed, UNEVEN), 1)
     assert taken.held is not None
     assert taken.held["shares"][0]["nodes"] == list(UNEVEN)
@@ -271,11 +307,11 @@ def test_whatever_domains_do_all_is_held_or_nothing_and_it_ends(moves: list[tupl
         elif steps:
             step = steps[number % len(steps)]
             outcome = chance.choice(OUTCOMES) if kind == "deny" else GRANTED[step.phase]
-            standing = rules.answered(standing, Result(step.action, step.phase, outcome), now)
+            standing = told(standing, Result(step.action, step.phase, outcome), now)
         check(before, standing)
     for _ in range(20):  # everyone answers and time passes
         for step in open_steps(standing):
-            standing = rules.answered(standing, Result(step.action, step.phase, GRANTED[step.phase]), now)
+            standing = told(standing, Result(step.action, step.phase, GRANTED[step.phase]), now)
         now += PATIENCE_MS
         standing = rules.expired(standing, now)
     assert standing.phase in FINISHED | {AllocationPhase.committed}
@@ -297,6 +333,6 @@ def check(before: Standing, after: Standing) -> None:
     for step in open_steps(after):  # nobody is asked to take and to let go at once
         assert step.phase is ABORT or step.action not in aborted
     assert before.phase not in FINISHED or after.phase is before.phase
-    assert (after.deadline is None) == (
-        after.phase in FINISHED | {AllocationPhase.committed, AllocationPhase.releasing}
-    )
+    waiting = after.phase is AllocationPhase.aborting and after.may_be_held
+    timeless = after.phase in FINISHED | {AllocationPhase.committed, AllocationPhase.releasing}
+    assert waiting or (after.deadline is None) == timeless

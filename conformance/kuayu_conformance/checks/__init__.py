@@ -47,6 +47,7 @@ from kuayu_conformance.checks import (
     met_states,
     res_adjusting,
     res_adjustments,
+    res_apart,
     res_backups,
     res_collectives,
     res_detection,
@@ -133,6 +134,7 @@ CHECKS: tuple[Check[Any], ...] = (
     res_adjusting.CHECK,
     res_adjustments.CHECK,
     res_watching.CHECK,
+    res_apart.CHECK,
     res_detection.CHECK,
 )
 

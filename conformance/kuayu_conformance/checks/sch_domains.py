@@ -37,6 +37,12 @@ class Played:
         """Seconds that domains have."""
         return float(self.script.body.get("patience", 10.0))
 
+    @property
+    def held_up(self) -> bool:
+        """Whether it rightly waits for a domain that was to commit and is silent, which may hold its share."""
+        committing = any(action.get("phase") == "commit" for _, action in self.late)
+        return self.stands == "aborting" and committing
+
     def times(self, site: str, action: str) -> int:
         """How many other actions the domain was shown for this job before."""
         seen = dict.fromkeys(deed.action for deed in self.deeds if deed.site == site and deed.kind == "reserve")
@@ -63,7 +69,7 @@ class Player:
     def settle(self, group: Sequence[Played]) -> None:
         """Let domains answer until nothing is open that is to be answered and all allocations are settled."""
         for _ in range(MOST_ROUNDS):
-            unsettled = [played for played in group if played.stands not in SETTLED]
+            unsettled = [played for played in group if played.stands not in SETTLED and not played.held_up]
             if not unsettled:
                 break
             busy = [self.visit(number, group) for number in self._asked(unsettled)]
@@ -142,11 +148,16 @@ class Player:
         return answer
 
     def catch_up(self, group: Sequence[Played]) -> None:
-        """Who was silent says late what it would have said, before it is told to let go and after; then it obeys."""
+        """Who was silent says late what it would have said, before it is told to let go and after; then it obeys.
+
+        What had to wait for that goes on.
+        """
+        held_up = [played for played in group if played.held_up]
         for half in (group[::2], group[1::2]):
             for played in half:
                 self._say_late(played)
             self.visit(QUIET, group)
+        self.settle(held_up)
         for played in group:
             self._note(played)
 

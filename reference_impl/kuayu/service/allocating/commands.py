@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from kuayu.service.allocating import forgetting, rules, storage
-from kuayu.service.allocating.rules import Result, Standing
+from kuayu.service.allocating.rules import Result
+from kuayu.service.allocating.standing import Standing
 from kuayu.service.allocating.storage import Record
 from kuayu.service.problems import Place, invalid_body, not_found, unknown_reference
 from kuayu.service.storage.writer import Outcome, Transaction
@@ -68,6 +69,27 @@ class _Changes:
         self.made.append(Change(tenant, domains, after.deadline, entered, self.now - after.created))
         return record
 
+    def keep_in_turn(self, tenant: str, before: Record | None, after: Standing) -> Record:
+        """The same; it commits where its turn has come, or another of its job where it has let go.
+
+        All writes are one after the other, so that no two of a job can take the same turn.
+        """
+        connection, job = self.transaction.connection, after.spec["job"]
+        if after.ready:
+            others = [each for each in storage.of_job(connection, tenant, job) if each.name != after.spec["id"]]
+            if not any(each.standing.may_be_held for each in others):
+                after = rules.committing(after, self.now)
+        record = self.keep(tenant, before, after)
+        if before is not None and before.standing.may_be_held and not after.may_be_held:
+            self._give_turn(tenant, storage.of_job(connection, tenant, job))
+        return record
+
+    def _give_turn(self, tenant: str, of_job: Sequence[Record]) -> None:
+        """Have the oldest allocation that waits commit, where none of its job may be held."""
+        waiting = next((each for each in of_job if each.standing.ready), None)
+        if waiting is not None and not any(each.standing.may_be_held for each in of_job):
+            self.keep(tenant, waiting, rules.committing(waiting.standing, self.now))
+
     def told(self, follower: Follower) -> Callable[[], None] | None:
         """What is to be done once it is durable."""
         return partial(follower, tuple(self.made)) if self.made else None
@@ -116,7 +138,7 @@ class WithdrawAllocation:
         if held is None:
             raise not_found(f"there is no allocation {self.name!r}")
         changes = _Changes(transaction, self.now)
-        record = changes.keep(self.tenant, held, rules.withdrawn(held.standing, self.now))
+        record = changes.keep_in_turn(self.tenant, held, rules.withdrawn(held.standing, self.now))
         return Outcome(record, changes.told(self.follower))
 
 
@@ -148,7 +170,7 @@ class TakeResult:
         except rules.MisfitError as error:
             raise invalid_body(Place(str(error), f"/{error.member}")) from error
         changes = _Changes(transaction, self.now)
-        return Outcome(changes.keep(self.tenant, held, after), changes.told(self.follower))
+        return Outcome(changes.keep_in_turn(self.tenant, held, after), changes.told(self.follower))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +188,7 @@ class Expire:
         for tenant, name in names:
             held = storage.find(transaction.connection, tenant, name)
             assert held is not None
-            changes.keep(tenant, held, rules.expired(held.standing, self.now))
+            changes.keep_in_turn(tenant, held, rules.expired(held.standing, self.now))
         return Outcome(len(names), changes.told(self.follower))
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, delete, select
 
-from kuayu.service.allocating.rules import FINISHED
+from kuayu.service.allocating.standing import FINISHED
 from kuayu.service.allocating.storage import ALLOCATIONS
 from kuayu.service.storage.tables import allocation, step
 

@@ -1,15 +1,20 @@
 """What becomes of an allocation: two phases over its domains.
 
 Every function takes an allocation as it stands and gives it as it stands afterwards; nothing here reads a clock, a
-network or a database. First every domain of a placement promises its share (prepare). Once all have, all take it
-(commit). If one does not, or does not answer in time, all let go (abort) and the next alternative is tried; an
-alternative begins only when all have let go or had the time to. A domain that was away finds the abort when it is back.
+network or a database. First every domain of a placement promises its share (prepare). Once all have and its turn has
+come, all take it (commit). If one does not, or does not answer in time, all let go (abort) and the next alternative is
+tried; an alternative begins only when all have let go or had the time to. A domain that was away finds the abort when
+it is back.
+
+Whoever was asked to commit may run the job until it says that it has let go, however long it is away. So for that an
+alternative waits without end, and so does the turn of any other allocation of the same job (RES-011).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kuayu.service.allocating.standing import Standing
 from kuayu.service.allocating.steps import Json, Step, following, held_in, patience, placements, release, reserve
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase
 
@@ -18,9 +23,6 @@ GRANTS = {ActionPhase.prepare: ActionOutcome.prepared, ActionPhase.commit: Actio
 
 SUCCESSES = {**GRANTS, ActionPhase.abort: ActionOutcome.aborted}
 """How a step ends that goes well, and no other step."""
-
-FINISHED = frozenset({AllocationPhase.refused, AllocationPhase.released})
-"""Phases that lead nowhere else."""
 
 MOST_WORDS = 2000
 """Characters of a reason at most."""
@@ -41,33 +43,6 @@ class MisfitError(ValueError):
     def __init__(self, member: str, detail: str) -> None:
         super().__init__(detail)
         self.member = member
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """An allocation as it stands.
-
-    Attributes:
-        spec: What is wanted, class Allocation.
-        created: When it was first written, in milliseconds.
-        phase: Where it stands.
-        steps: What domains were asked to do, attempt by attempt.
-        attempt: Which of its placements is being tried or held.
-        deadline: Until when answers are waited for, in milliseconds; None where nothing depends on time.
-        withdrawn: Whether nobody wants it any more, so that no alternative is tried.
-        reason: Why it stands so, in words.
-        held: What is held, class JobPlacement; None unless all of it was committed.
-    """
-
-    spec: Mapping[str, Any]
-    created: int
-    phase: AllocationPhase
-    steps: tuple[Step, ...] = ()
-    attempt: int = 0
-    deadline: int | None = None
-    withdrawn: bool = False
-    reason: str | None = None
-    held: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +80,23 @@ def answered(standing: Standing, result: Result, now: int) -> Standing:
         MisfitError: The step cannot end so, or not on these nodes.
     """
     standing = expired(standing, now)
-    step = _step(standing, result.action, result.phase)
+    step = standing.step(result.action, result.phase)
     if step is None:
         raise NotAskedError
     if result.outcome in SUCCESSES.values() and result.outcome is not SUCCESSES[result.phase]:
         raise MisfitError("outcome", f"the phase {result.phase.value} does not end {result.outcome.value}")
     if result.outcome in GRANTS.values() and not step.fits_on(result.nodes):
         raise MisfitError("nodes", f"these nodes do not have the {step.body['devices']} devices that were asked for")
-    if result.outcome is ActionOutcome.unknown or result.outcome is step.outcome:
+    if result.outcome in _unsettling(step) or result.outcome is step.outcome:
         return standing
     if step.outcome is None:
         done = replace(step, open=False, outcome=result.outcome, nodes=result.nodes)
-        standing = _with(standing, [done])
-    abort = _step(standing, result.action, ActionPhase.abort)
+        standing = standing.with_steps([done])
+    abort = standing.step(result.action, ActionPhase.abort)
     if abort is None:
         return _advanced(standing, result.why, now)
     if result.outcome in GRANTS.values():
-        return standing if abort.open else _with(standing, [following(abort, ActionPhase.abort)])
+        return standing if abort.open else standing.with_steps([following(abort, ActionPhase.abort)])
     return _advanced(standing, result.why, now)
 
 
@@ -130,10 +105,12 @@ def expired(standing: Standing, now: int) -> Standing:
     if standing.deadline is None or now < standing.deadline:
         return standing
     if standing.phase is AllocationPhase.aborting:
-        return _next(standing, now)
+        return _advanced(replace(standing, deadline=None), None, now)
     phase = _phase_of_steps(standing.phase)
-    silent = [step.domain for step in _current(standing, phase) if step.outcome is None]
+    silent = [step.domain for step in standing.current(phase) if step.outcome is None]
     seconds = f"{patience(standing.spec):g} s"
+    if not silent:
+        return _aborting(standing, f"devices of the same job were not let go of within {seconds}", now)
     return _aborting(standing, f"{', '.join(silent)} did not answer {phase.value} within {seconds}", now)
 
 
@@ -148,7 +125,7 @@ def withdrawn(standing: Standing, now: int) -> Standing:
             assert standing.held is not None
             asked = release(standing.spec, standing.created, standing.attempt, standing.held)
             gone = replace(standing, phase=AllocationPhase.releasing, withdrawn=True, reason="it was withdrawn")
-            return _with(gone, asked)
+            return gone.with_steps(asked)
         case _:
             return standing
 
@@ -160,21 +137,34 @@ def resumed(standing: Standing, now: int) -> Standing:
     return replace(standing, deadline=max(standing.deadline, _in_time(standing, now)))
 
 
+def committing(standing: Standing, now: int) -> Standing:
+    """All domains are to take what they have promised.
+
+    Only for one that is ready, while no other of its job may be held.
+    """
+    asked = [following(step, ActionPhase.commit) for step in standing.current(ActionPhase.prepare)]
+    taking = replace(standing, phase=AllocationPhase.committing, deadline=_in_time(standing, now))
+    return taking.with_steps(asked)
+
+
 def _advanced(standing: Standing, why: str | None, now: int) -> Standing:
     """Go on where all answers of a phase are there, or one of them settles it."""
     match standing.phase:
         case AllocationPhase.preparing | AllocationPhase.committing:
             phase = _phase_of_steps(standing.phase)
-            steps = _current(standing, phase)
+            steps = standing.current(phase)
             for step in steps:
                 if step.outcome not in {None, GRANTS[phase]}:
                     return _aborting(standing, _refusal(step, why), now)
-            if any(step.outcome is None for step in steps):
+            if phase is ActionPhase.prepare or any(step.outcome is None for step in steps):
                 return standing
-            return _committing(standing, now) if phase is ActionPhase.prepare else _committed(standing)
-        case AllocationPhase.aborting if not _unanswered(standing, ActionPhase.abort, ActionKind.reserve):
+            return _committed(standing)
+        case AllocationPhase.aborting if not standing.may_be_held:
+            waiting = standing.deadline is not None
+            if waiting and standing.unanswered(ActionPhase.abort, ActionKind.reserve):
+                return standing
             return _next(standing, now)
-        case AllocationPhase.releasing if not _unanswered(standing, ActionPhase.commit, ActionKind.release):
+        case AllocationPhase.releasing if not standing.unanswered(ActionPhase.commit, ActionKind.release):
             return replace(standing, phase=AllocationPhase.released, held=None)
         case _:
             return standing
@@ -182,27 +172,21 @@ def _advanced(standing: Standing, why: str | None, now: int) -> Standing:
 
 def _preparing(standing: Standing, attempt: int, now: int) -> Standing:
     trying = replace(standing, phase=AllocationPhase.preparing, attempt=attempt, deadline=_in_time(standing, now))
-    return _with(trying, reserve(standing.spec, standing.created, attempt))
-
-
-def _committing(standing: Standing, now: int) -> Standing:
-    asked = [following(step, ActionPhase.commit) for step in _current(standing, ActionPhase.prepare)]
-    taking = replace(standing, phase=AllocationPhase.committing, deadline=_in_time(standing, now))
-    return _with(taking, asked)
+    return trying.with_steps(reserve(standing.spec, standing.created, attempt))
 
 
 def _committed(standing: Standing) -> Standing:
-    named = {step.domain: step.nodes for step in _current(standing, ActionPhase.prepare)}
-    named |= {step.domain: step.nodes for step in _current(standing, ActionPhase.commit) if step.nodes}
+    named = {step.domain: step.nodes for step in standing.current(ActionPhase.prepare)}
+    named |= {step.domain: step.nodes for step in standing.current(ActionPhase.commit) if step.nodes}
     held = held_in(placements(standing.spec)[standing.attempt], named)
     return replace(standing, phase=AllocationPhase.committed, deadline=None, held=held)
 
 
 def _aborting(standing: Standing, trouble: str, now: int) -> Standing:
     """Have everyone let go who was asked, also whoever has not answered or has refused."""
-    asked = _current(standing, ActionPhase.prepare)
+    asked = standing.current(ActionPhase.prepare)
     overtaken = [
-        replace(step, open=False) for step in (*asked, *_current(standing, ActionPhase.commit)) if step.outcome is None
+        replace(step, open=False) for step in (*asked, *standing.current(ActionPhase.commit)) if step.outcome is None
     ]
     letting_go = replace(
         standing,
@@ -210,7 +194,7 @@ def _aborting(standing: Standing, trouble: str, now: int) -> Standing:
         deadline=_in_time(standing, now),
         reason=_reason(standing, trouble),
     )
-    return _with(letting_go, [*overtaken, *(following(step, ActionPhase.abort) for step in asked)])
+    return letting_go.with_steps([*overtaken, *(following(step, ActionPhase.abort) for step in asked)])
 
 
 def _next(standing: Standing, now: int) -> Standing:
@@ -221,30 +205,10 @@ def _next(standing: Standing, now: int) -> Standing:
     return _preparing(standing, following_attempt, now)
 
 
-def _current(standing: Standing, phase: ActionPhase) -> list[Step]:
-    """Steps of a phase of the reservation that is being tried or held."""
-    return [
-        step
-        for step in standing.steps
-        if step.attempt == standing.attempt and step.phase is phase and step.kind is ActionKind.reserve
-    ]
-
-
-def _unanswered(standing: Standing, phase: ActionPhase, kind: ActionKind) -> bool:
-    return any(
-        step.attempt == standing.attempt and step.phase is phase and step.kind is kind and step.outcome is None
-        for step in standing.steps
-    )
-
-
-def _step(standing: Standing, action: str, phase: ActionPhase) -> Step | None:
-    return next((step for step in standing.steps if step.action == action and step.phase is phase), None)
-
-
-def _with(standing: Standing, steps: Iterable[Step]) -> Standing:
-    """The allocation with steps added, or put in the place of what they were."""
-    held = {step.key: step for step in standing.steps} | {step.key: step for step in steps}
-    return replace(standing, steps=tuple(held.values()))
+def _unsettling(step: Step) -> frozenset[ActionOutcome]:
+    """Outcomes after which a domain is asked again: who could not let go still has to."""
+    must = step.phase is ActionPhase.abort or step.kind is ActionKind.release
+    return frozenset({ActionOutcome.unknown, ActionOutcome.failed} if must else {ActionOutcome.unknown})
 
 
 def _phase_of_steps(phase: AllocationPhase) -> ActionPhase:

@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import Connection, insert, select, update
 
 from kuayu.service import instants
-from kuayu.service.allocating.rules import Standing
+from kuayu.service.allocating.standing import FINISHED, Standing
 from kuayu.service.allocating.steps import Json, Step
 from kuayu.service.storage.tables import allocation, step, tenant
 from kuayu.service.storage.versions import Versions
@@ -31,6 +31,11 @@ class Record:
 
     standing: Standing
     updated: int
+
+    @property
+    def name(self) -> str:
+        """Name of the allocation."""
+        return str(self.standing.spec["id"])
 
     def to_wire(self) -> Json:
         """The allocation as class AllocationRecord has it."""
@@ -70,6 +75,21 @@ def allocation_of(connection: Connection, owner: str, action: str) -> str | None
     return None if found is None else str(found)
 
 
+def of_job(connection: Connection, owner: str, job: str) -> list[Record]:
+    """Allocations of a job that are not over, or have asked something that was not answered; the oldest first."""
+    unanswered = select(step.c.action).where(
+        step.c.tenant == allocation.c.tenant, step.c.allocation == allocation.c.id, step.c.open_since.is_not(None)
+    )
+    finished = allocation.c.phase.in_([phase.value for phase in FINISHED])
+    names = connection.execute(
+        select(allocation.c.id)
+        .where(allocation.c.tenant == owner, allocation.c.job == job, ALLOCATIONS.valid())
+        .where(~finished | unanswered.exists())
+        .order_by(allocation.c.created, allocation.c.id)
+    ).scalars()
+    return [record for name in names.all() if (record := find(connection, owner, name)) is not None]
+
+
 def due(connection: Connection, now: int, limit: int) -> list[tuple[str, str]]:
     """Tenant and name of allocations whose time is up."""
     query = select(allocation.c.tenant, allocation.c.id).where(
@@ -92,6 +112,7 @@ def save(connection: Connection, owner: str, before: Record | None, after: Stand
     number, name = ALLOCATIONS.next_number(connection, owner), after.spec["id"]
     ALLOCATIONS.retire(connection, owner, name, number)
     values: Json = {
+        "job": after.spec["job"],
         "body": orjson.dumps(after.spec).decode(),
         "phase": after.phase.value,
         "attempt": after.attempt,

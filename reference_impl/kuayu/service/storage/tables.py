@@ -172,6 +172,7 @@ allocation = Table(
     Column("id", _Name, primary_key=True),
     Column("valid_from", BigInteger, primary_key=True, comment="Change of allocations by which this version came."),
     Column("valid_to", BigInteger, comment="Change by which it went; null while it is valid."),
+    Column("job", _Name, nullable=False, comment="For which job."),
     Column("body", Text, nullable=False, comment="The allocation as it was sent, JSON."),
     Column("phase", _Name, nullable=False),
     Column("attempt", Integer, nullable=False, comment="0 for the placement, then its alternatives in turn."),
@@ -188,6 +189,7 @@ _waited_for = text("deadline IS NOT NULL AND valid_to IS NULL")
 Index("allocation_deadline", allocation.c.deadline, sqlite_where=_waited_for, postgresql_where=_waited_for)
 _held = text("valid_to IS NULL")
 Index("allocation_valid", allocation.c.phase, allocation.c.updated, sqlite_where=_held, postgresql_where=_held)
+Index("allocation_job", allocation.c.tenant, allocation.c.job, sqlite_where=_held, postgresql_where=_held)
 
 step = Table(
     "step",

@@ -1,0 +1,92 @@
+"""Wrong in the turns of a job's allocations: it runs in two places, or in none."""
+
+from typing import Any
+
+from miniature.core import Json, Tenant, milliseconds
+from miniature.reserving import Allocation, Step
+from miniature.service import Miniature
+from typing_extensions import override
+
+from mutants.declaration import breaks
+
+
+@breaks("RES-011")
+class JobsRunTwice(Miniature):
+    """Allocations do not know of others of their job."""
+
+    @override
+    def held_up(self, of_job: list[Allocation]) -> bool:
+        return False
+
+
+@breaks("RES-011")
+class TheAlternativeDoesNotWait(Miniature):
+    """Who was to commit and is silent beyond patience is taken to hold nothing."""
+
+    @override
+    def let_go(self, one: Allocation) -> set[str]:
+        overtaken = {step.action["id"] for step in one.steps.values() if step.attempt < one.attempt}
+        return super().let_go(one) | overtaken
+
+    @override
+    def overdue(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        if one.phase == "aborting":
+            self.settle_aborted(tenant, one, moment)
+        else:
+            super().overdue(tenant, one, moment)
+
+
+@breaks("RES-011")
+class TheFirstReleaseIsForAll(Miniature):
+    """When one domain has released the job, all are taken to have."""
+
+    @override
+    def maybe_held(self, one: Allocation) -> bool:
+        return super().maybe_held(one) and not self.let_go(one)
+
+
+@breaks("RES-011")
+class FailuresCountAsReleases(Miniature):
+    """Who could not let go is taken to have."""
+
+    @override
+    def unsettled(self, step: Step) -> set[str]:
+        return {"unknown"}
+
+
+@breaks("RES-011")
+class WhoWaitsIsForgotten(Miniature):
+    """An allocation that had to wait for another is never committed."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.forgotten: set[int] = set()
+
+    @override
+    def held_up(self, of_job: list[Allocation]) -> bool:
+        held, promised = super().held_up(of_job), super().promised
+        self.forgotten |= {id(one) for one in of_job if held and promised(one)}
+        return held
+
+    @override
+    def promised(self, one: Allocation) -> bool:
+        return super().promised(one) and id(one) not in self.forgotten
+
+
+@breaks("RES-011")
+class TheYoungestGoesFirst(Miniature):
+    """Of those that wait, the one that has waited least is committed."""
+
+    @override
+    def first_of(self, waiting: list[Allocation]) -> Allocation:
+        return max(waiting, key=lambda one: one.created)
+
+
+@breaks("RES-011")
+class ClocksOfDomainsAreBelieved(Miniature):
+    """A promise counts until the instant that its domain states, by the service's own clock."""
+
+    @override
+    def take_result(self, tenant: Tenant, one: Allocation, step: Step, result: Json, moment: int) -> None:
+        over = "expires_at" in result and milliseconds(result["expires_at"]) < moment
+        super().take_result(tenant, one, step, {**result, "outcome": "expired"} if over else result, moment)
