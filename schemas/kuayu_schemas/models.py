@@ -2161,6 +2161,14 @@ class Action(KuayuModel):
     expires_after: Maybe[Duration] = Field(
         default=None, description="Seconds that a promise holds.", json_schema_extra={"x-unit": "s"}
     )
+    lease: Maybe[Duration] = Field(
+        default=None,
+        description=(
+            "Seconds for which what is reserved may be used without an answer of the service; without end where "
+            "it is absent."
+        ),
+        json_schema_extra={"x-unit": "s"},
+    )
     cause: Maybe[Text] = Field(default=None, description="Why it was decided.")
     parameters: Maybe[Extensions] = Field(default=None, description="What the kind of action needs beside.")
 
@@ -4327,6 +4335,14 @@ class Allocation(KuayuModel):
     patience: Maybe[Annotated[Real, Field(ge=0.1, le=3600)]] = Field(
         default=None,
         description="Seconds that a domain has to answer, and that promises hold; ten where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    lease: Maybe[Annotated[Real, Field(ge=1, le=86400)]] = Field(
+        default=None,
+        description=(
+            "Seconds for which a domain may run the job without an answer of the service; without end where it is"
+            " absent."
+        ),
         json_schema_extra={"x-unit": "s"},
     )
 

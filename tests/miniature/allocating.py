@@ -112,10 +112,11 @@ class Allocating(Reserving):
             raise wrong_parameter("domain", "domain must be given, and be an identifier")
         until = self.moment + round(1000 * self.wait(request))
         while not (items := self.open_actions(request.tenant, domain)) and self.moment < until:
-            due = min((one.deadline or until for one in self.book(request.tenant).waiting.values()), default=until)
+            due = self.next_due(request.tenant)
             self.changed_actions.wait(max(0.001, (min(due, until) - self.moment) / 1000))
             self.moment = self.read_clock()
             self.pass_time(request.tenant)
+        self.book(request.tenant).answered[domain] = self.moment
         return Answer(200, {"items": items})
 
     def wait(self, request: Request) -> float:
@@ -151,3 +152,4 @@ class Allocating(Reserving):
         for book in self.books.values():
             for one in book.waiting.values():
                 one.deadline = max(one.deadline or 0, self.moment + self.patience(one))
+            book.answered.clear()

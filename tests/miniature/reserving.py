@@ -78,13 +78,18 @@ class Allocation:
 
 @dataclass
 class Book:
-    """Allocations of a tenant, also by job, and the steps that domains have not answered, by domain and in order."""
+    """Allocations of a tenant, also by job, and what domains were asked and have not answered, in order.
+
+    Also when each domain was last answered itself.
+    """
 
     allocations: dict[str, Allocation] = field(default_factory=dict)
     jobs: dict[str, list[Allocation]] = field(default_factory=dict)
     owners: dict[str, Allocation] = field(default_factory=dict)
     open: dict[str, dict[tuple[str, str], Json]] = field(default_factory=dict)
     waiting: dict[str, Allocation] = field(default_factory=dict)
+    leased: dict[str, Allocation] = field(default_factory=dict)
+    answered: dict[str, int] = field(default_factory=dict)
 
 
 class Reserving(Routing):
@@ -99,6 +104,10 @@ class Reserving(Routing):
             book.waiting.pop(one.body["id"], None)
         else:
             book.waiting[one.body["id"]] = one
+        if "lease" in one.body and phase not in {"refused", "released"}:
+            book.leased[one.body["id"]] = one
+        else:
+            book.leased.pop(one.body["id"], None)
         self.next_revision(tenant)
 
     def patience(self, one: Allocation) -> int:
@@ -140,6 +149,7 @@ class Reserving(Routing):
             "accelerator": share["accelerator"],
             "devices": share["devices"],
             "expires_after": self.patience(one) / 1000,
+            **({"lease": one.body["lease"]} if "lease" in one.body else {}),
             **({"nodes": share["nodes"]} if share.get("nodes") else {}),
             **reserved,
         }
@@ -209,6 +219,9 @@ class Reserving(Routing):
         """A domain has answered; the first answer to a step counts."""
         if result["outcome"] in self.unsettled(step):
             return
+        if result["outcome"] == "expired" and step.outcome == "committed":
+            self.lose(tenant, one, step.action["domain"], moment)
+            return
         if step.outcome is None:
             step.outcome, step.nodes = result["outcome"], result.get("nodes", [])
             self.book(tenant).open[step.action["domain"]].pop((result["action"], result["phase"]), None)
@@ -268,8 +281,48 @@ class Reserving(Routing):
 
     def maybe_held(self, one: Allocation) -> bool:
         """Whether a domain may hold devices: it was to commit, and has not said that it let go."""
-        asked = {step.action["id"] for step in one.steps.values() if step.is_a("reserve", "commit")}
-        return bool(asked - self.let_go(one))
+        return bool(self.holders(one))
+
+    def holders(self, one: Allocation) -> dict[str, str]:
+        """Actions by which domains may hold devices, and the domain of each."""
+        asked = {
+            step.action["id"]: step.action["domain"] for step in one.steps.values() if step.is_a("reserve", "commit")
+        }
+        gone = self.let_go(one)
+        return {name: domain for name, domain in asked.items() if name not in gone}
+
+    def lose(self, tenant: Tenant, one: Allocation, domain: str, moment: int) -> None:
+        """A domain has let go by itself; the others have to, and are not waited for because of this one."""
+        gone = {name for name, holder in self.holders(one).items() if holder == domain}
+        if not gone:
+            return
+        if any(step.attempt == one.attempt for step in one.steps.values() if step.action["id"] in gone):
+            self.call_back(tenant, one, f"{domain} has let go by itself", moment)
+        for key, step in one.steps.items():
+            if step.lets_go and step.action.get("reservation", step.action["id"]) in gone and not step.outcome:
+                step.outcome = "expired"
+                self.book(tenant).open[domain].pop(key, None)
+        self.go_on(tenant, one, moment)
+        self.give_turn(tenant, one.body["job"], moment)
+
+    def call_back(self, tenant: Tenant, one: Allocation, reason: str, moment: int) -> None:
+        """Have everybody let go of an allocation that is not whole any more."""
+        if one.phase == "committing":
+            self.abort(tenant, one, reason, moment)
+        elif one.phase == "committed":
+            one.reason = reason
+            self.release(tenant, one, moment)
+
+    def lease_ends(self, tenant: Tenant) -> Iterator[tuple[int, Allocation, str]]:
+        """When leases are over if domains are not answered before."""
+        book = self.book(tenant)
+        for one in book.leased.values():
+            for domain in set(self.holders(one).values()):
+                yield self.lease_end(one, book.answered.setdefault(domain, self.moment)), one, domain
+
+    def lease_end(self, one: Allocation, answered: int) -> int:
+        """When a domain has let go for sure that was last answered at a moment: a tenth later than it would have to."""
+        return answered + round(1100 * float(one.body["lease"]))
 
     def let_go(self, one: Allocation) -> set[str]:
         """Actions by which nothing is held any more, as domains have said."""
@@ -293,6 +346,15 @@ class Reserving(Routing):
         """Do all that has become due."""
         for one in self.due(tenant):
             self.overdue(tenant, one, one.deadline or self.moment)
+        ended = sorted(self.lease_ends(tenant), key=lambda row: row[0])
+        for moment, one, domain in ended:
+            if moment <= self.moment:
+                self.lose(tenant, one, domain, moment)
+
+    def next_due(self, tenant: Tenant) -> int:
+        """When something becomes due next."""
+        deadlines = [one.deadline for one in self.book(tenant).waiting.values() if one.deadline]
+        return min([*deadlines, *(moment for moment, _, _ in self.lease_ends(tenant))], default=2**62)
 
     def shown_allocation(self, one: Allocation) -> Json:
         """An allocation as it is told."""

@@ -106,7 +106,7 @@ class NodesAreNotTold(Miniature):
         return share
 
 
-@breaks("SCH-017")
+@breaks("RES-011", "SCH-017")
 class ResultsAreTakenOnce(Miniature):
     """A result that is told again is refused."""
 

@@ -83,6 +83,52 @@ class TheYoungestGoesFirst(Miniature):
 
 
 @breaks("RES-011")
+class LeasesAreIgnored(Miniature):
+    """A domain that is silent is waited for without end, whatever its lease."""
+
+    @override
+    def lease_end(self, one: Allocation, answered: int) -> int:
+        return answered + 86_400_000
+
+
+@breaks("RES-011")
+class LeasesAreCountedShort(Miniature):
+    """A domain is taken to have let go when half of its lease is over."""
+
+    @override
+    def lease_end(self, one: Allocation, answered: int) -> int:
+        return answered + round(500 * float(one.body["lease"]))
+
+
+@breaks("RES-011")
+class LeasesAreNotRenewed(Miniature):
+    """Leases count from when something was committed, however often the domain was answered since."""
+
+    @override
+    def lease_end(self, one: Allocation, answered: int) -> int:
+        return super().lease_end(one, one.updated)
+
+
+@breaks("RES-011")
+class LapsesAreNotHeeded(Miniature):
+    """A domain that says that it has let go by itself is not believed."""
+
+    @override
+    def take_result(self, tenant: Tenant, one: Allocation, step: Step, result: Json, moment: int) -> None:
+        if result["outcome"] != "expired" or step.outcome != "committed":
+            super().take_result(tenant, one, step, result, moment)
+
+
+@breaks("RES-011")
+class OnlyTheSilentLetsGo(Miniature):
+    """When the lease of a domain is over, the others keep what they hold."""
+
+    @override
+    def call_back(self, tenant: Tenant, one: Allocation, reason: str, moment: int) -> None:
+        pass
+
+
+@breaks("RES-011")
 class ClocksOfDomainsAreBelieved(Miniature):
     """A promise counts until the instant that its domain states, by the service's own clock."""
 

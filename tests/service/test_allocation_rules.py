@@ -153,6 +153,55 @@ def test_one_that_could_not_let_go_is_asked_again_until_it_has() -> None:
     assert (standing.phase, standing.may_be_held) == (AllocationPhase.refused, False)
 
 
+def test_one_that_let_go_by_itself_takes_the_whole_allocation_with_it() -> None:
+    standing = rules.begun(allocation(("x", "y")), 0)
+    for domain in ("x", "y", "x", "y"):
+        standing = answer(standing, domain)
+    assert rules.lapsed(standing, ["z"], 5) == standing
+    gone = rules.lapsed(standing, ["y"], 5)
+    assert (gone.phase, gone.reason) == (AllocationPhase.releasing, "y let go without being asked")
+    assert [(step.domain, step.kind) for step in open_steps(gone)] == [("x", ActionKind.release)]
+    assert answer(gone, "x").phase is AllocationPhase.released
+
+
+def test_one_that_let_go_by_itself_while_others_commit_leads_to_the_alternative() -> None:
+    standing = answer(answer(rules.begun(allocation(("x", "y"), ("z",)), 0), "x"), "y")
+    standing = rules.lapsed(answer(standing, "y"), ["y"], 5)
+    assert standing.phase is AllocationPhase.aborting
+    assert shown(standing) == {("x", 0, "abort")}
+    assert shown(answer(standing, "x")) == {("z", 1, "prepare")}
+
+
+def test_a_domain_that_is_silent_for_good_is_waited_for_no_longer_once_its_lease_is_over() -> None:
+    standing = rules.begun(allocation(("x", "y")), 0)
+    for domain in ("x", "y", "x", "y"):
+        standing = answer(standing, domain)
+    standing = answer(rules.withdrawn(standing, 5), "x")
+    assert standing.may_be_held
+    assert rules.lapsed(standing, ["y"], 9).phase is AllocationPhase.released
+
+
+def test_what_a_domain_loses_of_an_earlier_attempt_does_not_touch_the_present_one() -> None:
+    standing = answer(answer(rules.begun(allocation(("x", "y"), ("z",)), 0), "x"), "y")
+    standing = answer(answer(rules.lapsed(standing, ["y"], 5), "x"), "z")
+    standing = late(answer(standing, "z"), 0, "y", COMMIT)
+    assert (standing.phase, standing.may_be_held) == (AllocationPhase.committed, True)
+    standing = rules.lapsed(standing, ["y"], 9)
+    assert standing.phase is AllocationPhase.committed
+    assert not open_steps(standing)
+
+
+def test_what_was_committed_and_is_told_as_expired_is_gone() -> None:
+    standing = rules.begun(allocation(("x", "y")), 0)
+    for domain in ("x", "y", "x", "y"):
+        standing = answer(standing, domain)
+    told_so = Result(standing.steps[1].action, COMMIT, ActionOutcome.expired)
+    gone = rules.answered(standing, told_so, 5)
+    assert gone.phase is AllocationPhase.releasing
+    assert rules.answered(gone, told_so, 6) == gone
+    assert answer(gone, "x").phase is AllocationPhase.released
+
+
 def test_a_domain_that_says_late_that_it_committed_holds_up_the_alternative() -> None:
     standing = answer(answer(rules.begun(allocation(("x", "y"), ("z",)), 0), "x"), "y")
     standing = answer(answer(standing, "y", ActionOutcome.expired), "y")

@@ -15,13 +15,14 @@ from service.test_allocations import actions, answer, put, standing, wanted
 from sqlalchemy import Connection
 
 from kuayu.service.allocating import storage
-from kuayu.service.allocating.commands import Expire, PutAllocation, TakeResult, WithdrawAllocation
+from kuayu.service.allocating.commands import Expire, Lapse, PutAllocation, TakeResult, WithdrawAllocation
+from kuayu.service.allocating.leases import Leased
 from kuayu.service.allocating.rules import Result
 from kuayu.service.allocating.standing import FINISHED, Standing
 from kuayu.service.allocating.steps import Step
 from kuayu.service.storage.database import Database, open_database
 from kuayu.service.storage.writer import Command, Transaction
-from kuayu_schemas.models import ActionKind, ActionOutcome, AllocationPhase, Durability
+from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase, Durability
 
 
 def hold(service: Service, name: str, *domains: str) -> None:
@@ -128,6 +129,11 @@ class Truth:
             return ActionOutcome.refused
         return GRANTED[step.phase]
 
+    def let_go_of(self, name: str, step: Step) -> None:
+        """A domain lets go of something by itself."""
+        self.runs.discard((name, step.attempt, step.domain))
+        self.let_go.add(step.action)
+
 
 MOVES = st.one_of(
     st.tuples(st.just("answer"), st.integers(0, 9)),
@@ -137,6 +143,8 @@ MOVES = st.one_of(
     st.tuples(st.just("deliver"), st.integers(0, 9)),
     st.tuples(st.just("wait"), st.integers(0, 25_000)),
     st.tuples(st.just("withdraw"), st.integers(0, 2)),
+    st.tuples(st.just("lapse"), st.integers(0, 9)),
+    st.tuples(st.just("say"), st.integers(0, 9)),
 )
 
 
@@ -170,6 +178,8 @@ class Play:
         elif kind == "deliver":
             for result in self._said[number : number + 1]:
                 self._apply(TakeResult("", result, self.now, follow))
+        elif kind in {"lapse", "say"}:
+            self.lapse(number, told=kind == "say")
         elif asked := self.asked():
             self.carry_out(*asked[number % len(asked)], well=kind != "fail", heard=kind != "lose")
 
@@ -188,6 +198,20 @@ class Play:
         self._said.append(Result(step.action, step.phase, outcome))
         if heard:
             self._apply(TakeResult("", self._said[-1], self.now, follow))
+
+    def lapse(self, number: int, *, told: bool) -> None:
+        """A domain lets go by itself, and says so, or its lease is over."""
+        held = [(name, step) for name, each in self.stand().items() for step in each.maybe_held()]
+        for name, step in held[number : number + 1]:
+            if told:
+                self.truth.let_go_of(name, step)
+                said = Result(step.action, ActionPhase.commit, ActionOutcome.expired)
+                self._apply(TakeResult("", said, self.now, follow))
+                continue
+            for other, each in held:
+                if (other, each.domain) == (name, step.domain):
+                    self.truth.let_go_of(other, each)
+            self._apply(Lapse([Leased("", name, 1.0, [step.domain])], self.now, follow))
 
     def stand(self) -> dict[str, Standing]:
         """How allocations stand."""

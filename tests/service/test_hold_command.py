@@ -211,3 +211,23 @@ def test_options_that_are_wrong_are_told(
     assert done.returncode == status
     assert cause in done.stderr
     assert "hint" in done.stderr
+
+
+def test_a_lease_is_kept_while_nobody_answers(start_service: StartService, hold: Hold) -> None:
+    service = start_service()
+    process = hold(service.url, "h-x")
+    with Client(service.url) as client:
+        client.put_allocation(wanted("a", "h-x", 8).model_copy(update={"lease": 1.0}))
+        settled(client, "a", AllocationPhase.committed)
+        time.sleep(2)
+        assert client.allocation("a").phase is AllocationPhase.committed  # it asks often enough
+        service.stop(signal.SIGKILL)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "taken for job-of-a: a800, 8 on gy-001\n"
+        assert process.stdout.readline() == "given back for job-of-a: a800, 8 on gy-001\n"
+        service.start()
+        released = settled(client, "a", AllocationPhase.released)
+        assert released.reason == "h-x let go without being asked"
+    status, _, errors = stopped(process)
+    assert status == 0
+    assert "let go of job-of-a: no answer of the service for 1 s" in errors

@@ -10,7 +10,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.res_apart_stage import NOWHERE, Look, Place, Stage, Story
 from kuayu_conformance.checks.res_apart_stories import STORIES
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.findings import Claim, holds
+from kuayu_conformance.findings import Claim, answered, holds
 
 QUICK, FULL = 3, 30
 """Jobs of each kind."""
@@ -58,6 +58,8 @@ def judge(observation: Observation) -> Iterator[Claim]:
         yield from _apart(story)
         for look in story.looks:
             yield from _as_told(story, look)
+        for answer in story.lost:
+            yield answered("RES-011", answer, 200, f"{story.kind}: a domain says that it let go by itself")
 
 
 def _apart(story: Story) -> Iterator[Claim]:

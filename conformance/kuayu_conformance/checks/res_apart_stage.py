@@ -1,11 +1,12 @@
 """A job, the domains that it may run in, and what these really do, whoever hears of it.
 
-A domain runs the job from when it carries out a commit until it carries out the abort or the release. Its clock is off.
-Results arrive, or are kept back and arrive later, twice and the last first.
+A domain runs the job from when it carries out a commit until it carries out the abort or the release, or its lease is
+over by its own count. Its clock is off, and its seconds are not quite as long as others. Results arrive, or are kept
+back and arrive later, twice and the last first.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.sch_ledger import Json, Site, count
@@ -22,6 +23,9 @@ MOST_DEVICES = 60
 
 SKEW = 3600.0
 """Seconds by which the clock of a domain is off at most, in either direction."""
+
+DRIFT = 0.02
+"""Part by which the seconds of a domain are longer or shorter at most."""
 
 LONG = 60.0
 """Patience of an allocation that is to wait, in seconds."""
@@ -44,7 +48,7 @@ class Turn:
         site: Which domain.
         place: By which placement.
         runs: Whether it runs it from now on.
-        answer: The answer that asked it to.
+        answer: The answer that asked it to run it.
     """
 
     site: str
@@ -82,6 +86,7 @@ class Story:
         shares: Domains of each placement.
         turns: What domains really did, in order.
         looks: Allocations that were looked at, in order.
+        lost: Answers to domains that said that they had let go by themselves.
     """
 
     kind: str
@@ -89,15 +94,34 @@ class Story:
     shares: Mapping[Place, tuple[str, ...]]
     turns: tuple[Turn, ...]
     looks: tuple[Look, ...]
+    lost: tuple[Answer, ...]
 
 
 @dataclass
 class Domain:
-    """A domain of the job: its books, its clock, and results that were not heard."""
+    """A domain of the job.
+
+    Attributes:
+        site: Its books.
+        skew: Seconds by which its clock is off.
+        rate: Its seconds in one second.
+        asked: When it sent the last request for open actions of which the answer reached it.
+        leases: Seconds of the lease of what it runs, by action.
+        unheard: Results that were kept back.
+        lost: What it let go of by itself and has not told, by action.
+    """
 
     site: Site
     skew: float
+    rate: float
+    asked: float = 0.0
+    leases: dict[str, float] = field(default_factory=dict)
     unheard: list[Json] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def over(self) -> list[tuple[float, str]]:
+        """When each lease is over if the domain is not answered again, and the action."""
+        return [(self.asked + lease / self.rate, action) for action, lease in self.leases.items()]
 
 
 class Stage:
@@ -107,9 +131,12 @@ class Stage:
         """Nothing is put."""
         self.episode, self.kind = episode, kind
         self.job = episode.name_of(f"{kind}-{number}")
+        chance = episode.random
         self._domains = {
             label: Domain(
-                Site(episode.name_of(f"{kind}-{number}-{label}"), [KIND]), episode.random.uniform(-SKEW, SKEW)
+                Site(episode.name_of(f"{kind}-{number}-{label}"), [KIND]),
+                chance.uniform(-SKEW, SKEW),
+                chance.uniform(1 - DRIFT, 1 + DRIFT),
             )
             for label in SITES
         }
@@ -118,16 +145,18 @@ class Stage:
         self._jobs: list[str] = []
         self._places: dict[tuple[str, int, int], Place] = {}
         self._shares: dict[Place, tuple[str, ...]] = {}
-        self._running: dict[tuple[str, str], Place] = {}
+        self._running: dict[tuple[str, str], Turn] = {}
         self._turns: list[Turn] = []
         self._looks: list[Look] = []
+        self._lost: list[Answer] = []
 
     @property
     def story(self) -> Story:
         """What has happened so far."""
-        return Story(self.kind, tuple(self._jobs), dict(self._shares), tuple(self._turns), tuple(self._looks))
+        told = tuple(self._turns), tuple(self._looks), tuple(self._lost)
+        return Story(self.kind, tuple(self._jobs), dict(self._shares), *told)
 
-    def put(self, *placements: str, patience: float = LONG, job: str = "") -> int:
+    def put(self, *placements: str, patience: float = LONG, lease: float | None = None, job: str = "") -> int:
         """Put an allocation, of the job as a rule: a placement and alternatives, each the letters of its domains."""
         number = len(self._names)
         self._names.append(f"{self.job}-{number}")
@@ -140,6 +169,7 @@ class Stage:
             "placement": first,
             "alternatives": others,
             "patience": patience,
+            **({} if lease is None else {"lease": lease}),
         }
         self.episode.ask("PUT", self._path(number), body)
         return number
@@ -159,6 +189,7 @@ class Stage:
 
     def look(self, number: int, *wanted: str, what: str) -> None:
         """See how an allocation stands."""
+        self._pass_time()
         answer = self.episode.ask("GET", self._path(number))
         self._looks.append(Look(what, number, wanted, answer, len(self._turns)))
 
@@ -170,7 +201,10 @@ class Stage:
             self._tell({**step, "outcome": "failed", "at": at})
 
     def visit(self, label: str, *, heard: bool = True) -> int:
-        """A domain fetches what it is to do and does it; whether its results arrive. Tells how much it was."""
+        """A domain fetches what it is to do and does it; whether its results arrive. Tells how much it was.
+
+        Where they do, it also tells what it has let go of by itself.
+        """
         answer, asked = self._fetch(label)
         for action in asked:
             result = self._carry_out(label, action, answer)
@@ -178,7 +212,17 @@ class Stage:
                 self._tell(result)
             else:
                 self._domains[label].unheard.append(result)
+        if heard:
+            self._tell_lost(self._domains[label])
         return len(asked)
+
+    def miss(self, label: str) -> None:
+        """A domain asks what it is to do, and the answer does not reach it."""
+        self._ask(label)
+
+    def _tell_lost(self, domain: Domain) -> None:
+        told, domain.lost = domain.lost, []
+        self._lost += [self._tell(domain.site.told[action, "commit"]) for action in told]
 
     def play(self, labels: str = SITES) -> None:
         """Domains do what they are asked until nothing more comes."""
@@ -193,23 +237,44 @@ class Stage:
         for result in late * 2:
             self._tell(result)
 
+    def _ask(self, label: str) -> Answer:
+        self._pass_time()
+        return self.episode.ask("GET", f"/v1/actions?domain={self._domains[label].site.name}")
+
     def _fetch(self, label: str) -> tuple[Answer, list[Json]]:
-        answer = self.episode.ask("GET", f"/v1/actions?domain={self._domains[label].site.name}")
+        answer = self._ask(label)
+        if answer.status == 200:
+            self._pass_time()  # until an answer is there it counts nothing
+            self._domains[label].asked = answer.started
         return answer, [action for action in answer.items("items") if isinstance(action, dict)]
+
+    def _pass_time(self) -> None:
+        """Leases that are over by now, each by the count of its domain, are over."""
+        now = self.episode.now()
+        for label, domain in self._domains.items():
+            for action in [action for due, action in domain.over() if due <= now]:
+                domain.site.lose(action, now + domain.skew)
+                domain.lost.append(action)
+                self._stop(label, action)
 
     def _carry_out(self, label: str, action: Json, answer: Answer) -> Json:
         domain, name = self._domains[label], str(action.get("id"))
         result = domain.site.act(action, "grant", self.episode.now() + domain.skew)
         gone = str(action.get("reservation")) if action.get("kind") == "release" else name
-        place = self._running.get((label, gone))
-        if result["outcome"] == "committed" and action.get("kind") == "reserve" and place is None:
-            place = self._place(label, action)
-            self._running[label, name] = place
-            self._turns.append(Turn(label, place, runs=True, answer=answer))
-        elif place is not None and name not in domain.site.held and gone not in domain.site.held:
-            del self._running[label, gone]
-            self._turns.append(Turn(label, place, runs=False, answer=answer))
+        runs = (label, gone) in self._running
+        held = name in domain.site.held or gone in domain.site.held
+        if result["outcome"] == "committed" and action.get("kind") == "reserve" and held and not runs:
+            self._running[label, name] = Turn(label, self._place(label, action), runs=True, answer=answer)
+            self._turns.append(self._running[label, name])
+            if isinstance(lease := action.get("lease"), int | float):
+                domain.leases[name] = lease
+        elif runs and not held:
+            self._stop(label, gone)
         return result
+
+    def _stop(self, label: str, action: str) -> None:
+        self._domains[label].leases.pop(action, None)
+        self._turns.append(replace(self._running.pop((label, action)), runs=False))
 
     def _place(self, label: str, action: Json) -> Place:
         """Where it belongs: an action repeats the revision of its allocation."""
@@ -219,8 +284,8 @@ class Stage:
             return NOWHERE
         return self._places.get((label, number, count(action)), NOWHERE)
 
-    def _tell(self, result: Mapping[str, object]) -> None:
-        self.episode.ask("POST", "/v1/action-results", dict(result))
+    def _tell(self, result: Mapping[str, object]) -> Answer:
+        return self.episode.ask("POST", "/v1/action-results", dict(result))
 
     def _path(self, number: int) -> str:
         return f"/v1/allocations/{self._names[number]}"

@@ -1,7 +1,8 @@
 """Stories of jobs that move, are cut off, wait and go on. Where a story yields, it lets so many seconds pass."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
+from kuayu_conformance.checks.res_apart_leases import LEASE, Telling, lapsed, lost, renewed, unfinished
 from kuayu_conformance.checks.res_apart_stage import SITES, Stage
 
 SHORT = 1.5
@@ -15,9 +16,6 @@ STEPS = 30
 
 MOST_PUT = 5
 """Allocations of a storm."""
-
-Telling = Iterator[float]
-"""Pauses of a story, in seconds."""
 
 
 def moved(stage: Stage) -> Telling:
@@ -124,7 +122,7 @@ def storm(stage: Stage) -> Telling:
         match chance.choice(("put", "delete", "visit", "visit", "visit", "visit", "deaf", "deaf", "late", "pause")):
             case "put" if len(put) < MOST_PUT:
                 placements = ["".join(chance.sample(SITES, chance.choice((1, 2, 2)))) for _ in range(2)]
-                put.append(stage.put(*placements, patience=SHORT))
+                put.append(stage.put(*placements, patience=SHORT, lease=chance.choice((None, LEASE))))
             case "delete" if put:
                 stage.delete(chance.choice(put))
             case "late":
@@ -152,5 +150,9 @@ STORIES: dict[str, Callable[[Stage], Telling]] = {
     "reordered": reordered,
     "queued": queued,
     "storm": storm,
+    "lapsed": lapsed,
+    "renewed": renewed,
+    "lost": lost,
+    "unfinished": unfinished,
 }
 """All kinds of stories."""

@@ -173,6 +173,11 @@ class Site:
             self.free[held.accelerator][node] += devices
         return held.nodes
 
+    def lose(self, name: str, now: float) -> None:
+        """The domain lets go of something that it has taken, unasked; whoever asks for the commit again is told so."""
+        self._let_go(name)
+        self.told[name, "commit"] = {"action": name, "phase": "commit", "outcome": "expired", "at": instant(now)}
+
     def devices_of(self, job: str, *, taken: bool = False) -> int:
         """Devices that are promised to a job or taken by it; only the latter if asked for."""
         return sum(sum(row.nodes.values()) for row in self.held.values() if row.job == job and (row.taken or not taken))

@@ -38,6 +38,8 @@ def hold(
     one for all that is held and fenced. No device of a fenced node is given out.
 
     It starts and stops nothing itself: whoever runs jobs follows these lines. What it does not know, it refuses.
+    What is held under a lease is given back when the service has not answered for so long; leases are kept only while
+    this command runs.
     """
     from kuayu.cli.inventory import read_inventory
     from kuayu.client import Client, ClientError

@@ -5,8 +5,9 @@
 ...     controller = DomainController(client, "gz-1", {"a800": {"node-1": 8, "node-2": 8}}, journal=journal)
 ...     controller.run(threading.Event())
 
-It has one thread, so nothing overtakes anything. What it has promised is in its journal before the service hears of it,
-so that it keeps its word over a restart; what it has said it says again, so that an answer that got lost harms nobody.
+What it is asked it does in one thread, so nothing overtakes anything; a second one only lets go when a lease is over,
+whatever a request waits for. What it has promised is in its journal before the service hears of it, so that it keeps
+its word over a restart; what it has said it says again, so that an answer that got lost harms nobody.
 """
 
 import logging
@@ -18,7 +19,8 @@ from typing import Protocol
 from kuayu.client import Client, ClientError, RefusedError
 from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
 from kuayu.engine.journal import Journal, JournalError
-from kuayu_schemas.models import Action, ActionKind, ActionOutcome
+from kuayu.engine.leasing import Lease, shortest, this_boot
+from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionResult
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +29,9 @@ WAIT_S = 20.0
 
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
+
+SHARE_OF_LEASE = 4
+"""Requests that it makes at least while a lease goes on."""
 
 
 class Hands(Protocol):
@@ -62,6 +67,7 @@ class DomainController:
         hands: Are told what is held or fenced and what no longer is, and which jobs are to be stopped.
         wait_s: Seconds that the service is to wait for something to do before it answers.
         clock: Seconds since 1970.
+        lease: Its count for leases.
 
     Attributes:
         holdings: What is promised, held and fenced.
@@ -78,6 +84,7 @@ class DomainController:
         hands: Hands | None = None,
         wait_s: float = WAIT_S,
         clock: Callable[[], float] = time.time,
+        lease: Lease | None = None,
     ) -> None:
         """Read the journal, where there is one.
 
@@ -92,11 +99,17 @@ class DomainController:
         self._hands = hands
         self._wait_s = wait_s
         self._clock = clock
+        self._lease = lease or Lease(boot=this_boot())
+        self._written = float("-inf")
+        self._changed = threading.Condition()
         if journal is not None and (kept := journal.read()) is not None:
             try:
                 self.holdings.restore(kept)
+                self._lease.restore(kept.get("lease", {}))
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
+        for each in self._lease.over(self.holdings.held):
+            self.holdings.lose(each.action, self._clock())  # nobody is told that it is held
         self._tell({}, self._standing())
 
     def run(self, stopped: threading.Event) -> None:
@@ -106,6 +119,18 @@ class DomainController:
             ClientError: The service will not talk to this domain, as where the token is unknown.
             JournalError: What is promised cannot be kept, so that nothing may be promised.
         """
+        ended = threading.Event()
+        keeping = threading.Thread(target=self._keep_leases, args=(ended,), name="leases", daemon=True)
+        keeping.start()
+        try:
+            self._take_turns(stopped)
+        finally:
+            ended.set()
+            with self._changed:
+                self._changed.notify_all()
+            keeping.join()
+
+    def _take_turns(self, stopped: threading.Event) -> None:
         pause = FIRST_PAUSE_S
         while not stopped.is_set():
             try:
@@ -118,7 +143,7 @@ class DomainController:
                     raise
                 logger.warning("%s; again in %g s", error.cause, pause)
             self.idle = True
-            stopped.wait(pause)
+            stopped.wait(min(pause, self._longest_wait))
             self.idle = False
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
@@ -129,30 +154,78 @@ class DomainController:
             ClientError: The service is away or refuses.
             JournalError: What is promised cannot be kept.
         """
+        sent = self._lease.now()
         self.idle = True
         try:
-            asked = self._client.open_actions(self._domain, wait_s=self._wait_s)
+            asked = self._client.open_actions(self._domain, wait_s=min(self._wait_s, self._longest_wait))
         finally:
             self.idle = False
+        self._let_go_of_what_is_over()  # until there was an answer it counted nothing
+        with self._changed:
+            self._lease.answered(sent)
+            if self._lease.now() - self._written > self._longest_wait / 2:
+                self._write()
+        for result in self.holdings.unsaid:
+            if self._say(result):
+                self.holdings.said(result)
         taken = [self._carry_out(action) for action in asked]
         return all(taken)
 
     def _carry_out(self, action: Action) -> bool:
-        before = self._standing()
-        result = self.holdings.carry_out(action, self._clock())
-        if self._journal is not None:
-            self._journal.write(self.holdings.to_json())
-        self._tell(before, self._standing())
+        with self._changed:
+            before = self._standing()
+            result = self.holdings.carry_out(action, self._clock())
+            self._write()
+            self._tell(before, self._standing())
+            self._changed.notify_all()  # there may be a lease to keep
         if self._hands is not None and action.kind is ActionKind.stop and result.outcome is ActionOutcome.committed:
             self._hands.stop(str(action.job), action.cause)
+        return self._say(result)
+
+    def _say(self, result: ActionResult) -> bool:
+        """Tell what became of a step; whether that was taken."""
         try:
             self._client.post_action_result(result)
         except RefusedError as error:
             if error.transient:
                 raise
-            logger.warning("the result of %s was not taken: %s", action.id, error.cause)
+            logger.warning("the result of %s was not taken: %s", result.action, error.cause)
             return False
         return True
+
+    @property
+    def _longest_wait(self) -> float:
+        """Seconds that it may wait for an answer so that no lease is over that need not be."""
+        lease = shortest(self.holdings.held)
+        return float("inf") if lease is None else lease / SHARE_OF_LEASE
+
+    def _keep_leases(self, ended: threading.Event) -> None:
+        """Let go in time of what leases are over for, also while a request hangs."""
+        while not ended.is_set():
+            self._let_go_of_what_is_over()
+            with self._changed:
+                end = self._lease.first_end(self.holdings.held)
+                if not ended.is_set():
+                    self._changed.wait(None if end is None else max(0.0, end - self._lease.now()))
+
+    def _let_go_of_what_is_over(self) -> None:
+        with self._changed:
+            before = self._standing()
+            over = self._lease.over(self.holdings.held)
+            for each in over:
+                logger.warning("let go of %s: no answer of the service for %g s", each.job or each.action, each.lease)
+                self.holdings.lose(each.action, self._clock())
+            self._tell(before, self._standing())
+            try:
+                if over:
+                    self._write()
+            except JournalError as error:  # by what it says, the lease is over at the next start, too
+                logger.warning("%s; %s", error, error.hint)
+
+    def _write(self) -> None:
+        if self._journal is not None:
+            self._journal.write({**self.holdings.to_json(), "lease": self._lease.to_json()})
+        self._written = self._lease.now()
 
     def _standing(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""

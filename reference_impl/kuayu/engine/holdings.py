@@ -7,6 +7,7 @@ fenced, until that is released; what is held there stays held, for its owner to 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from kuayu.engine.action_results import RefusalError, problem_of, result_of
@@ -29,6 +30,7 @@ class Holding:
         accelerator: Of which kind they are.
         nodes: Devices of each node.
         until: Until when they are promised, in seconds since 1970; None once they are held for good.
+        lease: Seconds for which they may be held without an answer of the service; None for any time.
     """
 
     action: str
@@ -36,6 +38,7 @@ class Holding:
     accelerator: str
     nodes: Mapping[str, int]
     until: float | None
+    lease: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Holdings:
         self._held: dict[str, Holding] = {}
         self._fences: dict[str, Fence] = {}
         self._answers: dict[str, dict[ActionPhase, ActionResult]] = {}
+        self._unsaid: list[str] = []
 
     @property
     def held(self) -> list[Holding]:
@@ -75,6 +79,28 @@ class Holdings:
     def fences(self) -> list[Fence]:
         """What is fenced, in the order in which it came."""
         return list(self._fences.values())
+
+    @property
+    def unsaid(self) -> list[ActionResult]:
+        """Commits that are undone since it let go by itself, and of which the service has not heard."""
+        return [self._answers[name][ActionPhase.commit] for name in self._unsaid]
+
+    def said(self, result: ActionResult) -> None:
+        """The service has heard of it."""
+        self._unsaid = [name for name in self._unsaid if name != result.action]
+
+    def lose(self, name: str, now: float) -> None:
+        """Let go of something unasked; whoever asks for its commit again is told that it has expired.
+
+        Args:
+            name: Action by which it was reserved.
+            now: Seconds since 1970.
+        """
+        self._let_go(name)
+        at = datetime.fromtimestamp(now, UTC)
+        result = ActionResult(action=name, phase=ActionPhase.commit, outcome=ActionOutcome.expired, at=at)
+        self._answers.setdefault(name, {})[ActionPhase.commit] = result
+        self._unsaid.append(name)
 
     def free(self, accelerator: str) -> dict[str, int]:
         """Devices of a kind on each node that may be given out: neither promised, nor held, nor fenced."""
@@ -97,7 +123,7 @@ class Holdings:
         if action.phase not in said:
             said[action.phase] = self._done(action, now)
         for old in list(self._answers)[:-REMEMBERED]:
-            if old not in self._held and old not in self._fences:
+            if old not in self._held and old not in self._fences and old not in self._unsaid:
                 del self._answers[old]
         return said[action.phase]
 
@@ -111,20 +137,22 @@ class Holdings:
                 "accelerator": each.accelerator,
                 "nodes": dict(each.nodes),
                 "until": each.until,
+                "lease": each.lease,
             }
             for each in self.held
         ]
         fences = [{"action": each.action, "nodes": dict(each.nodes), "cause": each.cause} for each in self.fences]
-        return {"holdings": holdings, "fences": fences, "answers": answers}
+        return {"holdings": holdings, "fences": fences, "answers": answers, "unsaid": list(self._unsaid)}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`to_json` gave, also from what it gave before there were fences.
+        """Go on from what :meth:`to_json` gave, also from what it gave before there were fences or leases.
 
         Raises:
             KeyError, TypeError, ValueError: It is something else.
         """
         self._held = {each["action"]: Holding(**each) for each in kept["holdings"]}
         self._fences = {each["action"]: Fence(**each) for each in kept.get("fences", ())}
+        self._unsaid = list(kept.get("unsaid", ()))
         self._answers = {}
         for each in kept["answers"]:
             result = ActionResult.model_validate(each)
@@ -167,7 +195,8 @@ class Holdings:
         accelerator = self._kind(action)
         nodes = self._chosen(accelerator, action)
         until = now + float(action.expires_after or 0.0)
-        self._held[action.id] = Holding(action.id, action.job, accelerator, nodes, until)
+        lease = None if action.lease is None else float(action.lease)
+        self._held[action.id] = Holding(action.id, action.job, accelerator, nodes, until, lease)
         return result_of(action, ActionOutcome.prepared, now, nodes, until)
 
     def _take(self, action: Action, now: float) -> ActionResult:

@@ -7,8 +7,11 @@ from typing import IO, Any
 
 from kuayu.engine.locking import lock, lock_of
 
-MEMBERS = {"domain", "holdings", "fences", "answers"}
-"""What a journal holds; it had no fences before domains were asked for any."""
+MEMBERS = {"domain", "holdings", "fences", "answers", "unsaid", "lease"}
+"""What a journal holds."""
+
+LATER = {"fences", "unsaid", "lease"}
+"""What it did not hold before there were fences and leases."""
 
 
 class JournalError(Exception):
@@ -48,7 +51,7 @@ class Journal:
         self._lock.close()
 
     def read(self) -> dict[str, Any] | None:
-        """What it holds, members ``holdings``, ``fences`` and ``answers``; None where there is no file yet.
+        """What it holds, as it was written; None where there is no file yet.
 
         Raises:
             JournalError: It is no journal of this domain, or cannot be read.
@@ -60,7 +63,7 @@ class Journal:
             kept = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise JournalError(f"cannot read {self._path}: {error}", hint) from error
-        if not isinstance(kept, dict) or kept.keys() | {"fences"} != MEMBERS:
+        if not isinstance(kept, dict) or kept.keys() | LATER != MEMBERS:
             raise JournalError(f"{self._path} is no journal of a domain", hint)
         if kept.pop("domain") != self._domain:
             raise JournalError(f"{self._path} is the journal of another domain than {self._domain}", hint)

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from kuayu.service import instants
 from kuayu.service.allocating import storage as allocations
 from kuayu.service.allocating.commands import Follower, TakeResult
+from kuayu.service.allocating.leases import Leases
 from kuayu.service.allocating.rules import Result
 from kuayu.service.bells import Bell
 from kuayu.service.metrics import Metrics
@@ -67,17 +68,26 @@ class Asking:
         database: Where actions are read.
         writer: Takes results.
         bell: Rings when a domain is asked for something.
+        leases: Are told when a domain is answered.
         follower: Is told of changes of allocations.
     """
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, database: Database, writer: Writer, bell: Bell, follower: Follower
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        database: Database,
+        writer: Writer,
+        bell: Bell,
+        leases: Leases,
+        follower: Follower,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
         self._database = database
         self._writer = writer
         self._bell = bell
+        self._leases = leases
         self._follower = follower
         metrics.action_readers.set_function(lambda: len(bell))
 
@@ -100,8 +110,13 @@ class Asking:
         """
         if seconds and len(self._bell) >= self._settings.max_action_readers:
             raise ProblemException("overloaded", "more domains wait for actions than the service takes", retry_after=1)
+        found = await self._found(tenant, domain, asyncio.get_running_loop().time() + seconds)
+        self._leases.answered(tenant, domain)
+        return found
+
+    async def _found(self, tenant: str, domain: str, until: float) -> list[bytes]:
+        """Open actions, as soon as there are some or it is time."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
         while True:
             with self._bell.heard((tenant, domain)) as event:
                 # Whatever comes after this look rings, so nothing is missed.

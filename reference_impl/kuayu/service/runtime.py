@@ -93,9 +93,8 @@ class Runtime:
         self.decisions.prepare(*(part.warm for part in parts))
         self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer, self.bell)
         self.coordinator.start()
-        self.asking = Asking(
-            self.settings, self.metrics, self.database, self.writer, self.bell, self.coordinator.follow
-        )
+        leases, follower = self.coordinator.leases, self.coordinator.follow
+        self.asking = Asking(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower)
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
             self.scraper.start(self.target(tenant, record))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from kuayu.service.allocating import forgetting, rules, storage
+from kuayu.service.allocating.leases import Leased
 from kuayu.service.allocating.rules import Result
 from kuayu.service.allocating.standing import Standing
 from kuayu.service.allocating.storage import Record
@@ -190,6 +191,25 @@ class Expire:
             assert held is not None
             changes.keep_in_turn(tenant, held, rules.expired(held.standing, self.now))
         return Outcome(len(names), changes.told(self.follower))
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """Go on where leases are over, so that domains have let go by themselves."""
+
+    over: Sequence[Leased]
+    now: int
+    follower: Follower
+    weight: int = 1
+
+    def apply(self, transaction: Transaction) -> Outcome[None]:
+        """Look after those allocations."""
+        changes = _Changes(transaction, self.now)
+        for each in self.over:
+            held = storage.find(transaction.connection, each.tenant, each.name)
+            if held is not None:
+                changes.keep_in_turn(each.tenant, held, rules.lapsed(held.standing, each.domains, self.now))
+        return Outcome(None, changes.told(self.follower))
 
 
 @dataclass(frozen=True, slots=True)

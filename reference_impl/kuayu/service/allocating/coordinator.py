@@ -17,11 +17,13 @@ from kuayu.service.allocating.commands import (
     Change,
     Expire,
     Forget,
+    Lapse,
     PutAllocation,
     Resume,
     Stored,
     WithdrawAllocation,
 )
+from kuayu.service.allocating.leases import LOOK, Leases
 from kuayu.service.allocating.reads import AllocationStore
 from kuayu.service.allocating.storage import Record
 from kuayu.service.bells import Bell
@@ -42,6 +44,7 @@ class Coordinator:
 
     def __init__(self, settings: Settings, metrics: Metrics, database: Database, writer: Writer, bell: Bell) -> None:
         self.store = AllocationStore(database)
+        self.leases = Leases()
         self._bell = bell
         self._settings = settings
         self._metrics = metrics
@@ -49,12 +52,14 @@ class Coordinator:
         self._loop = asyncio.get_running_loop()
         self._sooner = asyncio.Event()
         self._due: int | None = None
+        self._leased = asyncio.Event()
         self._tasks: Sequence[asyncio.Task[None]] = ()
 
     def start(self) -> None:
         """Begin to keep time, with the allocations that were under way when the service ended."""
         self._tasks = [
             asyncio.create_task(self._keep_time(), name="deadlines of allocations"),
+            asyncio.create_task(self._keep_leases(), name="leases of allocations"),
             asyncio.create_task(self._forget(), name="forgotten allocations"),
         ]
 
@@ -95,6 +100,8 @@ class Coordinator:
                 self._sooner.set()
             if change.entered is not None:
                 self._metrics.allocations.labels(change.entered.value).inc()
+            if change.entered is AllocationPhase.committing:
+                self._leased.set()  # there may be a lease from now on
             if change.entered is AllocationPhase.committed:
                 self._metrics.allocation_seconds.observe(change.age / 1000)
 
@@ -122,6 +129,23 @@ class Coordinator:
                 return
         while await self._writer.write(Expire(instants.now(), self.follow)) == DUE_AT_ONCE:
             pass
+
+    async def _keep_leases(self) -> None:
+        """Look at all leases, for as long as there are any; the first time also at those of an earlier process."""
+        while True:
+            await self._persist(self._look_at_leases)
+            await asyncio.sleep(LOOK)
+            await self._leased.wait()
+
+    async def _look_at_leases(self) -> None:
+        self._leased.clear()
+        leased = await run_in_threadpool(self.store.leased)
+        if leased:
+            self._leased.set()
+            if over := self.leases.over(leased):
+                await self._writer.write(Lapse(over, instants.now(), self.follow))
+        else:
+            self.leases.idle()
 
     async def _persist(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do it, again and again where the database or the writer fail: nobody else would look after deadlines."""

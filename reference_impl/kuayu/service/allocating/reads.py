@@ -2,7 +2,8 @@
 
 from sqlalchemy import func, select
 
-from kuayu.service.allocating.storage import ALLOCATIONS, Record, find, record_of
+from kuayu.service.allocating.leases import Leased
+from kuayu.service.allocating.storage import ALLOCATIONS, Record, find, leased, record_of
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import Revision
 from kuayu.service.storage.tables import allocation
@@ -34,6 +35,11 @@ class AllocationStore:
             ).mappings()
             found = [record_of(row) for row in rows]
             return Listing(found[:limit], len(found) > limit, at)
+
+    def leased(self) -> list[Leased]:
+        """Allocations with a lease that domains may hold."""
+        with self._database.read.connect() as connection, connection.begin():
+            return leased(connection)
 
     def earliest_deadline(self) -> int | None:
         """When time is up for the first of all allocations, in milliseconds; None where nothing depends on time."""

@@ -10,7 +10,7 @@ Whoever was asked to commit may run the job until it says that it has let go, ho
 alternative waits without end, and so does the turn of any other allocation of the same job (RES-011).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,6 +89,8 @@ def answered(standing: Standing, result: Result, now: int) -> Standing:
         raise MisfitError("nodes", f"these nodes do not have the {step.body['devices']} devices that were asked for")
     if result.outcome in _unsettling(step) or result.outcome is step.outcome:
         return standing
+    if result.outcome is ActionOutcome.expired and step.outcome is ActionOutcome.committed:
+        return lapsed(standing, [step.domain], now)
     if step.outcome is None:
         done = replace(step, open=False, outcome=result.outcome, nodes=result.nodes)
         standing = standing.with_steps([done])
@@ -122,12 +124,30 @@ def withdrawn(standing: Standing, now: int) -> Standing:
         case AllocationPhase.aborting if not standing.withdrawn:
             return replace(standing, withdrawn=True, reason=_reason(standing, "it was withdrawn"))
         case AllocationPhase.committed:
-            assert standing.held is not None
-            asked = release(standing.spec, standing.created, standing.attempt, standing.held)
-            gone = replace(standing, phase=AllocationPhase.releasing, withdrawn=True, reason="it was withdrawn")
-            return gone.with_steps(asked)
+            return _releasing(replace(standing, withdrawn=True), "it was withdrawn")
         case _:
             return standing
+
+
+def lapsed(standing: Standing, domains: Collection[str], now: int) -> Standing:
+    """Domains have let go by themselves, as where their leases are over; what they held is whole no more."""
+    lost = [step for step in standing.maybe_held() if step.domain in domains]
+    if not lost:
+        return standing
+    at = sorted({step.domain for step in lost if step.attempt == standing.attempt})
+    trouble = f"{', '.join(at)} let go without being asked"
+    match standing.phase:
+        case AllocationPhase.committing if at:
+            standing = _aborting(standing, trouble, now)
+        case AllocationPhase.committed if at:
+            standing = _releasing(standing, trouble)
+    gone = {step.action for step in lost}
+    done = [
+        replace(step, open=False, outcome=ActionOutcome.expired)
+        for step in standing.steps
+        if step.lets_go and step.about in gone and step.outcome is None
+    ]
+    return _advanced(standing.with_steps(done), None, now)
 
 
 def resumed(standing: Standing, now: int) -> Standing:
@@ -197,6 +217,13 @@ def _aborting(standing: Standing, trouble: str, now: int) -> Standing:
     return letting_go.with_steps([*overtaken, *(following(step, ActionPhase.abort) for step in asked)])
 
 
+def _releasing(standing: Standing, trouble: str) -> Standing:
+    """Have everyone give back what is held."""
+    assert standing.held is not None
+    asked = release(standing.spec, standing.created, standing.attempt, standing.held)
+    return replace(standing, phase=AllocationPhase.releasing, reason=trouble).with_steps(asked)
+
+
 def _next(standing: Standing, now: int) -> Standing:
     """Try the next alternative, or give up. Aborts that are not answered stay open."""
     following_attempt = standing.attempt + 1
@@ -207,8 +234,7 @@ def _next(standing: Standing, now: int) -> Standing:
 
 def _unsettling(step: Step) -> frozenset[ActionOutcome]:
     """Outcomes after which a domain is asked again: who could not let go still has to."""
-    must = step.phase is ActionPhase.abort or step.kind is ActionKind.release
-    return frozenset({ActionOutcome.unknown, ActionOutcome.failed} if must else {ActionOutcome.unknown})
+    return frozenset({ActionOutcome.unknown, ActionOutcome.failed} if step.lets_go else {ActionOutcome.unknown})
 
 
 def _phase_of_steps(phase: AllocationPhase) -> ActionPhase:

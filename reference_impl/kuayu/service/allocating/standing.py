@@ -11,6 +11,10 @@ FINISHED = frozenset({AllocationPhase.refused, AllocationPhase.released})
 """Phases that lead nowhere else."""
 
 
+MAYBE_HELD = frozenset(AllocationPhase) - FINISHED - {AllocationPhase.preparing, AllocationPhase.unknown}
+"""Phases in which domains may hold something for good."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """An allocation as it stands.
@@ -43,11 +47,14 @@ class Standing:
 
         Nothing else is known of a domain that cannot be heard; it goes on as long as it likes.
         """
-        reserved = [step for step in self.steps if step.kind is ActionKind.reserve]
-        asked = {step.action for step in reserved if step.phase is ActionPhase.commit}
-        gone = {step.action for step in reserved if step.phase is ActionPhase.abort and step.outcome is not None}
-        back = (step for step in self.steps if step.kind is ActionKind.release and step.outcome is not None)
-        return not asked <= gone | {str(step.body["reservation"]) for step in back}
+        return any(True for _ in self.maybe_held())
+
+    def maybe_held(self) -> Iterator[Step]:
+        """Commits by which a domain may run the job."""
+        gone = {step.about for step in self.steps if step.lets_go and step.outcome is not None}
+        for step in self.steps:
+            if step.kind is ActionKind.reserve and step.phase is ActionPhase.commit and step.action not in gone:
+                yield step
 
     @property
     def ready(self) -> bool:

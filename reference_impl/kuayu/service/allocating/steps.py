@@ -55,6 +55,16 @@ class Step:
         return ActionPhase(self.body["phase"])
 
     @property
+    def lets_go(self) -> bool:
+        """Whether a domain lets go by it."""
+        return self.phase is ActionPhase.abort or self.kind is ActionKind.release
+
+    @property
+    def about(self) -> str:
+        """Action by which was reserved what it is about."""
+        return str(self.body.get("reservation", self.action))
+
+    @property
     def domain(self) -> str:
         """Who carries it out."""
         return str(self.body["domain"])
@@ -68,6 +78,11 @@ class Step:
 def placements(spec: Mapping[str, Any]) -> list[Json]:
     """Placements of an allocation (class Allocation) in the order in which they are tried."""
     return [spec["placement"], *spec.get("alternatives", ())]
+
+
+def domains(spec: Mapping[str, Any]) -> frozenset[str]:
+    """Domains of all placements of an allocation."""
+    return frozenset(share["domain"] for placement in placements(spec) for share in placement["shares"])
 
 
 def patience(spec: Mapping[str, Any]) -> float:
@@ -90,6 +105,8 @@ def reserve(spec: Mapping[str, Any], created: int, attempt: int) -> Iterator[Ste
         name = _name(spec, f"{created}.{attempt}", share["domain"])
         body = _action(spec, share, name, ActionKind.reserve, ActionPhase.prepare, cause)
         body["expires_after"] = patience(spec)
+        if "lease" in spec:
+            body["lease"] = spec["lease"]
         yield Step(attempt, body)
 
 

@@ -8,8 +8,9 @@ import orjson
 from sqlalchemy import Connection, insert, select, update
 
 from kuayu.service import instants
-from kuayu.service.allocating.standing import FINISHED, Standing
-from kuayu.service.allocating.steps import Json, Step
+from kuayu.service.allocating.leases import Leased
+from kuayu.service.allocating.standing import FINISHED, MAYBE_HELD, Standing
+from kuayu.service.allocating.steps import Json, Step, domains
 from kuayu.service.storage.tables import allocation, step, tenant
 from kuayu.service.storage.versions import Versions
 from kuayu_schemas.models import ActionOutcome, AllocationPhase
@@ -98,6 +99,15 @@ def due(connection: Connection, now: int, limit: int) -> list[tuple[str, str]]:
     return [(row.tenant, row.id) for row in connection.execute(query.order_by(allocation.c.deadline).limit(limit))]
 
 
+def leased(connection: Connection) -> list[Leased]:
+    """Allocations with a lease that domains may hold, with the domains of all of their placements."""
+    columns = allocation.c
+    query = select(columns.tenant, columns.id, columns.lease, columns.body).where(
+        ALLOCATIONS.valid(), columns.lease.is_not(None), columns.phase.in_([phase.value for phase in MAYBE_HELD])
+    )
+    return [Leased(row.tenant, row.id, row.lease, domains(orjson.loads(row.body))) for row in connection.execute(query)]
+
+
 def waiting(connection: Connection) -> list[tuple[str, str]]:
     """Tenant and name of all allocations that wait for answers until some instant."""
     query = select(allocation.c.tenant, allocation.c.id).where(ALLOCATIONS.valid(), allocation.c.deadline.is_not(None))
@@ -120,6 +130,7 @@ def save(connection: Connection, owner: str, before: Record | None, after: Stand
         "reason": after.reason,
         "held": None if after.held is None else orjson.dumps(after.held).decode(),
         "deadline": after.deadline,
+        "lease": after.spec.get("lease"),
         "created": after.created,
         "updated": record.updated,
     }

@@ -182,6 +182,7 @@ allocation = Table(
     Column("deadline", BigInteger, comment="Until when answers are waited for, in milliseconds since 1970."),
     Column("created", BigInteger, nullable=False, comment="Milliseconds since 1970."),
     Column("updated", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    Column("lease", Double, comment="Seconds for which domains may hold it unheard; null for any time."),
     comment="Every version of every allocation, like resource.",
 )
 Index("allocation_gone", allocation.c.tenant, allocation.c.valid_to)
@@ -190,6 +191,8 @@ Index("allocation_deadline", allocation.c.deadline, sqlite_where=_waited_for, po
 _held = text("valid_to IS NULL")
 Index("allocation_valid", allocation.c.phase, allocation.c.updated, sqlite_where=_held, postgresql_where=_held)
 Index("allocation_job", allocation.c.tenant, allocation.c.job, sqlite_where=_held, postgresql_where=_held)
+_leased = text("lease IS NOT NULL AND valid_to IS NULL")
+Index("allocation_lease", allocation.c.phase, sqlite_where=_leased, postgresql_where=_leased)
 
 step = Table(
     "step",
