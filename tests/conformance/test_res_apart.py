@@ -1,5 +1,7 @@
 """Whether a job runs in two places, as it is judged: a sound service passes, and what could be wrong is seen."""
 
+from dataclasses import replace
+
 import pytest
 from conformance.test_sch_coordination import Timed
 from miniature.core import Json, Tenant
@@ -21,9 +23,10 @@ from mutants.turning import (
 )
 from typing_extensions import override
 
+from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.res_apart import Observation, judge, observe
 from kuayu_conformance.checks.res_apart_stories import STORIES
-from kuayu_conformance.episode import Episode, Settings
+from kuayu_conformance.episode import Episode, Request, Settings
 
 
 def played(kind: type[Miniature] = Miniature, nonce: str = "nonce") -> Observation:
@@ -49,6 +52,22 @@ def test_a_sound_service_passes(sound: Observation) -> None:
 @pytest.mark.parametrize("nonce", [f"seed-{number}" for number in range(6)])
 def test_it_passes_whatever_happens_in_a_storm(nonce: str) -> None:
     assert unmet(played(nonce=nonce)) == set()
+
+
+def test_a_target_that_takes_long_to_answer_is_given_its_time() -> None:
+    class Far(Timed):
+        """A service that takes a fifth of a second to answer."""
+
+        def exchange(self, request: Request) -> Answer:
+            """Ask it."""
+            started = self.clock.now
+            self.clock.wait(0.2)
+            answer = super().exchange(request)
+            return replace(answer, started=started / 1000, seconds=answer.seconds + 0.2)
+
+    settings = Settings("nonce", "run", False, frozenset(), {}, False)
+    far = observe(Episode("res_apart", settings, Far(Miniature)))
+    assert unmet(far) == set()
 
 
 def test_stories_show_what_they_are_about(sound: Observation) -> None:

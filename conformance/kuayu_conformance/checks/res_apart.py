@@ -44,11 +44,11 @@ def observe(episode: Episode) -> Observation:
 
 
 def _play(episode: Episode, stages: list[Stage]) -> None:
-    tellings = [STORIES[stage.kind](stage) for stage in stages]
+    tellings = [(STORIES[stage.kind](stage), stage.second) for stage in stages]
     while tellings:
-        pauses = [next(telling, None) for telling in tellings]
-        tellings = [telling for telling, pause in zip(tellings, pauses, strict=True) if pause is not None]
-        if longest := max((pause for pause in pauses if pause), default=0.0):
+        told = [(telling, second, next(telling, None)) for telling, second in tellings]
+        tellings = [(telling, second) for telling, second, pause in told if pause is not None]
+        if longest := max((pause * second for _, second, pause in told if pause), default=0.0):
             episode.sleep(longest)
 
 

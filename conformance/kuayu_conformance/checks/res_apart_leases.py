@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuayu_conformance.checks.res_apart_stage import Stage
 
 LEASE = 2.0
-"""Seconds that a domain runs a job unanswered."""
+"""Seconds of the story that a domain runs a job unanswered."""
 
 STEP = 0.5
 """Seconds between visits to a domain that is not cut off."""
@@ -20,7 +20,7 @@ Telling = Iterator[float]
 def lapsed(stage: Stage) -> Telling:
     """A domain is cut off for good: when its lease is over the job ends everywhere, and goes on elsewhere."""
     old = stage.put("ab", lease=LEASE)
-    stage.play()
+    stage.play("ab")
     stage.look(old, "committed", what="nothing else is of the job")
     new = stage.put("cd")
     for _ in range(OVER):
@@ -36,7 +36,7 @@ def lapsed(stage: Stage) -> Telling:
 def renewed(stage: Stage) -> Telling:
     """Domains that are answered keep what they hold for longer than a lease."""
     one = stage.put("ab", lease=LEASE)
-    stage.play()
+    stage.play("ab")
     for _ in range(OVER + OVER // 2):
         stage.play("ab")
         yield STEP
@@ -46,7 +46,7 @@ def renewed(stage: Stage) -> Telling:
 def lost(stage: Stage) -> Telling:
     """No answer reaches a domain, which the target cannot know: the domain lets go, and says so when it can."""
     old = stage.put("ab", lease=LEASE)
-    stage.play()
+    stage.play("ab")
     new = stage.put("c")
     for _ in range(OVER - 2):
         stage.play("ac")

@@ -27,6 +27,12 @@ SKEW = 3600.0
 DRIFT = 0.02
 """Part by which the seconds of a domain are longer or shorter at most."""
 
+PACE = 0.03
+"""Seconds within which a target answers as a rule; where it takes longer, seconds of a story are longer, too."""
+
+LONGEST = 10.0
+"""Times that they are longer at most."""
+
 LONG = 60.0
 """Patience of an allocation that is to wait, in seconds."""
 
@@ -125,7 +131,14 @@ class Domain:
 
 
 class Stage:
-    """Where the story of one job is played."""
+    """Where the story of one job is played.
+
+    Attributes:
+        episode: What it is played in.
+        kind: Kind of the story.
+        job: Name of the job.
+        second: Seconds of a second of the story: more than one where the target takes long to answer.
+    """
 
     def __init__(self, episode: Episode, kind: str, number: int) -> None:
         """Nothing is put."""
@@ -149,6 +162,7 @@ class Stage:
         self._turns: list[Turn] = []
         self._looks: list[Look] = []
         self._lost: list[Answer] = []
+        self.second = min(LONGEST, max(1.0, min(self._ask(label).seconds for label in SITES) / PACE))
 
     @property
     def story(self) -> Story:
@@ -157,7 +171,10 @@ class Stage:
         return Story(self.kind, tuple(self._jobs), dict(self._shares), *told)
 
     def put(self, *placements: str, patience: float = LONG, lease: float | None = None, job: str = "") -> int:
-        """Put an allocation, of the job as a rule: a placement and alternatives, each the letters of its domains."""
+        """Put an allocation, of the job as a rule: a placement and alternatives, each the letters of its domains.
+
+        Patience and lease are in seconds of the story.
+        """
         number = len(self._names)
         self._names.append(f"{self.job}-{number}")
         self._jobs.append(job or self.job)
@@ -168,8 +185,8 @@ class Stage:
             "revision": {"epoch": self.job, "number": number},
             "placement": first,
             "alternatives": others,
-            "patience": patience,
-            **({} if lease is None else {"lease": lease}),
+            "patience": patience * self.second,
+            **({} if lease is None else {"lease": lease * self.second}),
         }
         self.episode.ask("PUT", self._path(number), body)
         return number

@@ -6,7 +6,7 @@ from kuayu_conformance.checks.res_apart_leases import LEASE, Telling, lapsed, lo
 from kuayu_conformance.checks.res_apart_stage import SITES, Stage
 
 SHORT = 1.5
-"""Patience of an allocation with which a domain is to lose it, in seconds."""
+"""Patience of an allocation with which a domain is to lose it, in seconds of the story."""
 
 SLACK = 0.5
 """Seconds beyond patience that a target may take."""
