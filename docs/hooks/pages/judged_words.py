@@ -7,7 +7,12 @@ from functools import partial
 from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import ConformanceReport, ReportPlot, ReportTable, RequirementResult
 
-from . import judged_patterns_scheduling, judged_phrases_scheduling
+from . import (
+    judged_patterns_resilience,
+    judged_patterns_scheduling,
+    judged_phrases_resilience,
+    judged_phrases_scheduling,
+)
 from .judged_patterns import PATTERNS
 from .judged_phrases import PHRASES
 
@@ -16,7 +21,10 @@ _Say = Callable[[str], str]
 _BARE = re.compile(r"[^a-z]*")
 """Nothing to translate: figures, identifiers in capitals, signs."""
 
-_OWN = {"SCH": (judged_phrases_scheduling.PHRASES, judged_patterns_scheduling.PATTERNS)}
+_OWN = {
+    "SCH": (judged_phrases_scheduling.PHRASES, judged_patterns_scheduling.PATTERNS),
+    "RES": (judged_phrases_resilience.PHRASES, judged_patterns_resilience.PATTERNS),
+}
 """Words that mean something else in the checks of a profile than in others: a step of a load is no step of training."""
 
 

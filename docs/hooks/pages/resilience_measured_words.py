@@ -5,10 +5,10 @@ from kuayu_conformance.rendering.words import Words
 TITLE = Words("Resilience, measured", "容错的实测")
 INTRODUCTION = Words(
     "What became of a small real training while its workers and its control plane failed, and how soon and surely "
-    "faults are told. What is a miss is printed as one. The requirements themselves are judged by the suite, in "
-    "windows of its own plant; figures of those runs stand in the project's README.",
-    "一项规模小但真实的训练在工作进程与控制面发生故障时的结果，以及识别故障的快慢与准确程度。未达之处如实列出。"
-    "各项要求由测试套件在其仿真窗口中判定，其数值见项目的 README。",
+    "faults are told. The requirements themselves are judged by the suite, in windows of its own plant and in domains "
+    "that it plays; a run of all of them stands last. What is a miss is printed as one.",
+    "一项规模小但真实的训练在工作进程与控制面发生故障时的结果，以及识别故障的快慢与准确程度。各项要求由测试套件在其"
+    "仿真窗口与所模拟的算力域中判定，全部要求的一次运行列于最后。未达之处如实列出。",
 )
 NOT_YET = Words("No run has been committed yet.", "尚未提交任何运行结果。")
 

@@ -1,0 +1,57 @@
+"""What the page of resilience shows of a run of the suite: all requirements, in both languages, and its command."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docs.parsed import parsed
+from docs.test_scheduling_measured import words_of
+
+from kuayu_schemas import registers
+from kuayu_schemas.models import ConformanceReport, Profile, RunLevel, Verdict
+
+ROOT = Path(__file__).parents[2]
+REPORT = ConformanceReport.model_validate_json((ROOT / "docs/results/resilience/report.json").read_bytes())
+ITS = [each for each in registers.requirements().requirements if each.profile is Profile.RES]
+LANGUAGES = {"en": "", "zh": "zh/"}
+NAMES = re.compile(r"Clopper-Pearson|\bk[0-9a-f]{10}-\S+|fault-\S+")
+"""What stays as it is in Chinese: people, and names that a run has made."""
+
+
+@pytest.fixture
+def hooks() -> Iterator[None]:
+    """The package of generated pages, importable as mkdocs imports it."""
+    sys.path.insert(0, str(ROOT / "docs/hooks"))
+    yield
+    sys.path.remove(str(ROOT / "docs/hooks"))
+
+
+def test_the_run_is_a_full_one_of_all_requirements_and_says_what_it_found() -> None:
+    assert REPORT.run_level is RunLevel.full
+    found = {each.requirement: each.verdict for each in REPORT.results}
+    assert [each.id for each in ITS if found[each.id] is Verdict.not_applicable] == []
+
+
+@pytest.mark.usefixtures("hooks")
+def test_every_word_of_the_report_is_known_in_chinese() -> None:
+    from pages.judged_words import chinese  # type: ignore[import-not-found]
+
+    left = [
+        f"{result.requirement}: {text}"
+        for result in REPORT.results
+        if result.requirement.startswith("RES-")
+        for text in dict.fromkeys(words_of(result))
+        if re.search("[a-z]{3}", NAMES.sub("", chinese(text, "RES")))
+    ]
+    place = "docs/hooks/pages/judged_phrases_resilience.py or judged_patterns_resilience.py"
+    assert not left, f"say in {place} what these are in Chinese:\n" + "\n".join(left)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_shows_each_requirement_and_the_command(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "results-resilience.html")
+    assert all(each.id in page.text for each in ITS)
+    seed = REPORT.nonce.removeprefix("seed-")
+    assert f"--level full --profile RES --seed {seed}" in page.text
