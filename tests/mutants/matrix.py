@@ -89,7 +89,7 @@ class Trial:
             return 110.0
         if self.watches:
             return 90.0 if self.requirements & WATCHED else 80.0
-        return 30.0 if self.requirements & HELD else 12.0
+        return 60.0 if self.requirements & HELD else 12.0
 
     def cores(self, age: float) -> float:
         """Processors that it keeps busy when it has run for so many seconds, about."""
