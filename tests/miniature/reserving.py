@@ -281,9 +281,9 @@ class Reserving(Routing):
 
     def maybe_held(self, one: Allocation) -> bool:
         """Whether a domain may hold devices: it was to commit, and has not said that it let go."""
-        return bool(self.holders(one))
+        return bool(self.may_run(one))
 
-    def holders(self, one: Allocation) -> dict[str, str]:
+    def may_run(self, one: Allocation) -> dict[str, str]:
         """Actions by which domains may hold devices, and the domain of each."""
         asked = {
             step.action["id"]: step.action["domain"] for step in one.steps.values() if step.is_a("reserve", "commit")
@@ -293,7 +293,7 @@ class Reserving(Routing):
 
     def lose(self, tenant: Tenant, one: Allocation, domain: str, moment: int) -> None:
         """A domain has let go by itself; the others have to, and are not waited for because of this one."""
-        gone = {name for name, holder in self.holders(one).items() if holder == domain}
+        gone = {name for name, holder in self.may_run(one).items() if holder == domain}
         if not gone:
             return
         if any(step.attempt == one.attempt for step in one.steps.values() if step.action["id"] in gone):
@@ -317,7 +317,7 @@ class Reserving(Routing):
         """When leases are over if domains are not answered before."""
         book = self.book(tenant)
         for one in book.leased.values():
-            for domain in set(self.holders(one).values()):
+            for domain in set(self.may_run(one).values()):
                 yield self.lease_end(one, book.answered.setdefault(domain, self.moment)), one, domain
 
     def lease_end(self, one: Allocation, answered: int) -> int:

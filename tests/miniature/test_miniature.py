@@ -1,5 +1,6 @@
 """Stories told to the miniature over HTTP, as a process of its own, with nothing of ours in between."""
 
+import inspect
 import json
 import signal
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from miniature.client import SCHEMAS, Client, ago, register, start, stop
+from miniature.service import Miniature
 from miniature.validator import ASSERTIONS
 
 PAGE = b'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 37\nDCGM_FI_DEV_FB_USED{gpu="0"} 512\n'
@@ -197,3 +199,19 @@ def test_the_validator_knows_every_keyword_of_the_published_schema() -> None:
     document = json.loads((SCHEMAS / "kuayu.schema.json").read_text("utf-8"))
     used = {word for schema in document["$defs"].values() for word in keywords(schema)}
     assert used <= structure | remarks | set(ASSERTIONS)
+
+
+HOOKS = {"shown", "changed"}
+"""What resources have for others to put something in its place."""
+
+
+def test_no_part_takes_the_name_of_anothers_method() -> None:
+    """All parts are one object in the end: a name that stands twice calls what it refines, or fills in what is due."""
+    parts = [kind for kind in Miniature.__mro__ if kind.__module__.startswith("miniature.")]
+    for number, part in enumerate(parts):
+        for name, made in vars(part).items():
+            hidden = [vars(other)[name] for other in parts[number + 1 :] if name in vars(other)]
+            if hidden and inspect.isfunction(made) and name not in HOOKS:
+                due = all("NotImplementedError" in inspect.getsource(each) for each in hidden)
+                taken = f"{part.__name__}.{name} hides {hidden[0].__qualname__}"
+                assert due or "super()" in inspect.getsource(made), taken
