@@ -20,10 +20,11 @@ SETTINGS = Settings(domains=3, spares=0, delay=0.0)
 class Gateways:
     """The process with the gateways, as the live mode starts it."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "kuayu.live.links", str(os.getpid()), SETTINGS.to_json()]
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        command = [sys.executable, "-m", "kuayu.live.links", str(os.getpid()), settings.to_json()]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.ports: dict[str, int] = self._answer()["ports"]
+        listening = self._answer()
+        self.ports, self.services = listening["ports"], listening["services"]
 
     def order(self, **order: object) -> None:
         """Have it carried out."""

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from rich.console import Console
 from kuayu.cli.probe import USAGE, fail
 
 if TYPE_CHECKING:
+    from kuayu.engine.live.service import Attended
     from kuayu.live.accounts import Account
     from kuayu.live.faults import Kind
     from kuayu.live.settings import Settings
@@ -48,6 +50,14 @@ def live(
     rate: Annotated[
         float, typer.Option(metavar="MBIT", min=0, help="Mbit/s of a connection through a gateway; 0 for any.")
     ] = 0.0,
+    service: Annotated[
+        bool,
+        typer.Option(
+            "--service",
+            help="Have a service watch: workers beat to a `kuayu serve` of this run through their gateways, its faults"
+            " take the place of the run's own judge of heartbeats, and agents of domains fence as it asks.",
+        ),
+    ] = False,
     compare: Annotated[bool, typer.Option(help="Make the same training without faults, and compare.")] = True,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Where timeline.json, curves.json and picture.svg go.")
@@ -76,13 +86,16 @@ def live(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     try:
         begun = time.monotonic()
-        line, found = _train(console, settings, "with faults", kinds, steps, 60 * minutes)
+        attended = _attended() if service else None
+        watched = settings if attended is None else replace(settings, service=attended.port)
+        line, found = _train(console, watched, "with faults", kinds, steps, 60 * minutes, attended)
         load, middle = os.getloadavg()[0], time.monotonic()
         calm, calm_found = None, None
         if compare:
             calm, calm_found = _train(console, settings, "the same, undisturbed", [], max(line.losses, default=1), 0.0)
         seconds = (middle - begun, time.monotonic() - middle)
-        findings = Findings(settings, line, found, calm, calm_found, load, seconds)
+        told = None if attended is None else attended.found
+        findings = Findings(settings, line, found, calm, calm_found, load, seconds, told)
     except KeyboardInterrupt:
         console.print("stopped; all processes have ended")
         raise typer.Exit(130) from None
@@ -100,7 +113,13 @@ def live(
 
 
 def _train(
-    console: Console, settings: "Settings", title: str, kinds: "list[Kind]", steps: int, seconds: float
+    console: Console,
+    settings: "Settings",
+    title: str,
+    kinds: "list[Kind]",
+    steps: int,
+    seconds: float,
+    attended: "Attended | None" = None,
 ) -> "tuple[Timeline, Account]":
     from kuayu.live.running import Run
     from kuayu.live.view import View
@@ -109,9 +128,16 @@ def _train(
         console.print(f"{title}: seed {settings.seed}, {settings.domains} domains, {len(kinds)} incidents")
     view = View(console, f"kuayu live, {title}", len(kinds))
     with tempfile.TemporaryDirectory(prefix="kuayu-live-") as folder, view:
-        run = Run(settings, Path(folder), kinds, view.watch, steps, seconds)
+        run = Run(settings, Path(folder), kinds, view.watch, steps, seconds, attended)
         view.follow(run.timeline)
         return run.timeline, run.go()
+
+
+def _attended() -> "Attended":
+    """A service for the run; it needs what the reference needs, which a run alone does not."""
+    from kuayu.engine.live.service import Attended
+
+    return Attended()
 
 
 def _kinds(told: str, *, spare: bool) -> "list[Kind]":

@@ -9,6 +9,7 @@ from kuayu.cli.quantities import span
 from kuayu.cli.tables import plain_table
 from kuayu.live.findings import DELAYS, JUDGED, TOLERANCE, Findings, delays
 from kuayu.live.timeline import spread
+from kuayu.live.told import Service
 from kuayu.live.view import incident_table
 
 
@@ -33,6 +34,8 @@ def show_findings(console: Console, findings: Findings, folder: Path) -> None:
         f"diaries of the workers  {account.entries} entries: {len(account.strangers)} under a foreign plan,"
         f" {len(account.twice)} after a later plan had begun, {len(account.differing)} steps with two results"
     )
+    if findings.service is not None:
+        _show_service(console, findings, findings.service)
     watched = findings.seconds[0] + findings.seconds[1]
     alarms = len(line.false_alarms) + (len(findings.calm.false_alarms) if findings.calm else 0)
     console.print(
@@ -43,6 +46,15 @@ def show_findings(console: Console, findings: Findings, folder: Path) -> None:
     for each in findings.wrong:
         console.print(f"[red]wrong[/]  {each}")
     console.print(f"written                 {folder / 'timeline.json'}, curves.json and picture.svg there")
+
+
+def _show_service(console: Console, findings: Findings, service: Service) -> None:
+    for kind, its in findings.told_after().items():
+        seconds = sorted(each for each in its if each is not None)
+        told = f"median {seconds[len(seconds) // 2]:.2f} s, most {seconds[-1]:.2f} s" if seconds else "never"
+        console.print(f"told by the service     {kind}: {len(seconds)} of {len(its)}, {told}")
+    answered = service.asked - service.unanswered
+    console.print(f"fences of the service   {answered} of {service.asked} carried out by the domains' agents")
 
 
 def _show_judged(console: Console, findings: Findings, requirement: str) -> None:

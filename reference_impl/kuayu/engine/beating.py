@@ -3,17 +3,27 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
 from kuayu.client import Client, ClientError
-from kuayu.engine.step_file import StepFile
 from kuayu_schemas.models import Heartbeat, ItemRejection, RankStep
 
 UNKNOWN = "urn:kuayu:problem:unknown-reference"
 
 Say = Callable[[str, str], None]
 """Is told what has happened, and what can be done about it or nothing; once each time that it begins."""
+
+
+class Progress(Protocol):
+    """How far ranks of a node are."""
+
+    def steps(self) -> list[RankStep]:
+        """The last step of each."""
+
+    def heard(self, steps: Iterable[RankStep]) -> None:
+        """These have arrived."""
 
 
 class Beater:
@@ -31,7 +41,7 @@ class Beater:
     """
 
     def __init__(
-        self, client: Client, nodes: Sequence[str], *, steps: Mapping[str, StepFile], say: Say, first: int = 1
+        self, client: Client, nodes: Sequence[str], *, steps: Mapping[str, Progress], say: Say, first: int = 1
     ) -> None:
         self.taken = 0
         self._client = client

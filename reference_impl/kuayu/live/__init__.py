@@ -12,6 +12,7 @@ process                what it does
 ``control``            verdicts, plans, register of checkpoints
 ``links``              the gateways
 the command            starts them all, brings faults about, keeps the timeline
+with a service         a service, and an agent in each domain (:mod:`kuayu.engine.live`)
 =====================  =================================================================================================
 
 Invariants:

@@ -11,12 +11,13 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from kuayu.live.conductor import ENDLESS, Conductor
 from kuayu.live.ending import end_with_parent
-from kuayu.live.judging import Adaptive
+from kuayu.live.judging import Adaptive, Judge
 from kuayu.live.plan import Member
 from kuayu.live.record import SNAPSHOT, Record
 from kuayu.live.settings import Settings
@@ -34,13 +35,13 @@ class Control:
         settings: Of the run.
         until: Last step.
         record: Where it goes on, and what it goes on from.
+        judge: Of heartbeats.
     """
 
-    def __init__(self, settings: Settings, until: int, record: Record) -> None:
+    def __init__(self, settings: Settings, until: int, record: Record, judge: Judge) -> None:
         self._writers: dict[str, asyncio.StreamWriter] = {}
         self._held_up = 0.0
         self._record = record
-        judge = Adaptive(settings.period)
         self._conductor = Conductor(settings, judge, self._tell, self._cut, record.write, until)
 
     async def run(self, port: int) -> None:
@@ -110,11 +111,12 @@ class Control:
             writer.close()
 
 
-def main(arguments: list[str]) -> None:
-    """Start from the arguments of the command line."""
+def main(arguments: list[str], judge_of: Callable[[Settings], Judge] = lambda its: Adaptive(its.period)) -> None:
+    """Start from the arguments of the command line, with a judge of heartbeats."""
     parent, until, record, port, settings = arguments
     end_with_parent(int(parent))
-    control = Control(Settings.of_json(settings), int(until) or ENDLESS, Record(Path(record)))
+    its = Settings.of_json(settings)
+    control = Control(its, int(until) or ENDLESS, Record(Path(record)), judge_of(its))
     asyncio.run(control.run(int(port)))
 
 

@@ -11,6 +11,7 @@ from kuayu.live.faults import Kind
 from kuayu.live.percentile import percentile
 from kuayu.live.settings import Settings
 from kuayu.live.timeline import Incident, Timeline, spread
+from kuayu.live.told import Service
 
 TOLERANCE = 1e-6
 """Nats by which a loss may differ from that of the undisturbed training."""
@@ -32,6 +33,7 @@ class Findings:
         calm_account: Of the undisturbed one.
         load: Average number of processes that wanted a processor, of one minute, when the disturbed run ended.
         seconds: How long the disturbed and the undisturbed run took.
+        service: What a service told of the disturbed run; None where none watched.
     """
 
     settings: Settings
@@ -41,6 +43,7 @@ class Findings:
     calm_account: Account | None
     load: float
     seconds: tuple[float, float]
+    service: Service | None = None
 
     @property
     def difference(self) -> float | None:
@@ -75,6 +78,9 @@ class Findings:
         alarms = len(self.timeline.false_alarms) + (len(self.calm.false_alarms) if self.calm else 0)
         if alarms:
             found.append(f"{alarms} false alarms")
+        strange = [] if self.service is None else self.service.strange(self.timeline.incidents)
+        if strange:
+            found.append(f"the service told {len(strange)} faults of whom nothing had been done to")
         return found
 
     def by_kind(self) -> dict[Kind, list[Incident]]:
@@ -114,6 +120,25 @@ class Findings:
             "steps": max(self.timeline.losses, default=0),
             "steps_without_a_loss": self.missing,
             "wrong": self.wrong,
+            **({} if self.service is None else {"service": self._of_service(self.service)}),
+        }
+
+    def told_after(self) -> dict[Kind, list[float | None]]:
+        """Seconds until the service told of each incident but those of the control plane; None where it never did."""
+        found: dict[Kind, list[float | None]] = {}
+        for each in self.timeline.incidents:
+            if self.service is not None and each.kind is not Kind.control:
+                told = self.service.of(each)
+                found.setdefault(each.kind, []).append(None if told is None else round(told.at - each.at, 4))
+        return found
+
+    def _of_service(self, service: Service) -> dict[str, Any]:
+        return {
+            "told_after": self.told_after(),
+            "faults": [{"kind": each.kind, "node": each.node, "domain": each.domain} for each in service.told],
+            "about_nobody_struck": len(service.strange(self.timeline.incidents)),
+            "asked": service.asked,
+            "unanswered": service.unanswered,
         }
 
     def curves(self) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from kuayu.live.record import follow
 from kuayu.live.settings import Settings
@@ -25,6 +25,31 @@ class Lost(Exception):
     """The control plane or the gateways did not start, or the gateways have ended."""
 
 
+Start = Callable[[str, list[str]], subprocess.Popen[bytes]]
+"""Starts a process by a name and its command line; it ends with the ground."""
+
+
+class Attendance(Protocol):
+    """A service that watches a run.
+
+    Attributes:
+        control: Module of the control plane of such a run.
+        worker: Module of its workers.
+    """
+
+    control: str
+    worker: str
+
+    def begin(self, start: Start, folder: Path, domains: Mapping[str, int]) -> None:
+        """Have it started; ``domains`` are the ports that lead to it at the gateways."""
+
+    def joins(self, node: str, domain: str) -> None:
+        """A worker is about to be started in a domain."""
+
+    def end(self) -> None:
+        """The run is over, and its processes are about to end."""
+
+
 class Ground:
     """Gateways, control plane and workers.
 
@@ -32,10 +57,13 @@ class Ground:
         settings: Of the run.
         folder: Where workers write; must exist.
         until: Last step; 0 for endless.
+        attendance: A service that watches; None where the run judges for itself.
     """
 
-    def __init__(self, settings: Settings, folder: Path, until: int = 0) -> None:
+    def __init__(self, settings: Settings, folder: Path, until: int = 0, attendance: Attendance | None = None) -> None:
         self.settings, self._folder, self._until = settings, folder, until
+        self._attendance = attendance
+        self._services: dict[str, int] = {}
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.domains: dict[str, str] = {}
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -55,12 +83,15 @@ class Ground:
         self._stack.callback(self._kill_all)
         try:
             (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
-            self._links = self._start("links", str(os.getpid()), self.settings.to_json())
+            self._links = self._start("links", "kuayu.live.links", str(os.getpid()), self.settings.to_json())
+            listening = self._answer(self._links)
+            self._ports, self._services = listening["ports"], listening["services"]
+            if self._attendance is not None:
+                self._attendance.begin(self._start_beside, self._folder, self._services)
             self._record.touch()
             self._reader = threading.Thread(target=self._read, daemon=True)
             self._reader.start()
             self._start_control()
-            self._ports = self._answer(self._links)["ports"]
             while not self._listening:
                 self._take(self._next(AGAIN_S))
                 self._look_after_control()
@@ -72,15 +103,23 @@ class Ground:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        try:
+            if self._attendance is not None:
+                self._attendance.end()
+        finally:
+            self._stack.close()
 
     def launch(self, domain: str) -> str:
         """Start a worker for a domain; its identifier."""
         number = 1 + sum(each == domain for each in self.domains.values())
         worker = f"{domain}-{number}"
         self.domains[worker] = domain
+        if self._attendance is not None:
+            self._attendance.joins(worker, domain)
+        module = "kuayu.live.worker" if self._attendance is None else self._attendance.worker
         where = [str(self._ports[domain]), str(self._port), str(os.getpid()), str(self._folder)]
-        self.workers[worker] = self._start("worker", worker, domain, *where, self.settings.to_json())
+        settings = [self.settings.to_json(), str(self._services.get(domain, 0))]
+        self.workers[worker] = self._start(worker, module, worker, domain, *where, *settings)
         return worker
 
     def events(self, wait: float) -> Iterator[dict[str, Any]]:
@@ -137,7 +176,8 @@ class Ground:
     def _start_control(self) -> None:
         self._listening, self._ended = False, None
         where = [str(os.getpid()), str(self._until), str(self._record), str(self._port)]
-        self.control = self._start("control", *where, self.settings.to_json())
+        module = "kuayu.live.control" if self._attendance is None else self._attendance.control
+        self.control = self._start("control", module, *where, self.settings.to_json())
 
     def _look_after_control(self) -> None:
         assert self.control is not None  # it was started
@@ -160,19 +200,22 @@ class Ground:
         except queue.Empty:
             return None
 
-    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process in a thread of its own: Ctrl-C in the middle of it would leave one that nobody knows of."""
-        return self._starter.submit(self._open, module, *arguments).result()
+        piped = name in {"links", "control"}
+        return self._starter.submit(self._open, name, [sys.executable, "-m", module, *arguments], piped=piped).result()
 
-    def _open(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        name = arguments[0] if module == "worker" else module
+    def _start_beside(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        return self._starter.submit(self._open, name, command, piped=False).result()
+
+    def _open(self, name: str, command: list[str], *, piped: bool) -> subprocess.Popen[bytes]:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        piped = subprocess.DEVNULL if module == "worker" else subprocess.PIPE
+        ends = subprocess.PIPE if piped else subprocess.DEVNULL
         with (self._folder / f"{name}.errors").open("wb") as errors:
             process = subprocess.Popen(  # noqa: S603 - our own modules
-                [sys.executable, "-m", f"kuayu.live.{module}", *arguments],
-                stdin=piped,
-                stdout=piped,
+                command,
+                stdin=ends,
+                stdout=ends,
                 stderr=errors,
                 env={**os.environ, **threads},
                 start_new_session=True,  # so that Ctrl-C reaches the command alone

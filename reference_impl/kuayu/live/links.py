@@ -2,7 +2,8 @@
 
     python -m kuayu.live.links PARENT SETTINGS
 
-A connection begins with a frame that names the domain and port that it is for. A cut link loses nothing and ends
+A connection begins with a frame that names the domain and port that it is for; those to the service have a port of
+their own instead, since they are plain HTTP. A cut link loses nothing and ends
 nothing: bytes wait, as TCP keeps sending them anew on a real one, and the ends of connections wait too. Orders come by
 standard input, lines of JSON: ``{"cut": DOMAIN, "peers_only": BOOL}`` or ``{"mend": DOMAIN}``; each is answered by a
 line with the instant at which it was carried out.
@@ -55,11 +56,9 @@ class Links:
 
     async def run(self) -> None:
         """Serve until standard input ends."""
-        ports = {}
-        for name in self._links:
-            server = await asyncio.start_server(self._gateway(name), "127.0.0.1", 0, limit=2 * CHUNK)
-            ports[name] = server.sockets[0].getsockname()[1]
-        _say({"ports": ports})
+        ports = {name: await _listen(self._gateway(name)) for name in self._links}
+        services = {name: await _listen(self._tunnel(name)) for name in self._links if self._settings.service}
+        _say({"ports": ports, "services": services})
         orders = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
@@ -81,6 +80,16 @@ class Links:
 
         return serve
 
+    def _tunnel(self, domain: str) -> Any:
+        """Leads to the service, as the domain's line does to the rest of the world; what passes is HTTP."""
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError):
+                await self._join([self._links[domain].to_control], self._settings.service, reader, writer)
+            writer.close()
+
+        return serve
+
     async def _connect(
         self, domain: str, header: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -88,8 +97,13 @@ class Links:
         ways = [self._links[domain].to_control]
         if target != "control":
             ways = [self._links[domain].to_peers, self._links[target].to_peers]
+        await self._join(ways, header["port"], reader, writer)
+
+    async def _join(
+        self, ways: list[asyncio.Event], port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await _open(ways)
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", header["port"], limit=2 * CHUNK)
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port, limit=2 * CHUNK)
         hops = len(ways)
         there = asyncio.create_task(self._pass_on(reader, far_writer, ways, hops))
         back = asyncio.create_task(self._pass_on(far_reader, writer, ways, hops))
@@ -137,6 +151,12 @@ class Links:
             sending = 8 * len(chunk) / self._settings.rate if self._settings.rate else 0.0
             free = max(free, time.monotonic()) + sending
             await under_way.put((free + hops * self._settings.delay, chunk))
+
+
+async def _listen(serve: Any) -> int:
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=2 * CHUNK)
+    port: int = server.sockets[0].getsockname()[1]
+    return port
 
 
 async def _open(ways: list[asyncio.Event]) -> None:

@@ -47,7 +47,7 @@ class Worker:
         self._store = Store(folder / "checkpoints")
         self._diary: IO[str] = (folder / f"{own}.steps").open("w", buffering=1, encoding="ascii")
         self._mailbox, self._plan = Mailbox(), Plan(0, (), None, 0)
-        self._phase, self._step = "idle", 0
+        self._phase, self._rank, self._step = "idle", 0, 0
         self._newest: Plan | None = None
         self._until, self._lease = 0, 0.0
         self._peers = Peers(own, gateway, settings.period, self._from_peer)
@@ -64,13 +64,17 @@ class Worker:
             except Superseded:
                 continue
 
+    def now(self) -> tuple[int, int]:
+        """Its rank, and the last step that it has done; 0 before the first."""
+        return self._rank, self._step
+
     def _train(self) -> None:
         plan = self._newest
         assert plan is not None  # it was announced
         self._plan, self._phase = plan, "restore"
         self._mailbox.advance(plan.generation)
         members = [each.id for each in plan.members]
-        rank = members.index(self._own)
+        self._rank = rank = members.index(self._own)
         exchange = Exchange(self._peers, self._mailbox, plan.generation, members, rank, self._start.size)
         step, values = 0, self._start
         moments = Moments.none(len(range(values.size)[exchange.own]))

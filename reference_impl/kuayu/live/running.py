@@ -9,7 +9,7 @@ from typing import Any
 
 from kuayu.live.accounts import Account, account, diaries
 from kuayu.live.faults import AMID_S, CONTROL, Kind, Strike
-from kuayu.live.ground import Ground, Lost
+from kuayu.live.ground import Attendance, Ground, Lost
 from kuayu.live.settings import Settings
 from kuayu.live.timeline import Incident, Timeline
 
@@ -33,6 +33,7 @@ class Run:
         watch: Called after each entry of the record, and with None now and then.
         steps: Steps to make at least; with no incidents, exactly.
         seconds: Seconds to go on at least.
+        attendance: A service that watches; None where the run judges for itself.
     """
 
     def __init__(
@@ -43,10 +44,12 @@ class Run:
         watch: Watch,
         steps: int = 0,
         seconds: float = 0.0,
+        attendance: Attendance | None = None,
     ) -> None:
         self.timeline = Timeline()
         self._settings, self._folder, self._watch = settings, folder, watch
         self._kinds, self._steps, self._seconds = list(kinds), steps, seconds
+        self._attendance = attendance
         self._exact = 0 if kinds or seconds else steps
         self._random = random.Random(settings.seed)  # noqa: S311 - moments of faults, not secrets
         self._strike: Strike | None = None
@@ -63,7 +66,7 @@ class Run:
         """
         exact = self._exact
         begun = time.monotonic()
-        with Ground(self._settings, self._folder, exact) as ground:
+        with Ground(self._settings, self._folder, exact, self._attendance) as ground:
             self._living = set(ground.workers)
             while not self._done():
                 for event in ground.events(POLL_S):

@@ -24,6 +24,7 @@ class Settings:
         period: Seconds from one heartbeat to the next.
         delay: Seconds that a gateway takes for what passes it.
         rate: Bits in a second that pass a gateway in each connection; 0 for as many as can.
+        service: Port of the service that hears beats and tells faults; 0 where the run judges for itself.
     """
 
     seed: int = 1
@@ -35,6 +36,7 @@ class Settings:
     period: float = 0.25
     delay: float = 0.001
     rate: float = 0.0
+    service: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
