@@ -107,6 +107,17 @@ def test_that_it_let_go_is_said_until_it_is_taken_also_by_the_next_process(tmp_p
     assert machine.hands.heard == [("take", "a"), ("give back", "a")]
 
 
+def test_what_the_service_will_never_take_is_said_once(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    controller = machine.holding()
+    machine.now += LEASE
+    machine.service.refused = 1
+    controller.turn()
+    controller.turn()
+    assert len(machine.service.taken) == 2
+    assert machine.controller().holdings.unsaid == []
+
+
 @pytest.mark.parametrize(("seconds", "boot", "held"), [(0.5, "first", True), (1.0, "first", False), (0.5, "x", False)])
 def test_a_restart_makes_no_lease_longer(tmp_path: Path, seconds: float, boot: str, held: bool) -> None:
     """Nor does a start of the machine, after which nobody knows how long it was off."""
@@ -116,7 +127,7 @@ def test_a_restart_makes_no_lease_longer(tmp_path: Path, seconds: float, boot: s
     machine.boot, machine.hands = boot, Noted()
     controller = machine.controller()
     assert bool(controller.holdings.held) is held
-    assert machine.hands.heard == ([("take", "a")] if held else [])
+    assert machine.hands.heard == [("take" if held else "give back", "a")]  # its job may run on, and has to end
 
 
 def test_it_lets_go_in_time_while_a_request_hangs(tmp_path: Path) -> None:
@@ -137,3 +148,20 @@ def test_it_lets_go_in_time_while_a_request_hangs(tmp_path: Path) -> None:
         assert time.monotonic() - began > 0.9
         stopped.set()
         running.join()
+
+
+class Broken(Noted):
+    """Cannot give back."""
+
+    def give_back(self, holding: Holding) -> None:  # noqa: ARG002
+        """Raise, though hands must not."""
+        raise BrokenPipeError("nobody reads this any more")
+
+
+def test_a_controller_that_could_keep_no_further_lease_ends(tmp_path: Path) -> None:
+    with Hanging() as service, closing(Journal(tmp_path / "held.json", "x")) as kept:
+        controller = DomainController(service, "x", POOLS, journal=kept, hands=Broken())
+        for step in (leased(action("a").phase, 1.0), leased(COMMIT, 1.0)):
+            controller._carry_out(step)  # noqa: SLF001 - nothing else asks while the service hangs
+        with pytest.raises(BrokenPipeError):
+            controller.run(threading.Event())

@@ -30,6 +30,8 @@ WAIT_S = 20.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
 
+LEAST_WAIT_S = 0.05
+
 SHARE_OF_LEASE = 4
 """Requests that it makes at least while a lease goes on."""
 
@@ -102,14 +104,19 @@ class DomainController:
         self._lease = lease or Lease(boot=this_boot())
         self._written = float("-inf")
         self._changed = threading.Condition()
+        self._trouble: Exception | None = None
         if journal is not None and (kept := journal.read()) is not None:
             try:
                 self.holdings.restore(kept)
                 self._lease.restore(kept.get("lease", {}))
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
+        held = self._standing()
         for each in self._lease.over(self.holdings.held):
-            self.holdings.lose(each.action, self._clock())  # nobody is told that it is held
+            self.holdings.lose(each.action, self._clock())
+        if self.holdings.unsaid:
+            self._write()
+        self._tell({name: gone for name, gone in held.items() if name not in self._standing()}, {})
         self._tell({}, self._standing())
 
     def run(self, stopped: threading.Event) -> None:
@@ -133,6 +140,8 @@ class DomainController:
     def _take_turns(self, stopped: threading.Event) -> None:
         pause = FIRST_PAUSE_S
         while not stopped.is_set():
+            if self._trouble is not None:
+                raise self._trouble
             try:
                 if self.turn():
                     pause = FIRST_PAUSE_S
@@ -166,8 +175,10 @@ class DomainController:
             if self._lease.now() - self._written > self._longest_wait / 2:
                 self._write()
         for result in self.holdings.unsaid:
-            if self._say(result):
+            self._say(result)  # what is refused for good need not be said again
+            with self._changed:
                 self.holdings.said(result)
+                self._write()
         taken = [self._carry_out(action) for action in asked]
         return all(taken)
 
@@ -197,16 +208,20 @@ class DomainController:
     def _longest_wait(self) -> float:
         """Seconds that it may wait for an answer so that no lease is over that need not be."""
         lease = shortest(self.holdings.held)
-        return float("inf") if lease is None else lease / SHARE_OF_LEASE
+        return float("inf") if lease is None else max(LEAST_WAIT_S, lease / SHARE_OF_LEASE)
 
     def _keep_leases(self, ended: threading.Event) -> None:
         """Let go in time of what leases are over for, also while a request hangs."""
-        while not ended.is_set():
-            self._let_go_of_what_is_over()
-            with self._changed:
-                end = self._lease.first_end(self.holdings.held)
-                if not ended.is_set():
-                    self._changed.wait(None if end is None else max(0.0, end - self._lease.now()))
+        try:
+            while not ended.is_set():
+                self._let_go_of_what_is_over()
+                with self._changed:
+                    end = self._lease.first_end(self.holdings.held)
+                    if not ended.is_set():
+                        # A wait does not count what the machine sleeps through, so it is looked again now and then.
+                        self._changed.wait(None if end is None else min(1.0, max(0.0, end - self._lease.now())))
+        except Exception as error:  # noqa: BLE001 - without this thread no lease is kept, so the controller has to end
+            self._trouble = error
 
     def _let_go_of_what_is_over(self) -> None:
         with self._changed:

@@ -67,8 +67,8 @@ class Lease:
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Go on with the count that :meth:`to_json` gave, where the machine was not started anew since."""
-        if self._boot is not None and kept.get("boot") == self._boot:
-            self._answered = kept["answered"]
+        if self._boot is not None and kept.get("boot") == self._boot and kept["answered"] is not None:
+            self._answered = min(float(kept["answered"]), self.now())
 
 
 def shortest(held: Iterable[Holding]) -> float | None:
