@@ -64,7 +64,7 @@ RECOVERY = {
     "spares": "备用节点",
     "state over bandwidth, mean, s": "状态大小 ÷ 带宽，均值，s",
     "strategy": "方式",
-    "their price, money/h": "其费用，元/h",
+    "their price, money/h": "其费用，货币单位/h",
     "time that checkpoints take": "检查点占用的时间",
     "Time until a job is whole again, beside others on the same faults": (
         "作业复原所需时间，与相同故障下的其他规划者对照"
