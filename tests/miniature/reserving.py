@@ -227,7 +227,7 @@ class Reserving(Routing):
             self.book(tenant).open[step.action["domain"]].pop((result["action"], result["phase"]), None)
         if self.is_late(one, step, result):
             self.ask_again(tenant, one, result["action"])
-        elif step.attempt == one.attempt:
+        else:
             self.go_on(tenant, one, moment)
         self.give_turn(tenant, one.body["job"], moment)
 

@@ -242,3 +242,20 @@ def test_tenants_do_not_see_each_others_allocations() -> None:
     assert two.ask("GET", "/v1/allocations/a")[0] == 404
     assert answer(two, action, "prepared")[0] == 422
     stop(client)
+
+
+def test_what_an_earlier_attempt_has_to_let_go_of_holds_up_the_end_and_then_no_longer(client: Client) -> None:
+    put(client, allocation("a", "north", "south", alternatives=[placement("east")], patience=60))
+    for step in (*actions(client, "north"), *actions(client, "south")):
+        answer(client, step, "prepared")
+    [late] = actions(client, "south")
+    answer(client, actions(client, "north")[0], "expired")
+    for domain in ("north", "south"):
+        answer(client, actions(client, domain)[0], "aborted")
+    [east] = actions(client, "east")
+    answer(client, late, "committed")  # told after the abort was
+    answer(client, east, "refused")
+    answer(client, actions(client, "east")[0], "aborted")
+    assert phase(client) == "aborting"
+    answer(client, actions(client, "south")[0], "aborted")
+    assert phase(client) == "refused"
