@@ -31,6 +31,7 @@ FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
 
 LEAST_WAIT_S = 0.05
+"""Seconds between two requests at least, however short a lease is."""
 
 SHARE_OF_LEASE = 4
 """Requests that it makes at least while a lease goes on."""
