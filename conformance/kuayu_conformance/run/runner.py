@@ -25,6 +25,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run import originals
+from kuayu_conformance.run.attention import attentive
 from kuayu_conformance.run.judging import Results, judge, judge_check, read_declaration
 from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
@@ -179,7 +180,7 @@ class Run:
     ) -> ConformanceReport:
         """Make a plan and carry it out; a transcript without a footer is one that can be gone on with."""
         exporter = ExporterServer(self._options.exporter_host())
-        with contextlib.closing(transcript), contextlib.closing(exporter), self._client() as client:
+        with contextlib.closing(transcript), contextlib.closing(exporter), self._client() as client, attentive():
             made = plan(client, exporter)
             try:
                 self._episodes_of(made, exporter, transcript)
