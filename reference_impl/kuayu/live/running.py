@@ -21,6 +21,8 @@ LIFT_S, LEAVE_S, MISSED_S, LAST_STEPS = 1.0, 10.0, 90.0, 20
 """Seconds from recovery to the fault's end; seconds that a replaced worker has to end by itself; seconds after which an
 incident counts as missed; steps after the last one."""
 POLL_S = 0.05
+TOLD_S = 10.0
+"""Seconds for which a run goes on after its last fault where a service watches, which may take so long to tell it."""
 
 
 class Run:
@@ -76,7 +78,7 @@ class Run:
                     self._watch(event)
                 self._watch(None)
                 self._proceed(ground, time.monotonic())
-                over = time.monotonic() - begun >= self._seconds and self.timeline.step >= self._steps
+                over = time.monotonic() - begun >= self._seconds and self.timeline.step >= self._steps and self._told()
                 if not exact and self._strike is None and not self._kinds and over and self.timeline.until is None:
                     ground.finish(LAST_STEPS)
                     self.timeline.until = self.timeline.step + 2 * LAST_STEPS  # until the control plane tells
@@ -85,6 +87,11 @@ class Run:
     def _done(self) -> bool:
         last = self.timeline.until or self._exact
         return bool(last) and self.timeline.step >= last
+
+    def _told(self) -> bool:
+        """Whether a service that watches has had the time to tell the last fault."""
+        last = max((each.at for each in self.timeline.incidents), default=0.0)
+        return self._attendance is None or time.monotonic() - last >= TOLD_S
 
     def _proceed(self, ground: Ground, now: float) -> None:
         self._repair(ground)
