@@ -44,6 +44,15 @@ def test_what_is_given_up_amid_a_run_is_freed() -> None:
     assert old() is None
 
 
+def test_what_others_have_set_aside_stays_so() -> None:
+    theirs = Kept()
+    gc.freeze()
+    with attentive():
+        gc.collect()
+    assert not looked_through(theirs)
+    gc.unfreeze()
+
+
 def test_the_interpreter_is_as_it_was_afterwards() -> None:
     before = sys.getswitchinterval(), list(gc.callbacks)
     with attentive():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,7 +17,7 @@ from kuayu.engine.holdings import Fence
 from kuayu.engine.live.agent import Hands
 from kuayu.engine.live.service import Attended
 from kuayu.live.faults import Kind
-from kuayu.live.running import Run
+from kuayu.live.running import TOLD_S, Run
 from kuayu.live.settings import Settings
 from kuayu.live.timeline import Incident
 from kuayu.live.told import Service, Told, domain_of
@@ -31,6 +32,7 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
     settings = Settings(seed=3, domains=3, parts=6, every=5, service=attended.port)
     run = Run(settings, tmp_path, KINDS, lambda _: None, attendance=attended)
     account = run.go()
+    assert time.monotonic() >= max(each.at for each in run.timeline.incidents) + TOLD_S
     assert account.clean
     assert not run.timeline.false_alarms
     assert all(each.progress is not None for each in run.timeline.incidents)

@@ -1,8 +1,8 @@
 """A run's own attention: what it has kept does not hold it up while it measures how soon a target answers.
 
 Python's collector of cycles goes through all that it has kept each time that this has grown by a quarter, and no thread
-runs meanwhile. A run keeps evidence, so that it would stand still for longer and longer, for half a second in the end,
-amid episodes that play a world in real time and count its delays as the target's.
+runs meanwhile. A run keeps evidence, so that it would stand still for longer and longer, amid episodes that play a
+world in real time and count its delays as the target's.
 """
 
 import contextlib
@@ -22,16 +22,18 @@ _OLDEST = 2
 def attentive() -> Iterator[None]:
     """Let the collector look through what is kept once, and no thread wait for long; as before when the block ends.
 
-    Cycles that are given up later than that are collected when somebody collects after the block.
+    Cycles that are given up later than that are collected when somebody collects after the block; not where somebody
+    had set things aside before it, which stay so.
     """
-    interval = sys.getswitchinterval()
+    interval, before = sys.getswitchinterval(), gc.get_freeze_count()
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.callbacks.append(_set_aside)
     try:
         yield
     finally:
         gc.callbacks.remove(_set_aside)
-        gc.unfreeze()
+        if not before:  # all or nothing: there is no telling apart who set what aside
+            gc.unfreeze()
         sys.setswitchinterval(interval)
 
 

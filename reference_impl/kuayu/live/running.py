@@ -90,8 +90,8 @@ class Run:
 
     def _told(self) -> bool:
         """Whether a service that watches has had the time to tell the last fault."""
-        last = max((each.at for each in self.timeline.incidents), default=0.0)
-        return self._attendance is None or time.monotonic() - last >= TOLD_S
+        since = time.monotonic() - TOLD_S
+        return self._attendance is None or all(each.at <= since for each in self.timeline.incidents)
 
     def _proceed(self, ground: Ground, now: float) -> None:
         self._repair(ground)
