@@ -29,6 +29,7 @@ class Check(Generic[Observation]):
         background: Whether the episode mostly waits, so that others run meanwhile.
         measurements: Whether the check uses tables of measurements.
         traces: Names of public originals that the check uses in a full run where they are at hand.
+        long: Whether it takes longer than a smoke run has, which leaves it out.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Check(Generic[Observation]):
     background: bool = False
     measurements: bool = False
     traces: tuple[str, ...] = ()
+    long: bool = False
 
 
 @dataclass(frozen=True)

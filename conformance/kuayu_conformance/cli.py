@@ -2,6 +2,7 @@
 
 import secrets
 import shlex
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,9 @@ OtherHeader = Annotated[
 Profiles = Annotated[
     list[str] | None,
     typer.Option("--profile", metavar="P", help="Profile to test; all that are declared by default. May be repeated."),
+]
+Requirements = Annotated[
+    list[str] | None, typer.Option("--requirement", metavar="ID", help="Requirement to test. May be repeated.")
 ]
 Timeout = Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds to wait for one answer.")]
 Data = Annotated[
@@ -131,9 +135,7 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
     nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce that somebody else has chosen.")] = None,
-    requirement: Annotated[
-        list[str] | None, typer.Option("--requirement", metavar="ID", help="Requirement to test. May be repeated.")
-    ] = None,
+    requirement: Requirements = None,
     timeout: Timeout = 10.0,
     callback_host: Callback = "",
     data: Data = None,
@@ -155,14 +157,15 @@ def run(
         callback_host=callback_host,
         data=data,
     )
-    going_on = shlex.join([*GOING_ON, "-o", str(output), "--target", shown_target(target)])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what had ended is judged then too, as at Ctrl-C
+    going_on = f"{shlex.join([*GOING_ON, '-o', str(output), '--target', shown_target(target)])}, with headers as then,"
     if resume:
         report = _reported(lambda progress: _resumed(options, output, progress), output, language, going_on)
     elif (begun := unfinished(output)) is not None:
         answers = sum("status" in event for events in begun.episodes.values() for event in events)
         raise fail(
             f"{output} holds a run, begun at {begun.header['started_at']}, that was broken off after {answers} answers",
-            f"{going_on}, with headers as then, goes on with it; to begin anew, remove {output} or name another folder",
+            f"{going_on} goes on with it; to begin anew, remove {output} or name another folder",
             2,
         )
     else:
@@ -198,6 +201,17 @@ def execute(
     return _reported(lambda progress: Run(options, output, progress), output, language, going_on)
 
 
+def go_on(
+    options: Options, output: Path, language: Literal["en", "zh"] = "en", going_on: str = ""
+) -> ConformanceReport:
+    """Go on with a run that was broken off, as :func:`execute` carries one out.
+
+    Raises:
+        typer.Exit: It cannot be gone on with, or was broken off again.
+    """
+    return _reported(lambda progress: _resumed(options, output, progress), output, language, going_on)
+
+
 def _resumed(options: Options, output: Path, progress: TerminalProgress) -> Run:
     run = ResumedRun(options, output, progress)
     if run.complete:
@@ -208,34 +222,47 @@ def _resumed(options: Options, output: Path, progress: TerminalProgress) -> Run:
 def _reported(
     of: Callable[[TerminalProgress], Run], output: Path, language: Literal["en", "zh"], going_on: str
 ) -> ConformanceReport:
-    again = f"{going_on}, with headers as then, goes on with it" if going_on else ""
+    again = f"{going_on} goes on with it" if going_on else ""
     with TerminalProgress(errors) as progress:
         try:
-            report = of(progress).execute()
+            run = of(progress)
+            try:
+                report = run.execute()
+            except TargetGone as gone:
+                cause, hint = f"the target takes no connections any more ({gone})", again or "its own log may say why"
+                raise _ended_early(run.so_far(), output, language, cause, hint) from gone
+            except KeyboardInterrupt:
+                hint = "; ".join(filter(None, ("what it had made at the target is removed", again)))
+                raise _ended_early(run.so_far(), output, language, "the run was called off", hint) from None
         except CannotResume as refused:
             raise fail(
                 str(refused), refused.hint, 2 if isinstance(refused, Contradiction) else EXIT_HARNESS
             ) from refused
-        except TargetGone as gone:
-            raise fail(
-                f"the target takes no connections any more, no report was written ({gone})",
-                again or "its own log may say why",
-            ) from gone
         except TargetUnreachable as unreachable:
             raise fail(
                 str(unreachable), "kuayu conformance doctor --target URL looks at it more closely"
             ) from unreachable
         except TranscriptError as error:
             raise fail(f"the suite itself failed: {error}", "this is a fault of the suite; keep the folder") from error
-        except KeyboardInterrupt:
-            raise fail(
-                "the run was called off; no report was written",
-                "; ".join(filter(None, ("what it had made at the target is removed", again))),
-            ) from None
+    _hand_over(report, output, language)
+    return report
+
+
+def _hand_over(report: ConformanceReport, output: Path, language: Literal["en", "zh"]) -> None:
+    """Write the report and say what is in it."""
     write(output, report)
     console.print(summary(report, language))
     console.print(f"report   {output / 'report.html'}\nverify   kuayu conformance verify {output}")
-    return report
+
+
+def _ended_early(
+    report: ConformanceReport | None, output: Path, language: Literal["en", "zh"], cause: str, hint: str
+) -> typer.Exit:
+    """Write the report of what had been judged, where anything had; the exit to raise."""
+    if report is None:
+        return fail(f"{cause}; no check had ended, so that there is no report", hint)
+    _hand_over(report, output, language)
+    return fail(f"{cause}; the report is of what had ended before", hint, int(report.exit_code))
 
 
 @app.command()

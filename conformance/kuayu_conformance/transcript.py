@@ -4,7 +4,8 @@ The first line is the header (what was run and where), the last the footer (when
 the suite learned from outside, each line with its episode and its number therein. The request itself is not kept but
 its digest: whoever replays the run makes the request again from the nonce and must come to the same digest.
 
-A run that was broken off has no footer. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how
+A run that was broken off has no footer; where it had the time to say so, a line ``called off`` says when and why, and
+what had ended is judged. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how
 many events stand of an episode. Nothing is taken out of the file but a last line that is not whole: what does not stand
 remains, for whoever wants to see it, and counts for nothing.
 """
@@ -12,6 +13,7 @@ remains, for whoever wants to see it, and counts for nothing.
 import base64
 import hashlib
 import json
+import lzma
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 
 FILE_NAME = "transcript.jsonl"
+PACKED_NAME = f"{FILE_NAME}.xz"
+"""A transcript that is kept for long may be compressed; digests are of what is in it."""
 
 Event = Mapping[str, Any]
 
@@ -55,6 +59,7 @@ class Transcript:
     Attributes:
         header: What was run, where, with which nonce.
         footer: When it ended; empty where it was broken off.
+        called_off: When and why it was broken off, where it could still say so and was not gone on with.
         episodes: Events of each episode that stand, in order.
         digest: Digest of the bytes of the file.
         size: Bytes of the file.
@@ -73,6 +78,7 @@ class Transcript:
     resumptions: tuple[Event, ...] = ()
     begun_anew: Mapping[str, int] = field(default_factory=dict)
     uncleared: tuple[Event, ...] = ()
+    called_off: Event = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path, *, broken_off: bool = False) -> Self:
@@ -82,15 +88,12 @@ class Transcript:
             TranscriptError: The file is missing, cut short, or not a transcript.
         """
         path = folder / FILE_NAME
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise TranscriptError(f"{path} cannot be read ({error.strerror}); is {folder} a report folder?") from error
+        data = _bytes_of(path)
         whole = _whole(data) if broken_off else len(data)
         read = _Read()
         for event in _events(data[:whole], path):
             read.take(event)
-        if not read.header or not (read.footer or broken_off):
+        if not read.header or not (read.footer or read.called_off or broken_off):
             raise TranscriptError(
                 f"{path} has no header or no footer; the run was cut short, so go on with it (--resume) or run it again"
             )
@@ -104,6 +107,7 @@ class Transcript:
             tuple(read.resumptions),
             read.begun_anew,
             tuple(read.uncleared),
+            read.called_off,
         )
 
 
@@ -117,6 +121,7 @@ class _Read:
         self.resumptions: list[dict[str, Any]] = []
         self.begun_anew: Counter[str] = Counter()
         self.uncleared: list[Event] = []
+        self.called_off: Event = {}
 
     def take(self, event: Event) -> None:
         """Take the next event.
@@ -132,10 +137,13 @@ class _Read:
             case "resumed":
                 self.resumptions.append({**event, "again": []})
                 self.uncleared.clear()
+                self.called_off = {}
             case "cut":
                 self._cut(event)
             case "cleaned":
                 self.uncleared.clear()
+            case "called off":
+                self.called_off = event
             case _:
                 self.episodes.setdefault(str(event.get("episode")), []).append(event)
                 self.uncleared.append(event)
@@ -152,6 +160,21 @@ class _Read:
             self.begun_anew[name] += stand == 0
         except (KeyError, TypeError, IndexError) as error:
             raise TranscriptError(f"the transcript does not say what stands of an episode: {error}") from error
+
+
+def _bytes_of(path: Path) -> bytes:
+    """The transcript as it was written, also where it was compressed since.
+
+    Raises:
+        TranscriptError: It is not there, or cannot be read.
+    """
+    packed = path.with_name(PACKED_NAME)
+    try:
+        return path.read_bytes() if path.exists() or not packed.exists() else lzma.decompress(packed.read_bytes())
+    except lzma.LZMAError as error:
+        raise TranscriptError(f"{packed} cannot be unpacked: {error}") from error
+    except OSError as error:
+        raise TranscriptError(f"{path} cannot be read ({error.strerror}); is {path.parent} a report folder?") from error
 
 
 def _whole(data: bytes) -> int:

@@ -1036,8 +1036,11 @@ class Comparison(StrEnum):
 class RunLevel(StrEnum):
     """How much a run of the suite measures."""
 
+    smoke = "smoke"
+    """Four minutes: every interface, and the figures that can be had in the time."""
+
     quick = "quick"
-    """Minutes."""
+    """A quarter of an hour: everything, on small samples."""
 
     full = "full"
     """As much as a published report needs."""
@@ -1056,7 +1059,7 @@ class Verdict(StrEnum):
     """Neither shown to be met nor shown not to be."""
 
     not_applicable = "not-applicable"
-    """Belongs to a profile that is not declared or was not asked for."""
+    """Belongs to a profile that is not declared, was not asked for, or is left to longer runs."""
 
     not_supported = "not-supported"
     """Belongs to an option that is not declared."""
@@ -4594,6 +4597,9 @@ class ConformanceReport(KuayuModel):
     nonce: Text = Field(description="Seed of everything that the suite chose.")
     started_at: Instant = Field(description="When the run began.")
     finished_at: Instant = Field(description="When it ended.")
+    called_off: Maybe[Text] = Field(
+        default=None, description="Why the run ended before all checks had; absent where it ran through."
+    )
     resumptions: Maybe[list[Resumption]] = Field(
         default=None, description="Where it was gone on with after it had been broken off; absent where it ran through."
     )

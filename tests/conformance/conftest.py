@@ -31,6 +31,7 @@ def options(miniature: str) -> Options:
         other_headers={"authorization": "Bearer other"},
         selection=QUICK,
         timeout=30,
+        watch=False,  # other tests run beside this one
     )
 
 

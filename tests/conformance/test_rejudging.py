@@ -1,6 +1,7 @@
 """A report can be judged again, and nothing in it can be changed unnoticed."""
 
 import json
+import lzma
 import random
 import shutil
 from pathlib import Path
@@ -90,3 +91,20 @@ def test_no_credential_is_in_the_folder(report_folder: Path) -> None:
         text = path.read_text("utf-8")
         assert "Bearer own" not in text, path.name
         assert "Bearer other" not in text, path.name
+
+
+def test_a_report_that_is_kept_with_its_transcript_compressed_is_judged_again(
+    brief_folder: Path, tmp_path: Path
+) -> None:
+    """What can be drawn from the report need not be kept; the report must, and agree."""
+    report, transcript = tmp_path / "report.json", tmp_path / f"{FILE_NAME}.xz"
+    report.write_bytes((brief_folder / "report.json").read_bytes())
+    transcript.write_bytes(lzma.compress((brief_folder / FILE_NAME).read_bytes()))
+    assert agrees(tmp_path)
+    report.write_text(report.read_text("utf-8").replace('"pass"', '"fail"', 1), "utf-8")
+    assert not agrees(tmp_path)
+    report.unlink()
+    assert not agrees(tmp_path)
+    transcript.write_bytes(b"no archive")
+    with pytest.raises(TranscriptError, match="cannot be unpacked"):
+        list(verify(tmp_path))

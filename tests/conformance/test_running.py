@@ -13,10 +13,13 @@ import pytest
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import com_paging
 from kuayu_conformance.episode import Episode
+from kuayu_conformance.folder import verify, write
+from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.run import plan as planning
 from kuayu_conformance.run.judging import Results
+from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run, TargetUnreachable
-from kuayu_schemas.models import Verdict
+from kuayu_schemas.models import Level, Profile, RunLevel, Verdict
 
 
 def listed(target: str, kind: str) -> list[str]:
@@ -42,8 +45,10 @@ def test_a_run_called_off_leaves_nothing_behind(options: Options, tmp_path: Path
         def finished(self, *_: object) -> None:
             raise KeyboardInterrupt
 
+    run = Run(options, tmp_path, Impatient())
+    assert run.so_far() is None, "nothing has been made yet"
     with pytest.raises(KeyboardInterrupt):
-        Run(options, tmp_path, Impatient()).execute()
+        run.execute()
     assert listed(options.target, "nodes") == []
 
 
@@ -59,6 +64,48 @@ def test_what_was_waiting_when_a_run_was_called_off_is_not_judged(options: Optio
     with pytest.raises(KeyboardInterrupt):
         Run(waiting, tmp_path, Impatient()).execute()
     assert verdicts == [Verdict.pass_]
+
+
+def test_a_run_called_off_is_reported_by_what_had_ended(options: Options, tmp_path: Path) -> None:
+    class Impatient(Progress):
+        def finished(self, check: Check[Any], _: Results) -> None:
+            if check.name == "com_paging":
+                raise KeyboardInterrupt
+
+    chosen = dataclasses.replace(options, selection=("COM-003", "COM-004", "COM-012", "MET-009"))
+    run = Run(chosen, tmp_path, Impatient())
+    with pytest.raises(KeyboardInterrupt):
+        run.execute()
+    report = run.so_far()
+    assert report
+    write(tmp_path, report)
+    verdicts = {result.requirement: result.verdict for result in report.results if result.required}
+    ended, left = Verdict.pass_, Verdict.not_testable
+    assert verdicts == {"COM-003": left, "COM-004": ended, "COM-012": ended, "MET-009": left}
+    assert (report.called_off, report.exit_code) == ("it was called off", 2)
+    assert "ended before all checks had" in (tmp_path / "report.html").read_text("utf-8")
+    assert all(verdict.agrees for verdict in verify(tmp_path)), "it is judged again like any other"
+
+    whole = ResumedRun(dataclasses.replace(chosen, nonce="", level="", selection=()), tmp_path, Progress()).execute()
+    assert {result.verdict for result in whole.results if result.required} == {Verdict.pass_}
+    assert whole.called_off is None
+
+
+def test_a_smoke_run_leaves_out_what_takes_long_unless_it_is_asked_for() -> None:
+    declared = {"COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES"}
+    everything = planning.Plan((), (), RunLevel.smoke, "nonce", "run", other_tenant=True, declaration=None)
+    made = {check.name for check in everything.checks()}
+    assert "sch_gains" not in made
+    assert {requirement.profile for requirement in planning.testable() if planning.check_of(requirement) in made} == {
+        Profile(name) for name in declared
+    }
+    gains = next(row for row in planning.testable() if row.id == "SCH-003")
+    verdict, reason = everything.applies(gains) or (None, "")
+    assert (verdict, reason) == (Verdict.not_applicable, LEFT_TO_LONGER_RUNS)
+    assert dataclasses.replace(everything, level=RunLevel.quick).applies(gains) is None
+    assert dataclasses.replace(everything, selection=("SCH-003",)).applies(gains) is None
+    interface = {row.id for row in planning.testable() if row.level is Level.interface}
+    assert interface <= {row.id for row in planning.testable() if everything.applies(row) is None}
 
 
 def test_the_same_nonce_asks_the_same_and_never_meets_itself(options: Options, tmp_path: Path) -> None:

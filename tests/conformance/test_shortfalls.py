@@ -4,8 +4,9 @@ import pytest
 
 from kuayu import shortfalls
 from kuayu.cli import check
+from kuayu_conformance.run.judging import EXCUSE
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
+from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel, Verdict
 
 
 def result(requirement: str, verdict: Verdict, estimate: float | None = None) -> RequirementResult:
@@ -65,9 +66,27 @@ def test_the_last_words_say_what_is_amiss_and_how_to_see_it_again(
     (threshold,) = [row.threshold for row in registers.requirements().requirements if row.id == "MET-016"]
     unknown = result("MET-016", Verdict.fail, 0.8).model_copy(update={"threshold": threshold, "reason": "too few"})
     shown = result(known.requirement, Verdict.inconclusive, known.worst)
-    report = ConformanceReport.model_construct(results=[unknown, shown], exit_code=1)
+    report = ConformanceReport.model_construct(
+        results=[unknown, shown], exit_code=1, run_level=RunLevel.quick, nonce="0f1e"
+    )
     monkeypatch.setattr(check.console, "width", 200)
-    assert check.beyond_shortfalls(report, "0f1e") == 1
+    assert check.beyond_shortfalls(report) == 1
     *_, amiss, again = capsys.readouterr().out.splitlines()
     assert amiss == "amiss MET-016: fail; estimate 0.8, at least 0.9; too few"
-    assert again == "the same run again: kuayu check --nonce 0f1e"
+    assert again == "just these again: kuayu check --level quick --nonce 0f1e --requirement MET-016"
+
+
+def test_what_the_machine_was_too_busy_for_is_open_unless_that_is_tolerated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = f"this machine was busy with something else (load 14){EXCUSE}; found all the same: fail"
+    untested = result("RES-002", Verdict.not_testable).model_copy(update={"reason": reason})
+    report = ConformanceReport.model_construct(results=[untested], exit_code=2, run_level=RunLevel.smoke, nonce="0f1e")
+    monkeypatch.setattr(check.console, "width", 200)
+    assert check.beyond_shortfalls(report) == 2
+    assert "untested RES-002: not-testable; this machine was busy" in capsys.readouterr().out
+    assert check.beyond_shortfalls(report, tolerate_busy=True) == 0
+    failed = ConformanceReport.model_construct(
+        results=[untested, result("COM-001", Verdict.fail)], exit_code=1, run_level=RunLevel.smoke, nonce="0f1e"
+    )
+    assert check.beyond_shortfalls(failed, tolerate_busy=True) == 1

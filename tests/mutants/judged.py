@@ -31,6 +31,7 @@ def main(arguments: Sequence[str]) -> None:
         other_headers={"Authorization": "Bearer other"},
         selection=tuple(requirements),
         timeout=PATIENCE,
+        watch=False,  # runs beside this one keep the machine busy, and what is wrong is wrong all the same
     )
     report = Run(options, Path(folder), Progress()).execute()
     (Path(folder) / REPORT).write_text(report.model_dump_json(exclude_none=True), "utf-8")

@@ -190,4 +190,4 @@ def _bound(its: Plan, level: float) -> str:
     return f"Bound: Student's, of the logarithm, over windows{looks}, at {level:.3g} after Holm and α-spending"
 
 
-CHECK = Check("sch_gains", (*THREE, TOGETHER), observe, judge, traces=(TRACE,))
+CHECK = Check("sch_gains", (*THREE, TOGETHER), observe, judge, traces=(TRACE,), long=True)

@@ -81,12 +81,18 @@ def meaning(view: View) -> Words:
 def coverage(view: View) -> Words:
     """How much of the standard the verdict speaks for."""
     total, untested = len(view.entries), len(view.in_state(UNTESTED))
-    selection = len(view.report.selection)
+    selection, longer = len(view.report.selection), len(view.left_to_longer_runs)
     en = f"The standard has {total} requirements; {untested} of them have no check yet."
     zh = f"标准共有 {total} 项要求，其中 {untested} 项尚无检验。"
     if selection:
         en += f" This run was limited to a selection of {selection}, so it speaks for nothing else."
         zh += f"本次运行仅选测 {selection} 项，结论不及其余。"
+    if longer:
+        en += f" A smoke run has no time for {longer} of them, which longer runs measure."
+        zh += f"冒烟运行不含耗时较长的 {longer} 项，须以更高级别运行测量。"
+    if view.report.called_off:
+        en += f" The run ended before all checks had ({shorten(view.report.called_off, 200)}); what is left is open."
+        zh += f"本次运行提前结束（{shorten(view.report.called_off, 200)}），其余项目未判定。"
     return Words(en, zh)
 
 

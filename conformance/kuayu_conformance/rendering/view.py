@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kuayu_conformance.rendering.chart import Chart, chart
 from kuayu_conformance.rendering.plot import Plot, plots
 from kuayu_conformance.rendering.table import Table, table
-from kuayu_conformance.rendering.words import STATES, UNASKED, UNTESTED, Words
+from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS, STATES, UNASKED, UNTESTED, Words
 from kuayu_schemas.models import ConformanceReport, Requirement, RequirementRegister, RequirementResult
 
 _JUDGED = frozenset({"pass", "fail", "inconclusive", "harness-error"})
@@ -85,6 +85,11 @@ class View:
     def in_state(self, *states: str) -> tuple[Entry, ...]:
         """Requirements in some states, state by state."""
         return tuple(entry for state in states for entry in self.entries if entry.state == state)
+
+    @property
+    def left_to_longer_runs(self) -> tuple[Entry, ...]:
+        """Requirements that a smoke run has no time for."""
+        return tuple(entry for entry in self.entries if entry.result and entry.result.reason == LEFT_TO_LONGER_RUNS)
 
     def counted(self, *states: str) -> int:
         """How many of the requirements that the exit code counts are in some states, or in any where none is named."""

@@ -66,8 +66,12 @@ REPLAYS = {
     ),
 }
 
+LEFT_TO_LONGER_RUNS = "takes longer than a smoke run has; level quick or full measures it"
+"""Why a requirement is left out of a smoke run, as its result says."""
+
 RUN_LEVELS = {
-    "quick": Words("quick: minutes", "快速：数分钟"),
+    "smoke": Words("smoke: what can be decided in four minutes", "冒烟：四分钟内可判定的项目"),
+    "quick": Words("quick: everything, on small samples", "快速：全部项目，小样本"),
     "full": Words("full: as much as a published report needs", "完整：足以公开发布"),
 }
 

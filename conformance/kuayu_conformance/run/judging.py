@@ -13,6 +13,7 @@ from kuayu_conformance.check import Check, Exchanges
 from kuayu_conformance.episode import Episode, NotTestable, SetUpFailed
 from kuayu_conformance.findings import Finding
 from kuayu_conformance.run import originals
+from kuayu_conformance.run.machine import MachineLoad
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.verdicts import conclude, without_verdict
@@ -99,9 +100,14 @@ def judge(
             ReplaySource(check.name, without_end(events)),
             partial(passed, check.name) if passed else None,
         )
-        results |= judge_check(check, episode, plan, duration=duration_of(events))
+        if transcript.called_off and duration_of(events) is None:
+            results |= _not_reached(check.name, plan, transcript.called_off)
+            continue
+        found = judge_check(check, episode, plan, duration=duration_of(events))
+        load = load_of(events)
+        results |= excused(found, check, episode, load, header["target"]) if load else found
         exchanges += ((check.name, *pair) for pair in episode.exchanges)
-    results |= _judge_whole_run(plan, tuple(exchanges))
+    results |= _judge_whole_run(plan, tuple(exchanges), transcript.called_off)
     ordered = [results.get(r.id) or _left_out(r, plan) for r in testable()]
     return ConformanceReport(
         spec_version=header["spec_version"],
@@ -113,7 +119,8 @@ def judge(
         selection=list(plan.selection),
         nonce=plan.nonce,
         started_at=header["started_at"],
-        finished_at=transcript.footer["finished_at"],
+        finished_at=(transcript.footer or transcript.called_off)["finished_at"],
+        called_off=transcript.called_off.get("why"),
         resumptions=[_resumption(event) for event in transcript.resumptions] or None,
         environment=Environment.model_validate(header["environment"]),
         data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.data_names] or None,
@@ -145,7 +152,62 @@ def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: fl
     return {r.id: conclude(r, _about(r, findings), check.name, replay, duration) for r in mine}
 
 
-def _judge_whole_run(plan: Plan, exchanges: Exchanges) -> Results:
+def excused(results: Results, check: Check[Any], episode: Episode, load: MachineLoad, target: str) -> Results:
+    """The same results, but nothing is held against the target that this machine may have done.
+
+    Where others kept the machine busy, a verdict that rests on the clock, or on an answer that did not come in time,
+    says nothing about the target unless it is a pass. What was answered wrongly stays wrong.
+    """
+    if not load.busy or not (check.recorded_times or any(_late(answer) for _, answer in episode.exchanges)):
+        return results
+    return {
+        name: result if result.verdict in SAYS_NO_LESS else _not_for_this_machine(result, load, target)
+        for name, result in results.items()
+    }
+
+
+SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
+"""Verdicts that a busy machine takes nothing from: a pass was reached in spite of it, a fault of the suite is one."""
+
+
+def _late(answer: Answer) -> bool:
+    """Whether an answer did not come in time, or the target said that it had too much to do."""
+    return (not answer.status and "Timeout" in answer.failure) or answer.problem == "overloaded"
+
+
+def _not_for_this_machine(result: RequirementResult, load: MachineLoad, target: str) -> RequirementResult:
+    again = f"kuayu conformance run --target {target} --requirement {result.requirement} -o DIR"
+    found = "; ".join(filter(None, (result.verdict.value, result.reason)))
+    requirement = next(row for row in testable() if row.id == result.requirement)
+    return without_verdict(
+        requirement,
+        Verdict.not_testable,
+        f"{load.words}{EXCUSE}; found all the same: {found}",
+        f"when the machine has less to do, run {again}",
+        duration=result.duration,
+    )
+
+
+def machine_was_busy(result: RequirementResult) -> bool:
+    """Whether nothing was said of a requirement since the suite's machine was busy with something else."""
+    return result.verdict is Verdict.not_testable and EXCUSE in (result.reason or "")
+
+
+EXCUSE = ", so that delays may be those of the machine"
+
+
+def _not_reached(check: str, plan: Plan, called_off: Event) -> Results:
+    """Results of a check that the run had not ended when it was called off."""
+    mine = [row for row in testable() if check_of(row) == check and plan.applies(row) is None]
+    return {row.id: without_verdict(row, Verdict.not_testable, NOT_REACHED + called_off["why"], GO_ON) for row in mine}
+
+
+NOT_REACHED = "the run ended before this check did: "
+GO_ON = "with --resume a run that was called off is gone on with"
+
+
+def _judge_whole_run(plan: Plan, exchanges: Exchanges, called_off: Event) -> Results:
+    """Results of checks over all exchanges; of a run that was called off, only what it shows to be wrong."""
     results: Results = {}
     for check in plan.run_checks():
         mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
@@ -155,7 +217,9 @@ def _judge_whole_run(plan: Plan, exchanges: Exchanges) -> Results:
             results |= {r.id: without_verdict(r, Verdict.harness_error, _where(error)) for r in mine}
         else:
             replay = Replay.deterministic
-            results |= {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None) for r in mine}
+            found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None) for r in mine}
+            open_ = _not_reached(check.name, plan, called_off) if called_off else {}
+            results |= {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in found.items()}
     return results
 
 
@@ -179,8 +243,13 @@ def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
 
 
 def without_end(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Events of an episode without the mark of its end."""
-    return tuple(event for event in events if event.get("kind") != "end")
+    """Events of an episode that the target had a part in: without the mark of its end and what the machine did."""
+    return tuple(event for event in events if event.get("kind") not in {"end", "machine"})
+
+
+def load_of(events: Iterable[Event]) -> MachineLoad | None:
+    """How busy the machine was during an episode, where that is on record."""
+    return next((MachineLoad.of(event) for event in events if event.get("kind") == "machine"), None)
 
 
 def duration_of(events: Iterable[Event]) -> float | None:

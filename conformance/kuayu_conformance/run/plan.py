@@ -12,6 +12,7 @@ from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.episode import Settings
+from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import (
     Declaration,
@@ -110,13 +111,16 @@ class Plan:
         profile = requirement.profile
         if profile is not Profile.COM and self.profiles and profile.value not in self.profiles:
             return Verdict.not_applicable, f"profile {profile.value} was not asked for"
+        check = next((check for check in CHECKS if check.name == check_of(requirement)), None)
+        if self.level is RunLevel.smoke and check and check.long and not self.selection:
+            return Verdict.not_applicable, LEFT_TO_LONGER_RUNS
         if self.declaration is None:
             return None
         if profile is not Profile.COM and profile not in self.declaration.profiles:
             if profile.value in self.profiles:
                 return None
             return Verdict.not_applicable, f"profile {profile.value} is not declared"
-        needs = next((check.needs for check in CHECKS if check.name == check_of(requirement)), ())
+        needs = check.needs if check else ()
         if needs and not {declared.value for declared in self.declaration.profiles}.intersection(needs):
             return Verdict.not_applicable, f"shows only through profile {' or '.join(needs)}, which is not declared"
         if requirement.feature and requirement.feature not in self.declaration.features:

@@ -26,12 +26,13 @@ from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.attention import attentive
-from kuayu_conformance.run.judging import Results, judge, judge_check, read_declaration
+from kuayu_conformance.run.judging import Results, duration_of, excused, judge, judge_check, read_declaration
 from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
+from kuayu_conformance.run.machine import MachineWatch
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
 from kuayu_conformance.run.taken_up import TakenUp
 from kuayu_conformance.run.writing import TranscriptWriter
-from kuayu_conformance.transcript import Event, Transcript
+from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RunLevel
 
@@ -60,6 +61,7 @@ class Options:
         timeout: Seconds to wait for one answer.
         callback_host: Address of this machine as the target reaches it; "" to find out for targets on this machine.
         data: Folder of further tables of measurements; None for those that come with the suite only.
+        watch: Whether it is looked at what else keeps this machine busy, which delays are not blamed on the target for.
     """
 
     target: str
@@ -72,6 +74,7 @@ class Options:
     timeout: float = 10.0
     callback_host: str = ""
     data: Path | None = None
+    watch: bool = True
 
     @property
     def credentials(self) -> Credentials:
@@ -130,6 +133,10 @@ def shown_target(target: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
+def _called_off(why: str) -> Event:
+    return {"kind": "called off", "finished_at": instant(time.time()), "why": why}
+
+
 class Run:
     """One live run against one target, written to a folder."""
 
@@ -139,6 +146,7 @@ class Run:
         self._folder = folder
         self._progress = progress
         self._stop = threading.Event()
+        self._machine = MachineWatch(options.target)
         self._episodes: list[Episode] = []
 
     def execute(self) -> ConformanceReport:
@@ -180,17 +188,27 @@ class Run:
     ) -> ConformanceReport:
         """Make a plan and carry it out; a transcript without a footer is one that can be gone on with."""
         exporter = ExporterServer(self._options.exporter_host())
-        with contextlib.closing(transcript), contextlib.closing(exporter), self._client() as client, attentive():
+        watched = self._machine if self._options.watch else contextlib.nullcontext()
+        with (
+            contextlib.closing(transcript),
+            contextlib.closing(exporter),
+            self._client() as client,
+            attentive(),
+            watched,
+        ):
             made = plan(client, exporter)
             try:
                 self._episodes_of(made, exporter, transcript)
-            except TargetGone:
+            except TargetGone as gone:
                 self._stop.set()
+                transcript.write(_called_off(f"the target took no connections any more ({gone})"))
                 raise
-            except BaseException:
+            except BaseException as error:
                 self._stop.set()
                 if not self._clean(client):
                     transcript.write({"kind": "cleaned"})
+                if isinstance(error, KeyboardInterrupt):
+                    transcript.write(_called_off("it was called off"))
                 raise
             footer = {"finished_at": instant(time.time())}
             self._clean(client)
@@ -202,6 +220,15 @@ class Run:
         left = sum(remove(client, self._options.credentials, episode.created) for episode in self._episodes)
         self._progress.cleaned(left)
         return left
+
+    def so_far(self) -> ConformanceReport | None:
+        """The report of a run that was called off, judged by what had ended; None where nothing had."""
+        with contextlib.suppress(TranscriptError):
+            transcript = Transcript.read(self._folder)
+            if any(duration_of(events) is not None for events in transcript.episodes.values()):
+                self._progress.judging()
+                return judge(transcript, self._options.data, self._progress.passed)
+        return None
 
     def _judged(self) -> ConformanceReport:
         self._progress.judging()
@@ -269,7 +296,7 @@ class Run:
             begun = Episode(check.name, plan.settings_of(check), source, partial(self._progress.passed, check.name))
             self._episodes.append(begun)
             self._progress.started(check)
-            clock = time.perf_counter()
+            clock, since = time.perf_counter(), time.monotonic()
             try:
                 results = judge_check(check, begun, plan, duration=None)
             except Interrupted:
@@ -277,6 +304,10 @@ class Run:
             finally:
                 live.close()
             seconds = round(time.perf_counter() - clock + source.waited, 3)
+            load = self._machine.since(since)
+            if load is not None:
+                transcript.write({"kind": "machine", "episode": check.name, **load.event()})
+                results = excused(results, check, begun, load, self._options.target)
             transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
             self._progress.finished(check, results)
 

@@ -1,6 +1,7 @@
 """``kuayu check``: the main job, from an empty folder to a verdict on the reference."""
 
 import contextlib
+import json
 import os
 import secrets
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,13 +20,27 @@ from rich.console import Console
 from rich.table import Table
 
 from kuayu import shortfalls
-from kuayu_conformance.cli import Data, execute, nonce_of
-from kuayu_conformance.run.judging import EXIT_PASS
+from kuayu_conformance.cli import (
+    Data,
+    Profiles,
+    Requirements,
+    execute,
+    fail,
+    go_on,
+    nonce_of,
+    profiles_of,
+    requirement_of,
+)
+from kuayu_conformance.run.judging import exit_code, machine_was_busy
+from kuayu_conformance.run.resumption import unfinished
 from kuayu_conformance.run.runner import Options
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel
 
 DOMAIN, NODE = "here", "this-host"
+SERVED = "served.json"
+MOST_NAMED = 12
+"""Requirements that a command is printed for; of more, the whole is run again."""
 PATIENCE = 60.0
 """Seconds that a process of ours may take until it answers; a cold start on a slow disk stays well below."""
 
@@ -39,12 +55,25 @@ def check(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the report.")] = Path(
         "build/check"
     ),
-    level: Annotated[RunLevel, typer.Option(help="How much is measured.")] = RunLevel.quick,
+    level: Annotated[
+        RunLevel | None,
+        typer.Option(
+            help="How much is measured: smoke takes minutes, full two hours.", show_default=RunLevel.smoke.value
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
     nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce of an earlier run, to make it again.")] = None,
+    profile: Profiles = None,
+    requirement: Requirements = None,
     data: Data = None,
     probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Measure what this host sustains.")] = True,
     strict: Annotated[bool, typer.Option("--strict", help="Let known shortfalls count.")] = False,
+    tolerate_busy: Annotated[
+        bool, typer.Option("--tolerate-busy", help="Let not count what this machine was too busy to test.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in DIR where one was broken off; else begin one.")
+    ] = False,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
 ) -> None:
     """Serve the reference on SQLite, collect this host's telemetry through it, test it over HTTP, write the report.
@@ -52,20 +81,21 @@ def check(
     Exit code: 0 all that is required passes, 1 something fails, 2 something is open, 3 the suite failed. What the
     reference is known to miss is named and does not count, unless --strict is given; the report does not know of it.
     """
-    nonce = nonce_of(seed, nonce)
+    profiles, selection = profiles_of(profile or []), tuple(requirement_of(name).id for name in requirement or [])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs beside it ends with it, as at Ctrl-C
     beside = output.parent / f"{output.name}-service"
-    beside.mkdir(parents=True, exist_ok=True)
-    for old in beside.glob("kuayu.db*"):
-        old.unlink()
-    own, other = secrets.token_urlsafe(12), secrets.token_urlsafe(12)
-    target = f"http://127.0.0.1:{_free_port()}"
+    begun = unfinished(output) if resume else None
+    if begun is None:  # a run that is gone on with knows its own
+        level = level or RunLevel.smoke
+    nonce = nonce_of(seed, nonce) if begun is None or seed is not None else nonce
+    served = _Served.read(beside) if begun else _Served.new(beside)
+    target, own = served.target, served.own
     serve = [
-        *("serve", "--port", target.rpartition(":")[2], "--database", f"sqlite:///{beside / 'kuayu.db'}"),
+        *("serve", "--port", str(served.port), "--database", f"sqlite:///{beside / 'kuayu.db'}"),
         *("--scrape-allow", "127.0.0.1"),
     ]
     collect = ["collect", "--url", target, "--domain", DOMAIN, "--node", NODE, "--probe" if probe else "--no-probe"]
-    tokens = {"KUAYU_TOKENS": f"main={own},other={other}"}
+    tokens = {"KUAYU_TOKENS": f"main={own},other={served.other}"}
     try:
         with (
             _process(serve, beside / "serve.log", tokens) as service,
@@ -79,34 +109,44 @@ def check(
                 console.print(f"reference at {target}, fed with this host's telemetry; the suite begins")
                 options = Options(
                     target=target,
-                    nonce=nonce,
+                    nonce=nonce or "",
                     headers={"authorization": f"Bearer {own}"},
-                    other_headers={"authorization": f"Bearer {other}"},
-                    level=level.value,
+                    other_headers={"authorization": f"Bearer {served.other}"},
+                    profiles=profiles,
+                    selection=selection,
+                    level=level.value if level else "",
                     data=data,
                 )
-                report = execute(options, output, language)
+                carried_out = go_on if begun else execute
+                report = carried_out(options, output, language, f"kuayu check --resume -o {output}")
                 console.print(_telemetry(_values(client, path), language))
     except NotStarted as error:
         console.print(
             f"[bold red]error[/] {error}\n[dim]hint[/]  its last words are above; the whole log is in {beside}"
         )
         raise typer.Exit(3) from error
-    exit_code = beyond_shortfalls(report, nonce)
-    raise typer.Exit(report.exit_code if strict else exit_code)
+    beyond = beyond_shortfalls(report, tolerate_busy=tolerate_busy)
+    raise typer.Exit(report.exit_code if strict else beyond)
 
 
-def beyond_shortfalls(report: ConformanceReport, nonce: str) -> int:
-    """Name the known shortfalls, then whatever else is amiss; the exit code, in which known shortfalls do not count."""
+def beyond_shortfalls(report: ConformanceReport, *, tolerate_busy: bool = False) -> int:
+    """Name the known shortfalls, then whatever else is amiss; the exit code, in which known shortfalls do not count.
+
+    With ``tolerate_busy`` what the machine was too busy to test does not count either.
+    """
     shown, unknown = shortfalls.of(report.results)
     for shortfall in shown:
         console.print(f"[yellow]known shortfall[/] {shortfall.requirement}: {shortfall.because}")
-    for result in report.results:
-        if result.requirement in unknown:
-            console.print(f"[bold red]amiss[/] {result.requirement}: {_found(result)}")
-    if unknown:
-        console.print(f"[dim]the same run again:[/] kuayu check --nonce {nonce}")
-    return int(report.exit_code) if unknown or not shown else EXIT_PASS
+    amiss = [result for result in report.results if result.requirement in unknown]
+    busy = [result for result in amiss if machine_was_busy(result)]
+    for result in amiss:
+        mark = "[yellow]untested[/]" if result in busy else "[bold red]amiss[/]"
+        console.print(f"{mark} {result.requirement}: {_found(result)}")
+    if amiss:
+        again = f"kuayu check --level {report.run_level} --nonce {report.nonce}"
+        named = "".join(f" --requirement {result.requirement}" for result in amiss)
+        console.print(f"[dim]just these again:[/] {again}{named if len(amiss) <= MOST_NAMED else ''}")
+    return exit_code(result for result in amiss if not (tolerate_busy and result in busy))
 
 
 def _found(result: RequirementResult) -> str:
@@ -116,6 +156,46 @@ def _found(result: RequirementResult) -> str:
         figures[result.threshold.comparison.value.replace("_", " ")] = result.threshold.value
     said = ", ".join(f"{name} {figure:.5g}" for name, figure in figures.items() if figure is not None)
     return "; ".join(part for part in (result.verdict.value, said, result.reason) if part)
+
+
+@dataclass(frozen=True)
+class _Served:
+    """Where the reference is served, and whom it lets in; kept beside its database for a run that is gone on with."""
+
+    port: int
+    own: str
+    other: str
+
+    @property
+    def target(self) -> str:
+        """Base URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @classmethod
+    def new(cls, folder: Path) -> "_Served":
+        """On a free port, with an empty database."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("kuayu.db*"):
+            old.unlink()
+        served = cls(_free_port(), secrets.token_urlsafe(12), secrets.token_urlsafe(12))
+        file = folder / SERVED
+        file.unlink(missing_ok=True)
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(asdict(served)), "utf-8")
+        return served
+
+    @classmethod
+    def read(cls, folder: Path) -> "_Served":
+        """As it was when the run began.
+
+        Raises:
+            typer.Exit: It is not known any more.
+        """
+        try:
+            return cls(**json.loads((folder / SERVED).read_text("utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            cause = f"the run cannot be gone on with: {folder / SERVED} says no more where the reference was ({error})"
+            raise fail(cause, "leave --resume out to begin anew", 2) from error
 
 
 def _free_port() -> int:

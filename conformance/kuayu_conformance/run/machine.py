@@ -1,0 +1,242 @@
+"""What else kept this machine busy while a check ran, so that its delays are not taken for the target's.
+
+1. Once a second the processor time of everybody is compared with that of the suite, of what the suite's process started
+   and of the target, where the target is on this machine. The difference is that of *others*: a build, another run, a
+   neighbour of a virtual machine (steal).
+2. A second is *disturbed* where others had a quarter of a processor or more (``MIN_OTHERS``), and a check where a
+   twentieth of its seconds were (``MIN_DISTURBED_SHARE``).
+3. What a target does is never counted among the others: a target that is slow because it computes is slow. Where the
+   target is said to be on this machine and its processes cannot be found (they are another user's), nothing is excused.
+4. What was found is written to the transcript at the end of each check, so that the verdict can be judged again.
+
+Sources: proc_stat(5), proc_pid_stat(5), proc_pid_task_tid_children(5), proc_net_tcp(5) of the Linux man-pages. On
+other systems nothing is known of others, and nothing is excused.
+"""
+
+import contextlib
+import ipaddress
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+PROC = Path("/proc")
+
+SAMPLING_PERIOD_SECONDS = 1.0
+
+MIN_OTHERS = 0.25
+"""Processors' worth of others' work from which a second counts as disturbed. A quiet Linux host stays below 0.1."""
+
+MIN_DISTURBED_SHARE = 0.05
+"""Share of a check's seconds that must have been disturbed. A 99th percentile moves by one hundredth of them already,
+but then there are too few to say that it was them."""
+
+MIN_DISTURBED_SECONDS = 1.0
+
+LISTENING = "0A"
+"""State of a listening socket in /proc/net/tcp."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLoad:
+    """How busy the machine of the suite was over some time.
+
+    Attributes:
+        seconds: How long it was looked at.
+        disturbed: Seconds of these in which others had ``MIN_OTHERS`` processors or more.
+        others: Mean processors' worth of what neither the suite nor the target used in the disturbed seconds.
+        load: Greatest load average over a minute.
+        processors: Processors of the machine.
+    """
+
+    seconds: float
+    disturbed: float
+    others: float
+    load: float
+    processors: int
+
+    @property
+    def busy(self) -> bool:
+        """Whether delays may have been those of the machine."""
+        return self.disturbed >= max(MIN_DISTURBED_SECONDS, MIN_DISTURBED_SHARE * self.seconds)
+
+    @property
+    def words(self) -> str:
+        """What was found, for people."""
+        return (
+            f"this machine was busy with something else (load {self.load:.0f}; others had {self.others:.1f} of "
+            f"{self.processors} processors in {self.disturbed:.0f} of {self.seconds:.0f} s)"
+        )
+
+    def event(self) -> dict[str, Any]:
+        """Members of an event of the transcript."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, event: Mapping[str, Any]) -> Self:
+        """The load that an event tells of."""
+        return cls(**{name: event[name] for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Processor seconds of everybody and of those known, since some beginning, at a time."""
+
+    at: float
+    everybody: float
+    known: float
+
+
+class MachineWatch:
+    """Looks at the machine once a second, from a thread of its own; to be used as a context.
+
+    Attributes:
+        roots: Processes that are no others, with all that they start: the suite's own, and the target's.
+    """
+
+    def __init__(self, target: str) -> None:
+        """Watch beside a target, given by its base URL."""
+        self._target = target
+        self._processors = os.cpu_count() or 1
+        self._tick = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+        self._known: dict[tuple[int, int], float] = {}
+        self._disturbed: list[tuple[float, float, float]] = []
+        self._loads: list[tuple[float, float]] = []
+        self.roots = {os.getpid()}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Begin to look, where the machine lets itself be looked at."""
+        if (PROC / "stat").is_file() and (targets := listeners(self._target)) is not None:
+            self.roots |= targets
+            self._thread = threading.Thread(target=self._look, name="machine", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop looking."""
+        self._stop.set()
+        if self._thread:
+            self._thread.join()
+
+    def since(self, begin: float) -> MachineLoad | None:
+        """What happened since ``begin`` (``time.monotonic()``); None where nothing is known of others."""
+        if self._thread is None:
+            return None
+        disturbed = [(length, others) for at, length, others in self._disturbed if at + length > begin]
+        seconds = sum(length for length, _ in disturbed)
+        others = sum(length * share for length, share in disturbed) / seconds if seconds else 0.0
+        load = max((load for at, load in self._loads if at >= begin), default=os.getloadavg()[0])
+        took = time.monotonic() - begin
+        return MachineLoad(
+            round(took, 1), round(min(seconds, took), 1), round(others, 2), round(load, 1), self._processors
+        )
+
+    def _look(self) -> None:
+        before = self.sample()
+        while not self._stop.wait(SAMPLING_PERIOD_SECONDS):
+            now = self.sample()
+            took = now.at - before.at
+            others = (now.everybody - before.everybody - (now.known - before.known)) / took
+            if others >= MIN_OTHERS:
+                self._disturbed.append((before.at, took, others))
+            self._loads.append((now.at, os.getloadavg()[0]))
+            before = now
+
+    def sample(self) -> Sample:
+        """Everybody's time and that of the suite, of what it started, and of the target; the ended stay counted."""
+        everybody = busy_seconds(self._tick)
+        for pid in descendants(self.roots):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                begun, seconds = process_seconds(pid, self._tick)
+                self._known[pid, begun] = seconds
+        return Sample(time.monotonic(), everybody, sum(self._known.values()))
+
+
+def busy_seconds(tick: int) -> float:
+    """Processor seconds that were not idle since the machine was started, those taken by a hypervisor included."""
+    fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = fields
+    return (user + nice + system + irq + softirq + steal) / tick
+
+
+def process_seconds(pid: int, tick: int) -> tuple[int, float]:
+    """When a process was started, in ticks, and its processor seconds without those of its ended children."""
+    fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return int(fields[19]), (int(fields[11]) + int(fields[12])) / tick
+
+
+def descendants(roots: set[int]) -> set[int]:
+    """Processes and all that they started and that is there, by process identifier."""
+    found, ahead = set[int](), list(roots)
+    while ahead:
+        pid = ahead.pop()
+        if pid not in found:
+            found.add(pid)
+            ahead += _children(pid)
+    return found
+
+
+def _children(pid: int) -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for thread in (PROC / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):
+                yield from map(int, (thread / "children").read_text().split())
+
+
+def listeners(target: str) -> frozenset[int] | None:
+    """Processes of this machine that take connections at a URL.
+
+    Empty where the target is on another machine; None where it is on this one and its processes cannot be found.
+    """
+    parts = urlsplit(target)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if not is_here(parts.hostname or ""):
+        return frozenset()
+    inodes = set(_listening(port))
+    found = frozenset(pid for pid, inode in _sockets() if inode in inodes) if inodes else frozenset[int]()
+    return found or None
+
+
+def is_here(host: str) -> bool:
+    """Whether a host is this machine: an address that a socket could be bound to."""
+    try:
+        addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return False
+    return any(ipaddress.ip_address(address).is_loopback or _bindable(address) for address in addresses)
+
+
+def _bindable(address: str) -> bool:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as tried:
+        tried.bind((address, 0))
+        return True
+    return False
+
+
+def _listening(port: int) -> Iterator[str]:
+    """Inodes of sockets that listen at a port."""
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (PROC / "net" / table).read_text().splitlines()[1:]:
+                fields: Sequence[str] = line.split()
+                if fields[3] == LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
+                    yield fields[9]
+
+
+def _sockets() -> Iterator[tuple[int, str]]:
+    """Every socket that a process of this user holds: process identifier and inode."""
+    for folder in PROC.glob("[0-9]*/fd"):
+        with contextlib.suppress(OSError):
+            for handle in folder.iterdir():
+                with contextlib.suppress(OSError):
+                    name = str(handle.readlink())
+                    if name.startswith("socket:["):
+                        yield int(folder.parent.name), name[8:-1]

@@ -1,0 +1,169 @@
+"""What keeps the suite's machine busy beside a run is not held against the target."""
+
+import dataclasses
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks import CHECKS, com_paging
+from kuayu_conformance.episode import Episode, Request, Settings
+from kuayu_conformance.findings import holds
+from kuayu_conformance.folder import verify, write
+from kuayu_conformance.run import plan as planning
+from kuayu_conformance.run.judging import excused
+from kuayu_conformance.run.machine import MachineLoad, MachineWatch, descendants, is_here, listeners, process_seconds
+from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.run.runner import Options, Progress, Run
+from kuayu_schemas.models import RequirementResult, Verdict
+
+BUSY = MachineLoad(seconds=60.0, disturbed=50.0, others=1.4, load=14.2, processors=2)
+CALM = dataclasses.replace(BUSY, disturbed=2.0)
+BY_THE_CLOCK = next(check for check in CHECKS if check.name == "sch_latency")
+BY_ANSWERS = next(check for check in CHECKS if check.name == "fct_quantiles")
+LISTENS_AND_WORKS = """
+import os, socket
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+os.fork()
+while True:
+    pass
+"""
+
+
+def found(verdict: Verdict, requirement: str, reason: str | None = None) -> dict[str, RequirementResult]:
+    return {
+        requirement: RequirementResult(
+            requirement=requirement, verdict=verdict, required=True, reason=reason, parts=[], evidence=[]
+        )
+    }
+
+
+def episode(*answers: Answer) -> Episode:
+    made = Episode("any", Settings("nonce", "run", False, frozenset(), {}, False), ReplaySource("any", ()))
+    made.exchanges += [(Request("POST", "/v1/forecasts", {}, b"", "own"), answer) for answer in answers]
+    return made
+
+
+def answer(status: int, failure: str = "") -> Answer:
+    return Answer(0, "POST /v1/forecasts", status, {}, b"", failure, 0.0, 1.0)
+
+
+@pytest.fixture
+def worker() -> Iterator[tuple[int, int]]:
+    """Two processes that work without a pause, of which one is the other's child: port of both, and the parent."""
+    process = subprocess.Popen([sys.executable, "-c", LISTENS_AND_WORKS], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    port = int(process.stdout.readline())
+    started = descendants({process.pid})
+    yield port, process.pid
+    for pid in started | descendants({process.pid}):
+        os.kill(pid, 9)
+    process.communicate()
+
+
+def test_a_figure_that_rests_on_the_clock_says_nothing_where_the_machine_was_busy() -> None:
+    results = found(Verdict.fail, "SCH-002", "the figure misses the threshold: 2 s against at_most 1")
+    result = excused(results, BY_THE_CLOCK, episode(), BUSY, "http://target")["SCH-002"]
+    assert result.verdict is Verdict.not_testable
+    assert "this machine was busy" in (result.reason or "")
+    assert "load 14" in (result.reason or "")
+    assert "2 s against at_most 1" in (result.reason or ""), "what was found is told all the same"
+    assert "--target http://target --requirement SCH-002" in (result.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "load"),
+    [(Verdict.pass_, BUSY), (Verdict.harness_error, BUSY), (Verdict.fail, CALM), (Verdict.inconclusive, CALM)],
+)
+def test_nothing_is_excused_that_was_reached_all_the_same_nor_on_a_calm_machine(
+    verdict: Verdict, load: MachineLoad
+) -> None:
+    results = found(verdict, "SCH-002")
+    assert excused(results, BY_THE_CLOCK, episode(), load, "http://target") == results
+
+
+def test_what_was_answered_wrongly_is_wrong_on_a_busy_machine_too() -> None:
+    results = found(Verdict.fail, "FCT-004")
+    assert excused(results, BY_ANSWERS, episode(answer(200), answer(500)), BUSY, "http://target") == results
+
+
+def test_an_answer_that_did_not_come_in_time_is_the_machine_s() -> None:
+    late = episode(answer(200), answer(0, "ReadTimeout: timed out"))
+    result = excused(found(Verdict.fail, "FCT-004"), BY_ANSWERS, late, BUSY, "http://target")["FCT-004"]
+    assert result.verdict is Verdict.not_testable
+    refused = episode(answer(0, "ConnectError: refused"))
+    assert excused(found(Verdict.fail, "FCT-004"), BY_ANSWERS, refused, BUSY, "")["FCT-004"].verdict is Verdict.fail
+
+
+def test_work_of_others_is_seen(worker: tuple[int, int]) -> None:
+    """The target is elsewhere, so that two processes without a pause are neither its nor the suite's."""
+    assert worker
+    with MachineWatch("http://192.0.2.1:80") as watch:
+        watch.roots = {process for process in watch.roots if process != os.getpid()}  # they are this test's children
+        begin = time.monotonic()
+        time.sleep(3.5)
+        load = watch.since(begin)
+    assert load
+    assert load.busy
+    assert load.others > 0.3
+
+
+def test_work_of_the_target_is_the_target_s_own(worker: tuple[int, int]) -> None:
+    """A target is no less slow for being so by its own work, that of its children included."""
+    port, parent = worker
+    target = f"http://127.0.0.1:{port}"
+    processes = listeners(target)
+    assert processes == descendants({parent}), "both hold the socket"
+    watch = MachineWatch(target)
+    watch.roots = {*processes}
+    before = watch.sample()
+    time.sleep(1)
+    after = watch.sample()
+    tick = os.sysconf("SC_CLK_TCK")
+    assert after.known - before.known > 0.1
+    assert after.known == pytest.approx(sum(process_seconds(pid, tick)[1] for pid in processes), abs=0.5)
+
+
+def test_where_the_target_s_processes_cannot_be_found_nothing_is_known_of_others() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        target = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    assert listeners(target) is None
+    with MachineWatch(target) as watch:
+        assert watch.since(time.monotonic()) is None
+
+
+@pytest.mark.parametrize(("host", "here"), [("localhost", True), ("127.0.0.9", True), ("192.0.2.1", False)])
+def test_it_is_known_which_machine_a_target_is_on(host: str, here: bool) -> None:
+    assert is_here(host) is here
+
+
+def test_a_verdict_is_judged_again_by_what_the_machine_did_then(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transcript holds it, so that whoever judges again comes to the same."""
+    monkeypatch.setattr(MachineWatch, "since", lambda _watch, _begin: BUSY)
+    seen: list[Verdict] = []
+
+    class Noted(Progress):
+        def finished(self, _: Check[object], results: dict[str, RequirementResult]) -> None:
+            seen.extend(result.verdict for result in results.values())
+
+    failing = dataclasses.replace(
+        com_paging.CHECK, judge=lambda _: [holds("COM-012", False, "to be quick", "slow")], recorded_times=True
+    )
+    monkeypatch.setattr(planning, "CHECKS", (failing,))
+    report = Run(dataclasses.replace(options, selection=("COM-012",), watch=True), tmp_path, Noted()).execute()
+    write(tmp_path, report)
+    result = next(row for row in report.results if row.requirement == "COM-012")
+    assert (seen, result.verdict) == ([Verdict.not_testable], Verdict.not_testable)
+    assert "this machine was busy" in (result.reason or "")
+    assert all(verdict.agrees for verdict in verify(tmp_path))
