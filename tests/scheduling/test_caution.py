@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scheduling.states import accelerator, data, domain, pool, request, running, spec
 
-from kuayu.scheduling.choosing import BEGINS, CROWD, FEATURES, MOVING, RUNS, WAITS, Rule, Weights
+from kuayu.scheduling.choosing import BEGINS, CROWD, FEATURES, LOST, MOVING, RUNS, WAITS, Rule, Weights
 from kuayu.scheduling.placing import place
 from kuayu.scheduling.reading import scene_of
 from kuayu.scheduling.running import paces, trusted
@@ -54,11 +54,15 @@ def test_to_start_now_is_not_plainly_worse_than_to_wait_for_what_ends_sooner() -
 
 
 @given(arrays(np.float64, (6, len(FEATURES)), elements=st.integers(0, 3).map(float)), st.integers(0, 15))
+@example(np.eye(6, len(FEATURES), LOST), 0)
 def test_what_the_rule_takes_is_never_plainly_worse(features: Floats, counting: int) -> None:
-    """Whatever counts: another scorer that says the same as the rule is left alone."""
+    """Another scorer that says the same as the rule is left alone, but for ways that it holds equal."""
     weights = Weights(*(float(counting >> place & 1) for place in range(4)))
     scores = Rule().scores(features, weights)
-    assert safest(features, scores, weights) == (int(scores.argmin()), False)
+    taken, replaced = safest(features, scores, weights)
+    assert taken is not None
+    assert scores[taken] == scores.min()
+    assert not replaced or np.count_nonzero(scores == scores.min()) > 1
 
 
 def test_scores_that_are_no_numbers_make_the_rule_answer() -> None:

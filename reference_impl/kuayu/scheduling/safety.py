@@ -43,7 +43,8 @@ def dominating(features: Floats, one: int) -> Flags:
     """Which ways are plainly better than one: sooner, cheaper, less in others' way and less lost, or alike.
 
     Sooner is what waits no longer and ends no later: when devices become free is a guess, for which the rule counts a
-    second of waiting several times. So what the rule takes is never plainly worse than another way.
+    second of waiting several times. So what the rule takes is never plainly worse than a way that it does not
+    hold equal.
     """
     ends = features[:, WAITS] + features[:, BEGINS] + features[:, RUNS]
     money = features[:, MOVING] + features[:, EXCHANGING]
