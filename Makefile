@@ -7,16 +7,19 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 export PYTHONPATH :=
+# Thousands of processes are started by tests; each would compile all modules anew where this is set.
+export PYTHONDONTWRITEBYTECODE :=
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test schemas drift lint types contracts docs serve-docs mutants benchmark report lock clean
+.PHONY: help check test quick schemas drift lint types contracts docs serve-docs mutants benchmark benchmark-baseline \
+        report results results-check lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.json and report.html (LEVEL=quick or full takes longer).
-	$(BIN)/kuayu check $(if $(LEVEL),--level $(LEVEL)) $(if $(SEED),--seed $(SEED))
+check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.html (LEVEL=quick or full: longer).
+	$(BIN)/kuayu check $(if $(LEVEL),--level $(LEVEL)) $(if $(SEED),--seed $(SEED)) $(CHECK)
 
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
@@ -24,6 +27,9 @@ test: $(READY) ## Run all tests (a Chromium is installed where there is none and
 	$(BIN)/pytest -m "not alone" --numprocesses logical --maxprocesses 4 --dist loadfile --durations=25 || failed=1; \
 	$(BIN)/pytest -m alone --durations=5 || failed=1; \
 	exit $$failed
+
+quick: $(READY) ## Style, types, and the tests of what changed since the last commit (SINCE=COMMIT: since that).
+	$(BIN)/python .ci/quick $(SINCE)
 
 schemas: $(READY) ## Generate the published schemas from spec/.
 	PYTHONPATH=spec $(BIN)/python -m generator
@@ -57,8 +63,16 @@ benchmark: $(READY) ## Measure ingest beside the raw store's limit, in one run; 
 # Written down before the run; whatever it says is what is published.
 REPORT_SEED := 20261201
 
-report: $(READY) ## Make the confirmatory run: all profiles, level full, one seed; it is gone on with where it was broken off.
-	$(BIN)/kuayu check --level full --seed $(REPORT_SEED) -o build/report --resume
+report: $(READY) ## Make the confirmatory run: everything at level full; it goes on where it was broken off.
+	-$(BIN)/kuayu check --level full --seed $(REPORT_SEED) -o build/report --resume
+	PYTHONPATH=docs/hooks $(BIN)/python -m pages.runs keep build/report confirmatory
+	$(MAKE) results
+
+results: $(READY) ## Write what follows from the committed runs: the table, the badge, README's lines.
+	PYTHONPATH=docs/hooks $(BIN)/python -m pages.runs table
+
+results-check: $(READY) ## Fail where the table, the badge or README's lines do not follow from the committed runs.
+	PYTHONPATH=docs/hooks $(BIN)/python -m pages.runs table --check
 
 lock: ## Resolve the pinned versions anew; what only PyTorch's CUDA build needs stays out ([tool.uv] in pyproject.toml).
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv

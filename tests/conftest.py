@@ -3,11 +3,12 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
-from schemathesis.pytest.plugin import SchemathesisFunction
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FLAGS = (
     "--no-sandbox",
@@ -22,11 +23,13 @@ FLAGS = (
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser() -> "Iterator[Browser]":
     """Chromium, as the system has it; for one module, since its event loop would be in the way of others."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no Chromium on this machine; .ci/chromium installs one")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield browser
@@ -47,10 +50,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Raises:
         pytest.UsageError: Tests share an identifier; pytest-xdist would run the first of them and leave out the others.
     """
-    for item in items:
-        if isinstance(item, SchemathesisFunction):
-            # pytest 9.2 names a test after its function, and schemathesis gives one function to all operations.
-            item._id = replace(item.id, params=item.operation_label)  # noqa: SLF001 - there is no public door
     shared = [name for name, times in Counter(item.nodeid for item in items).items() if times > 1]
     if shared:
         raise pytest.UsageError(f"tests share an identifier, so that all but one would be left out: {shared}")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from commands import SERVING, TYPED, nursery, run
 
+from kuayu.cli import COMMANDS, GROUPS
+
 COLD = [sys.executable, "-c", "from kuayu.cli import main; main()"]
 
 
@@ -28,6 +30,28 @@ def test_it_says_and_ends_as_one_that_imports_everything_itself(
     cold = subprocess.run([*COLD, *arguments], input=text, env=environment, capture_output=True, text=True, check=False)
     warm = run(*arguments, text=text, COLUMNS="70")
     assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
+
+
+def test_help_lists_every_command_in_one_line_under_who_uses_it() -> None:
+    printed = run("--help", COLUMNS="80").stdout
+    for title, group in GROUPS.items():
+        section = printed.split(f"{title}:\n")[1].split("\n\n")[0].splitlines()
+        assert [line.split(maxsplit=1) for line in section] == [
+            [name, purpose] for name, (_, _, purpose) in group.items()
+        ]
+    assert len(COMMANDS) == sum(map(len, GROUPS.values()))
+
+
+def test_help_imports_none_of_the_commands() -> None:
+    program = (
+        "import sys; from kuayu.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = set(ended.stderr.split())
+    assert imported & {"numpy", "pydantic", "httpx", "rich"} == set()
+    assert {name for name in imported if name.startswith("kuayu")} == {"kuayu", "kuayu.cli"}
 
 
 def test_it_can_be_killed_and_others_live_on(tmp_path: Path) -> None:

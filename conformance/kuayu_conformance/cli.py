@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kuayu_conformance.folder import FolderTaken, make_ready, write
+from kuayu_conformance.folder import FolderTaken, make_ready, verify_some, write
 from kuayu_conformance.folder import verify as verify_folder
 from kuayu_conformance.rendering import summary
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
@@ -21,7 +21,7 @@ from kuayu_conformance.run.live import TargetGone
 from kuayu_conformance.run.resumption import ResumedRun, unfinished
 from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
 from kuayu_conformance.terminal import TerminalProgress
-from kuayu_conformance.transcript import TranscriptError
+from kuayu_conformance.transcript import FILE_NAME, TranscriptError
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, Requirement, RunLevel
 
@@ -336,18 +336,31 @@ def explain(identifier: Annotated[str, typer.Argument(metavar="ID", help="Identi
 
 @app.command()
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a report.")], data: Data = None
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a report.")],
+    data: Data = None,
+    requirement: Annotated[
+        list[str] | None,
+        typer.Option("--requirement", metavar="ID", help="Judge only this again, not all. May be repeated."),
+    ] = None,
 ) -> None:
     """Judge a report again from its transcript; every file must come out the same, byte for byte."""
+    some = {requirement_of(identifier).id for identifier in requirement or []}
     try:
         with TerminalProgress(errors) as progress:
-            verdicts = list(verify_folder(folder, data, progress.passed))
+            if some:
+                found = verify_some(
+                    folder, lambda check: not some.isdisjoint(check.requirements), data, progress.passed
+                )
+                verdicts = [verdict for verdict in found if verdict.name in some | {FILE_NAME}]
+            else:
+                verdicts = list(verify_folder(folder, data, progress.passed))
     except TranscriptError as error:
         raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
     for verdict in verdicts:
         mark = "[green]same   [/]" if verdict.agrees else "[red]differs[/]"
-        console.print(f"{mark} {verdict.name:18} {escape(verdict.why)}")
+        console.print(f"{mark} {verdict.name:18} {'' if verdict.agrees else escape(verdict.why)}")
     if all(verdict.agrees for verdict in verdicts):
-        console.print("the report follows from its transcript; who made the transcript, this cannot say")
+        what = "what was judged again follows" if some else "the report follows"
+        console.print(f"{what} from its transcript; who made the transcript, this cannot say")
         raise typer.Exit(EXIT_PASS)
     raise typer.Exit(EXIT_FAIL)

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import httpx
 
 from kuayu_conformance.episode import seconds_of
+from kuayu_conformance.run.machine import MachineWatch
 from kuayu_conformance.run.runner import Options, shown_target
 from kuayu_schemas import registers, schema
+
+LOOKED_AT_SECONDS = 2.5
+"""How long it is looked at what else keeps this machine busy."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ def diagnose(options: Options) -> Iterator[Diagnosis]:
             "declaration", True, f"profiles {', '.join(body['profiles'])}; features {_words(body['features'])}"
         )
         yield from _limits_of_testing(options, body, (started + time.time()) / 2)
+        yield _machine(options.target)
 
 
 def _limits_of_testing(options: Options, body: dict[str, object], middle: float) -> Iterator[Diagnosis]:
@@ -94,6 +99,20 @@ def _limits_of_testing(options: Options, body: dict[str, object], middle: float)
     if "tenancy" in features and not options.other_headers:
         hint = "--other-tenant-header 'Authorization: Bearer TOKEN'"
         yield Diagnosis("tenancy", None, "declared, but there are no credentials of a second tenant", hint)
+
+
+def _machine(target: str) -> Diagnosis:
+    """Whether delays of this machine can be told from those of the target, and whether it is busy now."""
+    with MachineWatch(target) as watch:
+        begin = time.monotonic()
+        time.sleep(LOOKED_AT_SECONDS)
+        load = watch.since(begin)
+    if load is None:
+        found = "what else keeps it busy cannot be told from the target, so that no delay will be excused"
+        return Diagnosis("machine", None, found, "start the suite as the user that the target runs as, on Linux")
+    if load.busy:
+        return Diagnosis("machine", None, load.words, "figures that rest on the clock may not be testable; wait")
+    return Diagnosis("machine", True, f"nothing else keeps it busy (load {load.load:.1f})")
 
 
 def _words(names: object) -> str:

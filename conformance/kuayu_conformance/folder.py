@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import kuayu_conformance
+from kuayu_conformance.check import Check
 from kuayu_conformance.rendering import badge, junit, page
-from kuayu_conformance.run.judging import judge
+from kuayu_conformance.run.judging import judge, judge_some
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Transcript, TranscriptError
 from kuayu_schemas.models import ConformanceReport
 
@@ -51,11 +53,46 @@ def write(folder: Path, report: ConformanceReport) -> None:
 
 @dataclass(frozen=True)
 class FileVerdict:
-    """Whether one file of the folder is what the transcript leads to, and why not."""
+    """Whether one file of the folder, or one result in it, is what the transcript leads to, and why not."""
 
     name: str
     agrees: bool
     why: str = ""
+
+
+def verify_some(
+    folder: Path,
+    wanted: Callable[[Check[Any]], bool],
+    data: Path | None = None,
+    passed: Callable[[str, int, int], None] | None = None,
+) -> Iterator[FileVerdict]:
+    """Judge some checks of a report again, and hold each result in it against the outcome.
+
+    Raises:
+        TranscriptError: As :func:`verify`.
+    """
+    transcript = _of_this_suite(folder)
+    report = ConformanceReport.model_validate_json((folder / REPORT).read_bytes())
+    yield FileVerdict(FILE_NAME, report.transcript == transcript.digest, "is not the one that the report names")
+    said = {result.requirement: result for result in report.results}
+    for name, result in judge_some(transcript, wanted, data, passed).items():
+        yield FileVerdict(name, said.get(name) == result, f"the transcript leads to {result.verdict.value}")
+
+
+def _of_this_suite(folder: Path) -> Transcript:
+    """The transcript of a folder.
+
+    Raises:
+        TranscriptError: It cannot be read, or was made by another version of the suite.
+    """
+    transcript = Transcript.read(folder)
+    made_by = transcript.header.get("suite_version")
+    if made_by != kuayu_conformance.__version__:
+        raise TranscriptError(
+            f"the report was made by version {made_by} of the suite, this is {kuayu_conformance.__version__}; "
+            f"install that version to judge it again"
+        )
+    return transcript
 
 
 def verify(
@@ -71,14 +108,7 @@ def verify(
     Raises:
         TranscriptError: The transcript cannot be read, or was made by another version of the suite.
     """
-    transcript = Transcript.read(folder)
-    made_by = transcript.header.get("suite_version")
-    if made_by != kuayu_conformance.__version__:
-        raise TranscriptError(
-            f"the report was made by version {made_by} of the suite, this is {kuayu_conformance.__version__}; "
-            f"install that version to judge it again"
-        )
-    expected = rendered(judge(transcript, data, passed))
+    expected = rendered(judge(_of_this_suite(folder), data, passed))
     for name, content in expected.items():
         path = folder / name
         if not path.is_file():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kuayu_conformance.folder import verify
+from kuayu_conformance.folder import verify, verify_some
 from kuayu_conformance.run.judging import judge
 from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
 from kuayu_schemas import schema
@@ -108,3 +108,22 @@ def test_a_report_that_is_kept_with_its_transcript_compressed_is_judged_again(
     transcript.write_bytes(b"no archive")
     with pytest.raises(TranscriptError, match="cannot be unpacked"):
         list(verify(tmp_path))
+
+
+def test_some_of_a_report_can_be_judged_again(brief_folder: Path, tmp_path: Path) -> None:
+    """What takes long need not be, where only something else is doubted."""
+    folder = tmp_path / "copy"
+    shutil.copytree(brief_folder, folder)
+
+    def judged() -> dict[str, bool]:
+        return {verdict.name: verdict.agrees for verdict in verify_some(folder, lambda c: c.name == "com_paging")}
+
+    assert judged() == {FILE_NAME: True, "COM-012": True}
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    for result in report["results"]:
+        result["verdict"] = "fail" if result["requirement"] in {"COM-001", "COM-012"} else result["verdict"]
+    (folder / "report.json").write_text(json.dumps(report), "utf-8")
+    assert judged() == {FILE_NAME: True, "COM-012": False}
+    changed = (folder / FILE_NAME).read_bytes().replace(b'"finished_at":"2', b'"finished_at": "2')
+    (folder / FILE_NAME).write_bytes(changed)
+    assert judged()[FILE_NAME] is False

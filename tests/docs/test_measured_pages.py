@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from docs.parsed import parsed
+from docs.published import report, results
 
-from kuayu_schemas.models import ConformanceReport, RequirementResult
+from kuayu_schemas.models import RequirementResult
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = {"en": "", "zh": "zh/"}
@@ -31,9 +32,8 @@ def figures(name: str) -> Any:
 
 
 def judged(profile: str) -> list[RequirementResult]:
-    file = RESULTS / PROFILES[profile] / "report.json"
-    report = ConformanceReport.model_validate_json(file.read_bytes())
-    return [result for result in report.results if result.requirement.startswith(profile)]
+    decisive = {name: report(row["run"]).results for name, row in results().items() if name.startswith(profile)}
+    return [result for name, found in decisive.items() for result in found if result.requirement == name]
 
 
 def per_cent(share: float, digits: int = 1, sign: str = "") -> str:

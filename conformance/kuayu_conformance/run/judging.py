@@ -93,20 +93,9 @@ def judge(
     results: Results = {}
     exchanges: list[tuple[str, Any, Answer]] = []
     for check in plan.checks():
-        events = transcript.episodes.get(check.name, ())
-        episode = Episode(
-            check.name,
-            plan.settings_of(check),
-            ReplaySource(check.name, without_end(events)),
-            partial(passed, check.name) if passed else None,
-        )
-        if transcript.called_off and duration_of(events) is None:
-            results |= _not_reached(check.name, plan, transcript.called_off)
-            continue
-        found = judge_check(check, episode, plan, duration=duration_of(events))
-        load = load_of(events)
-        results |= excused(found, check, episode, load, header["target"]) if load else found
-        exchanges += ((check.name, *pair) for pair in episode.exchanges)
+        found, asked = _judged_again(check, transcript, plan, passed)
+        results |= found
+        exchanges += asked
     results |= _judge_whole_run(plan, tuple(exchanges), transcript.called_off)
     ordered = [results.get(r.id) or _left_out(r, plan) for r in testable()]
     return ConformanceReport(
@@ -129,6 +118,39 @@ def judge(
         exit_code=exit_code(ordered),
         transcript=transcript.digest,
     )
+
+
+def judge_some(
+    transcript: Transcript,
+    wanted: Callable[[Check[Any]], bool],
+    data: Path | None = None,
+    passed: Callable[[str, int, int], None] | None = None,
+) -> Results:
+    """Results of some checks of a run, as :func:`judge` comes to them; nothing of what is looked for in all exchanges.
+
+    Raises:
+        TranscriptError: As :func:`judge`.
+    """
+    plan = plan_of(transcript, data)
+    results: Results = {}
+    for check in filter(wanted, plan.checks()):
+        results |= _judged_again(check, transcript, plan, passed)[0]
+    return results
+
+
+def _judged_again(
+    check: Check[Any], transcript: Transcript, plan: Plan, passed: Callable[[str, int, int], None] | None
+) -> tuple[Results, list[tuple[str, Any, Answer]]]:
+    """Results of a check, and all that it had asked."""
+    events = transcript.episodes.get(check.name, ())
+    if transcript.called_off and duration_of(events) is None:
+        return _not_reached(check.name, plan, transcript.called_off), []
+    told = partial(passed, check.name) if passed else None
+    episode = Episode(check.name, plan.settings_of(check), ReplaySource(check.name, without_end(events)), told)
+    found = judge_check(check, episode, plan, duration=duration_of(events))
+    load = load_of(events)
+    results = excused(found, check, episode, load, transcript.header["target"]) if load else found
+    return results, [(check.name, *pair) for pair in episode.exchanges]
 
 
 def _resumption(event: Event) -> Resumption:

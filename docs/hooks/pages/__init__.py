@@ -39,7 +39,7 @@ __all__ = ["Made", "shared_files", "written_pages"]
 def written_pages(language: Language, root: Path) -> Iterator[Made]:
     """Every generated page in one language; ``root`` is the folder of the repository."""
     yield from standard.pages(language, root / "spec/text")
-    yield from requirements.pages(language, results.reference(root))
+    yield from requirements.pages(language, root)
     yield from indicators.pages(language)
     yield from exporters.pages(language)
     yield from api.pages(language)
@@ -55,10 +55,10 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from resilience_measured.pages(language, root)
     yield from world.pages(language, root)
     yield from handbook.pages(language)
-    yield from results.pages(language, results.reference(root), ingest.section(language, root))
+    yield from results.pages(language, root, ingest.section(language, root))
     yield from decisions.pages(language, root / "docs/decisions")
 
 
 def shared_files(root: Path) -> Iterator[Made]:
     """Every generated file that is for both languages."""
-    yield from results.shared(results.reference(root))
+    yield from results.shared(root)

@@ -9,9 +9,10 @@ from kuayu_conformance.rendering.figures import count
 from kuayu_conformance.rendering.words import Language
 
 from . import demand_measured_words as words
-from .judged import read, sections
+from .judged import sections
 from .made import Made
 from .markdown import code, page, percent, plain, table
+from .runs import run_of
 
 FOLDER = "docs/results/demand"
 PLACE = FOLDER.removeprefix("docs/")
@@ -27,8 +28,8 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         blocks += _law(language, json.loads((folder / "law.json").read_text("utf-8")))
     if (folder / "sizing.json").is_file():
         blocks += _sizing(language, json.loads((folder / "sizing.json").read_text("utf-8")))
-    if (folder / "report.json").is_file():
-        blocks += sections(language, read(folder / "report.json"), "DEM", f"{PLACE}/report.json")
+    if run := run_of("DEM-001", root):
+        blocks += sections(language, run, "DEM")
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

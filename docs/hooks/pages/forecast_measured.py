@@ -9,10 +9,11 @@ from kuayu_conformance.rendering.figures import count
 from kuayu_conformance.rendering.words import Language, named
 
 from . import forecast_measured_words as words
-from .judged import read, sections
+from .judged import sections
 from .made import Made
 from .markdown import code, page, percent, plain, table
 from .perception import figures
+from .runs import run_of
 
 FOLDER = "docs/results/forecast"
 PLACE = FOLDER.removeprefix("docs/")
@@ -36,8 +37,8 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         blocks += _speed(language, json.loads((folder / "speed.json").read_text("utf-8")))
     if (folder / "phases.json").is_file():
         blocks += _curves(language, folder)
-    if (folder / "report.json").is_file():
-        blocks += sections(language, read(folder / "report.json"), "FCT", f"{PLACE}/report.json")
+    if run := run_of("FCT-001", root):
+        blocks += sections(language, run, "FCT")
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-forecast.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
 
@@ -17,15 +16,15 @@ from kuayu_conformance.rendering.view import Entry, view_of
 from kuayu_conformance.rendering.visible import visible
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, Evidence, ReportPlot, RequirementResult
+from kuayu_schemas.models import Evidence, ReportPlot, RequirementResult
 
 from .judged_words import translated
 from .markdown import code, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .results import aim_cell, folded_parts, run_facts
+from .runs import UNDECIDED, Run
 
 TITLE = Words("What the suite found", "测试套件的结果")
-COMMAND = "kuayu conformance run --target URL --level {level} {asked} --seed {seed}"
 ABOUT = Words(
     "Made by {command}; here is what it judged of this profile, in the [report](/{report}) is everything. Tables are "
     "printed beside the verdicts and not judged.",
@@ -49,47 +48,28 @@ ONE_LANGUAGE = """{% macro both(en, zh) %}{{ zh if language == "zh" else en }}{%
 """In place of the report's own ``parts.html.j2``, which prints both languages and lets the reader switch."""
 
 
-@cache
-def read(file: Path) -> ConformanceReport:
-    """A report."""
-    return ConformanceReport.model_validate_json(file.read_text("utf-8"))
-
-
-def sections(
-    language: Language, report: ConformanceReport, profile: str, file: str, title: Words = TITLE
-) -> Iterator[str]:
+def sections(language: Language, run: Run, profile: str, title: Words = TITLE) -> Iterator[str]:
     """Blocks of a page about the requirements of one profile that were asked for.
 
     Args:
         language: Language of the page.
-        report: The report.
+        run: The run.
         profile: Identifier of the profile.
-        file: Path of the report in the site.
         title: Heading of them all.
     """
+    report = run.report
     judged = [
         (entry, entry.result)
         for entry in view_of(translated(report, language), registers.requirements()).entries
-        if entry.result and entry.profile == profile and (not report.selection or entry.id in report.selection)
+        if entry.result and entry.profile == profile and entry.result.verdict not in UNDECIDED
     ]
-    seed = report.nonce.removeprefix("seed-")
-    command = code(COMMAND.format(level=report.run_level, asked=_asked(report, profile), seed=seed))
     yield f"## {title.in_(language)}"
-    yield ABOUT.in_(language).format(command=command, report=file)
+    yield ABOUT.in_(language).format(command=code(run.command), report=run.file)
     yield run_facts(language, report)
     yield table(COLUMNS[language], (_row(language, entry, result) for entry, result in judged))
     for entry, result in judged:
         if result.estimate is not None or result.tables or result.plots or _unmet(result):
             yield _figure(language, entry, result)
-
-
-def _asked(report: ConformanceReport, profile: str) -> str:
-    """What was asked for, as options; a profile of which each requirement was named by the first and the last."""
-    named = [f"--requirement {each}" for each in report.selection]
-    whole = {each.id for each in registers.requirements().requirements if each.profile.value == profile}
-    if set(report.selection) == whole:
-        return f"{named[0]} … {named[-1]}"
-    return " ".join(named) or f"--profile {profile}"
 
 
 def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[str, ...]:

@@ -2,14 +2,17 @@
 
 import importlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import unit_of
 from kuayu_conformance.rendering.view import Entry, View, view_of
 from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words, named
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, Requirement, Threshold
+from kuayu_schemas.models import Requirement, Threshold
 
+from . import runs
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .standard import clause_link
@@ -17,11 +20,12 @@ from .terms import LEVELS
 
 INTRODUCTION = Words(
     "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} "
-    "have a check; the others say why not. Verdicts are those of the {report}.",
+    "have a check; the others say why not. Verdicts are those last found for the reference, by {report}.",
     "标准的每条规范性条文各列一次，标识永久不变。共 {total} 项要求，其中 {checked} 项有检验，其余说明原因。"
-    "判定取自{report}。",
+    "判定为参考实现最近一次的结果，依据{report}。",
 )
-REPORT = Words("reference's committed report", "参考实现已提交的报告")
+REPEAT = Words("Make it again", "重新运行")
+SEED = Words("seed {}", "种子 {}")
 CHECKS_TITLE = Words("From a check to its requirements", "由检验查要求")
 CHECKS_TEXT = Words(
     "The modules of the suite, and what each of them judges. <code>kuayu conformance explain ID</code> prints a "
@@ -41,18 +45,21 @@ CHECK, WHY_NOT = Words("Check", "检验"), Words("No check, because", "尚无检
 FOUND = Words("Found for the reference", "参考实现的判定")
 
 
-def pages(language: Language, report: ConformanceReport) -> Iterator[Made]:
+def pages(language: Language, root: Path) -> Iterator[Made]:
     """One page for each profile, and the list of all."""
-    register = registers.requirements()
-    view = view_of(report, register)
+    view = view_of(runs.combined(root), registers.requirements())
     for group in view.groups:
         entries = [entry for entry in group.entries if entry.requirement]
         text = page(
             f"# {group.profile} · {group.name.in_(language)}",
-            *(_entry(language, entry, entry.requirement) for entry in entries if entry.requirement),
+            *(
+                _entry(language, entry, entry.requirement, runs.standing(root).get(entry.id))
+                for entry in entries
+                if entry.requirement
+            ),
         )
         yield Made(f"requirements/{group.profile.lower()}.md", text, "Requirements")
-    yield Made("requirements/index.md", _index(language, view))
+    yield Made("requirements/index.md", _index(language, view, runs.made_of(language, root)))
 
 
 def requirement_link(identifier: str) -> str:
@@ -71,7 +78,7 @@ def threshold_words(language: Language, threshold: Threshold) -> str:
     return f"{COMPARISONS[threshold.comparison].in_(language)} {plain(amount)}"
 
 
-def _entry(language: Language, entry: Entry, row: Requirement) -> str:
+def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | None) -> str:
     chinese = language == "zh"
     aim = f"{threshold_words(language, row.aim)} ({AIM_NOTE.in_(language)})" if row.aim else ""
     because = row.unchecked_because_zh if chinese else row.unchecked_because_en
@@ -86,10 +93,31 @@ def _entry(language: Language, entry: Entry, row: Requirement) -> str:
         (SOURCE.in_(language), plain(row.source)),
         (CHECK.in_(language), f"{code(row.check)}<br>{plain(_purpose(row.check))}" if row.check else ""),
         (WHY_NOT.in_(language), plain(because or "")),
-        (FOUND.in_(language), link(state_badge(language, entry), f"/results.md#{row.id}") if entry.result else ""),
+        (FOUND.in_(language), _found(language, entry, last) if last else ""),
+        (REPEAT.in_(language), code(_again(last, row.id)) if last else ""),
     ]
     title = f"{row.id} · {plain(row.title_zh if chinese else row.title_en)}"
     return page(heading(2, title, row.id), quote(plain(row.text_zh if chinese else row.text_en)), facts(rows))
+
+
+def _found(language: Language, entry: Entry, last: runs.Row) -> str:
+    """The verdict with its figure, and by which run."""
+    result = last.result
+    said = [f"{link(state_badge(language, entry), f'/results.md#{entry.id}')}"]
+    if result.estimate is not None:
+        unit, apart = figure_unit(result), [result.threshold.value] if result.threshold else []
+        said.append(plain(unit.text(result.estimate, apart_from=apart)))
+        if result.bound is not None:
+            said.append(f"({plain(unit.text(result.bound, apart_from=apart))})")
+    seed = SEED.in_(language).format(plain(last.run.seed))
+    where = f"{last.run.date}, {last.run.report.run_level}, {seed}"
+    return f"{' '.join(said)}<br>{link(where, f'/results.md#run-{last.run.name}')}"
+
+
+def _again(last: runs.Row, requirement: str) -> str:
+    """The command that judges just this requirement again with what the run drew."""
+    again = f"--seed {last.run.seed}" if last.run.report.nonce != last.run.seed else f"--nonce {last.run.seed}"
+    return f"kuayu check --level {last.run.report.run_level} {again} --requirement {requirement}"
 
 
 def _purpose(check: str) -> str:
@@ -97,11 +125,11 @@ def _purpose(check: str) -> str:
     return (importlib.import_module(check).__doc__ or "").strip().splitlines()[0]
 
 
-def _index(language: Language, view: View) -> str:
+def _index(language: Language, view: View, made_of: str) -> str:
     entries = [entry for entry in view.entries if entry.requirement]
     checked = sum(bool(entry.requirement and entry.requirement.check) for entry in entries)
     introduction = INTRODUCTION.in_(language).format(
-        total=len(entries), checked=checked, report=link(REPORT.in_(language), "/results.md")
+        total=len(entries), checked=checked, report=link(made_of, "/results.md")
     )
     blocks = []
     for group in view.groups:

@@ -11,15 +11,15 @@ from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
 
 from . import resilience_measured_words as words
-from .judged import drawn, read, sections
+from .judged import drawn, sections
 from .made import Made
 from .markdown import code, link, page, table
 from .resilience_detection import detection
+from .runs import run_of
 
 FOLDER = "docs/results/resilience"
 LIVE, PICTURE = "live.json", "live.svg"
-REPORT, PROFILE = "report.json", "RES"
-"""The run of the suite in which all of the profile was judged."""
+PROFILE = "RES"
 PLACE = FOLDER.removeprefix("docs/")
 SHOWN = ("detected", "first", "interruption", "again")
 AIMS = {"RES-003": (300, 30), "RES-004": (600, 30)}
@@ -33,8 +33,8 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     folder = root / FOLDER
     blocks = [*_live(language, folder)] if (folder / LIVE).is_file() else [words.NOT_YET.in_(language)]
     blocks += detection(language, folder, PLACE)
-    if (file := folder / REPORT).is_file():
-        blocks += sections(language, read(file), PROFILE, f"{PLACE}/{REPORT}")
+    if run := run_of("RES-001", root):
+        blocks += sections(language, run, PROFILE)
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-resilience.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

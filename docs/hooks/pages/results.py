@@ -1,26 +1,44 @@
-"""What the suite found for the reference: the committed report as a page, and the report itself beside it."""
+"""What the suite last found for the reference: the committed runs as a page, and their reports beside it."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering import page as drawn_page
 from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import Unit, count, length_of_time
-from kuayu_conformance.rendering.headline import coverage, headline, meaning
 from kuayu_conformance.rendering.view import Entry, View, view_of
 from kuayu_conformance.rendering.words import COMPARISONS, MEANINGS, REPLAYS, RUN_LEVELS, STATES, Language, Words, named
+from kuayu_conformance.transcript import PACKED_NAME
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
 
+from . import runs
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .requirements import state_badge
 
 FOLDER = "results/reference"
+"""Where figures lie that no run of the suite gives."""
 
 TITLE = Words("Results of the reference", "参考实现的结果")
-OPEN = Words("Open the report", "打开报告")
+OPEN = Words("report", "报告")
+MADE_OF = Words(
+    "For each requirement that run decides which measured most, and of these the last; what none was asked for is not "
+    "judged here. Anybody can judge the runs again: `kuayu conformance verify docs/results/runs/NAME`. The whole table "
+    "is [results.json](/results/results.json).",
+    "每项要求以测量最充分的运行为准，同级者以最近一次为准；未受测的项目不在此列。任何人均可复核各次运行："
+    "`kuayu conformance verify docs/results/runs/NAME`。完整表格见 [results.json](/results/results.json)。",
+)
+NOT_YET_ONE = Words(
+    "These are several runs. One run of everything, at level full with a seed that is written down beforehand, is made "
+    "by `make report`; it is not among them yet.",
+    "以上为多次运行。以事先写明的种子、full 级别进行的一次全量运行由 `make report` 完成，目前尚未包括在内。",
+)
+RUN_COLUMNS = {
+    "en": ("Run", "Made by", "Ended", "Level", "Decides", "Judged again by", "Report"),
+    "zh": ("运行", "命令", "结束", "级别", "所定项数", "复核用记录", "报告"),
+}
+NO_TRANSCRIPT = Words("no transcript was kept", "未保留记录")
 FACTS = {
     "implementation": Words("Implementation", "实现"),
     "when": Words("Run", "运行时间"),
@@ -32,50 +50,51 @@ FACTS = {
     "exit": Words("Exit code", "退出码"),
     "transcript": Words("Transcript", "记录摘要"),
 }
+RUNS = Words("The runs", "各次运行")
 FIGURES, ALL = Words("Figures", "数值项"), Words("All that was judged", "全部判定")
 TROUBLES = Words("What did not pass", "未通过的项目")
 FIGURE_COLUMNS = {
-    "en": ("Requirement", "Found", "Bound", "Required", "Aim", "n", "Verdict"),
-    "zh": ("要求", "估计值", "置信界", "要求值", "目标值", "n", "判定"),
+    "en": ("Requirement", "Found", "Bound", "Required", "Aim", "n", "Verdict", "Run"),
+    "zh": ("要求", "估计值", "置信界", "要求值", "目标值", "n", "判定", "运行"),
 }
 PART_COLUMNS = {"en": ("Part", "Found", "Bound", "n"), "zh": ("分项", "估计值", "置信界", "n")}
 PARTS, ESTIMATOR = Words("Parts: {}", "分项：{}"), Words("**Estimator:** {}", "**估计方法：**{}")
 MET, MISSED = Words("aim met", "达到目标"), Words("aim missed", "未达目标")
 REASON, HINT = Words("Reason", "原因"), Words("What would help", "建议")
 ALL_COLUMNS = {
-    "en": ("Requirement", "Title", "Verdict", "n", "Took", "Judged again"),
-    "zh": ("要求", "名称", "判定", "n", "用时", "复核"),
+    "en": ("Requirement", "Title", "Verdict", "n", "Took", "Judged again", "Run"),
+    "zh": ("要求", "名称", "判定", "n", "用时", "复核", "运行"),
 }
 AGAIN = {"deterministic": Words("replayed", "重放"), "recorded-times": Words("recorded times", "记录的时刻")}
 STATE_COLUMNS = {"en": ("Verdict", "Requirements", "Meaning"), "zh": ("判定", "要求数", "含义")}
 
 
-def reference(root: Path) -> ConformanceReport:
-    """The committed report of the reference."""
-    text = (root / f"docs/{FOLDER}/report.json").read_text("utf-8")
-    return ConformanceReport.model_validate_json(text)
+def shared(root: Path) -> Iterator[Made]:
+    """What ``kuayu conformance run`` renders from each report."""
+    for run in runs.runs(root):
+        yield Made(run.file.replace(".json", ".html"), drawn_page(run.report))
 
 
-def shared(report: ConformanceReport) -> Iterator[Made]:
-    """What ``kuayu conformance run`` renders from a report."""
-    yield Made(f"{FOLDER}/report.html", drawn_page(report))
-    yield Made(f"{FOLDER}/badge.svg", drawn_badge(report))
-
-
-def pages(language: Language, report: ConformanceReport, beside: str) -> Iterator[Made]:
+def pages(language: Language, root: Path, beside: str) -> Iterator[Made]:
     """The one page of the results; ``beside`` is what else was measured."""
+    report = runs.combined(root)
     view = view_of(report, registers.requirements())
     judged = [(entry, entry.result) for entry in view.entries if entry.result]
     text = page(
         f"# {TITLE.in_(language)}",
         f'<div class="exit-{report.exit_code}" markdown="1">\n',
-        quote(f"**{plain(headline(view).in_(language))}** {plain(meaning(view).in_(language))}"),
+        quote(runs.headline(language, root)),
         "</div>",
-        plain(coverage(view).in_(language)),
-        f"![{TITLE.in_(language)}](/{FOLDER}/badge.svg) {link(OPEN.in_(language), f'/{FOLDER}/report.html')} · "
-        f"{link('report.json', f'/{FOLDER}/report.json')}",
+        f"![{TITLE.in_(language)}](/{runs.BADGE.removeprefix('docs/')})",
         _states(language, view),
-        run_facts(language, report),
+        f"## {RUNS.in_(language)}",
+        MADE_OF.in_(language),
+        "" if any(run.name == runs.CONFIRMATORY for run in runs.runs(root)) else NOT_YET_ONE.in_(language),
+        _runs(language, root),
+        *(
+            page(heading(3, code(run.name), f"run-{run.name}"), run_facts(language, run.report))
+            for run in runs.runs(root)
+        ),
         f"## {FIGURES.in_(language)}",
         _figures(language, judged),
         *(_figure(language, entry, result) for entry, result in judged if result.estimate is not None),
@@ -86,6 +105,33 @@ def pages(language: Language, report: ConformanceReport, beside: str) -> Iterato
         beside,
     )
     yield Made("results.md", text)
+
+
+def _runs(language: Language, root: Path) -> str:
+    rows = []
+    for run in runs.runs(root):
+        decides = sum(row.run is run for row in runs.standing(root).values())
+        packed = root / runs.FOLDER / run.name / PACKED_NAME
+        transcript = f"/{Path(run.file).with_name(PACKED_NAME)}"
+        kept = f"{packed.stat().st_size / 1e6:.1f}\u202fMB" if packed.is_file() else ""
+        rows.append(
+            (
+                link(code(run.name), f"#run-{run.name}"),
+                code(run.command),
+                run.date,
+                plain(named(RUN_LEVELS, run.report.run_level).in_(language)),
+                count(decides),
+                link(f"{PACKED_NAME}, {kept}", transcript) if kept else NO_TRANSCRIPT.in_(language),
+                f"{link(OPEN.in_(language), '/' + run.file.replace('.json', '.html'))}, {link('JSON', '/' + run.file)}",
+            )
+        )
+    return table(RUN_COLUMNS[language], rows)
+
+
+def run_cell(requirement: str, root: Path = runs.ROOT) -> str:
+    """When a requirement was last judged, with a link to the run."""
+    run = runs.standing(root)[requirement].run
+    return link(f"{run.date}, {run.report.run_level}", f"/results.md#run-{run.name}")
 
 
 def _states(language: Language, view: View) -> str:
@@ -124,18 +170,21 @@ def run_facts(language: Language, report: ConformanceReport) -> str:
 def _figures(language: Language, judged: Sequence[tuple[Entry, RequirementResult]]) -> str:
     rows = []
     for entry, result in judged:
-        if result.estimate is None or result.threshold is None:
+        if result.estimate is None:
             continue
-        unit = figure_unit(result)
+        unit, limit = figure_unit(result), result.threshold
+        apart = [limit.value] if limit else []
+        required = f"{COMPARISONS[limit.comparison].in_(language)} {plain(unit.text(limit.value))}" if limit else "–"
         rows.append(
             (
                 f"{link(entry.id, f'#{entry.id}-figure')}<br>{plain(entry.title.in_(language))}",
-                plain(unit.text(result.estimate, apart_from=[result.threshold.value])),
-                plain(unit.text(result.bound, apart_from=[result.threshold.value])) if result.bound is not None else "",
-                f"{COMPARISONS[result.threshold.comparison].in_(language)} {plain(unit.text(result.threshold.value))}",
+                plain(unit.text(result.estimate, apart_from=apart)),
+                plain(unit.text(result.bound, apart_from=apart)) if result.bound is not None else "",
+                required,
                 aim_cell(language, result, unit),
                 count(result.n or 0),
                 state_badge(language, entry),
+                run_cell(entry.id),
             )
         )
     return table(FIGURE_COLUMNS[language], rows)
@@ -181,6 +230,7 @@ def _row(language: Language, entry: Entry, result: RequirementResult) -> tuple[s
         count(result.n) if result.n is not None else "",
         plain(length_of_time(result.duration)) if result.duration is not None else "",
         named(AGAIN, result.replay).in_(language) if result.replay else "",
+        run_cell(entry.id),
     )
 
 

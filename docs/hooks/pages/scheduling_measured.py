@@ -7,10 +7,12 @@ from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import ConformanceReport
 
 from . import scheduling_measured_words as words
-from .judged import read, sections
+from .judged import TITLE as FOUND
+from .judged import sections
 from .judged_words import chinese
 from .made import Made
 from .markdown import page, percent, plain, table
+from .runs import run_of
 from .scheduling_gains import (
     AGAINST,
     AT_REFERENCE,
@@ -30,8 +32,8 @@ from .scheduling_speed import speed
 from .scheduling_trained import trained
 
 FOLDER = "docs/results/scheduling"
-GAINS, OTHERS = "gains.json", "report.json"
-"""The run that played windows beside baselines for more than an hour, and that of all else of the profile."""
+GAINS, OTHERS = "SCH-003", "SCH-001"
+"""A requirement for which windows are played beside baselines for long, and one of all else of the profile."""
 PLACE = FOLDER.removeprefix("docs/")
 
 PROFILE = "SCH"
@@ -44,15 +46,17 @@ CLOSE = 0.03
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page."""
     blocks: list[str] = []
-    if (file := root / FOLDER / GAINS).is_file():
-        blocks += _gains(language, read(file))
+    gains, others = run_of(GAINS, root), run_of(OTHERS, root)
+    if gains:
+        blocks += _gains(language, gains.report)
     else:
         blocks.append(words.NOT_YET.in_(language))
     blocks += trained(language, root / FOLDER, PLACE)
     blocks += speed(language, root / FOLDER)
-    for name, found in ((GAINS, words.FOUND_OF_GAINS), (OTHERS, words.FOUND_OF_OTHERS)):
-        if (file := root / FOLDER / name).is_file():
-            blocks += sections(language, read(file), PROFILE, f"{PLACE}/{name}", found)
+    found = ((gains, words.FOUND_OF_GAINS), (others, words.FOUND_OF_OTHERS))
+    for run, heading in found if gains is not others else ((gains, FOUND),):
+        if run:
+            blocks += sections(language, run, PROFILE, heading)
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-scheduling.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

@@ -14,10 +14,9 @@ FOUND_OF_GAINS = Words("What the suite found of the gains", "测试套件的结�
 FOUND_OF_OTHERS = Words("What the suite found of all else", "测试套件的结果：其余各项")
 NOT_YET = Words(
     "What trainings, devices and traffic gain beside plain policies (SCH-003, SCH-004, SCH-005 and SCH-011) was not "
-    "asked for in the run below: the 161 windows of a full run take more than an hour by themselves. What "
-    "`kuayu bench` shows of gains stands in the project's README.",
+    "asked for in the run below: the 161 windows of a full run take long by themselves.",
     "下列运行未请求训练、加速器与流量相对简单策略的收益（SCH-003、SCH-004、SCH-005 与 SCH-011）：完整运行的 161 个窗口"
-    "单独即需一小时以上。`kuayu bench` 的相应结果见项目的 README。",
+    "单独即需较长时间。",
 )
 
 GAINS = Words("Gains over single domains", "相对单域调度的收益")

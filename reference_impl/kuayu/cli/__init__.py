@@ -1,4 +1,4 @@
-"""The command ``kuayu``. Each part is loaded only when it is asked for, so that help stays quick."""
+"""The command ``kuayu``. Each command is imported only when it is called, so that help starts quickly."""
 
 import importlib
 from collections.abc import Sequence
@@ -9,60 +9,78 @@ from typer.core import TyperGroup
 
 import kuayu
 
-PARTS = {
-    "check": ("kuayu.cli.check", "check", "Serve the reference, test it over HTTP with the suite, write the report."),
-    "conformance": ("kuayu_conformance.cli", "app", "Test an implementation over HTTP, and judge reports again."),
-    "serve": ("kuayu.cli.serve", "serve", "Serve the reference implementation."),
-    "collect": ("kuayu.cli.collect", "collect", "Send this host's telemetry to a service."),
-    "agent": ("kuayu.cli.agent", "agent", "Take a domain's telemetry and forward it, also over an outage."),
-    "graph": ("kuayu.cli.graph", "graph", "Show the resource graph of a service, or follow it."),
-    "beat": ("kuayu.cli.beat", "beat", "Send signs of life of nodes, lines of their logs, and steps of jobs."),
-    "faults": ("kuayu.cli.faults", "faults", "Show what is wrong with nodes, domains and jobs, or follow it."),
-    "probe": ("kuayu.cli.probe", "probe", "Measure what this host sustains."),
-    "index": ("kuayu.cli.index", "index", "Compare devices for training tasks on measurements in a file."),
-    "place": ("kuayu.cli.place", "place", "Decide where the jobs of a state run, and say why."),
-    "demand": ("kuayu.cli.demand", "demand", "Tell what trainings or tasks need."),
-    "forecast": ("kuayu.cli.forecast", "forecast", "Tell what will be needed, and what to do about it."),
-    "transfers": ("kuayu.cli.transfers", "transfers", "Tell what data to fetch, or by which collective to agree."),
-    "recovery": ("kuayu.cli.recovery", "recovery", "Tell what to hold against faults, or how jobs go on after one."),
-    "adjust": ("kuayu.cli.adjust", "adjust", "Tell whether and how to adjust jobs as load and latency change."),
-    "logs": ("kuayu.cli.logs", "logs", "Tell what faults a log shows, and what follows from them."),
-    "bench": ("kuayu.cli.bench", "app", "Compare a policy of yours with the baselines on the same seeds."),
-    "hold": ("kuayu.cli.hold", "hold", "Hold devices of a domain and fence its nodes as a service asks."),
-    "live": ("kuayu.cli.live", "live", "Train a small model over processes that stand for domains, while they fail."),
-    "train": ("kuayu.cli.train", "app", "Train what the reference ships as weights."),
+GROUPS = {
+    "Test an implementation (vendors, standards bodies)": {
+        "conformance": ("kuayu_conformance.cli", "app", "Test any implementation over HTTP, and verify its report."),
+        "check": ("kuayu.cli.check", "check", "Serve the reference and run the conformance suite against it."),
+    },
+    "Run the service and its agents (integrators)": {
+        "serve": ("kuayu.cli.serve", "serve", "Run the reference service."),
+        "collect": ("kuayu.cli.collect", "collect", "Send this host's telemetry to a service."),
+        "agent": ("kuayu.cli.agent", "agent", "Forward a domain's telemetry, and keep it through an outage."),
+        "beat": ("kuayu.cli.beat", "beat", "Send heartbeats of nodes, their log lines, and job steps."),
+        "hold": ("kuayu.cli.hold", "hold", "Control a domain: allocate devices and fence nodes on request."),
+        "probe": ("kuayu.cli.probe", "probe", "Benchmark this host: compute, memory, storage, network."),
+    },
+    "Watch nodes, jobs and faults (integrators)": {
+        "graph": ("kuayu.cli.graph", "graph", "Show or follow the resource graph of a service."),
+        "faults": ("kuayu.cli.faults", "faults", "Show or follow faults of nodes, domains and jobs."),
+        "logs": ("kuayu.cli.logs", "logs", "Find faults in log files, and what to do about each."),
+    },
+    "Ask for decisions (integrators)": {
+        "index": ("kuayu.cli.index", "index", "Compare accelerators for training tasks."),
+        "demand": ("kuayu.cli.demand", "demand", "Estimate what training jobs need."),
+        "forecast": ("kuayu.cli.forecast", "forecast", "Forecast demand, and plan for its peaks."),
+        "place": ("kuayu.cli.place", "place", "Decide where jobs run, and explain each decision."),
+        "transfers": ("kuayu.cli.transfers", "transfers", "Plan data transfers, and choose collectives."),
+        "recovery": ("kuayu.cli.recovery", "recovery", "Plan backups before a fault, and the recovery after it."),
+        "adjust": ("kuayu.cli.adjust", "adjust", "Adjust running jobs to changes of load and latency."),
+    },
+    "Compare and train (researchers)": {
+        "bench": ("kuayu.cli.bench", "app", "Compare a scheduling policy with the baselines."),
+        "live": ("kuayu.cli.live", "live", "Train a small model while faults are injected."),
+        "train": ("kuayu.cli.train", "app", "Train the models that the reference ships."),
+    },
 }
-"""Name of each part, where it is, and what it is for."""
+"""Commands by who uses them: name of each, its module, its function or app there, and what it is for."""
+
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
-class Parts(TyperGroup):
-    """A group whose parts are imported when they are called."""
+class LazyGroup(TyperGroup):
+    """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Typer's signature
-        """Names of all parts."""
-        return list(PARTS)
+        """Names of all commands."""
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
-        """The part of that name, or None."""
-        if cmd_name not in PARTS:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
             return None
-        module, name, purpose = PARTS[cmd_name]
-        part = getattr(importlib.import_module(module), name)
-        if not isinstance(part, typer.Typer):
-            alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            alone.command(help=None if part.__doc__ else purpose)(part)
-            part = alone
-        command = typer.main.get_command(part)
+        module, name, purpose = COMMANDS[cmd_name]
+        function = getattr(importlib.import_module(module), name)
+        if isinstance(function, typer.Typer):
+            group = function
+        else:
+            group = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            group.command(help=None if function.__doc__ else purpose)(function)
+        command = typer.main.get_command(group)
         command.name = cmd_name
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
-        """List the parts without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, purpose) for name, (_, _, purpose) in PARTS.items()])
+        """List the commands by who uses them, without importing them.
+
+        Typer's ``rich_help_panel`` would import every command for this, and box this help while all others are plain.
+        """
+        width = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", purpose) for name, (_, _, purpose) in group.items()])
 
 
-app = typer.Typer(cls=Parts, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - Typer's signature
@@ -74,10 +92,10 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - Typer's signature
 @app.callback()
 def commands(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Kuayu 跨域: cross-domain AI compute, measured by the same indicators, and tested."""
+    """Kuayu 跨域: conformance suite and reference implementation of an open standard for cross-domain AI compute."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

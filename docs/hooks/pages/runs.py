@@ -1,0 +1,292 @@
+"""The one table of results: what committed runs of the suite last found for each requirement.
+
+1. A run lies in ``docs/results/runs/NAME``: its report, and its transcript compressed, from which
+   ``kuayu conformance verify`` comes to the same report.
+2. For a requirement that run decides which measured most (full before quick before smoke), and of these the last. A
+   requirement that a run was not asked for, or that does not apply, is not decided by it.
+3. From that follow ``docs/results/results.json``, the lines of results in README, the badge, the page of results, and
+   the verdict on every requirement's page. ``make results`` writes what is committed of these, and a test holds it
+   against the reports.
+
+``python -m pages.runs keep FOLDER NAME`` puts a report folder there; ``table`` writes what follows, and with
+``--check`` says where it differs.
+"""
+
+import argparse
+import json
+import lzma
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kuayu_conformance.folder import REPORT
+from kuayu_conformance.rendering import badge as drawn_badge
+from kuayu_conformance.rendering.figures import Unit
+from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
+from kuayu_conformance.run.judging import exit_code
+from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
+from kuayu_schemas import registers
+from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel, Summary, Verdict
+
+ROOT = Path(__file__).parents[3]
+FOLDER = "docs/results/runs"
+TABLE, BADGE = "docs/results/results.json", "docs/results/badge.svg"
+CONFIRMATORY = "confirmatory"
+"""Name of the run of everything at once, by ``make report``."""
+
+LEVELS = (RunLevel.smoke, RunLevel.quick, RunLevel.full)
+UNDECIDED = frozenset({Verdict.not_applicable, Verdict.not_supported})
+
+SHOWN = (
+    *("MET-003", "MET-006", "IDX-001", "FCT-002", "SCH-002"),
+    *("SCH-003", "SCH-004", "SCH-005", "RES-002", "RES-004"),
+)
+"""Requirements of README's lines: those that the brief asks for first, met or not."""
+
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+PLACES: Mapping[str, Language] = {"README.md": "en", "docs/en/index.md": "en", "docs/zh/index.md": "zh"}
+"""Files with lines of results, and their language."""
+
+COLUMNS = {
+    "en": ("Requirement", "Found", "Bound", "Required", "Verdict", "Run"),
+    "zh": ("要求", "估计值", "置信界", "要求值", "判定", "运行"),
+}
+HEADLINE = Words(
+    "The reference meets **{passed} of {judged}** requirements that were judged; {others}. By {runs}.",
+    "参考实现满足已判定的 {judged} 项要求中的 **{passed}** 项；{others}。依据{runs}。",
+)
+COUNTED = Words("{count} {state}", "{state} {count} 项")
+NONE_ELSE = Words("no other verdict was given", "无其他判定")
+RUNS = Words("{count} runs of {first} to {last}", "{first} 至 {last} 的 {count} 次运行")
+ONE_RUN = Words(
+    "one run of everything at level {level} on {date}, seed {seed}", "{date} 的一次全量运行（{level} 级，种子 {seed}）"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A committed run.
+
+    Attributes:
+        name: Its folder.
+        report: What it found.
+    """
+
+    name: str
+    report: ConformanceReport
+
+    @property
+    def file(self) -> str:
+        """Path of its report in the site."""
+        return f"{FOLDER.removeprefix('docs/')}/{self.name}/{REPORT}"
+
+    @property
+    def date(self) -> str:
+        """Day on which it ended."""
+        return f"{self.report.finished_at:%Y-%m-%d}"
+
+    @property
+    def seed(self) -> str:
+        """Seed or nonce, as it is given to make the run again."""
+        return self.report.nonce.removeprefix("seed-")
+
+    @property
+    def command(self) -> str:
+        """The command that makes it again."""
+        if self.name == CONFIRMATORY:
+            return "make report"
+        report = self.report
+        again = f"--seed {self.seed}" if report.nonce != self.seed else f"--nonce {self.seed}"
+        asked = [f"--profile {profile}" for profile in report.profiles]
+        asked += [f"--requirement {requirement}" for requirement in report.selection]
+        return " ".join(["kuayu check", f"--level {report.run_level}", again, *asked])
+
+    @property
+    def rank(self) -> tuple[int, Any]:
+        """How much it measured, then how late it was; the greatest decides."""
+        return LEVELS.index(self.report.run_level), self.report.finished_at
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was last found for a requirement, and by which run."""
+
+    run: Run
+    result: RequirementResult
+
+    def entry(self) -> dict[str, Any]:
+        """As ``docs/results/results.json`` says it."""
+        result = self.result
+        figures = {
+            "estimate": result.estimate,
+            "bound": result.bound,
+            "unit": result.unit if result.estimate is not None else None,
+            "required": result.threshold and f"{result.threshold.comparison} {result.threshold.value:g}",
+            "aim_met": result.aim_met,
+            "n": result.n,
+        }
+        return {
+            "requirement": result.requirement,
+            "verdict": result.verdict.value,
+            **{name: value for name, value in figures.items() if value is not None},
+            "level": self.run.report.run_level.value,
+            "date": self.run.date,
+            "seed": self.run.seed,
+            "command": self.run.command,
+            "run": self.run.name,
+        }
+
+
+@cache
+def runs(root: Path = ROOT) -> tuple[Run, ...]:
+    """Committed runs, the one that decides most first."""
+    found = [
+        Run(folder.name, ConformanceReport.model_validate_json((folder / REPORT).read_bytes()))
+        for folder in sorted((root / FOLDER).glob("*"))
+        if (folder / REPORT).is_file()
+    ]
+    return tuple(sorted(found, key=lambda run: run.rank, reverse=True))
+
+
+@cache
+def standing(root: Path = ROOT) -> Mapping[str, Row]:
+    """What was last found, by requirement, in the order of the register."""
+    found: dict[str, Row] = {}
+    for run in reversed(runs(root)):
+        found |= {r.requirement: Row(run, r) for r in run.report.results if r.verdict not in UNDECIDED}
+    return {row.id: found[row.id] for row in registers.requirements().requirements if row.id in found}
+
+
+def run_of(requirement: str, root: Path = ROOT) -> Run | None:
+    """The run that decides on a requirement."""
+    row = standing(root).get(requirement)
+    return row.run if row else None
+
+
+def combined(root: Path = ROOT) -> ConformanceReport:
+    """What all runs together come to, in the form of a report, for what draws reports; its facts are the first's."""
+    results = [row.result for row in standing(root).values()]
+    counted = {verdict: sum(result.verdict is verdict for result in results) for verdict in Verdict}
+    return runs(root)[0].report.model_copy(
+        update={
+            "results": results,
+            "selection": [],
+            "profiles": list(dict.fromkeys(profile for run in runs(root) for profile in _profiles(run))),
+            "summary": [Summary(verdict=verdict, count=count) for verdict, count in counted.items() if count],
+            "exit_code": exit_code(results),
+        }
+    )
+
+
+def _profiles(run: Run) -> Sequence[Any]:
+    return run.report.profiles or (run.report.declaration.profiles if run.report.declaration else ())
+
+
+def made_of(language: Language, root: Path = ROOT) -> str:
+    """Of what runs the results are, in words."""
+    every = runs(root)
+    if len(every) == 1:
+        level = every[0].report.run_level
+        return ONE_RUN.in_(language).format(level=level, date=every[0].date, seed=every[0].seed)
+    dates = sorted(run.date for run in every)
+    return RUNS.in_(language).format(count=len(every), first=dates[0], last=dates[-1])
+
+
+def headline(language: Language, root: Path = ROOT) -> str:
+    """How many requirements were met, and of what runs that is said."""
+    verdicts = [row.result.verdict for row in standing(root).values()]
+    others = [
+        COUNTED.in_(language).format(count=verdicts.count(verdict), state=STATES[verdict].in_(language).lower())
+        for verdict in Verdict
+        if verdict is not Verdict.pass_ and verdict in verdicts
+    ]
+    joined = {"en": ", ", "zh": "，"}[language].join(others) or NONE_ELSE.in_(language)
+    passed = verdicts.count(Verdict.pass_)
+    return HEADLINE.in_(language).format(
+        passed=passed, judged=len(verdicts), others=joined, runs=made_of(language, root)
+    )
+
+
+def lines(language: Language, root: Path = ROOT) -> str:
+    """The lines of README and of the home page, misses as misses, as Markdown."""
+    titles = {
+        row.id: row.title_zh if language == "zh" else row.title_en for row in registers.requirements().requirements
+    }
+    head = COLUMNS[language]
+    rows = [_line(language, f"{name} {titles[name]}", standing(root)[name]) for name in SHOWN if name in standing(root)]
+    table = ["| " + " | ".join(cells) + " |" for cells in (head, ("---",) * len(head), *rows)]
+    return "\n".join([headline(language, root), "", *table])
+
+
+def _line(language: Language, title: str, row: Row) -> tuple[str, ...]:
+    result = row.result
+    verdict = STATES[result.verdict].in_(language).lower()
+    shown = verdict if result.verdict is Verdict.pass_ else f"**{verdict}**"
+    run = f"{row.run.date}, {row.run.report.run_level}"
+    if result.threshold is None:
+        return title, "–", "–", "–", shown, run
+    limit = result.threshold
+    unit = Unit(limit.unit, ratio=limit.unit == "1" and 0 < limit.value <= 1)
+    found, bound = (
+        "–" if figure is None else unit.text(figure, apart_from=[limit.value])
+        for figure in (result.estimate, result.bound)
+    )
+    return title, found, bound, f"{COMPARISONS[limit.comparison].in_(language)} {unit.text(limit.value)}", shown, run
+
+
+def committed(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
+    """Every committed file that follows from the runs, with the text that it must have."""
+    entries = [row.entry() for row in standing(root).values()]
+    yield root / TABLE, json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+    yield root / BADGE, drawn_badge(combined(root))
+    for place, language in PLACES.items():
+        file = root / place
+        text = file.read_text("utf-8")
+        made = f"{BEGIN}\n{lines(language, root)}\n{END}"
+        yield file, re.sub(f"{BEGIN}.*?{END}", lambda _, made=made: made, text, flags=re.DOTALL)  # type: ignore[misc]
+
+
+def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
+    """Put a report and its transcript, compressed, among the committed runs.
+
+    Raises:
+        FileNotFoundError: The folder lacks one of them.
+    """
+    place = root / FOLDER / name
+    report, transcript = (folder / REPORT).read_bytes(), (folder / FILE_NAME).read_bytes()
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    (place / REPORT).write_bytes(report)
+    (place / PACKED_NAME).write_bytes(lzma.compress(transcript, preset=9))
+    return place
+
+
+def main() -> int:
+    """The command; ends with 1 where something committed does not follow from the runs."""
+    parser = argparse.ArgumentParser(prog="python -m pages.runs", description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    kept = commands.add_parser("keep", help="put a report folder among the committed runs")
+    kept.add_argument("folder", type=Path)
+    kept.add_argument("name")
+    table = commands.add_parser("table", help="write what follows from the committed runs")
+    table.add_argument("--check", action="store_true", help="write nothing, and say what differs")
+    options = parser.parse_args()
+    if options.command == "keep":
+        print(f"kept in {keep(options.folder, options.name)}")
+        return 0
+    differing = [(file, text) for file, text in committed() if not file.is_file() or file.read_text("utf-8") != text]
+    said = "does not follow from the runs; make results" if options.check else "written"
+    for file, text in differing:
+        print(f"{file.relative_to(ROOT)} {said}")
+        if not options.check:
+            file.write_text(text, "utf-8")
+    return int(options.check and bool(differing))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
