@@ -21,11 +21,15 @@ help: ## Show what can be made.
 check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.html (LEVEL=quick or full: longer).
 	$(BIN)/kuayu check $(if $(LEVEL),--level $(LEVEL)) $(if $(SEED),--seed $(SEED)) $(CHECK)
 
+# Most tests wait for processes, so that there is room for one more than there are processors.
+WORKERS := $(shell expr $$(nproc) + 1)
+ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
+
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
 	@failed=0; \
-	$(BIN)/pytest -m "not alone" --numprocesses logical --maxprocesses 4 --dist loadfile --durations=25 || failed=1; \
-	$(BIN)/pytest -m alone --durations=5 || failed=1; \
+	$(BIN)/pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --durations=25 || failed=1; \
+	$(BIN)/pytest -m alone --durations=5 $(ALONE) || failed=1; \
 	exit $$failed
 
 quick: $(READY) ## Style, types, and the tests of what changed since the last commit (SINCE=COMMIT: since that).
@@ -65,14 +69,14 @@ REPORT_SEED := 20261201
 
 report: $(READY) ## Make the confirmatory run: everything at level full; it goes on where it was broken off.
 	-$(BIN)/kuayu check --level full --seed $(REPORT_SEED) -o build/report --resume
-	PYTHONPATH=docs/hooks $(BIN)/python -m pages.runs keep build/report confirmatory
+	$(BIN)/python docs/hooks/results.py keep build/report confirmatory
 	$(MAKE) results
 
 results: $(READY) ## Write what follows from the committed runs: the table, the badge, README's lines.
-	PYTHONPATH=docs/hooks $(BIN)/python -m pages.runs table
+	$(BIN)/python docs/hooks/results.py table
 
 results-check: $(READY) ## Fail where the table, the badge or README's lines do not follow from the committed runs.
-	PYTHONPATH=docs/hooks $(BIN)/python -m pages.runs table --check
+	$(BIN)/python docs/hooks/results.py table --check
 
 lock: ## Resolve the pinned versions anew; what only PyTorch's CUDA build needs stays out ([tool.uv] in pyproject.toml).
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv

@@ -119,7 +119,7 @@ def _runs(language: Language, root: Path) -> str:
                 link(code(run.name), f"#run-{run.name}"),
                 code(run.command),
                 run.date,
-                plain(named(RUN_LEVELS, run.report.run_level).in_(language)),
+                run.report.run_level,
                 count(decides),
                 link(f"{PACKED_NAME}, {kept}", transcript) if kept else NO_TRANSCRIPT.in_(language),
                 f"{link(OPEN.in_(language), '/' + run.file.replace('.json', '.html'))}, {link('JSON', '/' + run.file)}",

@@ -8,7 +8,7 @@
    the verdict on every requirement's page. ``make results`` writes what is committed of these, and a test holds it
    against the reports.
 
-``python -m pages.runs keep FOLDER NAME`` puts a report folder there; ``table`` writes what follows, and with
+``docs/hooks/results.py keep FOLDER NAME`` puts a report folder there; ``table`` writes what follows, and with
 ``--check`` says where it differs.
 """
 
@@ -17,8 +17,7 @@ import json
 import lzma
 import re
 import shutil
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +30,7 @@ from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Wor
 from kuayu_conformance.run.judging import exit_code
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel, Summary, Verdict
+from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, RunLevel, Summary, Verdict
 
 ROOT = Path(__file__).parents[3]
 FOLDER = "docs/results/runs"
@@ -58,7 +57,7 @@ COLUMNS = {
 }
 HEADLINE = Words(
     "The reference meets **{passed} of {judged}** requirements that were judged; {others}. By {runs}.",
-    "参考实现满足已判定的 {judged} 项要求中的 **{passed}** 项；{others}。依据{runs}。",
+    "参考实现满足已判定的 {judged} 项要求中的 **{passed}** 项；{others}。依据 {runs}。",
 )
 COUNTED = Words("{count} {state}", "{state} {count} 项")
 NONE_ELSE = Words("no other verdict was given", "无其他判定")
@@ -171,20 +170,17 @@ def run_of(requirement: str, root: Path = ROOT) -> Run | None:
 def combined(root: Path = ROOT) -> ConformanceReport:
     """What all runs together come to, in the form of a report, for what draws reports; its facts are the first's."""
     results = [row.result for row in standing(root).values()]
+    asked = {row.profile for row in registers.requirements().requirements if row.id in standing(root)}
     counted = {verdict: sum(result.verdict is verdict for result in results) for verdict in Verdict}
     return runs(root)[0].report.model_copy(
         update={
             "results": results,
             "selection": [],
-            "profiles": list(dict.fromkeys(profile for run in runs(root) for profile in _profiles(run))),
+            "profiles": [profile for profile in Profile if profile in asked],
             "summary": [Summary(verdict=verdict, count=count) for verdict, count in counted.items() if count],
             "exit_code": exit_code(results),
         }
     )
-
-
-def _profiles(run: Run) -> Sequence[Any]:
-    return run.report.profiles or (run.report.declaration.profiles if run.report.declaration else ())
 
 
 def made_of(language: Language, root: Path = ROOT) -> str:
@@ -268,7 +264,7 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
 
 def main() -> int:
     """The command; ends with 1 where something committed does not follow from the runs."""
-    parser = argparse.ArgumentParser(prog="python -m pages.runs", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="results.py", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     kept = commands.add_parser("keep", help="put a report folder among the committed runs")
     kept.add_argument("folder", type=Path)
@@ -286,7 +282,3 @@ def main() -> int:
         if not options.check:
             file.write_text(text, "utf-8")
     return int(options.check and bool(differing))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
