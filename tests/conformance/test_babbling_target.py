@@ -121,7 +121,7 @@ def test_nonsense_is_the_targets_fault_and_never_the_suites(
     babbler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kuayu_conformance.checks.fixtures.TOLD", 0.5)
-    options = Options(target=babbler, nonce="babble", other_headers={"x": "y"}, selection=WAITLESS)
+    options = Options(watch=False, target=babbler, nonce="babble", other_headers={"x": "y"}, selection=WAITLESS)
     report = Run(options, tmp_path, Progress()).execute()
     stumbled = {r.requirement: r.reason for r in report.results if r.verdict.value == "harness-error"}
     assert stumbled == {}

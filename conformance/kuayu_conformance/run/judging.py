@@ -37,6 +37,13 @@ WHOLE_RUN = "whole run"
 
 EXIT_PASS, EXIT_FAIL, EXIT_OPEN, EXIT_HARNESS = 0, 1, 2, 3
 
+SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
+"""Verdicts that a busy machine takes nothing from: a pass was reached in spite of it, a fault of the suite is one."""
+
+EXCUSE = ", so that delays may be those of the machine"
+NOT_REACHED = "the run ended before this check did: "
+GO_ON = "with --resume a run that was called off is gone on with"
+
 
 def read_declaration(episode: Episode) -> Answer:
     """The answer to GET /v1/conformance, with which a run begins."""
@@ -188,10 +195,6 @@ def excused(results: Results, check: Check[Any], episode: Episode, load: Machine
     }
 
 
-SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
-"""Verdicts that a busy machine takes nothing from: a pass was reached in spite of it, a fault of the suite is one."""
-
-
 def _late(answer: Answer) -> bool:
     """Whether an answer did not come in time, or the target said that it had too much to do."""
     return (not answer.status and "Timeout" in answer.failure) or answer.problem == "overloaded"
@@ -215,17 +218,10 @@ def machine_was_busy(result: RequirementResult) -> bool:
     return result.verdict is Verdict.not_testable and EXCUSE in (result.reason or "")
 
 
-EXCUSE = ", so that delays may be those of the machine"
-
-
 def _not_reached(check: str, plan: Plan, called_off: Event) -> Results:
     """Results of a check that the run had not ended when it was called off."""
     mine = [row for row in testable() if check_of(row) == check and plan.applies(row) is None]
     return {row.id: without_verdict(row, Verdict.not_testable, NOT_REACHED + called_off["why"], GO_ON) for row in mine}
-
-
-NOT_REACHED = "the run ended before this check did: "
-GO_ON = "with --resume a run that was called off is gone on with"
 
 
 def _judge_whole_run(plan: Plan, exchanges: Exchanges, called_off: Event) -> Results:

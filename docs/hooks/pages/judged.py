@@ -22,7 +22,7 @@ from .judged_words import translated
 from .markdown import code, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .results import aim_cell, folded_parts, run_facts
-from .runs import UNDECIDED, Run
+from .runs import Run, decided
 
 TITLE = Words("What the suite found", "测试套件的结果")
 ABOUT = Words(
@@ -61,7 +61,7 @@ def sections(language: Language, run: Run, profile: str, title: Words = TITLE) -
     judged = [
         (entry, entry.result)
         for entry in view_of(translated(report, language), registers.requirements()).entries
-        if entry.result and entry.profile == profile and entry.result.verdict not in UNDECIDED
+        if entry.result and entry.profile == profile and decided(entry.result)
     ]
     yield f"## {title.in_(language)}"
     yield ABOUT.in_(language).format(command=code(run.command), report=run.file)

@@ -3,7 +3,7 @@
 1. A run lies in ``docs/results/runs/NAME``: its report, and its transcript compressed, from which
    ``kuayu conformance verify`` comes to the same report.
 2. For a requirement that run decides which measured most (full before quick before smoke), and of these the last. A
-   requirement that a run was not asked for, or that does not apply, is not decided by it.
+   requirement that a run was not asked for, that does not apply, or whose check it had not ended, is not decided by it.
 3. From that follow ``docs/results/results.json``, the lines of results in README, the badge, the page of results, and
    the verdict on every requirement's page. ``make results`` writes what is committed of these, and a test holds it
    against the reports.
@@ -27,7 +27,7 @@ from kuayu_conformance.folder import REPORT
 from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
-from kuayu_conformance.run.judging import exit_code
+from kuayu_conformance.run.judging import NOT_REACHED, exit_code
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, RunLevel, Summary, Verdict
@@ -152,12 +152,17 @@ def runs(root: Path = ROOT) -> tuple[Run, ...]:
     return tuple(sorted(found, key=lambda run: run.rank, reverse=True))
 
 
+def decided(result: RequirementResult) -> bool:
+    """Whether a run decided on a requirement."""
+    return result.verdict not in UNDECIDED and not (result.reason or "").startswith(NOT_REACHED)
+
+
 @cache
 def standing(root: Path = ROOT) -> Mapping[str, Row]:
     """What was last found, by requirement, in the order of the register."""
     found: dict[str, Row] = {}
     for run in reversed(runs(root)):
-        found |= {r.requirement: Row(run, r) for r in run.report.results if r.verdict not in UNDECIDED}
+        found |= {r.requirement: Row(run, r) for r in run.report.results if decided(r)}
     return {row.id: found[row.id] for row in registers.requirements().requirements if row.id in found}
 
 
