@@ -13,10 +13,10 @@ export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift lint types contracts docs serve-docs mutants benchmark benchmark-baseline \
-        report results results-check lock clean
+        benchmark-ingest report results results-check lock clean
 
 help: ## Show what can be made.
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.html (LEVEL=quick or full: longer).
 	$(BIN)/kuayu check $(if $(LEVEL),--level $(LEVEL)) $(if $(SEED),--seed $(SEED)) $(CHECK)
@@ -61,7 +61,18 @@ serve-docs: $(READY) ## Show the site while you write.
 mutants: $(READY) ## Run the kill matrix; writes build/mutants/matrix.json and matrix.html.
 	PYTHONPATH=tests $(BIN)/python -m mutants.matrix
 
-benchmark: $(READY) ## Measure ingest beside the raw store's limit, in one run; writes build/ingest.json.
+# The time of a processor is counted, and of one thread, so that other work beside it changes little.
+BENCHMARK = OMP_NUM_THREADS=1 $(BIN)/pytest tests/benchmarks --benchmark-only --benchmark-quiet -rfE
+BASELINE := tests/benchmarks/baseline.json
+
+benchmark: $(READY) ## Measure what fits in one process; fail where a median is twice that of the stored baseline.
+	$(BENCHMARK) --benchmark-compare=$(BASELINE) --benchmark-compare-fail=median:100% \
+	  -W "ignore:Benchmark machine_info is different"
+
+benchmark-baseline: $(READY) ## Measure the stored baseline anew, on a quiet machine.
+	$(BENCHMARK) --benchmark-json=$(BASELINE)
+
+benchmark-ingest: $(READY) ## Measure ingest beside the raw store's limit, in one run; writes build/ingest.json.
 	mkdir -p build && $(BIN)/python tests/benchmarks/ingest.py --json build/ingest.json
 
 # Written down before the run; whatever it says is what is published.

@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import os
 import platform
-import random
 import sqlite3
 import statistics
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from typing import Any
 
 import httpx
 import raw_stores
+from ingest_samples import REPORTED, Sample, make_samples
 from serving import DATABASES, NewDatabase, databases, plain, say, serving, versions
 from sqlalchemy import create_engine, text
 
@@ -33,36 +33,6 @@ DEVICES = 100
 """How many devices report unless told otherwise. The fewer, the more neighbours in the table a batch has."""
 
 CONNECTIONS = 16
-
-REPORTED = (
-    "matrix_pipe_activity",
-    "power",
-    "accelerator_memory_used",
-    "memory_bandwidth_utilisation",
-    "scale_out_transmit_flow",
-    "scale_out_receive_flow",
-    "accelerator_utilisation",
-    "faults",
-)
-"""What a device reports at each instant: the dynamic measures of a common accelerator."""
-
-Sample = dict[str, Any]
-
-
-def make_samples(rows: int, devices: int, seed: int) -> list[Sample]:
-    """Samples of so many devices, instant after instant, the newest of them now."""
-    chance = random.Random(seed)
-    beginning = instants.now() - rows // devices * 1000
-    return [
-        {
-            "subject": "node",
-            "subject_kind": "device",
-            "device": str(row % devices),
-            "observed_at": instants.to_text(beginning + row // devices * 1000),
-            **{name: round(chance.random(), 4) for name in REPORTED},
-        }
-        for row in range(rows)
-    ]
 
 
 def raw_store(kind: str, new: NewDatabase, samples: list[Sample]) -> Iterator[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""How fast the reference takes samples in, beside the raw store: the committed figures of ``make benchmark``."""
+"""How fast the reference takes samples in, beside the raw store: the committed figures of ``make benchmark-ingest``."""
 
 import json
 from pathlib import Path
@@ -30,6 +30,6 @@ def section(language: Language, root: Path) -> str:
     figures = json.loads((root / f"docs/{FOLDER}/ingest.json").read_text("utf-8"))
     best = max(row["of_limit"] for row in figures["results"] if row["way"].startswith("HTTP"))
     verdict = (MET if best >= AIM else MISSED).in_(language)
-    told = TOLD.in_(language).format(command=code("make benchmark"), best=best, verdict=verdict, **figures)
+    told = TOLD.in_(language).format(command=code("make benchmark-ingest"), best=best, verdict=verdict, **figures)
     rows = ((plain(row["way"]), f"{row['rows_per_second']:,}", f"{row['of_limit']:.0%}") for row in figures["results"])
     return page(f"## {TITLE.in_(language)}", told, table(COLUMNS[language], rows))

@@ -24,9 +24,9 @@ TITLE = Words("Results of the reference", "参考实现的结果")
 OPEN = Words("report", "报告")
 MADE_OF = Words(
     "For each requirement that run decides which measured most, and of these the last; what none was asked for is not "
-    "judged here. Anybody can judge the runs again: `kuayu conformance verify docs/results/runs/NAME`. The whole table "
-    "is [results.json](/results/results.json).",
-    "每项要求以测量最充分的运行为准，同级者以最近一次为准；未受测的项目不在此列。任何人均可复核各次运行："
+    "judged here. Anybody can judge the runs again, in a clone, from the transcripts beside their reports: "
+    "`kuayu conformance verify docs/results/runs/NAME`. The whole table is [results.json](/results/results.json).",
+    "每项要求以测量最充分的运行为准，同级者以最近一次为准；未受测的项目不在此列。任何人均可在克隆的仓库中依据报告旁的记录复核各次运行："
     "`kuayu conformance verify docs/results/runs/NAME`。完整表格见 [results.json](/results/results.json)。",
 )
 NOT_YET_ONE = Words(
@@ -112,7 +112,6 @@ def _runs(language: Language, root: Path) -> str:
     for run in runs.runs(root):
         decides = sum(row.run is run for row in runs.standing(root).values())
         packed = root / runs.FOLDER / run.name / PACKED_NAME
-        transcript = f"/{Path(run.file).with_name(PACKED_NAME)}"
         kept = f"{packed.stat().st_size / 1e6:.1f}\u202fMB" if packed.is_file() else ""
         rows.append(
             (
@@ -121,7 +120,7 @@ def _runs(language: Language, root: Path) -> str:
                 run.date,
                 run.report.run_level,
                 count(decides),
-                link(f"{PACKED_NAME}, {kept}", transcript) if kept else NO_TRANSCRIPT.in_(language),
+                f"{code(PACKED_NAME)}, {kept}" if kept else NO_TRANSCRIPT.in_(language),
                 f"{link(OPEN.in_(language), '/' + run.file.replace('.json', '.html'))}, {link('JSON', '/' + run.file)}",
             )
         )
