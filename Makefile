@@ -6,6 +6,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# Measurements and traces that are no part of the project, where their folder lies beside it.
+DATA := $(or $(KUAYU_DATA),$(wildcard ../shared/data))
+
 export PYTHONPATH :=
 # Thousands of processes are started by tests; each would compile all modules anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
@@ -13,7 +16,7 @@ export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift lint types contracts docs serve-docs mutants benchmark benchmark-baseline \
-        benchmark-ingest report results results-check lock clean
+        benchmark-ingest report results results-check verify lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -85,6 +88,9 @@ report: $(READY) ## Make the confirmatory run: everything at level full; it goes
 
 results: $(READY) ## Write what follows from the committed runs: the table, the badge, README's lines.
 	$(BIN)/python docs/hooks/results.py table
+
+verify: $(READY) ## Judge every committed run of the suite again from its transcript.
+	$(BIN)/python docs/hooks/results.py verify $(if $(DATA),--data $(DATA))
 
 results-check: $(READY) ## Fail where the table, the badge or README's lines do not follow from the committed runs.
 	$(BIN)/python docs/hooks/results.py table --check

@@ -50,8 +50,13 @@ def read_declaration(episode: Episode) -> Answer:
     return episode.ask("GET", "/v1/conformance")
 
 
-def plan_of(transcript: Transcript, data: Path | None) -> Plan:
-    """The plan that the transcript was made by.
+def every(_: Check[Any]) -> bool:
+    """Whether a check is wanted where all are."""
+    return True
+
+
+def plan_of(transcript: Transcript, data: Path | None, wanted: Callable[[Check[Any]], bool] = every) -> Plan:
+    """The plan that the transcript was made by, with what the wanted checks of it need.
 
     Raises:
         TranscriptError: Measurements or a trace that the run used are not at hand, or are others by now.
@@ -61,9 +66,10 @@ def plan_of(transcript: Transcript, data: Path | None) -> Plan:
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
     plan = Plan.from_header(header, declaration, corpora.shipped())
     plan = replace(plan, begun_anew=transcript.begun_anew)
-    if any(check.measurements for check in plan.checks()):
+    checks = list(filter(wanted, plan.checks()))
+    if any(check.measurements for check in checks):
         plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
-    if any(check.traces for check in plan.checks()):
+    if any(check.traces for check in checks):
         plan = replace(plan, traces=originals.named(header["data"], data))
     return plan
 
@@ -138,7 +144,7 @@ def judge_some(
     Raises:
         TranscriptError: As :func:`judge`.
     """
-    plan = plan_of(transcript, data)
+    plan = plan_of(transcript, data, wanted)
     results: Results = {}
     for check in filter(wanted, plan.checks()):
         results |= _judged_again(check, transcript, plan, passed)[0]

@@ -12,7 +12,6 @@ from . import demand_measured_words as words
 from .judged import sections
 from .made import Made
 from .markdown import code, page, percent, plain, table
-from .runs import run_of
 
 FOLDER = "docs/results/demand"
 PLACE = FOLDER.removeprefix("docs/")
@@ -28,8 +27,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         blocks += _law(language, json.loads((folder / "law.json").read_text("utf-8")))
     if (folder / "sizing.json").is_file():
         blocks += _sizing(language, json.loads((folder / "sizing.json").read_text("utf-8")))
-    if run := run_of("DEM-001", root):
-        blocks += sections(language, run, "DEM")
+    blocks += sections(language, root, "DEM")
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

@@ -13,7 +13,6 @@ from .judged import sections
 from .made import Made
 from .markdown import code, page, percent, plain, table
 from .perception import figures
-from .runs import run_of
 
 FOLDER = "docs/results/forecast"
 PLACE = FOLDER.removeprefix("docs/")
@@ -37,8 +36,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         blocks += _speed(language, json.loads((folder / "speed.json").read_text("utf-8")))
     if (folder / "phases.json").is_file():
         blocks += _curves(language, folder)
-    if run := run_of("FCT-001", root):
-        blocks += sections(language, run, "FCT")
+    blocks += sections(language, root, "FCT")
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-forecast.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
 
@@ -22,7 +23,7 @@ from .judged_words import translated
 from .markdown import code, heading, link, page, plain, quote, table
 from .requirements import state_badge
 from .results import aim_cell, folded_parts, run_facts
-from .runs import Run, decided
+from .runs import Run, runs, standing
 
 TITLE = Words("What the suite found", "测试套件的结果")
 ABOUT = Words(
@@ -48,22 +49,23 @@ ONE_LANGUAGE = """{% macro both(en, zh) %}{{ zh if language == "zh" else en }}{%
 """In place of the report's own ``parts.html.j2``, which prints both languages and lets the reader switch."""
 
 
-def sections(language: Language, run: Run, profile: str, title: Words = TITLE) -> Iterator[str]:
-    """Blocks of a page about the requirements of one profile that were asked for.
+def sections(language: Language, root: Path, profile: str) -> Iterator[str]:
+    """Blocks of a page about the requirements of one profile, run by run, each with what it decides on."""
+    rows = [row for name, row in standing(root).items() if name.startswith(f"{profile}-")]
+    for run in runs(root):
+        if any(row.run is run for row in rows):
+            yield from _sections(language, root, run, profile)
 
-    Args:
-        language: Language of the page.
-        run: The run.
-        profile: Identifier of the profile.
-        title: Heading of them all.
-    """
+
+def _sections(language: Language, root: Path, run: Run, profile: str) -> Iterator[str]:
     report = run.report
+    decides = {name for name, row in standing(root).items() if row.run is run}
     judged = [
         (entry, entry.result)
         for entry in view_of(translated(report, language), registers.requirements()).entries
-        if entry.result and entry.profile == profile and decided(entry.result)
+        if entry.result and entry.profile == profile and entry.id in decides
     ]
-    yield f"## {title.in_(language)}"
+    yield heading(2, TITLE.in_(language), f"run-{run.name}")
     yield ABOUT.in_(language).format(command=code(run.command), report=run.file)
     yield run_facts(language, report)
     yield table(COLUMNS[language], (_row(language, entry, result) for entry, result in judged))

@@ -15,7 +15,6 @@ from .judged import drawn, sections
 from .made import Made
 from .markdown import code, link, page, table
 from .resilience_detection import detection
-from .runs import run_of
 
 FOLDER = "docs/results/resilience"
 LIVE, PICTURE = "live.json", "live.svg"
@@ -33,8 +32,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     folder = root / FOLDER
     blocks = [*_live(language, folder)] if (folder / LIVE).is_file() else [words.NOT_YET.in_(language)]
     blocks += detection(language, folder, PLACE)
-    if run := run_of("RES-001", root):
-        blocks += sections(language, run, PROFILE)
+    blocks += sections(language, root, PROFILE)
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-resilience.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

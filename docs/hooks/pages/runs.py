@@ -9,21 +9,24 @@
    against the reports.
 
 ``docs/hooks/results.py keep FOLDER NAME`` puts a report folder there; ``table`` writes what follows, and with
-``--check`` says where it differs.
+``--check`` says where it differs; ``verify`` judges every run again.
 """
 
 import argparse
 import json
 import lzma
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.folder import REPORT
+from kuayu_conformance.folder import REPORT, verify, verify_some
 from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
@@ -263,8 +266,26 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     (place / REPORT).write_bytes(report)
-    (place / PACKED_NAME).write_bytes(lzma.compress(transcript, preset=9))
+    (place / PACKED_NAME).write_bytes(lzma.compress(transcript, preset=6))
     return place
+
+
+def judged_again(run: Run, data: Path | None) -> list[str]:
+    """What of a run does not follow from its transcript, and what could not be judged again, in words.
+
+    Where measurements or traces that it used are not at hand, only the checks that do without are judged again.
+    """
+    folder = ROOT / FOLDER / run.name
+    if not (folder / PACKED_NAME).is_file():
+        return [f"{run.name}: no transcript was kept"]
+    if run.report.data and data is None:
+        verdicts = verify_some(folder, lambda check: not (check.measurements or check.traces))
+        left = [
+            f"{run.name}: without KUAYU_DATA, what rests on measurements that do not come with the suite is left out"
+        ]
+    else:
+        verdicts, left = verify(folder, data), []
+    return [*left, *(f"{run.name}: {each.name} differs: {each.why}" for each in verdicts if not each.agrees)]
 
 
 def main() -> int:
@@ -276,7 +297,15 @@ def main() -> int:
     kept.add_argument("name")
     table = commands.add_parser("table", help="write what follows from the committed runs")
     table.add_argument("--check", action="store_true", help="write nothing, and say what differs")
+    again = commands.add_parser("verify", help="judge every committed run again from its transcript")
+    again.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="further measurements")
     options = parser.parse_args()
+    if options.command == "verify":
+        with ProcessPoolExecutor(os.cpu_count()) as pool:
+            found = list(pool.map(judged_again, runs(), repeat(options.data and Path(options.data))))
+        for run, words in zip(runs(), found, strict=True):
+            print("\n".join(words) or f"{run.name}: the same, from its transcript")
+        return int(any(" differs: " in line for words in found for line in words))
     if options.command == "keep":
         print(f"kept in {keep(options.folder, options.name)}")
         return 0

@@ -7,7 +7,6 @@ from kuayu_conformance.rendering.words import Language
 from kuayu_schemas.models import ConformanceReport
 
 from . import scheduling_measured_words as words
-from .judged import TITLE as FOUND
 from .judged import sections
 from .judged_words import chinese
 from .made import Made
@@ -32,8 +31,8 @@ from .scheduling_speed import speed
 from .scheduling_trained import trained
 
 FOLDER = "docs/results/scheduling"
-GAINS, OTHERS = "SCH-003", "SCH-001"
-"""A requirement for which windows are played beside baselines for long, and one of all else of the profile."""
+GAINS = "SCH-003"
+"""A requirement for which windows are played beside baselines for long."""
 PLACE = FOLDER.removeprefix("docs/")
 
 PROFILE = "SCH"
@@ -46,17 +45,14 @@ CLOSE = 0.03
 def pages(language: Language, root: Path) -> Iterator[Made]:
     """The one page."""
     blocks: list[str] = []
-    gains, others = run_of(GAINS, root), run_of(OTHERS, root)
+    gains = run_of(GAINS, root)
     if gains:
         blocks += _gains(language, gains.report)
     else:
         blocks.append(words.NOT_YET.in_(language))
     blocks += trained(language, root / FOLDER, PLACE)
     blocks += speed(language, root / FOLDER)
-    found = ((gains, words.FOUND_OF_GAINS), (others, words.FOUND_OF_OTHERS))
-    for run, heading in found if gains is not others else ((gains, FOUND),):
-        if run:
-            blocks += sections(language, run, PROFILE, heading)
+    blocks += sections(language, root, PROFILE)
     title = f"# {words.TITLE.in_(language)}"
     yield Made("results-scheduling.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 

@@ -10,8 +10,6 @@ INTRODUCTION = Words(
     "参考实现的调度器在测试套件中的结果，及其调参与训练的由来。每次运行均列出命令。未达之处如实列出。测试套件的两次运行均采用现行规则"
     "（方法版本 1.2.0）。",
 )
-FOUND_OF_GAINS = Words("What the suite found of the gains", "测试套件的结果：收益")
-FOUND_OF_OTHERS = Words("What the suite found of all else", "测试套件的结果：其余各项")
 NOT_YET = Words(
     "What trainings, devices and traffic gain beside plain policies (SCH-003, SCH-004, SCH-005 and SCH-011) was not "
     "asked for in the run below: the 161 windows of a full run take long by themselves.",
