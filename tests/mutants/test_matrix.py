@@ -63,7 +63,8 @@ from mutants.declaration import (
     SCHEDULING,
     SLICES,
 )
-from mutants.matrix import MINIATURE, differences, matrix, selected
+from mutants.matrix import MINIATURE, Rows, Trial, differences, joined, matrix, selected, trials_of
+from mutants.page import Row
 
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
 FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
@@ -204,6 +205,47 @@ def source(module: str | None) -> str:
     assert spec
     assert spec.origin
     return Path(spec.origin).read_text("utf-8")
+
+
+def row(**verdicts: str) -> Row:
+    """Results of a run; the reason for each verdict is the verdict."""
+    said = {name.replace("_", "-"): verdict.replace("_", "-") for name, verdict in verdicts.items()}
+    return Row("one", said, 1.0, reasons=said)
+
+
+def test_what_the_machine_was_too_busy_for_is_played_again_twice_and_then_counts() -> None:
+    trial = Trial("one", frozenset({"COM-001", "MET-004", "MET-005"}))
+    rows, busy = Rows([trial]), row(COM_001="fail", MET_004="not_testable", MET_005="pass")
+    second = rows.repetition_of(trial, busy)
+    assert second == Trial("one", frozenset({"MET-004"}), 2)
+    third = rows.repetition_of(second, row(MET_004="not_testable"))
+    assert third == Trial("one", frozenset({"MET-004"}), 3)
+    assert rows.repetition_of(third, row(MET_004="not_testable")) is None
+    complete = rows.add(row(MET_004="pass"))
+    assert complete
+    assert complete.verdicts == {"COM-001": "fail", "MET-004": "pass", "MET-005": "pass"}
+    assert complete.broken == {"COM-001"}
+
+
+def test_only_what_is_played_is_made_again() -> None:
+    assert Rows([]).repetition_of(Trial("one", frozenset({"COM-001"})), row(COM_001="not_testable")) is None
+
+
+def test_what_passes_in_one_run_alone_does_not_pass() -> None:
+    good, bad = row(COM_003="pass", MET_004="pass"), row(COM_003="fail", COM_001="not_testable")
+    for both in (joined(good, bad), joined(bad, good)):
+        assert both.verdicts == {"COM-001": "not-testable", "COM-003": "fail", "MET-004": "pass"}
+        assert both.reasons["COM-003"] == "fail"
+    silent = Row("one", {}, 1.0, "no report")
+    assert joined(good, silent) == joined(silent, good) == silent
+
+
+def test_the_unchanged_miniature_is_held_against_everything() -> None:
+    trials = [trial for trial in trials_of([]) if trial.name == MINIATURE]
+    assert frozenset[str]().union(*(trial.requirements for trial in trials)) == {row.id for row in CHECKED}
+    assert all("COM-003" in trial.requirements for trial in trials)
+    assert trials_of([], ["MET-004"]) == [Trial(MINIATURE, frozenset({"MET-004"}))]
+    assert trials_of([], ["COM-001"]) == [Trial(MINIATURE, frozenset({"COM-001"}))]
 
 
 @pytest.mark.slow
