@@ -82,7 +82,7 @@ benchmark-ingest: $(READY) ## Measure ingest beside the raw store's limit, in on
 REPORT_SEED := 20261201
 
 report: $(READY) ## Make the confirmatory run: everything at level full; it goes on where it was broken off.
-	-$(BIN)/kuayu check --level full --seed $(REPORT_SEED) -o build/report --resume
+	-$(BIN)/kuayu check --level full --seed $(REPORT_SEED) $(if $(DATA),--data $(DATA)) -o build/report --resume
 	$(BIN)/python docs/hooks/results.py keep build/report confirmatory
 	$(MAKE) results
 

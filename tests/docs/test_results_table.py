@@ -106,3 +106,15 @@ def test_every_place_that_readme_and_contributing_name_is_there() -> None:
 
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+@pytest.mark.usefixtures("hooks")
+def test_a_run_that_ended_early_is_not_kept_as_the_confirmatory_one(tmp_path: Path) -> None:
+    from pages import runs
+
+    early = report(NAMES[0]).model_copy(update={"called_off": "it was called off"})
+    (tmp_path / "report.json").write_text(early.model_dump_json(), "utf-8")
+    (tmp_path / "transcript.jsonl").write_bytes(b"{}\n")
+    with pytest.raises(ValueError, match="ended early"):
+        runs.keep(tmp_path, runs.CONFIRMATORY, tmp_path)
+    assert (runs.keep(tmp_path, "other", tmp_path) / "transcript.jsonl.xz").is_file()

@@ -30,7 +30,7 @@ PROC = Path("/proc")
 SAMPLING_PERIOD_SECONDS = 1.0
 
 MIN_OTHERS = 0.25
-"""Processors' worth of others' work from which a second counts as disturbed. A quiet Linux host stays below 0.1."""
+"""Processors' worth of others' work from which a second counts as disturbed."""
 
 MIN_DISTURBED_SHARE = 0.05
 """Share of a check's seconds that must have been disturbed. A 99th percentile moves by one hundredth of them already,

@@ -106,7 +106,8 @@ class Run:
         again = f"--seed {self.seed}" if report.nonce != self.seed else f"--nonce {self.seed}"
         asked = [f"--profile {profile}" for profile in report.profiles]
         asked += [f"--requirement {requirement}" for requirement in report.selection]
-        return " ".join(["kuayu check", f"--level {report.run_level}", again, *asked])
+        data = ["--data DIR"] if report.data else []
+        return " ".join(["kuayu check", f"--level {report.run_level}", again, *data, *asked])
 
     @property
     def rank(self) -> tuple[int, Any]:
@@ -260,7 +261,11 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
 
     Raises:
         FileNotFoundError: The folder lacks one of them.
+        ValueError: The confirmatory run was called off, so that it is not one of everything.
     """
+    why = ConformanceReport.model_validate_json((folder / REPORT).read_bytes()).called_off
+    if why and name == CONFIRMATORY:
+        raise ValueError(f"the run in {folder} ended early ({why}); make report goes on with it")
     place = root / FOLDER / name
     report, transcript = (folder / REPORT).read_bytes(), (folder / FILE_NAME).read_bytes()
     shutil.rmtree(place, ignore_errors=True)
@@ -270,22 +275,20 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
     return place
 
 
-def judged_again(run: Run, data: Path | None) -> list[str]:
-    """What of a run does not follow from its transcript, and what could not be judged again, in words.
+def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
+    """What was done to judge a run again, and what of it does not follow from its transcript.
 
     Where measurements or traces that it used are not at hand, only the checks that do without are judged again.
     """
     folder = ROOT / FOLDER / run.name
     if not (folder / PACKED_NAME).is_file():
-        return [f"{run.name}: no transcript was kept"]
+        return "no transcript was kept", []
     if run.report.data and data is None:
+        said = "judged again but for checks that use further measurements (name their folder by KUAYU_DATA)"
         verdicts = verify_some(folder, lambda check: not (check.measurements or check.traces))
-        left = [
-            f"{run.name}: without KUAYU_DATA, what rests on measurements that do not come with the suite is left out"
-        ]
     else:
-        verdicts, left = verify(folder, data), []
-    return [*left, *(f"{run.name}: {each.name} differs: {each.why}" for each in verdicts if not each.agrees)]
+        said, verdicts = "judged again", verify(folder, data)
+    return said, [f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees]
 
 
 def main() -> int:
@@ -303,11 +306,15 @@ def main() -> int:
     if options.command == "verify":
         with ProcessPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(judged_again, runs(), repeat(options.data and Path(options.data))))
-        for run, words in zip(runs(), found, strict=True):
-            print("\n".join(words) or f"{run.name}: the same, from its transcript")
-        return int(any(" differs: " in line for words in found for line in words))
+        for run, (said, differences) in zip(runs(), found, strict=True):
+            print("\n  ".join([f"{run.name}: {said}", *differences]))
+        return int(any(differences for _, differences in found))
     if options.command == "keep":
-        print(f"kept in {keep(options.folder, options.name)}")
+        try:
+            print(f"kept in {keep(options.folder, options.name)}")
+        except (ValueError, FileNotFoundError) as error:
+            print(f"not kept: {error}")
+            return 1
         return 0
     differing = [(file, text) for file, text in committed() if not file.is_file() or file.read_text("utf-8") != text]
     said = "does not follow from the runs; make results" if options.check else "written"
