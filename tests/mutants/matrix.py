@@ -60,7 +60,7 @@ PLAYED_AGAIN = max(2, PROCESSORS // 2)
 SETTLED = 2.0
 """Seconds over which it is looked at what processors leave over."""
 
-RESERVED = 0.5
+RESERVED = 0.25
 """Processors that are left idle while delays are measured, where more runs begin than are thought to fit."""
 
 FIRST = 8.0
@@ -114,7 +114,7 @@ class Trial:
         if self.plays:
             return 110.0
         if self.watches:
-            return 80.0 if "MET-002" in self.requirements else 60.0
+            return 90.0 if self.requirements & WATCHED else 80.0
         if self.requirements & (HELD | HOURS):
             return 60.0 if self.requirements & HELD else 25.0
         return 12.0 if self.requirements & BUSY else 4.0
@@ -130,12 +130,12 @@ class Trial:
         if self.plays:
             return 0.6 if age < FIRST else 0.15
         if self.requirements & HOURS:
-            return 0.7
+            return 0.6
         if self.watches:
-            return 0.5 if age < FIRST else 0.02
+            return 0.02 if age >= FIRST else 0.3 if self.requirements & WATCHED else 0.5
         if self.requirements & HELD:
             return 0.5 if age < FIRST else 0.1
-        return 0.6 if self.requirements & BUSY else 0.4
+        return 0.6 if self.requirements & BUSY else 0.5
 
 
 class Spare:
@@ -371,6 +371,7 @@ def main() -> int:
     if selection:
         print(*selection.lines, sep="\n", flush=True)
     declared = {mutant.name: mutant for mutant in chosen}
+    total = len({trial.name for trial in trials})
     rows: list[Row] = []
     wrong: list[str] = []
     for row in matrix(chosen, options.requirement, options.cores):
@@ -380,7 +381,7 @@ def main() -> int:
         found = differences(row, breaks)
         wrong += found
         rows.append(row)
-        print(f"{len(rows):3}/{len(chosen) + 1}  {row.seconds:6.1f} s  {row.name:34} {', '.join(sorted(row.broken))}")
+        print(f"{len(rows):3}/{total}  {row.seconds:6.1f} s  {row.name:34} {', '.join(sorted(row.broken))}")
         for line in found:
             print(f"          ! {line}")
         sys.stdout.flush()
