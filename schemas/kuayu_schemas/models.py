@@ -4441,6 +4441,10 @@ class Requirement(KuayuModel):
     )
     method_en: Text = Field(description="How it is measured (English).")
     method_zh: Text = Field(description="How it is measured (Chinese).")
+    revised: Maybe[Instant] = Field(
+        default=None,
+        description="Since when it is measured like that; verdicts of runs that ended before are by an earlier method.",
+    )
     source: Text = Field(description="Clause of the brief or of this standard that it comes from.")
     clause: Identifier = Field(description="Clause of the draft that states it.")
     check: Maybe[Text] = Field(default=None, description="Check that tests it.")

@@ -1,11 +1,11 @@
 """Scores and windows that are made up, so that the judges of the scheduling KPIs are tested without a world."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from math import log
 
 from kuayu_conformance.checks.sch_cells import HOUR, Plan
 from kuayu_conformance.checks.sch_scores import Bounds, Group, Score, Window
-from kuayu_conformance.testbed.scheduling.scenarios import Cell
 from kuayu_conformance.testbed.scheduling.timing import Timing
 
 ROUGH = (1.3, 0.7, 1.1, 0.9)
@@ -14,7 +14,9 @@ ROUGH = (1.3, 0.7, 1.1, 0.9)
 PLAN = Plan(
     timing=Timing(0.0, HOUR, 0.0),
     sources=("fitted",),
-    looks=(8,),
+    whole=Timing(0.0, HOUR, HOUR),
+    windows=8,
+    candidates=1,
     loads=(1.0, 1.5),
     load_windows=8,
     families=(),
@@ -29,10 +31,11 @@ PLAN = Plan(
 )
 
 
-def group(jobs: int, *, period: float = 1000.0, money: float = 1.0, served: float = 1.0) -> Group:
-    """Jobs of a mean period in seconds that cost so much for a device hour, of which a share is served well."""
-    within = round(jobs * served)
-    return Group(jobs, period * jobs, period * 2.0, 2.0, period, within, 5.0, HOUR, money)
+def group(jobs: int, *, period: float = 1000.0, money: float = 1.0, served: float = 1.0, imputed: float = 0.0) -> Group:
+    """Jobs of a period in seconds, part of it imputed, that cost so much for a device hour; a share is served well."""
+    within, seconds = round(jobs * served), period * jobs
+    logarithms = jobs * log(period)
+    return Group(jobs, seconds, imputed * seconds, logarithms, period * 2.0, 2.0, period, within, 5.0, HOUR, money)
 
 
 def score(
@@ -45,6 +48,7 @@ def score(
     queued: float = 0.0,
     interrupted: float = 0.0,
     migrations: int = 0,
+    imputed: float = 0.0,
 ) -> Score:
     """A window of a hundred jobs, twenty of them large.
 
@@ -57,9 +61,10 @@ def score(
         queued: Days by which the queue grows.
         interrupted: Share of the time in which jobs did not run.
         migrations: In a hundred job hours.
+        imputed: Part of the periods.
     """
-    whole = group(100, period=period, money=money, served=served)
-    few = group(20, period=period if large is None else large, money=money, served=served)
+    whole = group(100, period=period, money=money, served=served, imputed=imputed)
+    few = group(20, period=period if large is None else large, money=money, served=served, imputed=imputed)
     return Score(
         everyone=whole,
         large=few,
@@ -89,7 +94,7 @@ def scaled(its: Score, factor: float) -> Score:
     """The same with longer periods, in all groups."""
 
     def longer(one: Group) -> Group:
-        return replace(one, period=one.period * factor)
+        return replace(one, period=one.period * factor, logarithms=one.logarithms + one.jobs * log(factor))
 
     return replace(
         its,
@@ -110,8 +115,3 @@ def windows(service: Score, *, count: int = 8, rough: Iterable[float] = (1.0,), 
         scores["service"] = scaled(service, factors[number % len(factors)])
         rows.append(Window(number, Bounds(300.0, 300.0), scores))
     return tuple(rows)
-
-
-def grid(plan: Plan, reference: tuple[Window, ...], high: tuple[Window, ...]) -> Mapping[Cell, tuple[Window, ...]]:
-    """The reference cell, which is the lower load of the grid, and the higher load."""
-    return {plan.reference("fitted"): reference, plan.at_load(1.5): high}

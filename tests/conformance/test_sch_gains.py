@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from conformance.scheduling_scores import PLAN, ROUGH, grid, score, windows
+from conformance.scheduling_scores import PLAN, ROUGH, score, windows
 
 from kuayu_conformance.checks.sch_gains import CHECK, Observation, judge
-from kuayu_conformance.checks.sch_kpis import kpis, settled
+from kuayu_conformance.checks.sch_kpis import kpis
 from kuayu_conformance.checks.sch_scores import Score, Window
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
@@ -32,7 +32,17 @@ def observed(
     """A run in which B1 just sustains the reference load: it would serve nobody well at any higher one."""
     b1 = score(served=0.95)
     reference = windows(score(**(GOOD | (service or {}))), B1=b1, **options)
-    return Observation(plan, dict(grid(plan, reference, overloaded(high))), 1000, 0, None)
+    windows_ = {plan.reference(source): reference for source in plan.sources}
+    return Observation(plan, windows_, {1.0: reference, 1.5: overloaded(high)}, 1000, 0, None)
+
+
+def first(count: int, o: Observation) -> Observation:
+    """The same with so many windows only."""
+    return replace(
+        o,
+        windows={cell: its[:count] for cell, its in o.windows.items()},
+        grid={load: its[:count] for load, its in o.grid.items()},
+    )
 
 
 def verdicts(o: Observation) -> dict[str, str]:
@@ -108,15 +118,13 @@ def test_whoever_saves_cost_by_staying_at_home_may_not_claim_it() -> None:
 def test_of_next_to_nothing_no_share_is_claimed() -> None:
     free = {"B1": score(served=0.95, money=0.001)}
     reference = windows(score(**(GOOD | {"money": 0.0005})), **free)
-    found = verdicts(Observation(PLAN, dict(grid(PLAN, reference, overloaded(0.7))), 10, 0, None))
+    grid = {1.0: reference, 1.5: overloaded(0.7)}
+    found = verdicts(Observation(PLAN, {PLAN.reference("fitted"): reference}, grid, 10, 0, None))
     assert found["SCH-005"] == "inconclusive"
 
 
 def test_with_one_window_nothing_is_proven() -> None:
-    plan = replace(PLAN, looks=(1,), load_windows=1)
-    o = observed(plan=plan)
-    shortened = {cell: its[:1] for cell, its in o.windows.items()}
-    found = verdicts(replace(o, windows=shortened))
+    found = verdicts(first(1, observed()))
     assert set(found.values()) == {"inconclusive"}
 
 
@@ -149,41 +157,15 @@ def test_a_family_that_comes_out_worse_fails_the_period() -> None:
 def test_questions_that_are_not_answered_count() -> None:
     assert set(verdicts(replace(observed(), bad_answers=1)).values()) == {"pass"}
     assert set(verdicts(replace(observed(), bad_answers=2)).values()) == {"fail"}
-    silent = Observation(PLAN, {}, 20, 20, None)
+    silent = Observation(PLAN, {}, {}, 20, 20, None)
     assert set(verdicts(silent).values()) == {"fail"}
 
 
-def test_what_a_look_was_not_due_for_does_not_count() -> None:
-    """The grid has more windows at the reference load than the look has; they are of no use before the next look."""
-    plan = replace(PLAN, looks=(4, 12))
-    late = windows(score(**(GOOD | {"period": 2000.0})), B1=score(served=0.95))
-    early = observed(plan=plan).windows[plan.reference("fitted")]
-    o = observed(plan=plan)
-    o = replace(o, windows={**o.windows, plan.reference("fitted"): early[:4] + late[4:]})
-    assert figures(o)["SCH-003"].estimate == pytest.approx(0.3)
-    assert figures(o)["SCH-003"].n == 4
-
-
-def test_a_run_ends_early_where_all_is_proven_or_out_of_reach_only() -> None:
-    plan = replace(PLAN, looks=(8, 14, 20))
-
-    def left(service: dict[str, Any], **options: Any) -> bool:
-        return not settled(plan, observed(service, plan=plan, **options).windows)
-
-    assert not left({}), "all three are proven"
-    assert not left({"period": 900.0}), "a tenth shorter, in every window: it will not become a quarter"
-    assert left({"period": 740.0}, rough=ROUGH), "more windows may tell"
-
-
-def test_bounds_share_the_level_and_the_first_look_spends_little() -> None:
-    plan = replace(PLAN, looks=(8, 14, 20))
-    rough = observed({"period": 740.0}, plan=plan, rough=ROUGH).windows
-    held = kpis(plan, rough).held
-    assert held["SCH-004"].level == pytest.approx(0.05 / 3), "looked at once, proven, at a third of the level"
-    assert held["SCH-005"].level < 0.05 / 3 / 50
-    once = kpis(replace(PLAN, looks=(8,)), rough).held
-    assert once["SCH-003"].level == pytest.approx(0.05), "the other two are proven and leave it theirs"
-    assert once["SCH-003"].bound > held["SCH-003"].bound
+def test_three_figures_share_the_level() -> None:
+    o = observed({"period": 740.0}, rough=ROUGH)
+    held = kpis(PLAN, o.windows, o.grid).held
+    assert held["SCH-004"].level == held["SCH-005"].level == pytest.approx(0.05 / 3), "proven at a third of it"
+    assert held["SCH-003"].level == pytest.approx(0.05), "the other two leave it theirs"
 
 
 def test_strata_of_several_workloads_count_the_same() -> None:
@@ -191,18 +173,48 @@ def test_strata_of_several_workloads_count_the_same() -> None:
     o = observed(plan=plan)
     other = windows(score(period=400.0, money=0.6), B1=score(served=0.95, period=500.0))
     found = figures(replace(o, windows={**o.windows, plan.reference("fitted-philly"): other}))["SCH-003"]
-    assert found.estimate == pytest.approx(1 - (0.7 * 0.8) ** 0.5)
+    assert found.estimate == pytest.approx((0.3 + 0.2) / 2)
     assert found.n == 16
 
 
+@pytest.mark.parametrize(("gain", "verdict"), [(0.11, "pass"), (0.09, "fail")])
+def test_no_source_may_fall_short_of_a_tenth(gain: float, verdict: str) -> None:
+    plan = replace(PLAN, sources=("fitted", "fitted-philly"))
+    o = observed({"period": 500.0}, plan=plan)
+    other = windows(score(period=1000.0 * (1 - gain), money=0.6), B1=score(served=0.95))
+    o = replace(o, windows={**o.windows, plan.reference("fitted-philly"): other})
+    assert figures(o)["SCH-003"].estimate == pytest.approx((0.5 + gain) / 2), "a quarter and more"
+    assert verdicts(o)["SCH-003"] == verdict
+    unmet = [each.expected for each in judge(o) if isinstance(each, Claim) and not each.met]
+    assert [("fitted-philly" in each) for each in unmet] == [True] * (verdict == "fail")
+
+
+@pytest.mark.parametrize("policy", ["service", "B1"])
+@pytest.mark.parametrize(("imputed", "verdict"), [(0.04, "pass"), (0.08, "inconclusive")])
+def test_what_nobody_has_seen_proves_nothing(policy: str, imputed: float, verdict: str) -> None:
+    """Eight hundredths of the service's periods are more than a twentieth of B1's."""
+    b1 = score(served=0.95, imputed=imputed if policy == "B1" else 0.0)
+    mine = score(**GOOD, imputed=imputed if policy == "service" else 0.0)
+    reference = windows(mine, B1=b1)
+    o = Observation(PLAN, {PLAN.reference("fitted"): reference}, {1.0: reference, 1.5: overloaded(0.7)}, 10, 0, None)
+    assert verdicts(o)["SCH-003"] == verdict
+    assert ("is imputed" in figures(o)["SCH-003"].estimator) == (verdict != "pass")
+
+
+def test_too_much_imputed_misses_nothing_either() -> None:
+    reference = windows(score(**GOOD | {"period": 1200.0}), B1=score(served=0.95, imputed=0.5))
+    o = Observation(PLAN, {PLAN.reference("fitted"): reference}, {1.0: reference, 1.5: overloaded(0.7)}, 10, 0, None)
+    assert verdicts(o)["SCH-003"] == "inconclusive"
+
+
 def test_tables_show_every_policy_and_what_is_left_up_to_the_bound() -> None:
-    first = figures(observed(B3=score(period=600.0)))["SCH-003"].tables[0]
-    rows = {row.cells[0]: row.cells for row in first.rows}
+    shown = figures(observed(B3=score(period=600.0)))["SCH-003"].tables[0]
+    rows = {row.cells[0]: row.cells for row in shown.rows}
     assert list(rows) == ["B0", "B1", "B2", "B3", "B3c", "B4", "B5 pool", "service", "B5 bound"]
     assert rows["service"][2] == "30.0 %"
     assert rows["B3"][2] == "40.0 %"
     assert rows["B5 bound"][2] == "70.0 %"
-    columns = first.columns.index("above the bound")
+    columns = shown.columns.index("above the bound")
     assert rows["service"][columns] == "133.3 %"
 
 
@@ -219,11 +231,9 @@ def test_everything_that_is_shown_is_of_the_model() -> None:
 
 def test_a_few_windows_fail_nobody_by_luck() -> None:
     """Where B1 happens to have no queue, three windows agree that there is nothing to be gained: others will not."""
-    plan = replace(PLAN, looks=(3,), load_windows=3)
 
     def few(period: float, **options: Any) -> dict[str, str]:
-        o = observed({"period": period}, plan=plan, **options)
-        return verdicts(replace(o, windows={cell: its[:3] for cell, its in o.windows.items()}))
+        return verdicts(first(3, observed({"period": period}, **options)))
 
     for found in (few(950.0), few(800.0, rough=(1.5, 0.6, 0.9))):
         assert (found["SCH-003"], found["SCH-005"], found["SCH-011"]) == ("inconclusive",) * 3
@@ -232,8 +242,7 @@ def test_a_few_windows_fail_nobody_by_luck() -> None:
 
 
 def test_windows_that_do_not_agree_are_not_out_of_reach() -> None:
-    plan = replace(PLAN, looks=(8,))
-    o = observed({"period": 800.0}, plan=plan, rough=(1.8, 0.4, 0.9, 0.9))
+    o = observed({"period": 800.0}, rough=(1.8, 0.4, 0.9, 0.9))
     figure = figures(o)["SCH-003"]
     assert figure.ceiling is not None
     assert figure.estimate < 0.25 <= figure.ceiling

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from conformance.scheduling_scores import PLAN
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kuayu_conformance import caching
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks import sch_gains, sch_stability
-from kuayu_conformance.checks.sch_cells import FULL, QUICK, Plan, plan
+from kuayu_conformance.checks.sch_cells import FULL, QUICK, Plan, assignment, chosen, plan
 from kuayu_conformance.checks.sch_player import GIVEN_UP
 from kuayu_conformance.checks.sch_scores import Score
 from kuayu_conformance.episode import Episode, Request, Settings
@@ -21,7 +23,8 @@ from kuayu_conformance.testbed.scheduling.timing import Timing
 SHORT = replace(
     PLAN,
     timing=Timing(3600.0, 3600.0, 3600.0),
-    looks=(1,),
+    whole=Timing(3600.0, 7200.0, 7200.0, 10800.0),
+    windows=1,
     load_windows=1,
     swings=("step",),
     swing_timing=Timing(3600.0, 3600.0, 0.0),
@@ -142,3 +145,23 @@ def test_plans_are_whole(its: Plan) -> None:
     assert its.at_load(1.0) == its.reference(its.sources[0])
     assert plan(full=its is FULL) is its
     assert all(len(curve.points) > 1 for curve in its.curves)
+
+
+@given(st.lists(st.integers(0, 6), min_size=192, max_size=192), st.text(max_size=4))
+def test_windows_are_chosen_in_proportion_to_their_long_jobs(long: list[int], nonce: str) -> None:
+    """Of each way of dealing accelerators six of twenty-four, one of each four in the order of their long jobs."""
+    numbers = chosen(long, 48, nonce)
+    assert len(set(numbers)) == 48
+    assert [assignment(number) for number in numbers] == list(range(8)) * 6, "in turn"
+    for dealt in range(8):
+        ordered = sorted(long[dealt::8])
+        taken = sorted(long[number] for number in numbers if assignment(number) == dealt)
+        for place, count in enumerate(taken):
+            assert ordered[4 * place] <= count <= ordered[4 * place + 3]
+
+
+def test_nobody_knows_beforehand_which_windows_are_chosen() -> None:
+    long = [number % 5 for number in range(192)]
+    assert chosen(long, 48, "one") == chosen(long, 48, "one")
+    assert chosen(long, 48, "one") != chosen(long, 48, "other")
+    assert chosen([3, 1], 2, "any") == (0, 1), "nothing to choose"

@@ -1,58 +1,21 @@
-"""Several looks, several figures, quotients of totals: against published tables, by hand, and against their promise."""
+"""Several figures, quotients of totals: against published tables, by hand, and against their promise."""
 
-from itertools import pairwise
 from math import exp, inf, log, sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from kuayu_conformance.statistics import (
+    Quotient,
     Stratum,
-    nominal_levels,
+    averaged,
     quotient,
     ratio_lower_bound,
     stepped_down,
 )
-
-
-@pytest.mark.parametrize(
-    ("level", "looks", "published"),
-    [
-        # Lan and DeMets with the spending function of the kind of O'Brien and Fleming, as tables of its users give it.
-        (0.025, (1, 2, 3), (3.7103, 2.5114, 1.9930)),
-        (0.05, (1, 2, 3, 4, 5), (4.2292, 2.8881, 2.2981, 1.9618, 1.7397)),
-        (0.05, (20,), (1.6449,)),
-    ],
-)
-def test_boundaries_are_those_of_the_tables(level: float, looks: tuple[int, ...], published: tuple[float, ...]) -> None:
-    assert [-float(ndtri(each)) for each in nominal_levels(level, looks)] == pytest.approx(published, abs=2e-4)
-
-
-def test_looking_three_times_errs_no_more_often_than_once() -> None:
-    looks = (8, 14, 20)
-    boundaries = [-float(ndtri(each)) for each in nominal_levels(0.05, looks)]
-    drawn = np.random.default_rng(0).standard_normal((40_000, 20))
-    scores = [drawn[:, :look].sum(axis=1) / sqrt(look) for look in looks]
-    crossed = np.any([score >= bound for score, bound in zip(scores, boundaries, strict=True)], axis=0)
-    assert crossed.mean() == pytest.approx(0.05, abs=0.004)
-    assert (scores[2] >= 1.6449).mean() < np.any([score >= 1.6449 for score in scores], axis=0).mean() - 0.02
-
-
-def test_early_looks_spend_little() -> None:
-    levels = nominal_levels(0.05, (8, 14, 20))
-    assert all(one < other for one, other in pairwise(levels))
-    assert levels[0] < 0.003
-    assert 0.04 < levels[-1] < 0.05
-
-
-def test_looks_have_an_order() -> None:
-    with pytest.raises(ValueError, match="looks at"):
-        nominal_levels(0.05, (8, 8))
-    with pytest.raises(ValueError, match="looks at"):
-        nominal_levels(0.05, ())
 
 
 def holm(*chances: float) -> list[float]:
@@ -146,3 +109,34 @@ def test_the_error_is_that_of_the_logarithm() -> None:
     relative = np.array(rows[0]) / 2.5 - 1.0
     assert found.error == pytest.approx(float(relative.std(ddof=1)) / 2)
     assert log(found.estimate) == pytest.approx(log(1.25))
+
+
+def test_the_mean_of_quotients_by_hand() -> None:
+    found = averaged([Quotient(0.5, 0.2, 10.0, 11), Quotient(1.0, 0.1, 20.0, 21)])
+    assert (found.estimate, found.n) == (0.75, 32)
+    assert found.error == pytest.approx(sqrt(0.1**2 + 0.1**2) / 2)
+    assert found.freedom == pytest.approx(0.02**2 / (0.01**2 / 10 + 0.01**2 / 20)), "Satterthwaite"
+    away = -stdtrit(found.freedom, 0.05) * found.error
+    assert (found.lower(0.05), found.upper(0.05)) == pytest.approx((0.75 - away, 0.75 + away))
+    alone = Quotient(0.5, 0.2, 10.0, 11)
+    assert averaged([alone]) is alone
+    with pytest.raises(ValueError, match="needs a quotient"):
+        averaged([])
+
+
+def test_the_mean_of_quotients_keeps_its_promise() -> None:
+    """Three sources whose true quotients are 0.6, 0.8 and 0.7, with windows of very different length."""
+    random, missed = np.random.default_rng(2), 0
+    for _ in range(1000):
+        quotients = []
+        for true in (0.6, 0.8, 0.7):
+            under = random.lognormal(0.0, 0.6, 48)
+            quotients.append(quotient([Stratum([under * true * random.lognormal(-0.02, 0.2, 48)], [under])]))
+        missed += averaged(quotients).upper(0.05) < 0.7
+    assert missed / 1000 < 0.07
+
+
+def test_a_mean_with_a_source_of_one_window_is_bounded_by_nothing() -> None:
+    found = averaged([Quotient(0.5, inf, 0.0, 1), Quotient(0.5, 0.1, 9.0, 10)])
+    assert (found.lower(0.05), found.upper(0.05)) == (0.0, inf)
+    assert averaged([Quotient(inf, inf, 0.0, 1), Quotient(0.5, 0.1, 9.0, 10)]).estimate == inf

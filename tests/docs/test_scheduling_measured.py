@@ -83,7 +83,8 @@ def full_run(its: Plan, service: Score, *, giant: Score | None = None, **others:
     cells = {cell: windows(service, count=number, **others) for cell, number in its.due().items()}
     if giant is not None:
         cells[its.of_family("giant")] = windows(giant, count=its.family_windows, **others)
-    return judged(Observation(its, cells, 1000, 0, None))
+    grid = {load: windows(service, count=its.load_windows, **others) for load in its.loads}
+    return judged(Observation(its, cells, grid, 1000, 0, None))
 
 
 def judged(observation: Observation) -> list[RequirementResult]:
@@ -118,7 +119,8 @@ def test_words_of_any_full_run_are_known_in_chinese() -> None:
     runs = [
         full_run(its, score(period=700.0, money=0.6)),
         full_run(its, score(period=990.0), giant=score(period=1200.0), B1=score(served=0.0), B3=score(served=0.96)),
-        judged(Observation(its, {}, 1000, 1000, None)),
+        full_run(its, score(period=950.0, imputed=0.2)),
+        judged(Observation(its, {}, {}, 1000, 1000, None)),
     ]
     left = [each for results in runs for each in unknown(results)]
     assert not left, f"say in {PLACE_FOR_WORDS} what these are in Chinese:\n" + "\n".join(left)
@@ -194,7 +196,8 @@ def test_where_a_plain_policy_wins_or_comes_close_is_counted(tmp_path: Path, lan
     for family in its.families:
         if family not in {"giant", "faulty"}:
             cells[its.of_family(family)] = windows(score(period=500.0), count=its.family_windows, **others)
-    page = text_of(reported(judged(Observation(its, cells, 1000, 0, None))), language, tmp_path)
+    grid = {load: windows(score(period=700.0), count=its.load_windows, **others) for load in its.loads}
+    page = text_of(reported(judged(Observation(its, cells, grid, 1000, 0, None))), language, tmp_path)
     assert wins in page
 
 

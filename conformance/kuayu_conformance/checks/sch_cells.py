@@ -1,6 +1,18 @@
-"""Which scenarios the KPIs of scheduling are measured in, fixed before a run: families, loads, curves, windows."""
+"""Which scenarios the KPIs of scheduling are measured in, fixed before a run: families, loads, curves, windows.
 
-from collections.abc import Iterable, Mapping
+1. Training periods and money are measured in windows that drain until the whole cohort has ended, for 14 days at most,
+   while demand goes on. A drain that is shorter than the jobs charges every policy the same constant instead.
+2. Utilisation is measured over a grid of loads. Whether a job is served well shows within hours, so that these windows
+   drain for ten.
+3. Windows of the reference cells are chosen among four times as many that are drawn, in proportion to how many jobs
+   longer than 50 h were submitted in them (systematic sampling of the ordered list: W. G. Cochran, "Sampling
+   Techniques", 3rd ed., 1977, section 8.1), for each way of dealing accelerators to domains apart. A few of these
+   jobs hold most of all hours, and chance alone would give one run many of them and the next one none.
+4. Every figure is looked at once, when all its windows are played.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kuayu_conformance.checks.sch_reference import reference_loads
@@ -18,6 +30,9 @@ ALL = ("B0", "B1", "B2", "B3", "B3c", "B4", POOL)
 LINEAR = "B4"
 AGAINST = "B1"
 """What the KPIs are relative to."""
+
+LONG = 50 * HOUR
+"""Seconds on what it asks for, of the reference device, from which on a job counts as long."""
 
 REFERENCE = "reference"
 OTHERS = tuple(name for name in FAMILIES if name != REFERENCE)
@@ -53,9 +68,11 @@ class Plan:
     """What a run plays.
 
     Attributes:
-        timing: Parts of each scenario.
+        timing: Parts of each scenario of the grid.
+        whole: Parts of every other scenario.
         sources: Where the jobs of the reference cell come from.
-        looks: Windows of each source at which it is looked whether the KPIs are settled; the last are all.
+        windows: Windows of the reference cell of each source.
+        candidates: Windows that are drawn for each of these.
         loads: Loads of the grid, as multiples of the reference load, in order.
         load_windows: Windows of each load.
         families: Families beside the reference.
@@ -65,14 +82,16 @@ class Plan:
         swings: How the load varies where stability is measured.
         swing_timing: Parts of each scenario there; interruptions show without anything being drained.
         swing_windows: Windows of each.
-        beside: Baselines that are played in grid and curves; in families B4 too, in the reference cell all of them.
+        beside: Baselines that are played in grid and curves; in families B4 too, in the reference cells all of them.
         sites: Domains.
         nodes: Nodes of a domain on average.
     """
 
     timing: Timing
+    whole: Timing
     sources: tuple[str, ...]
-    looks: tuple[int, ...]
+    windows: int
+    candidates: int
     loads: tuple[float, ...]
     load_windows: int
     families: tuple[str, ...]
@@ -100,9 +119,8 @@ class Plan:
         return replace(self.reference(self.sources[0]), family=family)
 
     def due(self) -> Mapping[Cell, int]:
-        """Windows of each cell if nothing is settled early, those of swings aside."""
-        rows = [(self.reference(source), self.looks[-1]) for source in self.sources]
-        rows += [(self.at_load(load), self.load_windows) for load in self.loads]
+        """Windows of each cell that are played to the end."""
+        rows = [(self.reference(source), self.windows) for source in self.sources]
         rows += [(self.of_family(family), self.family_windows) for family in self.families]
         rows += [(cell, self.curve_windows) for curve in self.curves for _, cell in curve.points]
         due: dict[Cell, int] = {}
@@ -118,6 +136,30 @@ class Plan:
 def assignment(number: int) -> int:
     """Which way accelerators are dealt to domains in a window: in turn, as that moves the figures most."""
     return number % ASSIGNMENTS
+
+
+def chosen(long: Sequence[int], windows: int, nonce: str) -> tuple[int, ...]:
+    """Windows that are played, of those that were drawn: numbers, ways of dealing accelerators in turn.
+
+    Args:
+        long: How many jobs longer than ``LONG`` were submitted in each that was drawn; a multiple of ``windows``.
+        windows: How many are played.
+        nonce: Says where in each list it begins, so that nobody knows beforehand.
+    """
+    every = len(long) // windows
+    if every == 1:
+        return tuple(range(windows))
+
+    def drawn(text: str) -> float:
+        return int(hashlib.sha256(f"{nonce}/windows/{text}".encode()).hexdigest()[:12], 16) / 16.0**12
+
+    rows = []
+    for dealt in range(ASSIGNMENTS):
+        its = sorted(range(dealt, len(long), ASSIGNMENTS), key=lambda number: (long[number], drawn(str(number))))
+        taken = its[int(drawn(f"begin {dealt}") * every) :: every]
+        rows.append(sorted(taken, key=lambda number: drawn(f"turn {number}")))
+    turns = (row[turn] for turn in range(max(map(len, rows))) for row in rows if turn < len(row))
+    return tuple(turns)[:windows]
 
 
 def seed(nonce: str, number: int) -> str:
@@ -152,8 +194,10 @@ def _curves(cell: Cell) -> tuple[Curve, ...]:
 
 QUICK = Plan(
     timing=Timing(2 * HOUR, 3 * HOUR, 9 * HOUR),
+    whole=Timing(2 * HOUR, 3 * HOUR, 24 * HOUR, 14 * HOUR),
     sources=("fitted",),
-    looks=(2,),
+    windows=2,
+    candidates=1,
     loads=(1.0, 1.45),
     load_windows=2,
     families=(),
@@ -169,10 +213,12 @@ QUICK = Plan(
 
 FULL = Plan(
     timing=Timing(6 * HOUR, 8 * HOUR, 10 * HOUR),
+    whole=Timing(6 * HOUR, 8 * HOUR, 14 * 24 * HOUR, 24 * HOUR),
     sources=("fitted", "fitted-philly"),
-    looks=(8, 14, 20),
-    loads=(0.85, 1.0, 1.2, 1.45, 1.7),
-    load_windows=10,
+    windows=48,
+    candidates=4,
+    loads=(0.85, 1.0, 1.2, 1.45, 1.7, 2.0, 2.4),
+    load_windows=32,
     families=OTHERS,
     family_windows=3,
     curves=_curves(Cell(REFERENCE, reference_loads()["fitted"], "fitted", SITES, NODES)),

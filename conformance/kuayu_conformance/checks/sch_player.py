@@ -7,11 +7,11 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
 from kuayu_conformance.checks import sch_scores
-from kuayu_conformance.checks.sch_cells import POOL, SERVICE, assignment, seed
+from kuayu_conformance.checks.sch_cells import LONG, POOL, SERVICE, assignment, chosen, seed
 from kuayu_conformance.checks.sch_scores import LARGE, Bounds, Score, Window
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
-from kuayu_conformance.testbed.scheduling.digests import digest_of
+from kuayu_conformance.testbed.scheduling.digests import code, digest_of
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.filming import filmed
@@ -45,9 +45,8 @@ class Player:
         bad: What it said the first time, if it said anything.
     """
 
-    def __init__(self, episode: Episode, timing: Timing, cache: Cache | None = None) -> None:
+    def __init__(self, episode: Episode, cache: Cache | None = None) -> None:
         self._episode = episode
-        self._timing = timing
         self._cache = cache or Cache("scheduling", [sch_scores])
         self._trusted = True
         self.asked = self.bad_answers = 0
@@ -58,21 +57,32 @@ class Player:
         """Whether the service has given no answer at all to many questions."""
         return self.bad_answers == self.asked >= GIVEN_UP
 
-    def window(self, cell: Cell, number: int, baselines: Sequence[str]) -> Window:
+    def chosen(self, cell: Cell, timing: Timing, windows: int, candidates: int) -> tuple[int, ...]:
+        """Numbers of the windows of a cell that are played, out of so many candidates for each of them."""
+        if candidates == 1:
+            return tuple(range(windows))
+        key = [code(), cell, timing, self._episode.settings.nonce, windows * candidates]
+        long = self._cache.get(key)
+        if long is None:
+            long = [_long(self._scenario(cell, timing, number)) for number in range(windows * candidates)]
+            self._cache.put(key, long)
+        return chosen(long, windows, self._episode.settings.nonce)
+
+    def window(self, cell: Cell, timing: Timing, number: int, baselines: Sequence[str]) -> Window:
         """A window of a cell, played by some baselines and by the service."""
-        its = self._scenario(cell, number)
+        its = self._scenario(cell, timing, number)
         known = self._beside(its, baselines)
         scores = {name: Score.from_json(known[name]) for name in baselines}
         scores[SERVICE] = self._service(its, number)
         return Window(number, Bounds(**known["bounds"]), scores)
 
-    def pictures(self, cell: Cell, number: int, baseline: str) -> tuple[ReportPlot, ...]:
+    def pictures(self, cell: Cell, timing: Timing, number: int, baseline: str) -> tuple[ReportPlot, ...]:
         """A window under a baseline and under the service, drawn; the service is asked again."""
-        its = self._scenario(cell, number)
+        its = self._scenario(cell, timing, number)
         films = filmed(its, BASELINES[baseline](), baseline), filmed(its, self._asked(its, number), SERVICE)
         return tuple(plot for film in films for plot in pictures(film))
 
-    def _scenario(self, cell: Cell, number: int) -> Scenario:
+    def _scenario(self, cell: Cell, timing: Timing, number: int) -> Scenario:
         """The scenario of a window; where nothing happens to be submitted in it, the next one that is drawn.
 
         Raises:
@@ -81,8 +91,8 @@ class Player:
         for again in range(MOST_DRAWN):
             drawn = f"{seed(self._episode.settings.nonce, number)}{again or ''}"
             data = self._episode.settings.traces.get(cell.source)
-            its = scenario(cell, self._timing, drawn, assignment=assignment(number), data=data)
-            if any(self._timing.begin <= job.submitted < self._timing.end for job in its.workload.jobs):
+            its = scenario(cell, timing, drawn, assignment=assignment(number), data=data)
+            if any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
                 return its
         raise ValueError(f"no job is submitted in a window of {cell}")
 
@@ -112,7 +122,7 @@ class Player:
 
     def _service(self, its: Scenario, number: int) -> Score:
         """The service's score; a window in which every answer was one need not be played to judge its record."""
-        key = f"{its.cell}/{number}"
+        key = f"{its.cell}/{its.timing}/{number}"
         if (known := self._episode.again(key)) is not None:
             score: Score = known[0]
             self.asked += known[1]
@@ -152,6 +162,13 @@ class _Counted(Asked):
     def _posted(self, path: str, body: bytes) -> object:
         self._said = said = self._episode.ask_patiently("POST", path, content=body)
         return said.json if said.status == 200 else None
+
+
+def _long(its: Scenario) -> int:
+    """How many jobs of a cohort take longer than ``LONG`` on what they ask for, of the reference device."""
+    timing = its.timing
+    submitted = (job for job in its.workload.jobs if timing.begin <= job.submitted < timing.end)
+    return sum(job.kind is not JobKind.SERVING and job.work > LONG * job.requested * job.used for job in submitted)
 
 
 def _played(its: Scenario, members: Cohort, name: str) -> Score:

@@ -5,8 +5,8 @@ from math import fsum
 
 from kuayu_conformance.checks.sch_cells import AGAINST, HOUR, LINEAR, POOL, SERVICE, Curve, Plan
 from kuayu_conformance.checks.sch_equal_service import Sustained
-from kuayu_conformance.checks.sch_kpis import LOWEST, Gain, period_gain, reference_windows
-from kuayu_conformance.checks.sch_scores import EVERYONE, LARGE_TRAINING, LARGER, TRAINING, Window, Windows
+from kuayu_conformance.checks.sch_kpis import LOWEST, Gain, job_by_job, period_gain, reference_windows
+from kuayu_conformance.checks.sch_scores import EVERYONE, LARGE_TRAINING, LARGER, TRAINING, Of, Window, Windows
 from kuayu_conformance.checks.sch_tables import (
     NONE,
     hours,
@@ -33,7 +33,7 @@ GREEDY, COST_AWARE = "B3", "B3c"
 
 def parts_of_period(plan: Plan, windows: Windows, level: float) -> list[PartFigure]:
     """Gain in the training period by workload, of all and of large jobs, then by family."""
-    strata, _ = reference_windows(plan, windows)
+    strata = reference_windows(plan, windows)
     parts = []
     for source, stratum in zip(plan.sources, strata, strict=True):
         for label, of in (("all", TRAINING), ("of eight devices or more", LARGE_TRAINING)):
@@ -60,7 +60,7 @@ def worse(plan: Plan, windows: Windows) -> Iterator[tuple[str, Gain]]:
 
 def period_exhibits(plan: Plan, windows: Windows) -> Exhibits:
     """All policies at the reference load, by workload; families; curves."""
-    strata, _ = reference_windows(plan, windows)
+    strata = reference_windows(plan, windows)
     tables = [one for source, its in zip(plan.sources, strata, strict=True) for one in _at_reference(source, its)]
     if plan.families:
         tables.append(_families(plan, windows))
@@ -69,29 +69,13 @@ def period_exhibits(plan: Plan, windows: Windows) -> Exhibits:
 
 
 def _at_reference(source: str, its: Sequence[Window]) -> list[ReportTable]:
-    """How long jobs take under each policy, and how they are served."""
+    """How long jobs take under each policy, all and large ones, and how they are served."""
     names = sorted(its[0].scores, key=lambda name: (name == SERVICE, name))
-    base, base_of_large = mean_period(its, AGAINST, TRAINING), mean_period(its, AGAINST, LARGE_TRAINING)
-    bound, pool = least_period(its), mean_period(its, POOL, TRAINING)
-    periods, served = [], []
+    where = f"jobs from {source}, {len(its)} windows"
+    served = []
     for name in names:
         scores = [window.scores[name] for window in its]
-        mean, of_large = mean_period(its, name, TRAINING), mean_period(its, name, LARGE_TRAINING)
-        weighed = fsum(s.training.weighted for s in scores) / (fsum(s.training.work for s in scores) or 1.0)
         jobs = sum(s.everyone.jobs for s in scores)
-        periods.append(
-            [
-                name,
-                hours(mean),
-                percent(less(mean, base)),
-                percent(_reached(mean, base, pool)),
-                percent(mean / bound - 1.0 if mean and bound else None),
-                hours(of_large),
-                percent(less(of_large, base_of_large)),
-                hours(weighed),
-                hours(fsum(s.training.longest for s in scores) / len(scores)),
-            ]
-        )
         served.append(
             [
                 name,
@@ -105,17 +89,10 @@ def _at_reference(source: str, its: Sequence[Window]) -> list[ReportTable]:
                 str(sum(s.bad_answers for s in scores)),
             ]
         )
-    periods.append(["B5 bound", hours(bound), percent(less(bound, base)), NONE, percent(0.0), *[NONE] * 4])
-    jobs, trained = (sum(of(w.scores[AGAINST]).jobs for w in its) for of in (EVERYONE, TRAINING))
-    where = f"jobs from {source}, {len(its)} windows"
+    jobs = sum(window.scores[AGAINST].everyone.jobs for window in its)
+    groups = (("", TRAINING), (" of eight devices or more", LARGE_TRAINING))
     return [
-        table(
-            f"Training periods at the reference load: {where} with {trained} jobs that train; p95 is a mean over "
-            "windows, B5 pool is B3 with all devices in one place",
-            "policy|mean, h|less than B1|of the pool's gain|above the bound|eight devices or more, h|less than B1|"
-            "weighted by work, h|p95, h",
-            periods,
-        ),
+        *(_periods(f"{where} with {{}} jobs that train{which}", its, names, of) for which, of in groups),
         table(
             f"Service at the reference load: {where} with {jobs} jobs; money for traffic and for devices, yuan for the "
             "work of a reference device in an hour",
@@ -123,6 +100,49 @@ def _at_reference(source: str, its: Sequence[Window]) -> list[ReportTable]:
             served,
         ),
     ]
+
+
+def _periods(where: str, its: Sequence[Window], names: Sequence[str], of: Of) -> ReportTable:
+    """Periods of some jobs under each policy, and the bound that no policy can beat."""
+    base, bound, pool = mean_period(its, AGAINST, of), least_period(its, of), mean_period(its, POOL, of)
+    weighed = {name: _weighed(its, name, of) for name in names}
+    longest = {name: fsum(of(window.scores[name]).longest for window in its) / len(its) for name in names}
+    rows = []
+    for name in names:
+        mean = mean_period(its, name, of)
+        unseen = fsum(of(window.scores[name]).imputed for window in its)
+        seen = fsum(of(window.scores[name]).period for window in its)
+        rows.append(
+            [
+                name,
+                hours(mean),
+                percent(less(mean, base)),
+                percent(job_by_job(its, of, name)),
+                percent(_reached(mean, base, pool)),
+                percent(mean / bound - 1.0 if mean and bound else None),
+                hours(weighed[name]),
+                percent(less(weighed[name], weighed[AGAINST])),
+                hours(longest[name]),
+                percent(less(longest[name], longest[AGAINST])),
+                percent(unseen / seen if seen else None),
+            ]
+        )
+    rows.append(["B5 bound", hours(bound), percent(less(bound, base)), NONE, NONE, percent(0.0), *[NONE] * 5])
+    jobs = sum(of(window.scores[AGAINST]).jobs for window in its)
+    title = f"Training periods at the reference load: {where.format(jobs)}"
+    return table(
+        f"{title}; p95 is a mean over windows, B5 pool is B3 with all devices in one place, B5 bound is what no policy "
+        "can beat with these devices",
+        "policy|mean, h|less than B1|job by job|of the pool's gain|above the bound|weighted by work, h|"
+        "weighted, less than B1|p95, h|p95, less than B1|imputed",
+        rows,
+    )
+
+
+def _weighed(its: Sequence[Window], name: str, of: Of) -> float | None:
+    """Mean period, each job counting with its work; None where there is none."""
+    work = fsum(of(window.scores[name]).work for window in its)
+    return fsum(of(window.scores[name]).weighted for window in its) / work if work else None
 
 
 def _reached(mean: float | None, base: float | None, pool: float | None) -> float | None:
@@ -149,7 +169,7 @@ def _families(plan: Plan, windows: Windows) -> ReportTable:
                 percent(mine.estimate),
                 percent(max(LOWEST, mine.bound(LEVEL))),
                 *(percent(gains[name]) for name in others),
-                percent(less(least_period(its), base)),
+                percent(less(least_period(its, TRAINING), base)),
                 shortest,
             ]
         )
@@ -221,7 +241,7 @@ def grid_exhibits(plan: Plan, found: Mapping[str, Sustained]) -> Exhibits:
 
 def cost_exhibits(plan: Plan, windows: Windows) -> Exhibits:
     """Cost against B1, and against B3 at no longer period; jobs larger than their home apart."""
-    strata, _ = reference_windows(plan, windows)
+    strata = reference_windows(plan, windows)
     places = [(source, its) for source, its in zip(plan.sources, strata, strict=True)]
     places += [(family, windows[plan.of_family(family)]) for family in plan.families]
     columns = (

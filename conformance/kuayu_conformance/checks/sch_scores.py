@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import fsum
+from math import fsum, log
 from operator import attrgetter
 from typing import Any, Self
 
@@ -25,6 +25,8 @@ class Group:
     Attributes:
         jobs: How many.
         period: Sum of their periods, seconds.
+        imputed: Seconds of it that nobody has seen, since jobs had not ended.
+        logarithms: Sum of the natural logarithms of their periods.
         weighted: Sum of their periods times their work.
         work: Sum of their work, device seconds of the reference device.
         longest: 95th percentile of their periods, seconds.
@@ -36,6 +38,8 @@ class Group:
 
     jobs: int
     period: float
+    imputed: float
+    logarithms: float
     weighted: float
     work: float
     longest: float
@@ -51,6 +55,8 @@ class Group:
         return cls(
             len(its),
             fsum(job.period for job in its),
+            fsum(job.imputed for job in its),
+            fsum(log(job.period) for job in its if job.period > 0.0),
             fsum(job.period * job.work for job in its),
             fsum(job.work for job in its),
             quantile([job.period for job in its], 0.95) if its else 0.0,
@@ -71,7 +77,7 @@ class Score:
         training: Jobs of it that train.
         large_training: Those of them of at least ``LARGE`` devices.
         larger: Jobs of it that ask for more than any pool of their home has.
-        unfinished: Jobs whose period is a bound.
+        unfinished: Jobs whose period is imputed in part.
         work: Work that was done in the time of the window.
         capacity: Work that could have been done in it.
         queued: Work waiting at its end over that at its begin, in days of the capacity.

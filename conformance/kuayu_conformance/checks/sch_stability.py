@@ -43,12 +43,12 @@ class Observation:
 def observe(episode: Episode) -> Observation:
     """Play some windows with each form of load."""
     its: Plan = plan(full=episode.settings.full)
-    player = Player(episode, its.swing_timing)
+    player = Player(episode)
     windows: dict[str, tuple[Window, ...]] = {}
     for swing in its.swings:
         rows = []
         for number in range(its.swing_windows):
-            rows.append(player.window(its.swinging(swing), number, (AGAINST,)))
+            rows.append(player.window(its.swinging(swing), its.swing_timing, number, (AGAINST,)))
             if player.hopeless:
                 return Observation({}, player.bad)
             episode.passed(len(windows) * its.swing_windows + len(rows), len(its.swings) * its.swing_windows)

@@ -5,7 +5,7 @@ from math import fsum
 
 from kuayu_conformance.checks.sch_cells import AGAINST, HOUR
 from kuayu_conformance.checks.sch_kpis import money_gain
-from kuayu_conformance.checks.sch_scores import Of, Window
+from kuayu_conformance.checks.sch_scores import LARGE_TRAINING, Of, Window
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
 
 NONE = "–"
@@ -18,12 +18,11 @@ def mean_period(its: Sequence[Window], policy: str, of: Of) -> float | None:
     return fsum(group.period for group in groups) / jobs if jobs else None
 
 
-def least_period(its: Sequence[Window]) -> float | None:
-    """Seconds below which no policy brings the mean period of the jobs that train."""
-    jobs = [window.scores[AGAINST].training.jobs for window in its]
-    return (
-        fsum(window.bounds.training * n for window, n in zip(its, jobs, strict=True)) / sum(jobs) if any(jobs) else None
-    )
+def least_period(its: Sequence[Window], of: Of) -> float | None:
+    """Seconds below which no policy brings the mean period of the jobs that train, or of the large ones of them."""
+    jobs = [of(window.scores[AGAINST]).jobs for window in its]
+    least = [window.bounds.large_training if of is LARGE_TRAINING else window.bounds.training for window in its]
+    return fsum(mean * n for mean, n in zip(least, jobs, strict=True)) / sum(jobs) if any(jobs) else None
 
 
 def money(its: Sequence[Window], policy: str, of: Of) -> str:

@@ -4,16 +4,16 @@ from kuayu_conformance.statistics.bootstrap import mean_lower_bound, mean_upper_
 from kuayu_conformance.statistics.holm import stepped_down
 from kuayu_conformance.statistics.proportions import proportion_lower_bound
 from kuayu_conformance.statistics.quantiles import quantile, quantile_upper_bound
-from kuayu_conformance.statistics.quotients import Quotient, Stratum, quotient
+from kuayu_conformance.statistics.quotients import Average, Quotient, Stratum, averaged, quotient
 from kuayu_conformance.statistics.rounding import rounded
-from kuayu_conformance.statistics.sequential import nominal_levels
 
 __all__ = [
+    "Average",
     "Quotient",
     "Stratum",
+    "averaged",
     "mean_lower_bound",
     "mean_upper_bound",
-    "nominal_levels",
     "proportion_lower_bound",
     "quantile",
     "quantile_upper_bound",

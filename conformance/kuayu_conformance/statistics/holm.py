@@ -1,8 +1,7 @@
 """Several hypotheses at once: the chance that any true one is rejected stays at the level.
 
 Sources: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979)
-65-70; with tests that look more than once: W. Maurer and F. Bretz, "Multiple testing in group sequential trials using
-graphical approaches", Statistics in Biopharmaceutical Research 5 (2013) 311-320.
+65-70.
 """
 
 from collections.abc import Callable, Mapping

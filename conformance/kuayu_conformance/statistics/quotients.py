@@ -83,6 +83,62 @@ def quotient(strata: Sequence[Stratum]) -> Quotient:
     return Quotient(estimate, sqrt(total) / len(strata), freedom, n)
 
 
+@dataclass(frozen=True)
+class Average:
+    """The mean of quotients of windows that have nothing to do with each other.
+
+    Attributes:
+        estimate: The figure; infinite where one of them is.
+        error: Its standard error; infinite where that of one of them is.
+        freedom: Degrees of freedom of that (Satterthwaite).
+        n: Windows.
+    """
+
+    estimate: float
+    error: float
+    freedom: float
+    n: int
+
+    def upper(self, level: float) -> float:
+        """One-sided upper bound that is wrong with probability ``level``."""
+        return self._away(level, 1.0)
+
+    def lower(self, level: float) -> float:
+        """One-sided lower bound, likewise; nought is the least."""
+        return max(0.0, self._away(level, -1.0))
+
+    def _away(self, level: float, sign: float) -> float:
+        from scipy.special import stdtrit
+
+        if self.estimate == inf or self.error == 0.0:
+            return self.estimate
+        if self.error == inf:
+            return sign * inf
+        return self.estimate - sign * float(stdtrit(self.freedom, level)) * self.error
+
+
+def averaged(quotients: Sequence[Quotient]) -> Quotient | Average:
+    """The mean of some quotients, each counting the same; of a single one, that one.
+
+    Raises:
+        ValueError: There are none.
+    """
+    if not quotients:
+        raise ValueError("a mean needs a quotient")
+    if len(quotients) == 1:
+        return quotients[0]
+    n = sum(each.n for each in quotients)
+    if any(each.estimate == inf for each in quotients):
+        return Average(inf, inf, 0.0, n)
+    estimate = fsum(each.estimate for each in quotients) / len(quotients)
+    variances = [(each.estimate * each.error) ** 2 if each.estimate else 0.0 for each in quotients]
+    total = fsum(variances)
+    if total in {0.0, inf}:
+        return Average(estimate, sqrt(total), fsum(each.freedom for each in quotients), n)
+    freedom = total**2 / fsum(v * v / each.freedom for v, each in zip(variances, quotients, strict=True) if v > 0.0)
+    return Average(estimate, sqrt(total) / len(quotients), freedom, n)
+
+
 def _of_one(stratum: Stratum) -> tuple[float, float, int, int]:
     """Logarithm of a stratum's quotient, its variance, degrees of freedom, windows."""
     figures = [*stratum.over, *stratum.under]

@@ -2,7 +2,7 @@
 
 import re
 
-_BOUND = r"(Bound: Student's, of the logarithm, over windows.*, at \S+ after Holm and α-spending)"
+_BOUND = r"(Bound: Student's, (?:of the logarithm, )?over windows.*?, at \S+ after Holm(?: and α-spending)?)"
 
 PATTERNS = tuple(
     (re.compile(pattern), said)
@@ -21,11 +21,21 @@ PATTERNS = tuple(
         (
             (
                 r"1 − mean training period under the service ÷ that under B1, of the jobs of the cohort that train "
-                r"and of those of them of at least eight devices, the lesser; over workloads the geometric mean of "
-                r"the quotients\. "
+                r"and of those of them of at least eight devices, each the mean over workloads, the lesser\. "
                 + _BOUND
-                + r"(|; there was no job of eight devices, so that nothing can be proven)\. Parts: by workload, "
-                r"then by family with a bound of their own"
+                + r"(|; .+)\. Parts: by workload, then by family with a bound of their own"
+            ),
+            (
+                "1 − 被测服务下的平均训练周期 ÷ B1 下的平均训练周期，分别取计分作业中的训练作业及其中不少于八个加速"
+                "器者，各取不同作业来源的平均，以较小者为准。{}{}。分项：先按作业来源，再按场景族，各有自身的"
+                "置信界"
+            ),
+        ),
+        (
+            (
+                r"1 − mean training period under the service ÷ that under B1, of the jobs of the cohort that train "
+                r"and of those of them of at least eight devices, the lesser; over workloads the geometric mean of "
+                r"the quotients\. " + _BOUND + r"(|; .+)\. Parts: by workload, then by family with a bound of their own"
             ),
             (
                 "1 − 被测服务下的平均训练周期 ÷ B1 下的平均训练周期，分别取计分作业中的训练作业及其中不少于八个加速"
@@ -38,6 +48,10 @@ PATTERNS = tuple(
             "；没有八个加速器的作业，因而无从证明",
         ),
         (
+            r"Bound: Student's, over windows, at (\S+) after Holm",
+            "置信界：对各窗口取 Student 界，水平为经 Holm 校正后的 {}",
+        ),
+        (
             (
                 r"Bound: Student's, of the logarithm, over windows(|, looked at after .+ windows of each), at (\S+) "
                 r"after Holm and α-spending"
@@ -46,14 +60,40 @@ PATTERNS = tuple(
         ),
         (r", looked at after (.+) windows of each", "，每种来源的窗口数达到 {} 时各查看一次"),
         (
+            r"; more than (\S+) of B1's periods is imputed of jobs from (.+): inconclusive",
+            "；作业来源 {1} 的周期中推算部分超过 B1 的 {0}：未能判定",
+        ),
+        (
+            r"; with jobs from (.+) it falls short of (\S+): not proven",
+            "；作业来源 {} 的缩短不足 {}：未得到证明",
+        ),
+        (
+            r"with jobs from (.+) training periods are at least (\S+) shorter",
+            "作业来源 {} 的训练周期至少缩短 {}",
+        ),
+        (
             r"(.+) at the reference load: jobs from (\S+), (\d+) windows with (\d+) jobs(.*)",
             "基准负载下的{}：作业来源为 {}，{} 个窗口，{} 个作业{}",
         ),
         (r"Training periods", "训练周期"),
         (r"Service", "服务情况"),
         (
+            (
+                r" that train(| of eight devices or more); p95 is a mean over windows, B5 pool is B3 with all devices "
+                r"in one place, B5 bound is what no policy can beat with these devices"
+            ),
+            (
+                "参与训练{}；第 95 百分位为各窗口的平均，B5 理想池为全部加速器同处一地时的 B3，B5 下界为以这些加速器"
+                "任何策略均不能突破的值"
+            ),
+        ),
+        (
             r" that train; p95 is a mean over windows, B5 pool is B3 with all devices in one place",
             "参与训练；第 95 百分位为各窗口的平均，B5 理想池为全部加速器同处一地时的 B3",
+        ),
+        (
+            r" of eight devices or more",
+            "（不少于八个加速器）",
         ),
         (
             r"; money for traffic and for devices, yuan for the work of a reference device in an hour",

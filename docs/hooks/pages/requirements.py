@@ -111,6 +111,8 @@ def _found(language: Language, entry: Entry, last: runs.Row) -> str:
             said.append(f"({plain(unit.text(result.bound, apart_from=apart))})")
     seed = SEED.in_(language).format(plain(last.run.seed))
     where = f"{last.run.date}, {last.run.report.run_level}, {seed}"
+    if last.outdated:
+        said.append(runs.EARLIER.in_(language))
     return f"{' '.join(said)}<br>{link(where, f'/results.md#run-{last.run.name}')}"
 
 

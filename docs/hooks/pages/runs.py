@@ -4,6 +4,8 @@
    ``kuayu conformance verify`` comes to the same report.
 2. For a requirement that run decides which measured most (full before quick before smoke), and of these the last. A
    requirement that a run was not asked for, that does not apply, or whose check it had not ended, is not decided by it.
+   Where the method of a requirement was revised after the run had ended, its verdict is shown as one by an earlier
+   method, stands behind any by the present one, and is not judged again.
 3. From that follow ``docs/results/results.json``, the lines of results in README, the badge, the page of results, and
    the verdict on every requirement's page. ``make results`` writes what is committed of these, and a test holds it
    against the reports.
@@ -26,6 +28,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+from kuayu_conformance.check import Check
 from kuayu_conformance.folder import REPORT, verify, verify_some
 from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
@@ -64,6 +67,8 @@ HEADLINE = Words(
 )
 COUNTED = Words("{count} {state}", "{state} {count} 项")
 NONE_ELSE = Words("no other verdict was given", "无其他判定")
+OUTDATED = Words("; {} verdicts are by an earlier method", "；其中 {} 项判定依据先前的方法")
+EARLIER = Words(" (earlier method)", "（先前的方法）")
 RUNS = Words("{count} runs of {first} to {last}", "{first} 至 {last} 的 {count} 次运行")
 ONE_RUN = Words(
     "one run of everything at level {level} on {date}, seed {seed}", "{date} 的一次全量运行（{level} 级，种子 {seed}）"
@@ -109,10 +114,15 @@ class Run:
         data = ["--data DIR"] if report.data else []
         return " ".join(["kuayu check", f"--level {report.run_level}", again, *data, *asked])
 
+    def rank(self, requirement: str = "") -> tuple[bool, int, Any]:
+        """Whether it judged a requirement by the present method, how much it measured, how late: the most decides."""
+        return requirement not in self.outdated, LEVELS.index(self.report.run_level), self.report.finished_at
+
     @property
-    def rank(self) -> tuple[int, Any]:
-        """How much it measured, then how late it was; the greatest decides."""
-        return LEVELS.index(self.report.run_level), self.report.finished_at
+    def outdated(self) -> frozenset[str]:
+        """Requirements whose method was revised after this run had ended."""
+        rows = registers.requirements().requirements
+        return frozenset(row.id for row in rows if row.revised and self.report.finished_at < row.revised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +131,11 @@ class Row:
 
     run: Run
     result: RequirementResult
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it was judged by an earlier method."""
+        return self.result.requirement in self.run.outdated
 
     def entry(self) -> dict[str, Any]:
         """As ``docs/results/results.json`` says it."""
@@ -136,6 +151,7 @@ class Row:
         return {
             "requirement": result.requirement,
             "verdict": result.verdict.value,
+            **({"earlier_method": True} if self.outdated else {}),
             **{name: value for name, value in figures.items() if value is not None},
             "level": self.run.report.run_level.value,
             "date": self.run.date,
@@ -153,7 +169,7 @@ def runs(root: Path = ROOT) -> tuple[Run, ...]:
         for folder in sorted((root / FOLDER).glob("*"))
         if (folder / REPORT).is_file()
     ]
-    return tuple(sorted(found, key=lambda run: run.rank, reverse=True))
+    return tuple(sorted(found, key=Run.rank, reverse=True))
 
 
 def decided(result: RequirementResult) -> bool:
@@ -165,8 +181,11 @@ def decided(result: RequirementResult) -> bool:
 def standing(root: Path = ROOT) -> Mapping[str, Row]:
     """What was last found, by requirement, in the order of the register."""
     found: dict[str, Row] = {}
-    for run in reversed(runs(root)):
-        found |= {r.requirement: Row(run, r) for r in run.report.results if decided(r)}
+    for run in runs(root):
+        for result in filter(decided, run.report.results):
+            name = result.requirement
+            if name not in found or run.rank(name) > found[name].run.rank(name):
+                found[name] = Row(run, result)
     return {row.id: found[row.id] for row in registers.requirements().requirements if row.id in found}
 
 
@@ -205,6 +224,7 @@ def made_of(language: Language, root: Path = ROOT) -> str:
 def headline(language: Language, root: Path = ROOT) -> str:
     """How many requirements were met, and of what runs that is said."""
     verdicts = [row.result.verdict for row in standing(root).values()]
+    outdated = sum(row.outdated for row in standing(root).values())
     others = [
         COUNTED.in_(language).format(count=verdicts.count(verdict), state=STATES[verdict].in_(language).lower())
         for verdict in Verdict
@@ -212,6 +232,7 @@ def headline(language: Language, root: Path = ROOT) -> str:
     ]
     joined = {"en": ", ", "zh": "，"}[language].join(others) or NONE_ELSE.in_(language)
     passed = verdicts.count(Verdict.pass_)
+    joined += OUTDATED.in_(language).format(outdated) if outdated else ""
     return HEADLINE.in_(language).format(
         passed=passed, judged=len(verdicts), others=joined, runs=made_of(language, root)
     )
@@ -230,7 +251,7 @@ def lines(language: Language, root: Path = ROOT) -> str:
 
 def _line(language: Language, title: str, row: Row) -> tuple[str, ...]:
     result = row.result
-    verdict = STATES[result.verdict].in_(language).lower()
+    verdict = STATES[result.verdict].in_(language).lower() + (EARLIER.in_(language) if row.outdated else "")
     shown = verdict if result.verdict is Verdict.pass_ else f"**{verdict}**"
     run = f"{row.run.date}, {row.run.report.run_level}"
     if result.threshold is None:
@@ -283,11 +304,17 @@ def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
     folder = ROOT / FOLDER / run.name
     if not (folder / PACKED_NAME).is_file():
         return "no transcript was kept", []
-    if run.report.data and data is None:
-        said = "judged again but for checks that use further measurements (name their folder by KUAYU_DATA)"
-        verdicts = verify_some(folder, lambda check: not (check.measurements or check.traces))
-    else:
-        said, verdicts = "judged again", verify(folder, data)
+    said, missing = "judged again", bool(run.report.data and data is None)
+    outdated = run.outdated.intersection(result.requirement for result in run.report.results if decided(result))
+    if missing:
+        said += " but for checks that use further measurements (name their folder by KUAYU_DATA)"
+    if outdated:
+        said += f" but for {', '.join(sorted(outdated))}, whose method was revised since"
+
+    def wanted(check: Check[Any]) -> bool:
+        return not (missing and (check.measurements or check.traces)) and outdated.isdisjoint(check.requirements)
+
+    verdicts = verify_some(folder, wanted, data) if missing or outdated else verify(folder, data)
     return said, [f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees]
 
 

@@ -13,6 +13,8 @@ PLAIN = ("B3", "B3c", "B4")
 
 AT_REFERENCE = re.compile(r"(Training periods|Service) at the reference load: jobs from (\S+), ")
 """Titles of the tables of all policies, by where jobs come from."""
+LARGE = "of eight devices or more"
+"""Stands in the title of a table of large jobs alone; before method 2.0 they stood beside all in one table."""
 HIGHEST = "Highest load"
 """How the title of the table begins that tells what each policy sustains."""
 _FAMILIES = "Training period by family"
@@ -63,7 +65,9 @@ def at_reference(report: ConformanceReport) -> Iterator[Gains]:
     """Gains of all policies at the reference load, by where jobs come from; of all jobs, then of large ones."""
     for shown in tables(report, "SCH-003"):
         if (found := AT_REFERENCE.match(shown.title)) and found[1] == "Training periods":
-            for large, column in zip((False, True), columns_of(shown, "less than B1"), strict=True):
+            columns = columns_of(shown, "less than B1")
+            groups = (False, True) if len(columns) > 1 else (LARGE in shown.title,)
+            for large, column in zip(groups, columns, strict=True):
                 gains = {row.cells[0]: share(row.cells[column]) for row in shown.rows if row.cells[0] != BOUND}
                 yield Gains(found[2], large, _known(gains))
 

@@ -9,6 +9,7 @@ from typing import Any
 from kuayu_conformance.checks.sch_cells import FULL, HOUR, QUICK, Plan
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_conformance.testbed.scheduling import adversity, topology, workload
+from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS, PLACES, REFERENCE
 from kuayu_conformance.testbed.scheduling.topology.accelerators import SHEETS
 from kuayu_conformance.testbed.scheduling.windows import BASELINES
@@ -59,7 +60,8 @@ def _runs(language: Language) -> str:
         (title.in_(language), *(show(language, its) for its in (QUICK, FULL)))
         for title, show in (
             (words.SIZE, lambda language, its: words.SIZES.in_(language).format(its.sites, its.nodes)),
-            (words.HOURS, _hours),
+            (words.HOURS, lambda language, its: _hours(language, its.whole)),
+            (words.GRID_HOURS, lambda language, its: _hours(language, its.timing)),
             (words.JOBS, lambda _, its: ", ".join(code(source) for source in its.sources)),
             (words.WINDOWS, _windows),
             (words.LOADS, lambda _, its: ", ".join(f"{load:g}" for load in its.loads)),
@@ -160,16 +162,15 @@ def _habits(language: Language) -> str:
     return table(words.HABIT_COLUMNS[language], rows)
 
 
-def _hours(language: Language, its: Plan) -> str:
-    timing = its.timing
+def _hours(language: Language, timing: Timing) -> str:
     return words.PARTS.in_(language).format(
         *(f"{seconds / HOUR:g}" for seconds in (timing.warm, timing.window, timing.drain))
     )
 
 
 def _windows(language: Language, its: Plan) -> str:
-    looks = words.LOOKED.in_(language).format(", ".join(map(str, its.looks[:-1]))) if len(its.looks) > 1 else ""
-    return words.OF_EACH.in_(language).format(its.looks[-1]) + looks
+    chosen = words.CHOSEN.in_(language).format(its.windows * its.candidates) if its.candidates > 1 else ""
+    return words.OF_EACH.in_(language).format(its.windows) + chosen
 
 
 def _others(language: Language, its: Plan) -> str:

@@ -134,6 +134,7 @@ PLAN_COLUMNS = {"en": ("", "quick", "full"), "zh": ("", "quick", "full")}
 SIZE = Words("Worlds", "环境规模")
 SIZES = Words("{} domains of {} nodes on average", "{} 个域，平均每域 {} 个节点")
 HOURS = Words("Hours", "时间（小时）")
+GRID_HOURS = Words("Hours, where utilisation is measured", "时间（小时，测量利用率时）")
 PARTS = Words(
     "{} of warm start, {} of window, up to {} until what was submitted in it has drained",
     "预热 {}，窗口 {}，其后至多 {} 直至窗口内提交的作业完成",
@@ -141,7 +142,7 @@ PARTS = Words(
 JOBS = Words("Jobs from", "作业来源")
 WINDOWS = Words("Windows of the reference family", "基准族的窗口数")
 OF_EACH = Words("{} of each source", "每种来源 {} 个")
-LOOKED = Words(", looked at after {} too", "，并在 {} 个之后查看")
+CHOSEN = Words(", chosen among {}", "，从 {} 个中抽取")
 LOADS = Words("Loads, for utilisation", "负载（用于利用率）")
 OTHERS = Words("Other families", "其他场景族")
 BY = Words("{}, {} windows each", "{} 种，各 {} 个窗口")

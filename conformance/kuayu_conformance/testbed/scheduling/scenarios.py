@@ -113,7 +113,8 @@ def scenario(
     disturbances = adversity(cell.family, topology, timing, seed)
     load = cell.load * _of_use(topology, disturbances)
     sites, devices = topology.sites, topology.devices
-    drawn = draw(habits, sites, load, timing.horizon, seed, cell.source, devices=devices, data=data)
+    counted = timing.counted or timing.horizon
+    drawn = draw(habits, sites, load, counted, seed, cell.source, until=timing.horizon, devices=devices, data=data)
     workload = dataclasses.replace(drawn, jobs=swung(drawn.jobs, cell.swing, timing))
     return Scenario(cell, timing, seed, topology, workload, PublishedLaw.of(topology), disturbances)
 

@@ -18,7 +18,8 @@ class JobScore:
         kind: What it does.
         devices: Devices that were asked for.
         submitted: Seconds since the scenario began.
-        period: Seconds from submission to end; a lower bound if it is not finished.
+        period: Seconds from submission to end; with ``imputed`` if it is not finished.
+        imputed: Seconds of it that nobody has seen: what is left takes so long at the pace that the policy gave it.
         finished: Whether it is.
         alone: Least seconds that it takes anywhere, alone and with its data at hand.
         work: What it truly takes, in device seconds of the reference device.
@@ -34,6 +35,7 @@ class JobScore:
     devices: int
     submitted: float
     period: float
+    imputed: float
     finished: bool
     alone: float
     work: float
@@ -103,7 +105,7 @@ class Played:
 
     @property
     def unfinished(self) -> int:
-        """Jobs of the cohort whose period is a bound."""
+        """Jobs of the cohort whose period is imputed in part."""
         return sum(not job.finished for job in self.jobs)
 
     @property

@@ -13,6 +13,8 @@ class Timing:
         warm: Until the window begins; the policy decides already.
         window: In which the cohort is submitted.
         drain: For which the cohort may go on at most.
+        counted: From the begin, over which the load is counted; all of it where it is nought. Demand goes on at the
+            same level for as long as the cohort drains.
 
     Raises:
         ValueError: One of them is no whole number of minutes, or the window has none.
@@ -21,11 +23,12 @@ class Timing:
     warm: float
     window: float
     drain: float
+    counted: float = 0.0
 
     def __post_init__(self) -> None:
-        parts = (self.warm, self.window, self.drain)
+        parts = (self.warm, self.window, self.drain, self.counted)
         if min(parts) < 0.0 or self.window <= 0.0 or any(part % EPOCH for part in parts):
-            raise ValueError(f"a scenario has whole minutes of warm start, window and drain, not {parts}")
+            raise ValueError(f"a scenario has whole minutes of warm start, window, drain and count, not {parts}")
 
     @property
     def begin(self) -> float:

@@ -3,8 +3,9 @@
 Every policy decides from the begin of the scenario (the warm start): B1 would leave fast devices idle that are not at
 home, and whoever took over from it would do better at first than in the end. Jobs that are submitted in the window are
 its cohort, and each of them is scored. Arrivals go on while the cohort drains, so that its last jobs have neighbours
-like its first, until all of it is finished or the scenario ends. A job that is not finished then counts with a bound:
-it has waited until the end, and will take no less than what is left of it takes alone.
+like its first, until all of it is finished or the scenario ends. What is then left of a job is imputed: it goes on at
+the pace of the devices that it was given last, or, if it was never given any, of the pool with room for it that is
+fastest for it under this policy (:meth:`World.pace`).
 
 Two policies in the same scenario have the same cohort, in the same order.
 """
@@ -107,7 +108,9 @@ def play_window(scenario: Scenario, policy: Policy, name: str, its: Cohort | Non
     after = world.outcome()
     while not world.finished(*its.jobs) and world.now < timing.horizon:
         play(world, policy, min(world.now + _STEP, timing.horizon))
-    return _Books(scenario, its, before, after, world.outcome()).closed(name, int(getattr(policy, "bad_answers", 0)))
+    paces = {number: world.pace(number) for number in range(*its.jobs) if not world.finished(number, number + 1)}
+    books = _Books(scenario, its, before, after, world.outcome(), paces)
+    return books.closed(name, int(getattr(policy, "bad_answers", 0)))
 
 
 def _offered(scenario: Scenario, jobs: Sequence[Job]) -> Needs:
@@ -126,13 +129,17 @@ def _offered(scenario: Scenario, jobs: Sequence[Job]) -> Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Books:
-    """What had become of a scenario at the begin of the window, at its end, and at the end of all."""
+    """What had become of a scenario at the begin of the window, at its end, and at the end of all.
+
+    ``paces`` is work a second by the number of each job of the cohort that is not finished.
+    """
 
     scenario: Scenario
     its: Cohort
     before: Outcome
     after: Outcome
     last: Outcome
+    paces: Mapping[int, float]
 
     def closed(self, name: str, bad: int) -> Played:
         """All sums."""
@@ -193,15 +200,19 @@ class _Books:
     def _score(self, number: int) -> JobScore:
         job, record = self.scenario.workload.jobs[number], self.last.jobs[number]
         place, finished = number - self.its.jobs[0], record.finished < inf
-        left = 1.0 - record.done / job.work if job.work > 0.0 else 0.0
-        bound = self.last.at + left * float(self.its.shortest[place])
+        imputed = 0.0
+        if not finished:
+            left = job.work - record.done
+            pace = self.paces[number]
+            imputed = left / pace if pace > 0.0 else left / job.work * float(self.its.shortest[place])
         home = next(site for site in self._sites if site.name == job.home)
         lived, ran = _lived(record, self.last.at)
         return JobScore(
             kind=job.kind,
             devices=job.requested,
             submitted=job.submitted,
-            period=(record.finished if finished else bound) - job.submitted,
+            period=(record.finished if finished else self.last.at + imputed) - job.submitted,
+            imputed=imputed,
             finished=finished,
             alone=float(self.its.asked[place]),
             work=job.work,

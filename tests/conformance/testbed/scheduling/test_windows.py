@@ -65,12 +65,47 @@ def test_what_waits_at_the_end_of_a_window_is_work_in_days() -> None:
     assert played.queued == pytest.approx(8 * 864.0 / (16 * 86_400.0))
 
 
-def test_a_job_that_is_not_finished_counts_with_a_bound() -> None:
-    """By 1920 it has run 1740 s on 8 devices; what is left takes no less than on all 16."""
+def test_what_is_left_of_a_job_goes_on_at_the_pace_of_what_it_was_given() -> None:
+    """By 1920 it has run 1740 s on 8 devices; all 16 would have been faster, but that is not what the policy did."""
     its = made(job("long", "a", 8, 10_000.0, submitted=150.0))
     (long,) = play_window(its, BASELINES["B1"](), "B1").jobs
     assert (long.finished, long.done) == (False, 8 * 1740.0)
-    assert long.period == pytest.approx(1920.0 - 150.0 + 8 * (10_000.0 - 1740.0) / 16)
+    assert long.imputed == pytest.approx(10_000.0 - 1740.0)
+    assert long.period == pytest.approx(1920.0 - 150.0 + long.imputed)
+
+
+def test_a_job_that_was_stopped_goes_on_where_it_was_last() -> None:
+    its = made(job("halved", "a", 8, 10_000.0, submitted=150.0, minimum=4), job("large", "a", 9, 1.0))
+    orders: dict[float, list[Order]] = {180.0: [Start("halved", at("a", 4))], 600.0: [Stop("halved")]}
+    (halved,) = play_window(its, Script(orders), "script").jobs
+    assert halved.done == 4 * 420.0
+    assert halved.imputed == pytest.approx((8 * 10_000.0 - halved.done) / 4)
+
+
+def test_a_job_that_was_never_given_devices_goes_on_in_the_best_pool_with_room() -> None:
+    """Four devices are left in a and none in b; with all taken, any pool that is large enough."""
+    few = job("few", "a", 4, 1000.0, submitted=150.0, maximum=8)
+    holders = [job("other", "b", 8, 1e6), job("one", "a", 4, 1e6), job("more", "a", 4, 1e6)]
+    orders: dict[float, list[Order]] = {60.0: [Start("other", at("b", 8)), Start("one", at("a", 4))]}
+    (waits,) = play_window(made(*holders, few), Script(orders), "script").jobs
+    assert waits.imputed == pytest.approx(1000.0)
+    orders[60.0].append(Start("more", at("a", 4)))
+    (waits,) = play_window(made(*holders, few), Script(orders), "script").jobs
+    assert waits.imputed == pytest.approx(500.0)
+
+
+def test_demand_goes_on_at_the_same_level_while_a_window_drains() -> None:
+    """What jobs would hold had each started at once, by day: a job of weeks may fill a day alone, but none is empty."""
+    day = 24 * HOUR
+    its = scenario(Cell("reference", 0.8, nodes=8), Timing(6 * HOUR, 8 * HOUR, 4 * day + 10 * HOUR, day), "drain")
+    jobs = [(each.submitted, each.work / each.used / each.requested, each.requested) for each in its.workload.jobs]
+
+    def held(since: float, until: float) -> float:
+        return sum(n * max(0.0, min(begin + lasts, until) - max(begin, since)) for begin, lasts, n in jobs)
+
+    first, *later = (held(day * number, day * (number + 1)) for number in range(5))
+    assert all(0.9 < each / first < 2.0 for each in later)
+    assert sum(each < 1.1 * first for each in later) >= 3
 
 
 def test_whoever_holds_jobs_back_gains_nothing_by_it() -> None:

@@ -130,6 +130,39 @@ class Stages:
             for job in fresh:
                 self._pace(job)
 
+    def pace(self, job: int) -> float:
+        """Work a second of an unfinished job where it is or was last; else on the best pool, one with room if any."""
+        run, earlier = self.runs.get(job), self.tally.periods.get(job)
+        if run and self.progress.rate[job] > 0.0:
+            return float(self.progress.rate[job])
+        if run:
+            return self._expected(job, run.placement)
+        if earlier:
+            return self._expected(job, earlier[-1].placement)
+        truth, places = self._jobs[job], self._places
+        pinned = self._copies.datasets[truth.data].pinned
+        bound = self._copies.always(truth.data) if pinned else range(len(places.sites))
+        able = [
+            pool
+            for pool in range(len(places.pools))
+            if places.memory[places.type[pool]] >= truth.memory and places.site[pool] in bound
+        ]
+        for devices in (self.holdings.free, places.devices):
+            sizes = {pool: min(int(devices[pool]), truth.maximum) for pool in able}
+            fits = [places.share(pool, size) for pool, size in sizes.items() if size >= truth.minimum]
+            if fits:
+                return max(self._expected(job, Placement((share,))) for share in fits)
+        return 0.0
+
+    def _expected(self, job: int, placement: Placement) -> float:
+        """Work a second in a placement, with the bandwidth that one more flow may hope for."""
+        truth, site = self._jobs[job], self._places.site_number
+        hopes = self._traffic.shares(self._clock.now)
+        flows = self._law.flows(truth, placement) if len(placement.shares) > 1 else ()
+        granted = [min(flow.wish, float(hopes[site(flow.source), site(flow.target)])) for flow in flows]
+        slowest = min(float(self._speeds[site(share.site)]) for share in placement.shares)
+        return self._law.speed(truth, placement, granted).rate * slowest
+
     def done_by(self, now: float) -> tuple[Floats, Floats]:
         """Device seconds of computing, and work, by pool; nothing changes by asking."""
         computing, work = self.tally.computing.copy(), self.tally.work.copy()

@@ -136,6 +136,14 @@ class World:
         """Whether all jobs of some numbers are finished."""
         return bool((self._stages.tally.finished[first:beyond] < inf).all())
 
+    def pace(self, number: int) -> float:
+        """Work a second that an unfinished job may be taken to go on with: what nobody will see is imputed by it.
+
+        That of the devices that it holds or held last; of a job that never held any, that of the pool which is fastest
+        for it of those with room for it now, or of all if none has. Nought where no pool is large enough.
+        """
+        return self._stages.pace(number)
+
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""
         now, stages, waiting = self.now, self._stages, self._queue.numbers

@@ -43,6 +43,7 @@ def draw(
     seed: str,
     source: str = "fitted",
     *,
+    until: float | None = None,
     devices: Mapping[str, DeviceType] | None = None,
     data: Path | None = None,
 ) -> Workload:
@@ -53,9 +54,10 @@ def draw(
         topology_sites: Domains, each with a device or more.
         load: Devices that jobs would hold on average if each of them started at once on what it asks for, over all
             devices. Jobs that were submitted before the begin and still run then are submitted at nought.
-        seconds: Until when jobs are submitted.
+        seconds: Over which the load is counted, from the begin.
         seed: What is drawn follows from it.
         source: ``fitted`` (to ITP) or ``fitted-philly``, or a trace: ``itp``, ``philly``, ``openb``.
+        until: Seconds until which jobs are submitted, if these are more.
         devices: Accelerators of the domains: a device counts in the load as its mean index, and no job needs more
             memory than its home has. Without them all devices are the reference device.
         data: Folder of public originals, else that of ``KUAYU_DATA``; only traces need it.
@@ -72,7 +74,7 @@ def draw(
         raise ValueError("a workload needs load, time and two domains or more, each with devices")
     chosen = family_of(family)
     places = homes(topology_sites, capacities, chosen, seed, source)
-    arrivals = populate(places, load, seconds, chosen, seed, source, data)
+    arrivals = populate(places, load, seconds, max(seconds, until or 0.0), chosen, seed, source, data)
     if chosen.giant:
         arrivals = _with_giant(arrivals, places, seconds)
     names, sets = data_sets(arrivals, places, chosen, seed)

@@ -1,12 +1,14 @@
 """Arrivals at all homes, as many as a load asks for.
 
 Every candidate has a turn: the level of demand from which on it is there. Candidates join in the order of their turns
-until what they would hold between the begin and the end, had each started at once, is the load times the capacity. So a
-window has the load that it is said to have.
+until what they would hold, had each started at once, is the load times the capacity. That is counted over one stretch
+of time after the other (a day, say), with what came before and would still run: so every stretch has the load that it
+is said to have, that of the window as well as those in which it drains.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +36,26 @@ LEAST_OF_HOMES = 0.25
 
 
 def populate(
-    homes: Sequence[Home], load: float, seconds: float, family: Family, seed: str, source: str, data: Path | None
+    homes: Sequence[Home],
+    load: float,
+    seconds: float,
+    until: float,
+    family: Family,
+    seed: str,
+    source: str,
+    data: Path | None,
 ) -> Arrivals:
-    """What is submitted until so many seconds, in order; what was submitted earlier and still runs comes at nought.
+    """What is submitted, in order; what was submitted earlier and still runs comes at nought.
+
+    Args:
+        homes: Domains.
+        load: What is to be held of their capacity.
+        seconds: Over which that is counted, again and again.
+        until: Seconds until which jobs are submitted, no fewer.
+        family: Parameters.
+        seed: What is drawn follows from it.
+        source: Where jobs come from.
+        data: Folder of public originals.
 
     Raises:
         MissingTraces: The source is a trace, and its folder is not known or does not hold it.
@@ -44,27 +63,39 @@ def populate(
         UnknownSource: There is no such source.
     """
     target = load * seconds * sum(home.capacity for home in homes)
+    stretches = _stretches(seconds, until)
     trace = None if source.startswith("fitted") else read(source, data)
     serves = 0.0 if trace is not None and trace.serving.any() else target * family.serving
     large = target * family.oversize if len(outgrown(homes)) else 0.0
-    beside = []
+    beside, longer = [], until / seconds
     if large > 0.0:
-        beside.append(_up_to(large, seconds, lambda most: oversize(homes, most * large, seconds, seed, source)))
+        its = _up_to(
+            [large] * len(stretches), stretches, lambda m: oversize(homes, m * large * longer, until, seed, source)
+        )
+        beside.append(its)
     if serves > 0.0:
-        beside.append(_up_to(serves, seconds, lambda most: serving(homes, most * serves, seconds, seed)))
-    rest = max(target - sum(_held(part, seconds) for part in beside), LEAST_OF_HOMES * target)
-    level = rest / (seconds * sum(home.ratio * home.capacity for home in homes))
+        its = _up_to([serves] * len(stretches), stretches, lambda m: serving(homes, m * serves * longer, until, seed))
+        beside.append(its)
+    rest = [
+        max(target - sum(_held(part, *stretch) for part in beside), LEAST_OF_HOMES * target) for stretch in stretches
+    ]
+    level = rest[0] / (seconds * sum(home.ratio * home.capacity for home in homes))
 
     def of_homes(most: float) -> Arrivals:
         if trace is None:
-            return joined([drawn(home, i, seconds, family, seed, source, level, most) for i, home in enumerate(homes)])
-        return joined([replayed(home, i, trace, seconds, seed, level * most) for i, home in enumerate(homes)])
+            return joined([drawn(home, i, until, family, seed, source, level, most) for i, home in enumerate(homes)])
+        return joined([replayed(home, i, trace, until, seed, level * most) for i, home in enumerate(homes)])
 
-    return _settled(joined([_up_to(rest, seconds, of_homes), *beside]), seconds)
+    return _settled(joined([_up_to(rest, stretches, of_homes), *beside]), until)
 
 
-def _held(arrivals: Arrivals, seconds: float) -> float:
-    return exact_sum(within(arrivals.submitted, arrivals.duration, arrivals.devices, seconds))
+def _stretches(seconds: float, until: float) -> list[tuple[float, float]]:
+    """Begin and end of each stretch over which the load is counted; the last one may reach beyond the end."""
+    return [(place * seconds, (place + 1) * seconds) for place in range(ceil(until / seconds))]
+
+
+def _held(arrivals: Arrivals, since: float, until: float) -> float:
+    return exact_sum(within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since))
 
 
 def _settled(arrivals: Arrivals, seconds: float) -> Arrivals:
@@ -75,23 +106,33 @@ def _settled(arrivals: Arrivals, seconds: float) -> Arrivals:
     return dataclasses.replace(there, submitted=submitted, duration=left).only(np.argsort(submitted, kind="stable"))
 
 
-def _up_to(target: float, seconds: float, candidates: Callable[[float], Arrivals]) -> Arrivals:
-    """Candidates until a target in device seconds is reached; they are drawn for twice of it, then for more."""
+def _up_to(
+    targets: Sequence[float], stretches: Sequence[tuple[float, float]], candidates: Callable[[float], Arrivals]
+) -> Arrivals:
+    """Candidates until each stretch has its target in device seconds; they are drawn for twice of it, then for more."""
     for doubling in range(1, MOST_DOUBLINGS):
-        cut = _cut(candidates(2.0**doubling), target, seconds)
+        cut = _cut(candidates(2.0**doubling), targets, stretches)
         if cut is not None:
             return cut
+    seconds = stretches[0][1]
     raise NotEnoughJobs(f"no jobs add up to the load within {seconds:.0f} s; take a longer scenario or another seed")
 
 
-def _cut(arrivals: Arrivals, target: float, seconds: float) -> Arrivals | None:
+def _cut(arrivals: Arrivals, targets: Sequence[float], stretches: Sequence[tuple[float, float]]) -> Arrivals | None:
     """Those whose turn comes before the target is reached, the last one in or out as is nearer; none if it is not."""
     order = np.argsort(arrivals.turn, kind="stable")
-    reached = np.cumsum(within(arrivals.submitted, arrivals.duration, arrivals.devices, seconds)[order])
-    count = int(np.searchsorted(reached, target))
-    if count == len(order):
-        return None
-    before = float(reached[count - 1]) if count else 0.0
-    if reached[count] - target < target - before:
-        count += 1
-    return arrivals.only(np.sort(order[:count]))
+    joined_ = np.zeros(len(order), dtype=np.bool_)
+    for target, (since, until) in zip(targets, stretches, strict=True):
+        held = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
+        submitted = arrivals.submitted[order]
+        there = order[(submitted < until) & ((submitted >= since) | (since == 0.0))]
+        before = float(held[joined_].sum())
+        reached = before + np.cumsum(held[there])
+        count = int(np.searchsorted(reached, target))
+        if count == len(there) and (not count or reached[-1] < target) and before < target:
+            return None
+        if before < target:
+            last = float(reached[count - 1]) if count else before
+            count += bool(reached[count] - target < target - last)
+        joined_[there[:count]] = True
+    return arrivals.only(np.nonzero(joined_)[0])
