@@ -101,9 +101,32 @@ def _unknown(state: Plain, read: Read) -> list[Complaint]:
         for which in ("waiting", "running"):
             for position, entry in enumerate(state[which]):
                 found += _unknown_of(f"/state/{which}/{position}", entry, domains)
-    for position, entry in enumerate(state["running"]):
-        found += _unknown_shares(f"/state/running/{position}/placement/shares", entry["placement"]["shares"], nodes)
-    return found
+    return found + _unknown_placements(state["running"], nodes)
+
+
+def _unknown_placements(
+    running: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+) -> list[Complaint]:
+    placed = [entry["placement"]["shares"] for entry in running]
+    if _all_there([share for shares in placed for share in shares], nodes):
+        return []
+    places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
+    return [
+        each for place, shares in zip(places, placed, strict=True) for each in _unknown_shares(place, shares, nodes)
+    ]
+
+
+def _all_there(shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]) -> bool:
+    """Whether pools and nodes of all shares are known, which is what they nearly always are."""
+    pools = {(domain, accelerator) for domain, its in nodes.items() for accelerator in its}
+    if not pools.issuperset((share["domain"], share["accelerator"]) for share in shares):
+        return False
+    told = (share for share in shares if share.get("nodes"))
+    return all(
+        known is None or known.issuperset(node["node"] for node in share["nodes"])
+        for share in told
+        for known in (nodes[share["domain"]][share["accelerator"]],)
+    )
 
 
 def _nodes(pools: Sequence[Plain]) -> dict[str, set[str] | None]:

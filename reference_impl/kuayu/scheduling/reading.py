@@ -109,15 +109,15 @@ class _Known:
         found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
         return found
 
-    def domain(self, name: str | None) -> int:
-        """Number of a domain."""
-        return NOWHERE if name is None else self.domains.get(name, NOWHERE)
+    def places(self, names: Sequence[str | None]) -> Numbers:
+        """Numbers of domains; nowhere for those that are not named, or not known."""
+        known = self.domains
+        return _numbers([NOWHERE if name is None else known.get(name, NOWHERE) for name in names])
 
 
 def _jobs(read: Read, now: float, known: _Known) -> Jobs:
     seen: dict[str, int] = {}
     used, requested = read.figures["used"], read.figures["requested"]
-    saved = _numbers([known.domain(each) for each in read.saved])
     return Jobs(
         requested=np.where(np.isnan(requested), read.figures["maximum"], requested).astype(np.int64),
         minimum=read.whole("minimum"),
@@ -134,14 +134,14 @@ def _jobs(read: Read, now: float, known: _Known) -> Jobs:
         submitted=_instants(read.submitted, now, nan),
         deadline=_instants(read.deadline, now, inf),
         priority=read.whole("priority"),
-        home=_numbers([known.domain(each) for each in read.home]),
+        home=known.places(read.home),
         modes=_modes(read.modes),
         period=read.whole("period"),
         step_time=read.figure("step_time", 0.0),
         exchange=read.figure("exchange", 0.0),
         boundary=read.figure("boundary", 0.0),
         checkpoint=read.figure("checkpoint", 0.0),
-        saved=saved,
+        saved=known.places(read.saved),
         resumes=np.array(read.resumes, dtype=np.bool_),
         least_bandwidth=read.figure("bandwidth", 0.0),
         longest_round_trip=read.figure("round_trip", inf),
@@ -161,31 +161,29 @@ def _held(
     accelerators: Mapping[str, int],
     numbers: Mapping[tuple[int, int], int],
 ) -> Held:
-    rows: list[tuple[int, int, int, int]] = []
-    kept: list[tuple[int, int, float, float, bool]] = []
-    for number, entry in enumerate(running):
-        placement, phase, ready = entry["placement"], entry["phase"], entry.get("ready_at")
-        for share in placement["shares"]:
-            pool = numbers[domains[share["domain"]], accelerators[share["accelerator"]]]
-            rows.append((first + number, pool, share["devices"], _PURCHASE.get(share.get("purchase"), NOWHERE)))
-        then = 0.0 if phase == "running" else nan if ready is None else max(instant(ready) - now, 0.0)
-        rate, mode = entry.get("rate"), _MODE.get(placement["split_mode"], 0)
-        kept.append(
-            (mode, placement.get("sync_period") or 1, nan if rate is None else rate, then, phase == "interrupted")
-        )
-    shares = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    jobs = np.array(kept, dtype=np.float64).reshape(-1, 5)
+    placements: list[Plain] = [entry["placement"] for entry in running]
+    shares = [(number, share) for number, each in enumerate(placements, first) for share in each["shares"]]
+    pool = [numbers[domains[share["domain"]], accelerators[share["accelerator"]]] for _, share in shares]
+    rates = [entry.get("rate") for entry in running]
     return Held(
-        holder=shares[:, 0].astype(np.intp),
-        pool=shares[:, 1].astype(np.intp),
-        devices=shares[:, 2].copy(),
-        purchase=shares[:, 3].astype(np.intp),
-        mode=jobs[:, 0].astype(np.intp),
-        period=jobs[:, 1].astype(np.int64),
-        rate=jobs[:, 2].copy(),
-        ready=jobs[:, 3].copy(),
-        saving=jobs[:, 4] > 0.0,
+        holder=_numbers([number for number, _ in shares]),
+        pool=_numbers(pool),
+        devices=np.array([share["devices"] for _, share in shares], dtype=np.int64),
+        purchase=_numbers([_PURCHASE.get(share.get("purchase"), NOWHERE) for _, share in shares]),
+        mode=_numbers([_MODE.get(each["split_mode"], 0) for each in placements]),
+        period=np.array([each.get("sync_period") or 1 for each in placements], dtype=np.int64),
+        rate=np.array(rates, dtype=np.float64),
+        ready=np.array([_ready(entry, now) for entry in running], dtype=np.float64),
+        saving=np.array([entry["phase"] == "interrupted" for entry in running], dtype=np.bool_),
     )
+
+
+def _ready(entry: Plain, now: float) -> float:
+    """Seconds until a job that holds devices runs; not a number where nobody says so."""
+    if entry["phase"] == "running":
+        return 0.0
+    ready = entry.get("ready_at")
+    return nan if ready is None else max(instant(ready) - now, 0.0)
 
 
 def _numbers(values: Sequence[int]) -> Numbers:

@@ -1,6 +1,7 @@
 """Jobs of a state as they are told, column by column; names and instants are still texts."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,9 @@ Plain = Mapping[str, Any]
 
 _NOTHING: Plain = {}
 
-FIGURES = (
-    *("minimum", "maximum", "requested", "step", "memory", "serial", "used", "duration", "done", "priority", "period"),
-    *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip"),
-)
-"""Figures of a job, in the order in which they are read."""
-
 
 class Read:
-    """What is read of jobs: each once, and all of it while it is at hand, since that is what reading takes.
+    """What is read of jobs, column by column: a state has thousands of them.
 
     Args:
         entries: Jobs that wait and jobs that run.
@@ -44,77 +39,57 @@ class Read:
     """
 
     def __init__(self, entries: Sequence[Plain]) -> None:
-        self.names: list[str] = []
-        self.submitted: list[str] = []
-        self.deadline: list[str | None] = []
-        self.profile: list[str | None] = []
-        self.home: list[str | None] = []
-        self.saved: list[str | None] = []
-        self.modes: list[tuple[Any, ...]] = []
-        self.kinds: list[tuple[str, ...]] = []
-        self.resumes: list[bool] = []
-        self.readers: list[int] = []
-        self.artefacts: list[str] = []
-        self.sizes: list[float] = []
-        self.pinned: list[bool | None] = []
-        self.domains: list[Sequence[str]] = []
-        self.begun: list[Sequence[str]] = []
-        figures: list[float | None] = []
-        for number, entry in enumerate(entries):
-            figures += self._job(number, entry)
-        table = np.array(figures, dtype=np.float64).reshape(len(entries), len(FIGURES))
-        self.figures: dict[str, Floats] = dict(zip(FIGURES, table.T.copy(), strict=True))
-
-    def _job(self, number: int, entry: Plain) -> tuple[float | None, ...]:
-        spec = entry["spec"]
-        get = spec.get
-        saved, start, talks = entry.get("checkpoint_domain"), get("checkpoint"), get("communication")
-        self.names.append(spec["id"])
-        self.submitted.append(spec["submitted_at"])
-        self.deadline.append(get("deadline"))
-        self.profile.append(get("task_profile"))
-        self.home.append(get("home_domain"))
-        self.saved.append(saved)
-        self.modes.append((*spec["split_modes"], bool(talks)))
-        self.kinds.append(tuple(get("device_kinds") or ()))
-        self.resumes.append(saved is not None or start is not None)
-        for artefact in get("data") or ():
-            self._reads(number, artefact)
-        talks = talks or _NOTHING
-        size = talks.get("checkpoint_size")
-        if start is not None:
-            self.begun.append(start["domains"])
-            if saved is None:
+        specs: list[Plain] = [entry["spec"] for entry in entries]
+        devices: list[Plain] = [spec["devices"] for spec in specs]
+        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
+        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
+        starts: list[Plain | None] = [spec.get("checkpoint") for spec in specs]
+        self.names: list[str] = [spec["id"] for spec in specs]
+        self.submitted: list[str] = [spec["submitted_at"] for spec in specs]
+        self.deadline: list[str | None] = [spec.get("deadline") for spec in specs]
+        self.profile: list[str | None] = [spec.get("task_profile") for spec in specs]
+        self.home: list[str | None] = [spec.get("home_domain") for spec in specs]
+        self.saved: list[str | None] = [entry.get("checkpoint_domain") for entry in entries]
+        self.modes = [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)]
+        self.kinds: list[tuple[str, ...]] = [tuple(spec.get("device_kinds") or ()) for spec in specs]
+        self.begun: list[Sequence[str]] = [start["domains"] for start in starts if start is not None]
+        self.resumes = [saved is not None for saved in self.saved]
+        reads = [(number, each) for number, spec in enumerate(specs) for each in spec.get("data") or ()]
+        sizes: list[float | None] = [each.get("checkpoint_size") for each in talks]
+        for number, start in enumerate(starts):
+            if start is not None and not self.resumes[number]:
                 # what it starts from is read like data until it has written one of its own
-                self._reads(number, start)
-                size = start["size"]
-        devices, needs, duration = spec["devices"], get("links") or _NOTHING, get("duration") or _NOTHING
-        return (
-            devices["minimum"],
-            devices["maximum"],
-            devices.get("requested"),
-            devices.get("step"),
-            get("memory_per_device"),
-            get("serial_share"),
-            entry.get("used"),
-            duration.get("expected"),
-            entry.get("done"),
-            get("priority"),
-            get("sync_period"),
-            talks.get("step_time"),
-            talks.get("exchange"),
-            talks.get("boundary"),
-            size,
-            needs.get("bandwidth"),
-            needs.get("round_trip_time"),
-        )
-
-    def _reads(self, number: int, artefact: Plain) -> None:
-        self.readers.append(number)
-        self.artefacts.append(artefact["id"])
-        self.sizes.append(artefact["size"])
-        self.pinned.append(artefact.get("pinned"))
-        self.domains.append(artefact["domains"])
+                reads.append((number, start))
+                sizes[number] = start["size"]
+            self.resumes[number] |= start is not None
+        reads.sort(key=itemgetter(0))
+        self.readers = [number for number, _ in reads]
+        self.artefacts: list[str] = [each["id"] for _, each in reads]
+        self.sizes: list[float] = [each["size"] for _, each in reads]
+        self.pinned: list[bool | None] = [each.get("pinned") for _, each in reads]
+        self.domains: list[Sequence[str]] = [each["domains"] for _, each in reads]
+        self.figures: dict[str, Floats] = {
+            name: np.array(column, dtype=np.float64)
+            for name, column in (
+                ("minimum", [each["minimum"] for each in devices]),
+                ("maximum", [each["maximum"] for each in devices]),
+                ("requested", [each.get("requested") for each in devices]),
+                ("step", [each.get("step") for each in devices]),
+                ("memory", [spec.get("memory_per_device") for spec in specs]),
+                ("serial", [spec.get("serial_share") for spec in specs]),
+                ("used", [entry.get("used") for entry in entries]),
+                ("duration", [(spec.get("duration") or _NOTHING).get("expected") for spec in specs]),
+                ("done", [entry.get("done") for entry in entries]),
+                ("priority", [spec.get("priority") for spec in specs]),
+                ("period", [spec.get("sync_period") for spec in specs]),
+                ("step_time", [each.get("step_time") for each in talks]),
+                ("exchange", [each.get("exchange") for each in talks]),
+                ("boundary", [each.get("boundary") for each in talks]),
+                ("checkpoint", sizes),
+                ("bandwidth", [each.get("bandwidth") for each in needs]),
+                ("round_trip", [each.get("round_trip_time") for each in needs]),
+            )
+        }
 
     def figure(self, name: str, absent: float) -> Floats:
         """Figures by job."""

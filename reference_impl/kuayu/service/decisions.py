@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from kuayu.service.metrics import Metrics
@@ -32,9 +33,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 in which they sum can change the last digits of an answer."""
 
 
-COLLECTION_THRESHOLD = 100_000
-"""Objects that are made before the garbage collector looks for cycles. Thousands of jobs are hundreds of thousands of
-objects, none of them in a cycle; Python's 700 would have it look at all of them several times for each request."""
+COLLECTION_EVERY = 200
+"""Decisions after which a worker looks for cycles in all that it holds."""
 
 
 class Decisions:
@@ -115,13 +115,27 @@ def _end(pool: ProcessPoolExecutor) -> None:
 def _call_all(parts: Sequence[Callable[[], None]]) -> None:
     for part in parts:
         part()
+    gc.freeze()  # modules stay for good, so that nobody need look at them again
+
+
+_decided = count(1)
 
 
 def _timed(decide: Callable[[], T]) -> tuple[float, T]:
-    """Result of a function, and the seconds that it took."""
+    """Result of a function, and the seconds that it took.
+
+    Thousands of jobs are hundreds of thousands of objects, hardly any of them in a cycle, and gone with the request.
+    The garbage collector would look at all of them while the request waits; so it looks at what is left afterwards.
+    """
     began = time.perf_counter()
-    result = decide()
-    return time.perf_counter() - began, result
+    gc.disable()
+    try:
+        result = decide()
+    finally:
+        gc.enable()
+    seconds = time.perf_counter() - began
+    gc.collect(2 if next(_decided) % COLLECTION_EVERY == 0 else 0)
+    return seconds, result
 
 
 def _settle_in() -> None:
@@ -133,7 +147,6 @@ def _settle_in() -> None:
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
     os.nice(NICENESS)
-    gc.set_threshold(COLLECTION_THRESHOLD, 20, 50)
     for name in THREADS:
         os.environ.setdefault(name, "1")
     threading.Thread(target=_end_with_the_service, daemon=True).start()

@@ -6,6 +6,7 @@ objects are made.
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -110,9 +111,25 @@ def _read(body: bytes, class_name: str) -> Json:
         ProblemException: malformed-json or invalid-body.
     """
     asked: Json = bodies.parse(body, class_name)
-    if "state" in asked:
+    if "state" in asked and not _all_exist(asked["state"]):
         check_instants(_instants(asked["state"]))
     return asked
+
+
+def _all_exist(state: Json) -> bool:
+    """Whether there are such days; where one is not, :func:`_instants` tells which."""
+    texts = {state["now"]}
+    for queue in (state["waiting"], state["running"]):
+        specs = [job["spec"] for job in queue]
+        texts.update(spec["submitted_at"] for spec in specs)
+        texts.update(spec["deadline"] for spec in specs if "deadline" in spec)
+        texts.update(job["ready_at"] for job in queue if "ready_at" in job)
+    try:
+        for text in texts:
+            datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _instants(state: Json) -> Iterator[tuple[str, str]]:
