@@ -122,10 +122,11 @@ def _cut(arrivals: Arrivals, targets: Sequence[float], stretches: Sequence[tuple
     """Those whose turn comes before the target is reached, the last one in or out as is nearer; none if it is not."""
     order = np.argsort(arrivals.turn, kind="stable")
     joined_ = np.zeros(len(order), dtype=np.bool_)
-    for target, (since, until) in zip(targets, stretches, strict=True):
+    # what comes before the first stretch or after the last belongs to these
+    number = np.searchsorted([since for since, _ in stretches[1:]], arrivals.submitted[order], side="right")
+    for place, (target, (since, until)) in enumerate(zip(targets, stretches, strict=True)):
         held = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
-        submitted = arrivals.submitted[order]
-        there = order[(submitted < until) & ((submitted >= since) | (since == 0.0))]
+        there = order[number == place]
         before = float(held[joined_].sum())
         reached = before + np.cumsum(held[there])
         count = int(np.searchsorted(reached, target))
