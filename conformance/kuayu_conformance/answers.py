@@ -42,6 +42,10 @@ class Answer:
         except (ValueError, RecursionError):
             return None
 
+    def release(self) -> None:
+        """Give up what the body was read as; a long run has a hundred thousand answers. It is read again if need be."""
+        self.__dict__.pop("json", None)
+
     @property
     def media_type(self) -> str:
         """Media type without parameters, in lower case."""
@@ -50,10 +54,10 @@ class Answer:
     @property
     def problem(self) -> str:
         """Name of the registered problem type, or an empty string where the answer is no problem."""
+        if self.media_type != PROBLEM_MEDIA_TYPE:
+            return ""
         kind = self.at("type")
-        if self.media_type == PROBLEM_MEDIA_TYPE and isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX):
-            return kind.removeprefix(PROBLEM_PREFIX)
-        return ""
+        return kind.removeprefix(PROBLEM_PREFIX) if isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX) else ""
 
     def at(self, *path: str | int) -> Any:
         """Value at a path of member names and positions, or None where there is none."""

@@ -21,7 +21,7 @@ from kuayu_conformance.answers import Answer
 if TYPE_CHECKING:
     from kuayu_conformance.episode import Request
 
-MOST = 30_000
+MOST = 1_000_000
 """Exchanges that are kept at most, less than a kB each; the oldest stretches go first."""
 
 

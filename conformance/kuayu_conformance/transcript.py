@@ -15,16 +15,44 @@ import hashlib
 import json
 import lzma
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 FILE_NAME = "transcript.jsonl"
 PACKED_NAME = f"{FILE_NAME}.xz"
 """A transcript that is kept for long may be compressed; digests are of what is in it."""
 
 Event = Mapping[str, Any]
+
+
+class Events(Sequence[Event]):
+    """Events of an episode, read from the bytes of the file when they are looked at: read, they take ten times as much.
+
+    Args:
+        data: The file.
+        spans: Where each of them begins and ends in it.
+    """
+
+    def __init__(self, data: bytes, spans: Sequence[tuple[int, int]]) -> None:
+        self._data, self._spans = data, spans
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    @overload
+    def __getitem__(self, place: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "Events": ...
+
+    def __getitem__(self, place: int | slice) -> "Event | Events":
+        if isinstance(place, slice):
+            return Events(self._data, self._spans[place])
+        begin, end = self._spans[place]
+        event: Event = json.loads(self._data[begin:end])
+        return event
 
 
 class TranscriptError(Exception):
@@ -71,13 +99,13 @@ class Transcript:
 
     header: Event
     footer: Event
-    episodes: Mapping[str, tuple[Event, ...]]
+    episodes: Mapping[str, Sequence[Event]]
     digest: str
     size: int = 0
     whole: int = 0
     resumptions: tuple[Event, ...] = ()
     begun_anew: Mapping[str, int] = field(default_factory=dict)
-    uncleared: tuple[Event, ...] = ()
+    uncleared: Sequence[Event] = ()
     called_off: Event = field(default_factory=dict)
 
     @classmethod
@@ -91,8 +119,8 @@ class Transcript:
         data = _bytes_of(path)
         whole = _whole(data) if broken_off else len(data)
         read = _Read()
-        for event in _events(data[:whole], path):
-            read.take(event)
+        for event, span in _events(data, whole, path):
+            read.take(event, span)
         if not read.header or not (read.footer or read.called_off or broken_off):
             raise TranscriptError(
                 f"{path} has no header or no footer; the run was cut short, so go on with it (--resume) or run it again"
@@ -100,15 +128,18 @@ class Transcript:
         return cls(
             read.header,
             read.footer,
-            {name: tuple(events) for name, events in read.episodes.items()},
+            {name: Events(data, spans) for name, spans in read.episodes.items()},
             "sha256:" + hashlib.sha256(data).hexdigest(),
             len(data),
             whole,
             tuple(read.resumptions),
             read.begun_anew,
-            tuple(read.uncleared),
+            Events(data, read.uncleared),
             read.called_off,
         )
+
+
+Span = tuple[int, int]
 
 
 class _Read:
@@ -117,14 +148,14 @@ class _Read:
     def __init__(self) -> None:
         self.header: Event = {}
         self.footer: Event = {}
-        self.episodes: dict[str, list[Event]] = {}
+        self.episodes: dict[str, list[Span]] = {}
         self.resumptions: list[dict[str, Any]] = []
         self.begun_anew: Counter[str] = Counter()
-        self.uncleared: list[Event] = []
+        self.uncleared: list[Span] = []
         self.called_off: Event = {}
 
-    def take(self, event: Event) -> None:
-        """Take the next event.
+    def take(self, event: Event, span: Span) -> None:
+        """Take the next event, and where it stands in the file.
 
         Raises:
             TranscriptError: It cannot be understood.
@@ -145,8 +176,8 @@ class _Read:
             case "called off":
                 self.called_off = event
             case _:
-                self.episodes.setdefault(str(event.get("episode")), []).append(event)
-                self.uncleared.append(event)
+                self.episodes.setdefault(str(event.get("episode")), []).append(span)
+                self.uncleared.append(span)
 
     def _cut(self, event: Event) -> None:
         """Of an episode that had not ended, only so many events stand."""
@@ -188,12 +219,18 @@ def _whole(data: bytes) -> int:
     return end
 
 
-def _events(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(data.splitlines(), start=1):
+def _events(data: bytes, whole: int, path: Path) -> Iterator[tuple[dict[str, Any], Span]]:
+    """Events of the first so many bytes, each with where it begins and ends."""
+    begin = number = 0
+    while begin < whole:
+        number += 1
+        end = data.find(b"\n", begin, whole)
+        end = whole if end < 0 else end
         try:
-            event = json.loads(line)
+            event = json.loads(data[begin:end])
         except ValueError as error:
             raise TranscriptError(f"{path} line {number} is not JSON: {error}") from error
         if not isinstance(event, dict):
             raise TranscriptError(f"{path} line {number} is not an object")
-        yield event
+        yield event, (begin, end)
+        begin = end + 1

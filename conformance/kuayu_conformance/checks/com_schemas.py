@@ -16,6 +16,7 @@ def judge(exchanges: Exchanges) -> Iterator[Finding]:
         if answer.failure:
             continue  # COM-006 speaks about dropped connections
         wrong = violation(request, answer)
+        answer.release()
         expected = "the answer is one that the published operation allows"
         yield holds("COM-003", not wrong, expected, f"{name}: {wrong}" if wrong else "valid", answer)
 

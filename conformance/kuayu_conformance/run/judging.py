@@ -1,7 +1,7 @@
 """From a transcript to a report. A run and its re-judgement go through here alike."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -163,6 +163,8 @@ def _judged_again(
     found = judge_check(check, episode, plan, duration=duration_of(events))
     load = load_of(events)
     results = excused(found, check, episode, load, transcript.header["target"]) if load else found
+    for _, answer in episode.exchanges:
+        answer.release()
     return results, [(check.name, *pair) for pair in episode.exchanges]
 
 
@@ -266,19 +268,24 @@ def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
     return without_verdict(requirement, verdict, reason)
 
 
-def without_end(events: Iterable[Event]) -> tuple[Event, ...]:
+MARKS = ("machine", "end")
+"""Kinds of the events with which an episode ends: what the machine did, and that it is through."""
+
+
+def without_end(events: Sequence[Event]) -> Sequence[Event]:
     """Events of an episode that the target had a part in: without the mark of its end and what the machine did."""
-    return tuple(event for event in events if event.get("kind") not in {"end", "machine"})
+    marks = sum(event.get("kind") in MARKS for event in events[-len(MARKS) :])
+    return events[: len(events) - marks]
 
 
-def load_of(events: Iterable[Event]) -> MachineLoad | None:
+def load_of(events: Sequence[Event]) -> MachineLoad | None:
     """How busy the machine was during an episode, where that is on record."""
-    return next((MachineLoad.of(event) for event in events if event.get("kind") == "machine"), None)
+    return next((MachineLoad.of(event) for event in events[-len(MARKS) :] if event.get("kind") == "machine"), None)
 
 
-def duration_of(events: Iterable[Event]) -> float | None:
+def duration_of(events: Sequence[Event]) -> float | None:
     """Seconds that the episode took, from the mark of its end."""
-    return next((float(event["seconds"]) for event in events if event.get("kind") == "end"), None)
+    return next((float(event["seconds"]) for event in events[-len(MARKS) :] if event.get("kind") == "end"), None)
 
 
 def _summary(results: list[RequirementResult]) -> list[Summary]:
