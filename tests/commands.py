@@ -42,7 +42,7 @@ SERVING = (
 TYPED = (
     *("typer", "rich.console", "rich.table", "rich.progress", "uvicorn", "uvloop", "orjson"),
     *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.journal", "kuayu.index"),
-    *(f"kuayu.scheduling.{name}" for name in ("placing", "fronts", "plans", "routes")),
+    *(f"kuayu.scheduling.{name}" for name in ("place", "pareto", "capacity_plan", "routing")),
     *(f"kuayu.demand.{name}" for name in ("answering", "ranking", "sizing")),
     *(f"kuayu.resilience.{name}" for name in ("recovery.backing", "recovery.failing", "adjustment.adjusting")),
     *(f"kuayu.resilience.{name}" for name in ("transfers.answering", "transfers.choosing", "logs.summary")),

@@ -55,10 +55,10 @@ def test_a_request_with_3000_jobs_is_parsed_and_validated(measure: Measurement, 
 
 
 def test_jobs_of_a_state_with_3000_jobs_are_placed(measure: Measurement, placement_bodies: list[bytes]) -> None:
-    from kuayu.scheduling import placing
+    from kuayu.scheduling import place as placement
 
     states = cycle(placement_bodies)
-    report = measure(placing.place, prepare=lambda: (json.loads(next(states)),), rounds=20, jobs=JOBS)
+    report = measure(placement.place, prepare=lambda: (json.loads(next(states)),), rounds=20, jobs=JOBS)
     assert len(report["decisions"]) > 50
 
 

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scheduling.states import accelerator, data, domain, pool, request, running, spec
 
-from kuayu.scheduling.choosing import BEGINS, CROWD, FEATURES, LOST, MOVING, RUNS, WAITS, Rule, Weights
-from kuayu.scheduling.placing import place
-from kuayu.scheduling.reading import scene_of
-from kuayu.scheduling.running import paces, trusted
-from kuayu.scheduling.safety import safest
-from kuayu.scheduling.scene import Floats
+from kuayu.scheduling.availability import paces, trusted
+from kuayu.scheduling.parse import scene_of
+from kuayu.scheduling.place import place
+from kuayu.scheduling.scoring import BEGINS, CROWD, FEATURES, LOST, MOVING, RUNS, WAITS, Rule, Weights, safest
+from kuayu.scheduling.state import Floats
 
 Json = dict[str, Any]
 

@@ -11,11 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.refusals import RepeatedName
-from kuayu.scheduling.front_search import search
-from kuayu.scheduling.front_trial import Trial
-from kuayu.scheduling.front_ways import Options, Way
-from kuayu.scheduling.fronts import front
-from kuayu.scheduling.reading import scene_of
+from kuayu.scheduling.pareto import Options, Trial, Way, front, search
+from kuayu.scheduling.parse import scene_of
 from kuayu_conformance.testbed.scheduling.bounds import Instance, Task
 from kuayu_conformance.testbed.scheduling.bounds import Option as ExactOption
 from kuayu_conformance.testbed.scheduling.bounds import front as exact_front

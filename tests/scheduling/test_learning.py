@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu.scheduling.choosing import FEATURES, OWN, Rule, Weights
-from kuayu.scheduling.deciding import decide
-from kuayu.scheduling.network import MOST, Network, sight
-from kuayu.scheduling.reading import scene_of
+from kuayu.scheduling.parse import scene_of
+from kuayu.scheduling.policy_network import MOST, Network, sight
+from kuayu.scheduling.scheduler import decide
+from kuayu.scheduling.scoring import FEATURES, OWN, Rule, Weights
 
 pytest.importorskip("sb3_contrib", reason="training needs the extra 'training'")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from scheduling.states import accelerator, data, domain, pool, request, running, spec, talks
 
-from kuayu.scheduling.placing import place
+from kuayu.scheduling.place import place
 from kuayu_schemas import schema
 
 Json = dict[str, Any]

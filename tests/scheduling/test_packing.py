@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu.scheduling.packing import LIGHT, Floor, Gang
-from kuayu.scheduling.scene import NOWHERE, Nodes
+from kuayu.scheduling.state import NOWHERE, Nodes
 
 HEAVY = 1e10
 

@@ -17,7 +17,7 @@ from scheduling.states import (
 )
 
 from kuayu.refusals import RepeatedName, UnknownName
-from kuayu.scheduling.placing import place
+from kuayu.scheduling.place import place
 from kuayu_schemas import schema
 
 Json = dict[str, Any]

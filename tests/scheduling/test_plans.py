@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.refusals import RepeatedName, UnknownName
-from kuayu.scheduling import demands
-from kuayu.scheduling.plans import plan
+from kuayu.scheduling import capacity_plan
+from kuayu.scheduling.capacity_plan import plan
 from kuayu_schemas import schema
 
 HOUR = 3600.0
@@ -234,7 +234,7 @@ def test_where_there_is_much_it_is_not_looked_at_where_data_come_from(monkeypatc
     what = state(*([pool("plain", 8, on_demand=(8, price))] for price in (8.0, 7.0)))
     both = work(6.0), work(6.0, domain="b")
     apart = planned(what, *both)
-    monkeypatch.setattr(demands, "MANY", 0)
+    monkeypatch.setattr(capacity_plan, "MAX_GROUPED", 0)
     together = planned(what, *both)
     assert sum(uses(together).values()) == sum(uses(apart).values()) == 12
     assert uses(planned(what, work(6.0, movable=0.0))) == {("a", "plain", "on_demand"): 6}

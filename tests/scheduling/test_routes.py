@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.refusals import RepeatedName, UnknownName
-from kuayu.scheduling.routes import route
+from kuayu.scheduling.routing import route
 from kuayu_schemas import schema
 
 GIGABIT = 1e9

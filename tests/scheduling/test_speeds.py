@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.scheduling.scene import NONE, PERIODIC, PIPELINE, SYNCHRONOUS
-from kuayu.scheduling.speeds import Asked, Speeds, fast, gain, penalty, restart, saving, spread
+from kuayu.scheduling.state import NONE, PERIODIC, PIPELINE, SYNCHRONOUS
+from kuayu.scheduling.throughput import Asked, Speeds, fast, gain, penalty, restart, saving, spread
 
 GIGABIT = 1e9
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling.states import accelerator, data, domain, pool, request, running, spec, talks
 
-from kuayu.scheduling.placing import place
+from kuayu.scheduling.place import place
 from kuayu_schemas import schema
 
 Json = dict[str, Any]

@@ -90,10 +90,10 @@ def _weights(told: str) -> ObjectiveWeights:
 
 
 def _decided(request: PlacementRequest, url: str | None, token: str | None) -> PlacementReport:
-    from kuayu.scheduling import placing
+    from kuayu.scheduling import place as placement
 
     def here() -> PlacementReport:
-        return PlacementReport.model_validate_json(orjson.dumps(placing.place(request.to_wire())))
+        return PlacementReport.model_validate_json(orjson.dumps(placement.place(request.to_wire())))
 
     hint = "give each name once, and use only names that the request holds"
     return answered(here, lambda client: client.place(request), url, token, called="request", hint=hint)

@@ -1,21 +1,155 @@
-"""Ways of placing jobs: in one pool at several sizes, or spread over pools of several domains.
+"""Candidates for placing jobs, and what they lead to: in one pool at several sizes, or split over several domains.
 
-All ways of all jobs that are looked at stand in arrays, those of one job together; what they lead to is computed for
-all of them at once.
+1. All candidates of all jobs that are looked at stand in arrays, those of one job together; what they lead to is
+   predicted for all of them at once.
+2. A device is worth to the others what the jobs that are there could do with it, and a job is best placed where it has
+   a comparative advantage: D. Ricardo, "On the principles of political economy and taxation", 1817, chapter 7.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
 import numpy as np
 
-from kuayu.scheduling.habits import Habits
-from kuayu.scheduling.running import paces
-from kuayu.scheduling.scene import NONE, PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Numbers, Scene
-from kuayu.scheduling.speeds import Speeds, asked_of, restart, spread
-from kuayu.scheduling.ways import Outlook, Ways, dealt, every_way, no_way
+from kuayu.scheduling.availability import paces
+from kuayu.scheduling.state import NONE, NOWHERE, PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Numbers, Scene
+from kuayu.scheduling.throughput import Habits, Speeds, asked_of, restart, spread
 
-__all__ = ["Catalogue", "Outlook", "Ways"]
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Ways of placing jobs, by row; rows of a job follow each other.
+
+    Attributes:
+        job: Number of the job.
+        pools: Numbers of the pools, (rows, shares); ``NOWHERE`` in unused places, which come last.
+        devices: How many of each; nought in unused places.
+        mode: Number of the split mode.
+        period: Steps between reconciliations, one where there are none.
+    """
+
+    job: Numbers
+    pools: Numbers
+    devices: Counts
+    mode: Numbers
+    period: Counts
+
+    def __len__(self) -> int:
+        """How many ways."""
+        return len(self.job)
+
+    def of(self, rows: Numbers) -> "Ways":
+        """Some of them."""
+        return Ways(self.job[rows], self.pools[rows], self.devices[rows], self.mode[rows], self.period[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What ways lead to if they are taken now and nothing else happens, by row.
+
+    Attributes:
+        begins: Seconds from now until the first step; infinite where it never comes.
+        runs: Seconds from the first step to the end, as it is to be expected from what such jobs keep busy.
+        moving: Money for data and checkpoint.
+        exchanging: Money for what domains exchange until the end.
+        devices: How many are held, of all pools.
+        rate: Work a second.
+        worth: Mean compute index of the devices for the job.
+    """
+
+    begins: Floats
+    runs: Floats
+    moving: Floats
+    exchanging: Floats
+    devices: Counts
+    rate: Floats
+    worth: Floats
+
+
+def dealt(total: int, room: Counts) -> Counts:
+    """So many devices in proportion to what there is, none beyond it; the first have what division leaves over."""
+    dealt = total * room // int(room.sum())
+    for place in range(len(room)):
+        more = min(total - int(dealt.sum()), int(room[place] - dealt[place]))
+        dealt[place] += max(more, 0)
+    return dealt
+
+
+def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Ways:
+    """Every holding in every mode and period."""
+    width = max(len(holding) for holding in holdings)
+    pools = np.full((len(holdings), width), NOWHERE, dtype=np.intp)
+    devices = np.zeros((len(holdings), width), dtype=np.int64)
+    for row, holding in enumerate(holdings):
+        pools[row, : len(holding)] = [pool for pool, _ in holding]
+        devices[row, : len(holding)] = [count for _, count in holding]
+    many = len(kinds)
+    return Ways(
+        np.full(len(holdings) * many, job, dtype=np.intp),
+        np.repeat(pools, many, axis=0),
+        np.repeat(devices, many, axis=0),
+        np.tile(np.array([mode for mode, _ in kinds], dtype=np.intp), len(holdings)),
+        np.tile(np.array([period for _, period in kinds], dtype=np.int64), len(holdings)),
+    )
+
+
+def no_way() -> Ways:
+    """None at all."""
+    return Ways(
+        np.zeros(0, dtype=np.intp),
+        np.zeros((0, 1), dtype=np.intp),
+        np.zeros((0, 1), dtype=np.int64),
+        np.zeros(0, dtype=np.intp),
+        np.zeros(0, dtype=np.int64),
+    )
+
+
+MAX_WEIGHT = 10.0
+"""Times the median at which the work of a job counts at most in what devices are worth."""
+MIN_VALUE = 0.05
+"""What a device is worth at least over the mean of all."""
+
+
+def worthiness(scene: Scene) -> Floats:
+    """What a device of each pool is worth over the mean of all, for the jobs of the scene; about one, by pool."""
+    relative = _relative(scene)
+    some = relative.any(axis=1)
+    if not some.any():
+        return np.ones(len(scene.pools.devices))
+    work = scene.jobs.left[some]
+    weight = np.minimum(work, np.median(work) * MAX_WEIGHT) + MIN_VALUE
+    value: Floats = np.maximum((relative[some] * weight[:, None]).sum(axis=0) / weight.sum(), MIN_VALUE)
+    return value
+
+
+def advantage(scene: Scene, ways: Ways, outlook: Outlook, rated: Floats) -> Floats:
+    """Work a second of the devices of a way over what they are worth to all; one where it is the same, by row.
+
+    Args:
+        scene: Its jobs.
+        ways: Rows.
+        outlook: What they lead to.
+        rated: What their devices are worth, all together.
+    """
+    mean = _mean(scene)[ways.job]
+    return outlook.worth / np.maximum(mean, MIN_VALUE) * outlook.devices / np.maximum(rated, MIN_VALUE)
+
+
+def _mean(scene: Scene) -> Floats:
+    """Mean index of all devices that a job can run on, by job."""
+    worth = scene.worth[:, scene.pools.accelerator]
+    devices = scene.pools.devices
+    found: Floats = (worth * devices).sum(axis=1) / np.maximum(((worth > 0.0) * devices).sum(axis=1), 1)
+    return found
+
+
+def _relative(scene: Scene) -> Floats:
+    """Index of a device of each pool over the mean of all, (jobs, pools); nought where a job runs nowhere."""
+    mean = _mean(scene)[:, None]
+    worth = scene.worth[:, scene.pools.accelerator]
+    return np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
+
 
 PERIODS = (1, 5, 15, 50, 150, 500)
 """Steps between reconciliations that are looked at where a job leaves them open."""

@@ -40,7 +40,7 @@ REQUESTS = ("PlacementRequest", "ParetoRequest", "AllocationPlanRequest", "Route
 
 def warm() -> None:
     """Load what the first request will need: the algorithms and the validators."""
-    from kuayu.scheduling import fronts, placing, plans, routes  # noqa: F401
+    from kuayu.scheduling import capacity_plan, pareto, place, routing  # noqa: F401
 
     for name in REQUESTS:
         schema.is_valid(name, {})
@@ -50,11 +50,11 @@ def place(body: bytes) -> Decided:
     """Answer a request for placements, class PlacementRequest."""
 
     def decide() -> Decided:
-        from kuayu.scheduling import placing
+        from kuayu.scheduling import place as placement
 
         asked = _read(body, "PlacementRequest")
         _check_state(asked["state"])
-        report = placing.place(asked)
+        report = placement.place(asked)
         decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
         return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
@@ -65,12 +65,12 @@ def find_front(body: bytes) -> Decided:
     """Answer a request for a Pareto front, class ParetoRequest."""
 
     def decide() -> Decided:
-        from kuayu.scheduling import fronts
+        from kuayu.scheduling import pareto
 
         asked = _read(body, "ParetoRequest")
         _check_state(asked["state"])
         check(len(asked["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
-        return Decided(200, orjson.dumps(fronts.front(asked)))
+        return Decided(200, orjson.dumps(pareto.front(asked)))
 
     return or_problem(decide)
 
@@ -79,13 +79,13 @@ def plan_allocation(body: bytes) -> Decided:
     """Answer a request for an allocation plan, class AllocationPlanRequest."""
 
     def decide() -> Decided:
-        from kuayu.scheduling import plans
+        from kuayu.scheduling import capacity_plan
 
         asked = _read(body, "AllocationPlanRequest")
         _check_state(asked["state"])
         forecasts = len(asked.get("forecast", ())) * _pools(asked["state"])
         check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
-        return Decided(200, orjson.dumps(plans.plan(asked)))
+        return Decided(200, orjson.dumps(capacity_plan.plan(asked)))
 
     return or_problem(decide)
 
@@ -94,12 +94,12 @@ def find_routes(body: bytes) -> Decided:
     """Answer a request for routes, class RouteRequest."""
 
     def decide() -> Decided:
-        from kuayu.scheduling import routes
+        from kuayu.scheduling import routing
 
         asked = _read(body, "RouteRequest")
         sources = sum(len(each["sources"]) for each in asked["demands"])
         check(sources * len(asked["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
-        return Decided(200, orjson.dumps(routes.route(asked)))
+        return Decided(200, orjson.dumps(routing.route(asked)))
 
     return or_problem(decide)
 

@@ -19,7 +19,7 @@ from kuayu.resilience.transfers.collectives import (
     message,
 )
 from kuayu.resilience.transfers.rings import rounds
-from kuayu.scheduling.speeds import OVERLAP
+from kuayu.scheduling.throughput import OVERLAP
 
 
 @dataclass(frozen=True, slots=True)

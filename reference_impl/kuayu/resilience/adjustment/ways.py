@@ -9,7 +9,7 @@ from kuayu.resilience.transfers.collectives import HIERARCHICAL, LOW, RING, Cand
 from kuayu.resilience.transfers.options import turned
 from kuayu.resilience.transfers.rings import ring
 from kuayu.resilience.transfers.scene import Floats
-from kuayu.scheduling.speeds import OVERLAP, penalty
+from kuayu.scheduling.throughput import OVERLAP, penalty
 
 LONGEST_PERIOD = 100_000
 """Steps; the standard names none that is longer."""

@@ -11,7 +11,7 @@ A message of ``s`` bytes takes ``α + s / B`` (R. W. Hockney, "The communication
   al., "BlueConnect", IBM Journal of Research and Development 63, 2019).
 - *low communication*: inside each domain every step, over domains every ``H`` steps (A. Douillard et al., "DiLoCo",
   arXiv:2311.08105). Quality is not free: the steps that it takes more to the same loss are charged
-  (``kuayu.scheduling.speeds.penalty``, fitted to arXiv:2503.09799 and others).
+  (``kuayu.scheduling.throughput.penalty``, fitted to arXiv:2503.09799 and others).
 
 An exchange hides behind a share of a step; throughput is steps a second, with what rare reconciliation costs charged.
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kuayu.resilience.transfers.scene import Floats
-from kuayu.scheduling.speeds import OVERLAP, penalty
+from kuayu.scheduling.throughput import OVERLAP, penalty
 
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations that are looked at."""

@@ -1,4 +1,4 @@
-"""An epoch as a sequence of questions: ``kuayu.scheduling.deciding`` decides, and asks whoever learns.
+"""An epoch as a sequence of questions: ``kuayu.scheduling.scheduler`` decides, and asks whoever learns.
 
 What is trained is thereby exactly what serves. It runs in a thread of its own, which stands still while a question is
 open and runs while one is awaited: never do both run, so that nothing depends on who is faster.
@@ -10,13 +10,13 @@ from threading import Thread
 
 import numpy as np
 
+from kuayu.scheduling.attempts import Decided
 from kuayu.scheduling.candidates import Ways
-from kuayu.scheduling.choosing import AGE, OWN, SIZE, Rule, Scorer, Weights
-from kuayu.scheduling.deciding import Decided, decide
-from kuayu.scheduling.moving import moved
-from kuayu.scheduling.network import Sight, sight
-from kuayu.scheduling.reclaiming import reclaimed
-from kuayu.scheduling.scene import MODES, Floats, Numbers, Scene
+from kuayu.scheduling.policy_network import Sight, sight
+from kuayu.scheduling.preemption import moved, reclaimed
+from kuayu.scheduling.scheduler import decide
+from kuayu.scheduling.scoring import AGE, OWN, SIZE, Rule, Scorer, Weights
+from kuayu.scheduling.state import MODES, Floats, Numbers, Scene
 from kuayu.training.scheduling.views import Scenes
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start
 from kuayu_conformance.testbed.scheduling.engine.view import View

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from kuayu.scheduling.network import BOUND, MOST, SEEN, Sight, Small
+from kuayu.scheduling.policy_network import BOUND, MOST, SEEN, Sight, Small
 from kuayu.training.scheduling.desk import Desk
 from kuayu.training.scheduling.ledger import Ledger, Yardstick, yardstick
 from kuayu.training.scheduling.scenarios import drawn
@@ -32,10 +32,10 @@ Observation = dict[str, Small]
 class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     """Worlds to learn scheduling in.
 
-    Observations: ``candidates``, (32, 2 + columns of ``kuayu.scheduling.network.SEEN``): a row for each way, the best
-    by the rule first; its first column is one where there is a way, its second the way's regret by the rule. ``world``,
-    (6,), is what only a critic should see. Actions: a row; ``action_masks`` says which there are. Another is taken for
-    the first, so that every action may be tried.
+    Observations: ``candidates``, (32, 2 + columns of ``kuayu.scheduling.policy_network.SEEN``): a row for each way, the
+    best by the rule first; its first column is one where there is a way, its second the way's regret by the rule.
+    ``world``, (6,), is what only a critic should see. Actions: a row; ``action_masks`` says which there are. Another
+    is taken for the first, so that every action may be tried.
 
     Args:
         purpose: Whose scenarios: each purpose has its own, numbered from nought.

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 from scipy.stats import t as student
 
-from kuayu.scheduling.choosing import Scorer
-from kuayu.scheduling.network import Network, Small
+from kuayu.scheduling.policy_network import Network, Small
+from kuayu.scheduling.scoring import Scorer
 from kuayu.training.scheduling.desk import Deciding
 from kuayu.training.scheduling.ledger import beside, gain, yardstick
 from kuayu.training.scheduling.scenarios import LARGER, LEARNED, PHILLY, STRANGE, TRACE, Kind, drawn

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kuayu.scheduling.network import Small
+from kuayu.scheduling.policy_network import Small
 from kuayu.training.scheduling.env import SchedulingEnv
 from kuayu.training.scheduling.scorer import Policy
 

@@ -12,8 +12,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from kuayu.scheduling.choosing import Scorer
-from kuayu.scheduling.network import Network, Small
+from kuayu.scheduling.policy_network import Network, Small
+from kuayu.scheduling.scoring import Scorer
 from kuayu.training.scheduling.desk import Deciding
 from kuayu.training.scheduling.env import SchedulingEnv
 from kuayu.training.scheduling.imitation import imitate, shown

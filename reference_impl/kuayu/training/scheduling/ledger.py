@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.scheduling.scene import Floats
+from kuayu.scheduling.state import Floats
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy

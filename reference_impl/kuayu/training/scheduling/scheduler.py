@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.network import FILE
+from kuayu.scheduling.policy_network import FILE
 from kuayu.training.scheduling import curves
 from kuayu.training.scheduling.held_out import compare
 from kuayu.training.scheduling.learning import Learned, learn

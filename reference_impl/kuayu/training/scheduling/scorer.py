@@ -1,4 +1,4 @@
-"""The network of ``kuayu.scheduling.network`` in PyTorch, and MaskablePPO's policy around it.
+"""The network of ``kuayu.scheduling.policy_network`` in PyTorch, and MaskablePPO's policy around it.
 
 An observation holds candidates as rows, padded to a fixed number: ``candidates`` and
 ``world``, as ``env`` says; the critic alone sees the latter.
@@ -15,7 +15,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
-from kuayu.scheduling.network import Small
+from kuayu.scheduling.policy_network import Small
 from kuayu.training.scheduling.env import LEADING
 
 HIDDEN, HIDDEN_CRITIC = 48, 64

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.choosing import Rule
+from kuayu.scheduling.scoring import Rule
 from kuayu.training.scheduling.desk import Deciding
 from kuayu.training.scheduling.ledger import LARGE
 from kuayu.training.scheduling.scenarios import HOUR, TUNED, drawn

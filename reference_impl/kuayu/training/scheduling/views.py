@@ -9,18 +9,7 @@ from math import inf, nan
 import numpy as np
 
 from kuayu.scheduling.paths import Paths
-from kuayu.scheduling.scene import (
-    MODES,
-    NOWHERE,
-    Flags,
-    Floats,
-    Held,
-    Jobs,
-    Links,
-    Numbers,
-    Pools,
-    Scene,
-)
+from kuayu.scheduling.state import MODES, NOWHERE, Flags, Floats, Held, Jobs, Links, Numbers, Pools, Scene
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement

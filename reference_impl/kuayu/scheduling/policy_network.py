@@ -14,7 +14,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.scheduling.choosing import (
+from kuayu.scheduling.scoring import (
     AGE,
     BEGINS,
     CROWD,
@@ -30,7 +30,7 @@ from kuayu.scheduling.choosing import (
     Scorer,
     Weights,
 )
-from kuayu.scheduling.scene import Floats, Numbers
+from kuayu.scheduling.state import Floats, Numbers
 
 Small = NDArray[np.float32]
 

@@ -6,8 +6,8 @@ is taken away, half of the time between two checkpoints and a restart.
 
 import numpy as np
 
-from kuayu.scheduling.scene import NOWHERE, ON_DEMAND, PURCHASES, RESERVED, Counts, Floats, Numbers, Scene
-from kuayu.scheduling.speeds import STARTING
+from kuayu.scheduling.state import NOWHERE, ON_DEMAND, PURCHASES, RESERVED, Counts, Floats, Numbers, Scene
+from kuayu.scheduling.throughput import STARTING
 
 HOUR = 3600.0
 BETWEEN = 1800.0

@@ -1,0 +1,570 @@
+"""A snapshot from the state of a request, in plain dicts of validated JSON.
+
+1. Names are checked first: what they point at, what is unknown, what stands twice.
+2. Jobs are read column by column, since there are thousands of them.
+3. Domains and pools take an order that follows from what they are, so that no decision depends on names.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from math import inf, nan
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
+from kuayu.scheduling.state import (
+    MODES,
+    NOWHERE,
+    PURCHASES,
+    Counts,
+    Flags,
+    Floats,
+    Held,
+    Jobs,
+    Links,
+    Names,
+    Nodes,
+    Numbers,
+    Offer,
+    Pools,
+    Scene,
+)
+
+Plain = Mapping[str, Any]
+
+_PURCHASE = {name: number for number, name in enumerate(PURCHASES)}
+
+
+def alike(state: Plain) -> list[Plain]:
+    """Domains with their pools in an order that follows from what they are, so that no decision depends on names.
+
+    Those that are alike in everything stay in the order of the request.
+    """
+    kinds = {each["id"]: _kind(each) for each in state["accelerators"]}
+    links: dict[str, list[tuple[float, ...]]] = {}
+    for each in state["links"]:
+        figures = (each["round_trip_time"], each["tariff"], each["bandwidth"], each["available"])
+        links.setdefault(each["source"], []).append((0.0, *figures))
+        links.setdefault(each["target"], []).append((1.0, *figures))
+    jobs: dict[str, int] = {}
+    for entry in state["waiting"]:
+        for artefact in entry["spec"].get("data") or ():
+            for name in artefact["domains"]:
+                jobs[name] = jobs.get(name, 0) + 1
+
+    def pool_key(pool: Plain) -> tuple[Any, ...]:
+        return (kinds[pool["accelerator"]], pool["devices"], pool["free"], pool["devices_per_node"])
+
+    def key(domain: Plain) -> tuple[Any, ...]:
+        pools = sorted(pool_key(pool) for pool in domain["pools"])
+        return (pools, sorted(links.get(domain["id"], ())), jobs.get(domain["id"], 0))
+
+    domains = [{**each, "pools": sorted(each["pools"], key=pool_key)} for each in state["domains"]]
+    return sorted(domains, key=key)
+
+
+def _kind(accelerator: Plain) -> tuple[Any, ...]:
+    return (sorted(each["value"] for each in accelerator["indices"]), accelerator["memory"])
+
+
+def pools_of(domains: Sequence[Plain], accelerators: Mapping[str, int]) -> tuple[Pools, dict[tuple[int, int], int]]:
+    """Pools of domains by number, and the number of each by those of its domain and its accelerator."""
+    rows = [(number, pool) for number, each in enumerate(domains) for pool in each["pools"]]
+    domain = np.array([number for number, _ in rows], dtype=np.intp)
+    accelerator = np.array([accelerators[pool["accelerator"]] for _, pool in rows], dtype=np.intp)
+    switches: list[dict[str, int]] = [{} for _ in domains]
+    pools = Pools(
+        domain,
+        accelerator,
+        np.array([pool["devices"] for _, pool in rows], dtype=np.int64),
+        np.array([pool["free"] for _, pool in rows], dtype=np.int64),
+        np.array([pool["devices_per_node"] for _, pool in rows], dtype=np.int64),
+        tuple(tuple(_offer(offer) for offer in pool.get("offers") or ()) for _, pool in rows),
+        tuple(_nodes(pool.get("nodes"), switches[number]) for number, pool in rows),
+    )
+    numbers = {key: number for number, key in enumerate(zip(domain.tolist(), accelerator.tolist(), strict=True))}
+    return pools, numbers
+
+
+def _offer(offer: Plain) -> Offer:
+    """A way of buying that this version does not know is taken for one on demand."""
+    purchase = _PURCHASE.get(offer["purchase"], _PURCHASE["on_demand"])
+    return Offer(purchase, offer["devices"], float(offer["price"]), float(offer.get("interruption_rate") or 0.0))
+
+
+def _nodes(nodes: Sequence[Plain] | None, switches: dict[str, int]) -> Nodes | None:
+    if nodes is None:
+        return None
+    named = [node.get("switch") for node in nodes]
+    return Nodes(
+        tuple(node["id"] for node in nodes),
+        np.array([node["devices"] for node in nodes], dtype=np.int64),
+        np.array([node["free"] for node in nodes], dtype=np.int64),
+        np.array([NOWHERE if n is None else switches.setdefault(n, len(switches)) for n in named], dtype=np.intp),
+    )
+
+
+def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
+    """Row of each profile, and the index, (profiles, accelerators); nought where an accelerator has none."""
+    profiles: dict[str, int] = {}
+    for each in accelerators:
+        for value in each["indices"]:
+            profiles.setdefault(value["profile"], len(profiles))
+    index = np.zeros((len(profiles), len(accelerators)))
+    for number, each in enumerate(accelerators):
+        for value in each["indices"]:
+            index[profiles[value["profile"]], number] = value["value"]
+    return profiles, index
+
+
+_NOTHING: Plain = {}
+
+
+class Read:
+    """What is read of jobs, column by column: a state has thousands of them.
+
+    Args:
+        entries: Jobs that wait and jobs that run.
+
+    Attributes:
+        figures: By name; not a number where there is none.
+        names: Of jobs.
+        submitted: Instants, as texts.
+        deadline: Likewise, or none.
+        profile: Name, or none.
+        home: Name of a domain, or none.
+        saved: Likewise.
+        modes: Split modes, and whether the job tells anything of its communication.
+        kinds: Kinds of devices that will do; empty where all do.
+        resumes: Whether it goes on from a checkpoint.
+        readers: Number of the job, by artefact that is read.
+        artefacts: Names of these.
+        sizes: Bytes of each.
+        pinned: Whether it may not leave its domains, if that is told.
+        domains: Names of the domains that hold it.
+        begun: Likewise of what jobs start from, whether it is still read or not.
+    """
+
+    def __init__(self, entries: Sequence[Plain]) -> None:
+        specs: list[Plain] = [entry["spec"] for entry in entries]
+        devices: list[Plain] = [spec["devices"] for spec in specs]
+        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
+        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
+        starts: list[Plain | None] = [spec.get("checkpoint") for spec in specs]
+        self.names: list[str] = [spec["id"] for spec in specs]
+        self.submitted: list[str] = [spec["submitted_at"] for spec in specs]
+        self.deadline: list[str | None] = [spec.get("deadline") for spec in specs]
+        self.profile: list[str | None] = [spec.get("task_profile") for spec in specs]
+        self.home: list[str | None] = [spec.get("home_domain") for spec in specs]
+        self.saved: list[str | None] = [entry.get("checkpoint_domain") for entry in entries]
+        self.modes = [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)]
+        self.kinds: list[tuple[str, ...]] = [tuple(spec.get("device_kinds") or ()) for spec in specs]
+        self.begun: list[Sequence[str]] = [start["domains"] for start in starts if start is not None]
+        self.resumes = [saved is not None for saved in self.saved]
+        reads = [(number, each) for number, spec in enumerate(specs) for each in spec.get("data") or ()]
+        sizes: list[float | None] = [each.get("checkpoint_size") for each in talks]
+        for number, start in enumerate(starts):
+            if start is not None and not self.resumes[number]:
+                # what it starts from is read like data until it has written one of its own
+                reads.append((number, start))
+                sizes[number] = start["size"]
+            self.resumes[number] |= start is not None
+        reads.sort(key=itemgetter(0))
+        self.readers = [number for number, _ in reads]
+        self.artefacts: list[str] = [each["id"] for _, each in reads]
+        self.sizes: list[float] = [each["size"] for _, each in reads]
+        self.pinned: list[bool | None] = [each.get("pinned") for _, each in reads]
+        self.domains: list[Sequence[str]] = [each["domains"] for _, each in reads]
+        self.figures: dict[str, Floats] = {
+            name: np.array(column, dtype=np.float64)
+            for name, column in (
+                ("minimum", [each["minimum"] for each in devices]),
+                ("maximum", [each["maximum"] for each in devices]),
+                ("requested", [each.get("requested") for each in devices]),
+                ("step", [each.get("step") for each in devices]),
+                ("memory", [spec.get("memory_per_device") for spec in specs]),
+                ("serial", [spec.get("serial_share") for spec in specs]),
+                ("used", [entry.get("used") for entry in entries]),
+                ("duration", [(spec.get("duration") or _NOTHING).get("expected") for spec in specs]),
+                ("done", [entry.get("done") for entry in entries]),
+                ("priority", [spec.get("priority") for spec in specs]),
+                ("period", [spec.get("sync_period") for spec in specs]),
+                ("step_time", [each.get("step_time") for each in talks]),
+                ("exchange", [each.get("exchange") for each in talks]),
+                ("boundary", [each.get("boundary") for each in talks]),
+                ("checkpoint", sizes),
+                ("bandwidth", [each.get("bandwidth") for each in needs]),
+                ("round_trip", [each.get("round_trip_time") for each in needs]),
+            )
+        }
+
+    def figure(self, name: str, absent: float) -> Floats:
+        """Figures by job."""
+        found = self.figures[name]
+        return np.where(np.isnan(found), absent, found)
+
+    def whole(self, name: str, absent: float = 0.0) -> Counts:
+        """Whole numbers by job."""
+        return self.figure(name, absent).astype(np.int64)
+
+
+def read_of(state: Plain) -> Read:
+    """What is read of the jobs of a state."""
+    return Read([*state["waiting"], *state["running"]])
+
+
+def check_state(
+    state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), read: Read | None = None
+) -> None:
+    """Check the names of a state that stands at ``/state``.
+
+    Domains that only hold copies of data, the home of a job and the domain of its checkpoint are no part of what can be
+    decided on unless they are among the domains; a request that names others there names something it does not hold.
+
+    Args:
+        state: A ``SchedulingState``.
+        others: Domains that the request names beside its state: pointer and name.
+        again: What else stands twice, as complaints.
+        read: What has been read of its jobs, if it has.
+
+    Raises:
+        RepeatedName: Names stand twice.
+        UnknownName: A name is not there.
+    """
+    read = read or read_of(state)
+    refuse(RepeatedName, [*_repeated(state, read), *again])
+    found = _unknown(state, read)
+    known = {each["id"] for each in state["domains"]}
+    found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
+    refuse(UnknownName, found)
+
+
+def _repeated(state: Plain, read: Read) -> list[Complaint]:
+    found = repeated("/state/accelerators", [each["id"] for each in state["accelerators"]])
+    for position, each in enumerate(state["accelerators"]):
+        profiles = [value["profile"] for value in each["indices"]]
+        found += repeated(f"/state/accelerators/{position}/indices", profiles, "/profile")
+    found += repeated("/state/domains", [each["id"] for each in state["domains"]])
+    for position, each in enumerate(state["domains"]):
+        found += _repeated_in(f"/state/domains/{position}/pools", each["pools"])
+    copies = [each["artefact"] for each in state.get("copies") or ()]
+    found += repeated("/state/copies", copies, "/artefact")
+    waiting, running = read.names[: len(state["waiting"])], read.names[len(state["waiting"]) :]
+    found += repeated("/state/waiting", waiting, "/spec/id")
+    found += repeated("/state/running", running, "/spec/id")
+    both = set(waiting) & set(running)
+    if both:
+        found += [
+            (f"/state/running/{position}/spec/id", f"{name} stands twice")
+            for position, name in enumerate(running)
+            if name in both
+        ]
+    for position, each in enumerate(state["running"]):
+        shares = each["placement"]["shares"]
+        if len(shares) > 1:
+            place = f"/state/running/{position}/placement/shares"
+            found += repeated(place, [share["domain"] for share in shares], "/domain")
+    return found
+
+
+def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
+    found = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
+    names: list[str] = []
+    places: list[str] = []
+    for position, pool in enumerate(pools):
+        for number, node in enumerate(pool.get("nodes") or ()):
+            names.append(node["id"])
+            places.append(f"{place}/{position}/nodes/{number}/id")
+        offers = [offer["purchase"] for offer in pool.get("offers") or ()]
+        found += repeated(f"{place}/{position}/offers", offers, "/purchase")
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        for pointer, name in zip(places, names, strict=True):
+            if name in seen:
+                found.append((pointer, f"{name} stands twice"))
+            seen.add(name)
+    return found
+
+
+def _unknown(state: Plain, read: Read) -> list[Complaint]:
+    domains = {each["id"] for each in state["domains"]}
+    accelerators = {each["id"] for each in state["accelerators"]}
+    nodes = {each["id"]: _nodes_by_pool(each["pools"]) for each in state["domains"]}
+    found: list[Complaint] = []
+    for position, each in enumerate(state["domains"]):
+        for number, pool in enumerate(each["pools"]):
+            if pool["accelerator"] not in accelerators:
+                pointer = f"/state/domains/{position}/pools/{number}/accelerator"
+                found.append((pointer, f"{pool['accelerator']} is no accelerator of the state"))
+    for position, copy in enumerate(state.get("copies") or ()):
+        if not domains.issuperset(copy["domains"]):
+            found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
+    named = {*read.home, *read.saved}.union(*read.domains, *read.begun) - {None}
+    # that a name is unknown is rare, and where it stands is looked for only then
+    if not domains.issuperset(named):
+        for which in ("waiting", "running"):
+            for position, entry in enumerate(state[which]):
+                found += _unknown_of(f"/state/{which}/{position}", entry, domains)
+    return found + _unknown_placements(state["running"], nodes)
+
+
+def _unknown_placements(
+    running: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+) -> list[Complaint]:
+    placed = [entry["placement"]["shares"] for entry in running]
+    if _all_there([share for shares in placed for share in shares], nodes):
+        return []
+    places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
+    return [
+        each for place, shares in zip(places, placed, strict=True) for each in _unknown_shares(place, shares, nodes)
+    ]
+
+
+def _all_there(shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]) -> bool:
+    """Whether pools and nodes of all shares are known, which is what they nearly always are."""
+    pools = {(domain, accelerator) for domain, its in nodes.items() for accelerator in its}
+    if not pools.issuperset((share["domain"], share["accelerator"]) for share in shares):
+        return False
+    told = (share for share in shares if share.get("nodes"))
+    return all(
+        known is None or known.issuperset(node["node"] for node in share["nodes"])
+        for share in told
+        for known in (nodes[share["domain"]][share["accelerator"]],)
+    )
+
+
+def _nodes_by_pool(pools: Sequence[Plain]) -> dict[str, set[str] | None]:
+    """Names of the nodes of each pool of a domain; none where they are not told."""
+    return {
+        pool["accelerator"]: None if pool.get("nodes") is None else {node["id"] for node in pool["nodes"]}
+        for pool in pools
+    }
+
+
+def _unknown_of(place: str, entry: Plain, domains: set[str]) -> list[Complaint]:
+    spec = entry["spec"]
+    found: list[Complaint] = []
+    home = spec.get("home_domain")
+    if home is not None and home not in domains:
+        found.append((f"{place}/spec/home_domain", f"{home} is no domain of the state"))
+    for position, artefact in enumerate(spec.get("data") or ()):
+        if not domains.issuperset(artefact["domains"]):
+            found += _missing(f"{place}/spec/data/{position}/domains", artefact["domains"], domains)
+    start = spec.get("checkpoint")
+    if start is not None and not domains.issuperset(start["domains"]):
+        found += _missing(f"{place}/spec/checkpoint/domains", start["domains"], domains)
+    saved = entry.get("checkpoint_domain")
+    if saved is not None and saved not in domains:
+        found.append((f"{place}/checkpoint_domain", f"{saved} is no domain of the state"))
+    return found
+
+
+def _unknown_shares(
+    place: str, shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+) -> list[Complaint]:
+    found: list[Complaint] = []
+    for position, share in enumerate(shares):
+        pools = nodes.get(share["domain"])
+        if pools is None:
+            found.append((f"{place}/{position}/domain", f"{share['domain']} is no domain of the state"))
+        elif share["accelerator"] not in pools:
+            found.append(
+                (f"{place}/{position}/accelerator", f"{share['domain']} has no pool of {share['accelerator']}")
+            )
+        elif share.get("nodes") and (known := pools[share["accelerator"]]) is not None:
+            for number, node in enumerate(share["nodes"]):
+                if node["node"] not in known:
+                    pointer = f"{place}/{position}/nodes/{number}/node"
+                    found.append((pointer, f"{node['node']} is no node of the pool"))
+    return found
+
+
+def _missing(place: str, names: Sequence[str], known: set[str]) -> list[Complaint]:
+    return [
+        (f"{place}/{position}", f"{name} is no domain of the state")
+        for position, name in enumerate(names)
+        if name not in known
+    ]
+
+
+_MODE = {name: number for number, name in enumerate(MODES)}
+
+
+def instant(text: str) -> float:
+    """Seconds from 1970 to an instant as it is written in a request."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def scene_of(state: Plain, read: Read | None = None) -> Scene:
+    """Arrays of a state whose names have been checked.
+
+    Args:
+        state: A ``SchedulingState``.
+        read: What has been read of it, if it has.
+    """
+    now = instant(state["now"])
+    told = alike(state)
+    domains = {each["id"]: number for number, each in enumerate(told)}
+    accelerators = {each["id"]: number for number, each in enumerate(state["accelerators"])}
+    pools, numbers = pools_of(told, accelerators)
+    profiles, index = index_of(state["accelerators"])
+    read = read or read_of(state)
+    copies = {each["artefact"]: each["domains"] for each in state.get("copies") or ()}
+    refused = {each["job"] for each in state.get("refused") or () if each["reason"] == "no_room"}
+    return Scene(
+        waiting=len(state["waiting"]),
+        memory=np.array([each["memory"] for each in state["accelerators"]], dtype=np.float64),
+        index=index,
+        reachable=np.array([each.get("reachable") is not False for each in told], dtype=np.bool_),
+        pools=pools,
+        links=links_of(state["links"], domains),
+        jobs=_jobs(read, now, _Known(domains, profiles, copies, state["accelerators"])),
+        held=_held(state["running"], len(state["waiting"]), now, domains, accelerators, numbers),
+        names=Names(tuple(accelerators), tuple(domains), tuple(read.names)),
+        now=now,
+        denied=frozenset(number for number, name in enumerate(read.names[: len(state["waiting"])]) if name in refused),
+    )
+
+
+def links_of(links: Sequence[Plain], places: Mapping[str, int]) -> Links:
+    """Links by number; places that have none yet come after those that are given."""
+    numbers = dict(places)
+    source = [numbers.setdefault(each["source"], len(numbers)) for each in links]
+    target = [numbers.setdefault(each["target"], len(numbers)) for each in links]
+    bandwidth, available, round_trip, tariff = (
+        np.array([each[name] for each in links], dtype=np.float64)
+        for name in ("bandwidth", "available", "round_trip_time", "tariff")
+    )
+    return Links(len(numbers), _numbers(source), _numbers(target), bandwidth, available, round_trip, tariff)
+
+
+class _Known:
+    """What the columns of jobs point at.
+
+    Args:
+        domains: Numbers by name.
+        profiles: Rows of the index by name.
+        copies: Domains that hold a copy, by artefact.
+        accelerators: Kinds of accelerators as the request tells them.
+    """
+
+    def __init__(
+        self,
+        domains: Mapping[str, int],
+        profiles: Mapping[str, int],
+        copies: Mapping[str, Sequence[str]],
+        accelerators: Sequence[Plain],
+    ) -> None:
+        self.domains, self.profiles, self._copies = domains, profiles, copies
+        self.kinds = [each.get("kind") for each in accelerators]
+
+    def at(self, read: Read) -> Flags:
+        """Which domains hold each artefact now; those that this request does not know are left out."""
+        rows: dict[tuple[str, ...], int] = {}
+        named: Sequence[Sequence[str]] = read.domains
+        if copies := self._copies:
+            named = [copies.get(name) or held for name, held in zip(read.artefacts, read.domains, strict=True)]
+        numbers = [rows.setdefault(tuple(each), len(rows)) for each in named]
+        holding = [[name in each for name in self.domains] for each in rows]
+        found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
+        return found
+
+    def places(self, names: Sequence[str | None]) -> Numbers:
+        """Numbers of domains; nowhere for those that are not named, or not known."""
+        known = self.domains
+        return _numbers([NOWHERE if name is None else known.get(name, NOWHERE) for name in names])
+
+
+def _jobs(read: Read, now: float, known: _Known) -> Jobs:
+    seen: dict[str, int] = {}
+    used, requested = read.figures["used"], read.figures["requested"]
+    return Jobs(
+        requested=np.where(np.isnan(requested), read.figures["maximum"], requested).astype(np.int64),
+        minimum=read.whole("minimum"),
+        maximum=read.whole("maximum"),
+        step=np.maximum(read.whole("step", 1.0), 1),
+        memory=read.figure("memory", 0.0),
+        profile=_numbers([known.profiles.get(name or "", NOWHERE) for name in read.profile]),
+        kinds=_allowed(read.kinds, known.kinds),
+        serial=read.figure("serial", 0.0),
+        used=np.where(np.isnan(used), 1.0, used),
+        measured=~np.isnan(used),
+        duration=read.figure("duration", 0.0),
+        done=read.figure("done", 0.0),
+        submitted=_instants(read.submitted, now, nan),
+        deadline=_instants(read.deadline, now, inf),
+        priority=read.whole("priority"),
+        home=known.places(read.home),
+        modes=_modes(read.modes),
+        period=read.whole("period"),
+        step_time=read.figure("step_time", 0.0),
+        exchange=read.figure("exchange", 0.0),
+        boundary=read.figure("boundary", 0.0),
+        checkpoint=read.figure("checkpoint", 0.0),
+        saved=known.places(read.saved),
+        resumes=np.array(read.resumes, dtype=np.bool_),
+        least_bandwidth=read.figure("bandwidth", 0.0),
+        longest_round_trip=read.figure("round_trip", inf),
+        reader=_numbers(read.readers),
+        artefact=_numbers([seen.setdefault(each, len(seen)) for each in read.artefacts]),
+        size=np.array(read.sizes, dtype=np.float64),
+        pinned=np.array(read.pinned, dtype=np.bool_),
+        at=known.at(read),
+    )
+
+
+def _held(
+    running: Sequence[Plain],
+    first: int,
+    now: float,
+    domains: Mapping[str, int],
+    accelerators: Mapping[str, int],
+    numbers: Mapping[tuple[int, int], int],
+) -> Held:
+    placements: list[Plain] = [entry["placement"] for entry in running]
+    shares = [(number, share) for number, each in enumerate(placements, first) for share in each["shares"]]
+    pool = [numbers[domains[share["domain"]], accelerators[share["accelerator"]]] for _, share in shares]
+    rates = [entry.get("rate") for entry in running]
+    return Held(
+        holder=_numbers([number for number, _ in shares]),
+        pool=_numbers(pool),
+        devices=np.array([share["devices"] for _, share in shares], dtype=np.int64),
+        purchase=_numbers([_PURCHASE.get(share.get("purchase"), NOWHERE) for _, share in shares]),
+        mode=_numbers([_MODE.get(each["split_mode"], 0) for each in placements]),
+        period=np.array([each.get("sync_period") or 1 for each in placements], dtype=np.int64),
+        rate=np.array(rates, dtype=np.float64),
+        ready=np.array([_ready(entry, now) for entry in running], dtype=np.float64),
+        saving=np.array([entry["phase"] == "interrupted" for entry in running], dtype=np.bool_),
+    )
+
+
+def _ready(entry: Plain, now: float) -> float:
+    """Seconds until a job that holds devices runs; not a number where nobody says so."""
+    if entry["phase"] == "running":
+        return 0.0
+    ready = entry.get("ready_at")
+    return nan if ready is None else max(instant(ready) - now, 0.0)
+
+
+def _numbers(values: Sequence[int]) -> Numbers:
+    return np.array(values, dtype=np.intp)
+
+
+def _instants(texts: Sequence[str | None], now: float, absent: float) -> Floats:
+    """Seconds from now; many jobs are submitted in the same second, so that each text is read once."""
+    read = {text: absent if text is None else instant(text) - now for text in set(texts)}
+    return np.array([read[text] for text in texts], dtype=np.float64)
+
+
+def _allowed(asked: Sequence[tuple[str, ...]], kinds: Sequence[str | None]) -> Flags:
+    """Whether accelerators are of a kind that will do; what many jobs ask for alike is looked at once."""
+    rows = {each: [not each or kind in each for kind in kinds] for each in set(asked)}
+    return np.array([rows[each] for each in asked], dtype=np.bool_).reshape(len(asked), len(kinds))
+
+
+def _modes(asked: Sequence[tuple[Any, ...]]) -> Flags:
+    """How jobs may be spread; one that tells nothing of its communication is not spread."""
+    rows = {each: [mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in set(asked)}
+    return np.array([rows[each] for each in asked], dtype=np.bool_).reshape(len(asked), len(MODES))

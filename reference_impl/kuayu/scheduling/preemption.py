@@ -1,0 +1,531 @@
+"""Running jobs that are migrated, scaled up or down, for a job that waits or for their own sake.
+
+1. *Preemption.* The sum of periods is least where the jobs that will be through first have the fastest devices, and
+   others go on beside them: T. Gonzalez, "Optimal mean finish time preemptive schedules", TR 220, Pennsylvania State
+   University, 1977. A long job need not be kept off fast devices while nobody else wants them: it makes room when
+   somebody does.
+2. *Migration and scale-up.* Whoever started on slow devices, or on few, need not stay there once better ones are free
+   and nobody who waits takes them. It is interrupted only if that is little beside what it has before it, and if it
+   ends clearly sooner, what it costs included.
+3. *Scale-down.* A job that asked for more than it uses goes on with as many devices as it keeps busy, where others wait
+   for devices of its pool; once, and only if the interruption is little beside what others gain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kuayu.scheduling.attempts import Decided, Moved, Turn
+from kuayu.scheduling.availability import EPOCH, Plan, paces
+from kuayu.scheduling.candidates import MONEY, Ways, worthiness
+from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Judge
+from kuayu.scheduling.state import NONE, Counts, Floats, Numbers, Scene
+from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, Habits, restart, saving
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How running jobs could make room, by row.
+
+    Attributes:
+        row: Of the job among those that can be changed.
+        was: Pool where it is.
+        pool: Pool where it would go on.
+        devices: On how many.
+        freed: Devices that it gives up.
+        left: Seconds that it has before it where it is.
+        saves: Seconds until it gives them up.
+        pause: Seconds for which it is interrupted, these included.
+        slower: Share of its speed that it loses.
+        cost: Seconds that the change counts, money included.
+    """
+
+    row: Numbers
+    was: Numbers
+    pool: Numbers
+    devices: Counts
+    freed: Counts
+    left: Floats
+    saves: Floats
+    pause: Floats
+    slower: Floats
+    cost: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Who has to make room, and what it costs.
+
+    Attributes:
+        options: Rows of the options.
+        start: Seconds until the devices are free.
+        lost: Seconds that those who make room lose.
+    """
+
+    options: list[int]
+    start: float
+    lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changes lead to, by row.
+
+    Attributes:
+        speed: Speed then over speed now.
+        saves: Seconds until the checkpoint is written and the devices are given back.
+        pause: Seconds without steps, these included; infinite where the job cannot go.
+        money: For data and checkpoint.
+    """
+
+    speed: Floats
+    saves: Floats
+    pause: Floats
+    money: Floats
+
+
+class Elsewhere:
+    """Running jobs that can be changed: undisturbed, in one pool, and known in what they keep busy.
+
+    Attributes:
+        job: Numbers of these jobs.
+        pool: Where each is.
+        devices: How many it holds.
+        bought: Number of the way of buying them.
+        left: Seconds that it has before it where it is.
+
+    Args:
+        scene: Its running jobs.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        shares = _undisturbed(scene)
+        held = scene.held
+        self.job, self.pool = held.holder[shares], held.pool[shares]
+        self.devices, self.bought = held.devices[shares], held.purchase[shares]
+        self.left: Floats = scene.jobs.left[self.job] / held.rate[self.job - scene.waiting]
+
+    @cached_property
+    def _habits(self) -> Habits:
+        return Habits(self._scene)
+
+    @cached_property
+    def _paces(self) -> Floats:
+        return paces(self._scene)
+
+    def change(self, row: Numbers, pool: Numbers, devices: Counts) -> Change:
+        """What it means for jobs to go on so.
+
+        Args:
+            row: Of the job among these.
+            pool: Where it goes on.
+            devices: On how many.
+        """
+        scene, jobs, pools, paths = self._scene, self._scene.jobs, self._scene.pools, self._scene.paths
+        job, was, has = self.job[row], self.pool[row], self.devices[row].astype(np.float64)
+        here, there, then = pools.domain[was], pools.domain[pool], devices.astype(np.float64)
+        size, stays = jobs.checkpoint[job], was == pool
+        sent = (here != there) & (size > 0.0)
+        staging, paid = (np.where(stays, 0.0, each[job, there]) for each in scene.data_staging)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            speed = self._habits.longer(job, has) / self._habits.longer(job, then)
+            speed *= scene.worth[job, pools.accelerator[pool]] / scene.worth[job, pools.accelerator[was]]
+            moving = np.where(sent, size * BITS / paths.available[here, there], 0.0)
+            money = np.where(sent, size * BITS * paths.tariff[here, there], 0.0)
+        saves = saving(size, has)
+        pause = saves + moving + staging + restart(size, then)
+        return Change(speed * self._paces[there] / self._paces[here], saves, pause, money + paid)
+
+
+def _undisturbed(scene: Scene) -> Numbers:
+    """Shares of jobs that run undisturbed in one pool, and of which it is known what they keep busy."""
+    jobs, held = scene.jobs, scene.held
+    place = held.holder - scene.waiting
+    found: Numbers = np.flatnonzero(
+        (np.bincount(place, minlength=len(jobs) - scene.waiting)[place] == 1)
+        & (held.mode[place] == NONE)
+        & (held.ready[place] == 0.0)
+        & (held.rate[place] > 0.0)
+        & ~held.saving[place]
+        & jobs.measured[held.holder]
+        & scene.reachable[scene.pools.domain[held.pool]]
+    )
+    return found
+
+
+MAX_PAUSE_SHARE = 0.02
+"""Share of what a job has before it that its interruption may take."""
+MAX_SAVING_SECONDS = 600.0
+"""Seconds in which its checkpoint has to be written: so long somebody waits for its devices."""
+MIN_REMAINING_RATIO = 2.0
+"""A job makes room only for one that holds the devices for less than what it has before it, by this factor."""
+PAUSE_WEIGHT = 3.0
+"""Seconds that a second of interruption counts."""
+MAX_PAUSE_SECONDS = 120.0
+"""Seconds for which a job may be interrupted for one of lower priority."""
+INTERRUPTION_SECONDS = 600.0
+"""Seconds that an interruption counts beside: it may be in vain."""
+MIN_SCORE_GAIN = 0.02
+"""By how much less a score has to be for others to be interrupted."""
+
+MAX_TRIES = 64
+"""Ways of an epoch for which room is looked for."""
+
+
+class Yielding:
+    """Makes room where that is worth more than it costs.
+
+    Attributes:
+        moved: Jobs that have been told to make room.
+
+    Args:
+        scene: Its running jobs.
+        plan: What is free; those who make room take from it.
+    """
+
+    def __init__(self, scene: Scene, plan: Plan) -> None:
+        self._scene, self._plan = scene, plan
+        self.moved: list[Moved] = []
+        self._tries = MAX_TRIES
+
+    def better(self, turn: Turn, ways: Ways, judge: Judge, delay: float) -> int | None:
+        """A way that is better than the one chosen, if others make room for it; they are told to.
+
+        Args:
+            turn: Of the job that is looked at; waits, crowd and score of the way are brought up to date.
+            ways: All.
+            judge: Scores them.
+            delay: Jobs that a device second delays.
+
+        Returns:
+            Place of the way in the turn, or none.
+        """
+        if turn.chosen is None or self._tries <= 0:
+            return None
+        least = float(turn.scores[turn.chosen]) - MIN_SCORE_GAIN * abs(float(turn.scores[turn.chosen]))
+        hopes = judge.hopes(slice(turn.rows[0], turn.rows[-1] + 1), EPOCH, INTERRUPTION_SECONDS)
+        hopeful = np.flatnonzero(~turn.now & (ways.mode[turn.rows] == NONE) & (hopes < least))
+        if not len(hopeful):
+            return None
+        seconds = turn.features[:, BEGINS] + turn.features[:, RUNS]
+        found: tuple[int, Room] | None = None
+        for place in hopeful[np.argsort(hopes[hopeful], kind="stable")].tolist():
+            if hopes[place] >= least:
+                break
+            row = turn.rows[place]
+            self._tries -= 1
+            room = self.room(turn.job, int(ways.pools[row, 0]), int(ways.devices[row, 0]), float(seconds[place]), delay)
+            if room is None:
+                continue
+            features = turn.features[place : place + 1].copy()
+            features[0, WAITS] = room.start
+            features[0, CROWD] += room.lost
+            score = float(judge.anew(features)[0])
+            if score < least:
+                least, found = score, (place, room)
+        if found is None:
+            return None
+        place, room = found
+        turn.features[place, WAITS] = room.start
+        turn.features[place, CROWD] += room.lost
+        turn.scores[place] = least
+        self._make(room)
+        return place
+
+    def room(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> Room | None:
+        """The cheapest way for a job to have devices of a pool for so long, if it needs others to make room.
+
+        Each loses what it does less of while the devices are held, since it may come back after that. Nobody stands
+        still for long for a job of lower priority.
+        """
+        options, free = self._options, self._plan.free
+        more = devices - int(free[pool])
+        its = self._of[pool]
+        if more <= 0 or not len(its):
+            return None
+        stays = options.pool[its] == pool
+        its = its[
+            (options.left[its] >= MIN_REMAINING_RATIO * seconds)
+            & (
+                (self._priority[options.row[its]] <= self._scene.jobs.priority[job])
+                | (options.pause[its] <= MAX_PAUSE_SECONDS)
+            )
+            & ~self._gone[options.row[its]]
+            & (stays | (options.devices[its] <= free[options.pool[its]]))
+        ]
+        stays = options.pool[its] == pool
+        others = np.where(stays, 0.0, delay * self._value[options.pool[its]] * options.devices[its] * seconds)
+        lost = options.slower[its] * seconds + options.cost[its] + others
+        order = np.lexsort((its, lost / np.minimum(options.freed[its], more)))
+        chosen = list(self._chosen(its[order], more))
+        if sum(int(options.freed[row]) for row in chosen) < more:
+            return None
+        start = max(EPOCH, float(np.ceil(options.saves[chosen].max() / EPOCH)) * EPOCH)
+        return Room(chosen, start, float(lost[np.searchsorted(its, chosen)].sum()))
+
+    def _chosen(self, order: Numbers, more: int) -> Iterator[int]:
+        """The first of some options that can be carried out together, until so many devices are given up."""
+        options, plan = self._options, self._plan
+        gone: set[int] = set()
+        used: dict[int, int] = {}
+        for option in order.tolist():
+            if more <= 0:
+                return
+            row, pool = int(options.row[option]), int(options.pool[option])
+            if row in gone:
+                continue
+            if pool != options.was[option]:
+                taken = used.get(pool, 0) + int(options.devices[option])
+                if not plan.leaves(pool, taken, float(options.left[option])):
+                    continue
+                used[pool] = taken
+            gone.add(row)
+            more -= int(options.freed[option])
+            yield option
+
+    def _make(self, room: Room) -> None:
+        """Those who make room go."""
+        options, plan = self._options, self._plan
+        for option in room.options:
+            row, pool, devices = int(options.row[option]), int(options.pool[option]), int(options.devices[option])
+            job, was, left = int(self._running.job[row]), int(options.was[option]), float(options.left[option])
+            bought = int(self._running.bought[row])
+            if pool != was:
+                bought = plan.shop.cheapest(job, pool, devices, left)
+                plan.take(job, np.array([pool]), np.array([devices]), left)
+            plan.release(was, int(options.freed[option]), left, room.start)
+            self._gone[row] = True
+            self.moved.append(Moved(job, pool, devices, pool == was, bought))
+
+    @cached_property
+    def _running(self) -> Elsewhere:
+        return Elsewhere(self._scene)
+
+    @cached_property
+    def _gone(self) -> np.ndarray:
+        return np.zeros(len(self._running.job), dtype=np.bool_)
+
+    @cached_property
+    def _priority(self) -> Numbers:
+        found: Numbers = self._scene.jobs.priority[self._running.job]
+        return found
+
+    @cached_property
+    def _value(self) -> Floats:
+        return worthiness(self._scene)
+
+    @cached_property
+    def _of(self) -> list[Numbers]:
+        return [np.flatnonzero(self._options.was == pool) for pool in range(len(self._plan.free))]
+
+    @cached_property
+    def _options(self) -> Options:
+        """All that can be thought of: as many devices elsewhere, as many as it asked for, and the least that do."""
+        running, jobs, free = self._running, self._scene.jobs, self._plan.free
+        has, least, step = running.devices, jobs.minimum[running.job], jobs.step[running.job]
+        fewer = np.minimum(jobs.requested[running.job], has - 1)
+        fewer = least + (fewer - least) // step * step
+        sizes = np.stack([has, fewer, np.where(fewer > least, least, 0)])
+        pools = np.arange(len(free))
+        able = (sizes >= least)[:, :, None] & (free[None, None, :] >= sizes[:, :, None])
+        able &= running.pool[None, :, None] != pools
+        shrinks = (sizes >= least) & (sizes < has)
+        able[:, np.arange(len(has)), running.pool] = shrinks
+        size, row, pool = np.nonzero(able)
+        devices = sizes[size, row]
+        change = running.change(row, pool, devices)
+        left, was = running.left[row], running.pool[row]
+        keep = np.flatnonzero(
+            (change.saves <= MAX_SAVING_SECONDS)
+            & (change.pause <= MAX_PAUSE_SHARE * left)
+            & (change.speed > 0.0)
+            & np.isfinite(change.pause + change.money)
+        )
+        return Options(
+            row=row[keep],
+            was=was[keep],
+            pool=pool[keep],
+            devices=devices[keep],
+            freed=(running.devices[row] - np.where(pool == was, devices, 0))[keep],
+            left=left[keep],
+            saves=change.saves[keep],
+            pause=change.pause[keep],
+            slower=np.maximum(1.0 - change.speed, 0.0)[keep],
+            cost=(PAUSE_WEIGHT * change.pause + INTERRUPTION_SECONDS + MONEY * change.money)[keep],
+        )
+
+
+MAX_MIGRATION_PAUSE_SHARE = 5e-3
+"""Share of what a job has before it that its interruption may take."""
+MIN_GAIN_SHARE = 0.1
+"""Share of what it has before it that it must gain."""
+MIN_GAIN_PER_PAUSE = 10.0
+"""Seconds that must be gained for each that it is interrupted."""
+GAIN_HORIZON_SECONDS = 7200.0
+"""Seconds for which it counts what a job gains; later others may want its devices."""
+EXPECTED_ARRIVALS_SHARE = 0.05
+"""Part of the running jobs that count as if they waited: as many will come."""
+
+
+def moved(scene: Scene, decided: Decided, but: frozenset[int] = frozenset()) -> list[Moved]:
+    """Jobs that go on with devices that nobody who waits is given, those that gain most first.
+
+    Args:
+        scene: What was decided on.
+        decided: What was decided.
+        but: Numbers of jobs that something else becomes of.
+    """
+    plan = decided.plan
+    found = list(decided.yielding)
+    gone = {each.job for each in found}
+    spare = np.flatnonzero(plan.free > 0)
+    if not len(spare):
+        return found
+    now = Elsewhere(scene)
+    row, pool, devices = _migration_candidates(scene, now, spare, plan.free)
+    gained, seconds = _gains(scene, decided, now, row, pool, devices)
+    for way in np.lexsort((np.arange(len(row)), -gained)).tolist():
+        if gained[way] <= 0.0:
+            break
+        its, where, count = int(row[way]), int(pool[way]), int(devices[way])
+        mover, stays = int(now.job[its]), bool(pool[way] == now.pool[its])
+        more = count - int(now.devices[its]) * stays
+        if mover in gone or mover in but or not plan.leaves(where, more, float(seconds[way])):
+            continue
+        bought = plan.shop.cheapest(mover, where, more, float(seconds[way]))
+        if stays and bought != now.bought[its]:
+            continue
+        plan.take(mover, np.array([where]), np.array([more]), float(seconds[way]))
+        gone.add(mover)
+        found.append(Moved(mover, where, count, stays, bought))
+    return found
+
+
+def _migration_candidates(
+    scene: Scene, now: Elsewhere, spare: Numbers, free: Counts
+) -> tuple[Numbers, Numbers, Counts]:
+    """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free."""
+    jobs, job = scene.jobs, now.job
+    usable = (scene.worth[job][:, scene.pools.accelerator[spare]] > 0.0) & np.isfinite(
+        scene.data_staging[0][job][:, scene.pools.domain[spare]]
+    )
+    row, column = np.nonzero(usable)
+    pool = spare[column]
+    room = free[pool] + np.where(now.pool[row] == pool, now.devices[row], 0)
+    least, step = jobs.minimum[job[row]], jobs.step[job[row]]
+    sizes = np.stack([np.minimum(jobs.maximum[job[row]], room), np.minimum(jobs.requested[job[row]], room)])
+    sizes = least + (sizes - least) // step * step
+    able = sizes >= least
+    able[1] &= sizes[1] != sizes[0]
+    able &= (now.pool[row] != pool) | (sizes > now.devices[row])
+    which, place = np.nonzero(able)
+    return row[place], pool[place], sizes[which, place]
+
+
+def _gains(
+    scene: Scene, decided: Decided, running: Elsewhere, row: Numbers, pool: Numbers, devices: Counts
+) -> tuple[Floats, Floats]:
+    """Seconds that ways gain, less what they cost others and in money, and seconds that are left on them then.
+
+    Nought is gained where it does not pay.
+    """
+    jobs, pools, value = scene.jobs, scene.pools, worthiness(scene)
+    was, held, left = running.pool[row], running.devices[row], running.left[row]
+    change = running.change(row, pool, devices)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        then = left / change.speed
+        near = np.minimum(left, GAIN_HORIZON_SECONDS)
+        gained = np.minimum(left - then, near * (1.0 - 1.0 / change.speed)) - change.pause
+    waiting = scene.waiting - sum(turn.starts for turn in decided.turns)
+    crowd = (waiting + EXPECTED_ARRIVALS_SHARE * (len(jobs) - scene.waiting)) / max(int(pools.devices.sum()), 1)
+    others = crowd * (value[pool] * devices * (change.pause + then) - value[was] * held * left)
+    pays = (
+        (gained >= MIN_GAIN_SHARE * near)
+        & (gained >= MIN_GAIN_PER_PAUSE * change.pause)
+        & (change.pause <= MAX_MIGRATION_PAUSE_SHARE * left)
+    )
+    with np.errstate(invalid="ignore"):
+        net = gained - others - MONEY * change.money
+    return np.where(pays & np.isfinite(then), net, 0.0), change.pause + then
+
+
+MAX_SCALE_DOWN_PAUSE_SHARE = 1e-3
+"""Share of what a job has before it that its interruption may take."""
+MAX_SLOWDOWN = 1.02
+"""A job may take so many times as long with fewer devices."""
+MIN_FREED_PER_PAUSE = 4.0
+"""Seconds that others gain, for each that a job is interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """A running job that goes on with fewer devices.
+
+    Attributes:
+        job: Its number.
+        pool: Number of its pool.
+        devices: How many it goes on with.
+    """
+
+    job: int
+    pool: int
+    devices: int
+
+
+def reclaimed(scene: Scene, decided: Decided) -> list[Resized]:
+    """Jobs that go on with fewer devices, those that give back most first, as long as anybody waits for them."""
+    asked = wanted(scene, decided)
+    if not asked.any():
+        return []
+    jobs, held = scene.jobs, scene.held
+    shares = np.bincount(held.holder - scene.waiting, minlength=len(jobs) - scene.waiting)
+    alone = np.flatnonzero(
+        (shares[held.holder - scene.waiting] == 1)
+        & (held.mode[held.holder - scene.waiting] == NONE)
+        & (held.ready[held.holder - scene.waiting] == 0.0)
+        & (held.rate[held.holder - scene.waiting] > 0.0)
+        & ~held.saving[held.holder - scene.waiting]
+        & jobs.measured[held.holder]
+        & (asked[held.pool] > 0)
+        & scene.reachable[scene.pools.domain[held.pool]]
+        & ~np.isin(held.holder, [each.job for each in decided.yielding])
+    )
+    if not len(alone):
+        return []
+    job, pool, devices = held.holder[alone], held.pool[alone], held.devices[alone]
+    least, step = jobs.minimum[job], jobs.step[job]
+    busy = np.maximum(np.ceil(jobs.used[job] * jobs.requested[job] - 1e-9).astype(np.int64), least)
+    fewer = least + -(-(busy - least) // step) * step
+    habits = Habits(scene)
+    slower = habits.longer(job, fewer.astype(np.float64)) / habits.longer(job, devices.astype(np.float64))
+    left = jobs.left[job] / held.rate[job - scene.waiting]
+    pause = STARTING + jobs.checkpoint[job] / STORAGE * (1.0 / devices + 1.0 / fewer)
+    waiting = scene.waiting - sum(turn.starts for turn in decided.turns)
+    freed = devices - fewer
+    gained = freed * left * waiting / max(int(scene.pools.devices.sum()), 1)
+    pays = (
+        (freed > 0)
+        & (slower <= MAX_SLOWDOWN)
+        & (pause <= MAX_SCALE_DOWN_PAUSE_SHARE * left)
+        & (gained >= MIN_FREED_PER_PAUSE * pause)
+    )
+    found = []
+    for place in np.lexsort((np.arange(len(alone)), -np.where(pays, freed * left, 0.0))).tolist():
+        if pays[place] and asked[pool[place]] > 0:
+            asked[pool[place]] -= freed[place]
+            found.append(Resized(int(job[place]), int(pool[place]), int(fewer[place])))
+    return found
+
+
+def wanted(scene: Scene, decided: Decided) -> Counts:
+    """Devices that those who wait would take if they were free, by pool; not those that are free already."""
+    found = np.zeros(len(scene.pools.devices), dtype=np.int64)
+    for turn in decided.turns:
+        if turn.counts and turn.chosen is not None and not turn.starts:
+            row = turn.row
+            there = decided.ways.pools[row] >= 0
+            np.add.at(found, decided.ways.pools[row][there], decided.ways.devices[row][there])
+    return found - np.where(found > 0, decided.plan.free, 0)
