@@ -1,4 +1,4 @@
-"""What is trained is what serves: the same scenes, the same decisions, the same network."""
+"""What is trained is what serves: the same snapshots, the same decisions, the same network."""
 
 import json
 from dataclasses import asdict
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu.scheduling.parse import scene_of
-from kuayu.scheduling.policy_network import MOST, Network, sight
+from kuayu.scheduling.parse import snapshot_of
+from kuayu.scheduling.policy_network import MOST, PolicyNetwork, observation
 from kuayu.scheduling.scheduler import decide
 from kuayu.scheduling.scoring import FEATURES, OWN, Rule, Weights
 
@@ -39,31 +39,31 @@ def short(number: int) -> Scenario:
     return drawn("testing", number, Timing(0.0, 2 * HOUR, 0.0))
 
 
-def features(ways: int, seed: int = 3) -> np.ndarray:
-    """Ways of a job, half of them free now, that differ little enough for a choice."""
+def features(rows: int, seed: int = 3) -> np.ndarray:
+    """Candidates of a job, half of them free now, that differ little enough for a choice."""
     random = np.random.default_rng(seed)
-    found = np.zeros((ways, len(FEATURES)))
-    found[:, 0] = np.where(random.random(ways) < 0.5, 0.0, random.uniform(60.0, 90.0, ways))
+    found = np.zeros((rows, len(FEATURES)))
+    found[:, 0] = np.where(random.random(rows) < 0.5, 0.0, random.uniform(60.0, 90.0, rows))
     found[0, 0] = 0.0
-    found[:, 1] = random.uniform(0.0, 30.0, ways)
-    found[:, 2] = random.uniform(3600.0, 3700.0, ways)
-    found[:, 3:6] = random.uniform(0.0, 0.01, (ways, 3))
-    found[:, 6:] = random.uniform(1.0, 10.0, (ways, len(FEATURES) - 6))
+    found[:, 1] = random.uniform(0.0, 30.0, rows)
+    found[:, 2] = random.uniform(3600.0, 3700.0, rows)
+    found[:, 3:6] = random.uniform(0.0, 0.01, (rows, 3))
+    found[:, 6:] = random.uniform(1.0, 10.0, (rows, len(FEATURES) - 6))
     return found
 
 
-def network(seed: int = 5) -> tuple[Scorer, Network]:
+def network(seed: int = 5) -> tuple[Scorer, PolicyNetwork]:
     """A network with weights that nobody has trained, in PyTorch and in NumPy."""
     torch.manual_seed(seed)
-    its = sight(features(9), Rule().scores(features(9), OWN))
+    its = observation(features(9), Rule().scores(features(9), OWN))
     scorer = Scorer(its.seen.shape[1])
     torch.nn.init.normal_(scorer.leave.weight)
-    return scorer, Network.of(scorer.to_weights())
+    return scorer, PolicyNetwork.of(scorer.to_weights())
 
 
 def test_the_network_prefers_the_same_in_numpy_and_in_pytorch() -> None:
     scorer, served = network()
-    its = sight(features(9), Rule().scores(features(9), OWN))
+    its = observation(features(9), Rule().scores(features(9), OWN))
     candidates = np.zeros((1, MOST, 2 + its.seen.shape[1]), dtype=np.float32)
     count = len(its.rows)
     candidates[0, :count, 0], candidates[0, :count, 1], candidates[0, :count, 2:] = 1.0, its.regrets, its.seen
@@ -74,22 +74,22 @@ def test_the_network_prefers_the_same_in_numpy_and_in_pytorch() -> None:
 
 def test_neither_the_order_of_ways_nor_one_that_is_out_of_the_question_matters() -> None:
     _, served = network()
-    ways = features(9)
+    rows = features(9)
     turned = np.random.default_rng(1).permutation(9)
-    scores = served.scores(ways, OWN)
-    np.testing.assert_allclose(served.scores(ways[turned], OWN), scores[turned])
-    hopeless = ways[:1].copy()
+    scores = served.scores(rows, OWN)
+    np.testing.assert_allclose(served.scores(rows[turned], OWN), scores[turned])
+    hopeless = rows[:1].copy()
     hopeless[0, 2] = 1e9
-    np.testing.assert_allclose(served.scores(np.vstack([ways, hopeless]), OWN)[:9], scores)
+    np.testing.assert_allclose(served.scores(np.vstack([rows, hopeless]), OWN)[:9], scores)
 
 
 def test_what_was_learned_counts_for_the_weights_for_which_it_was_learned() -> None:
     _, served = network()
-    ways = features(9)
+    rows = features(9)
     other = Weights(period=0.0, communication=1.0, utilisation=0.0, price=0.0)
-    np.testing.assert_array_equal(served.scores(ways, other), Rule().scores(ways, other))
-    assert (served.scores(ways, OWN) != Rule().scores(ways, OWN)).any()
-    np.testing.assert_array_equal(np.sort(served.scores(ways, OWN)), np.sort(Rule().scores(ways, OWN)))
+    np.testing.assert_array_equal(served.scores(rows, other), Rule().scores(rows, other))
+    assert (served.scores(rows, OWN) != Rule().scores(rows, OWN)).any()
+    np.testing.assert_array_equal(np.sort(served.scores(rows, OWN)), np.sort(Rule().scores(rows, OWN)))
 
 
 def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
@@ -99,19 +99,19 @@ def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
         view = world.advance(2 * HOUR)
         if view is None:
             break
-        scene, _ = scenes.of(view)
-        told = scene_of(wire.state_of(view))
-        waiting = slice(scene.waiting)
-        assert scene.waiting == told.waiting
-        assert len(scene.jobs) == len(told.jobs)
+        snapshot, _ = scenes.of(view)
+        told = snapshot_of(wire.state_of(view))
+        waiting = slice(snapshot.waiting)
+        assert snapshot.waiting == told.waiting
+        assert len(snapshot.jobs) == len(told.jobs)
         for name in ("requested", "used", "measured", "duration", "exchange", "step_time", "checkpoint", "serial"):
-            ours, theirs = getattr(scene.jobs, name), getattr(told.jobs, name)
+            ours, theirs = getattr(snapshot.jobs, name), getattr(told.jobs, name)
             np.testing.assert_allclose(ours[waiting], theirs[waiting], rtol=1e-9, err_msg=name)
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-9, err_msg=name)
         for name in ("rate", "ready", "devices"):
-            ours, theirs = getattr(scene.held, name), getattr(told.held, name)
+            ours, theirs = getattr(snapshot.held, name), getattr(told.held, name)
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-6, atol=2e-3, err_msg=name)
-        ours, theirs = scene.staging[0][waiting], told.staging[0][waiting]
+        ours, theirs = snapshot.staging[0][waiting], told.staging[0][waiting]
         np.testing.assert_allclose(np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-6, atol=1e-3)
         world.obey(Deciding().decide(view))
 
@@ -120,14 +120,14 @@ def test_a_desk_that_is_always_answered_as_the_rule_would_decides_as_the_rule_do
     """But for half an hour after a job has chosen to wait: it is not asked again so soon."""
     world, desk, scenes, asked, patient = short(1).world(), Desk(), Scenes(), 0, 0.0
     while (view := world.advance(2 * HOUR)) is not None:
-        scene, _ = scenes.of(view)
+        snapshot, _ = scenes.of(view)
         question = desk.open(view)
         while question is not None:
             asked += 1
             if not question.seen[0, 0] > 0.0:
                 patient = view.now + ASKED_AGAIN
             question = desk.answer(0)
-        starts = sum(turn.starts for turn in decide(scene).turns)
+        starts = sum(attempt.starts for attempt in decide(snapshot).attempts)
         assert desk.orders or not starts or view.now < patient
         world.obey(desk.orders)
     assert asked
@@ -220,7 +220,7 @@ def test_a_lead_over_the_rule_is_told_with_its_lower_bound() -> None:
     found = [alike | {"network": (1.0 - lead, 1.0 - lead, 1.0)} for lead in (0.01, 0.02, 0.03)]
     compared = held_out.compared("learned", found)
     assert compared.lead == pytest.approx(0.02)
-    assert compared.floor == pytest.approx(0.02 - 2.92 * 0.01 / 3**0.5, abs=2e-4)
+    assert compared.allocator == pytest.approx(0.02 - 2.92 * 0.01 / 3**0.5, abs=2e-4)
     assert compared.objectives["rule"] == pytest.approx(0.0)
 
 

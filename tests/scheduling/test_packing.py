@@ -8,59 +8,59 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.scheduling.packing import LIGHT, Floor, Gang
+from kuayu.scheduling.packing import LIGHT, Gang, NodeAllocator
 from kuayu.scheduling.state import NOWHERE, Nodes
 
 HEAVY = 1e10
 
 
-def floor(free: Sequence[int], switch: Sequence[int] | None = None, devices: int = 8) -> Floor:
+def allocator(free: Sequence[int], switch: Sequence[int] | None = None, devices: int = 8) -> NodeAllocator:
     """One pool whose nodes are called n0, n1 and so on."""
     names = tuple(f"n{number}" for number in range(len(free)))
     switches = np.array([NOWHERE] * len(free) if switch is None else switch, dtype=np.intp)
-    return Floor([Nodes(names, np.full(len(free), devices), np.array(free), switches)])
+    return NodeAllocator([Nodes(names, np.full(len(free), devices), np.array(free), switches)])
 
 
 def test_a_gang_sits_on_the_tightest_node_that_holds_it() -> None:
-    assert floor([8, 5, 4, 3]).pack([Gang(0, 4, HEAVY)]) == (((2, 4),),)
+    assert allocator([8, 5, 4, 3]).pack([Gang(0, 4, HEAVY)]) == (((2, 4),),)
 
 
 def test_of_nodes_alike_one_is_taken_on_the_fuller_switch_so_that_whole_switches_stay() -> None:
-    assert floor([8, 8, 8, 0], [0, 0, 1, 1]).pack([Gang(0, 8, HEAVY)]) == (((2, 8),),)
+    assert allocator([8, 8, 8, 0], [0, 0, 1, 1]).pack([Gang(0, 8, HEAVY)]) == (((2, 8),),)
 
 
 def test_a_gang_of_two_nodes_stays_on_one_switch_where_it_can() -> None:
     """Switch 0 has one whole node, switch 1 has two: nothing crosses."""
-    place = floor([8, 4, 8, 8], [0, 0, 1, 1])
-    (seats,) = place.pack([Gang(0, 16, HEAVY)])
-    assert seats == ((2, 8), (3, 8))
-    assert place.distance(0, seats or ()) == pytest.approx(128 / 240)
+    place = allocator([8, 4, 8, 8], [0, 0, 1, 1])
+    (assignment,) = place.pack([Gang(0, 16, HEAVY)])
+    assert assignment == ((2, 8), (3, 8))
+    assert place.distance(0, assignment or ()) == pytest.approx(128 / 240)
 
 
 def test_of_switches_the_one_with_fewer_nodes_is_taken_though_another_fits_better() -> None:
-    assert floor([4, 4, 4, 8, 8], [0, 0, 0, 1, 1]).pack([Gang(0, 12, HEAVY)]) == (((3, 8), (4, 4)),)
+    assert allocator([4, 4, 4, 8, 8], [0, 0, 0, 1, 1]).pack([Gang(0, 12, HEAVY)]) == (((3, 8), (4, 4)),)
 
 
 def test_a_gang_larger_than_any_switch_takes_whole_ones_and_the_tightest_for_the_rest() -> None:
-    place = floor([8, 8, 8, 8, 4, 8], [0, 0, 1, 1, 2, 2])
+    place = allocator([8, 8, 8, 8, 4, 8], [0, 0, 1, 1, 2, 2])
     assert place.pack([Gang(0, 20, HEAVY)]) == (((0, 8), (1, 8), (4, 4)),)
 
 
 def test_who_communicates_most_chooses_first_wherever_it_stands_in_the_batch() -> None:
-    place = floor([8, 4, 4], [0, 0, 1])
+    place = allocator([8, 4, 4], [0, 0, 1])
     little, much = place.pack([Gang(0, 8, 1e9), Gang(0, 8, 2e9)])
     assert much == ((0, 8),)
     assert little == ((1, 4), (2, 4))
 
 
 def test_who_hardly_communicates_takes_the_pieces_and_leaves_the_whole_node() -> None:
-    place = floor([8, 3, 3, 2], [0, 0, 1, 1])
+    place = allocator([8, 3, 3, 2], [0, 0, 1, 1])
     assert place.pack([Gang(0, 8, LIGHT / 2)]) == (((1, 3), (2, 3), (3, 2)),)
     assert place.pack([Gang(0, 8, HEAVY)]) == (((0, 8),),)
 
 
 def test_room_goes_to_those_earlier_in_the_batch_and_whoever_does_not_fit_gets_none() -> None:
-    place = floor([4, 4])
+    place = allocator([4, 4])
     first, second, third = place.pack([Gang(0, 6, 1e9), Gang(0, 4, HEAVY), Gang(0, 2, HEAVY)])
     assert sum(devices for _, devices in first or ()) == 6
     assert second is None
@@ -69,7 +69,7 @@ def test_room_goes_to_those_earlier_in_the_batch_and_whoever_does_not_fit_gets_n
 
 
 def test_where_nodes_are_not_told_none_are_named() -> None:
-    place = Floor([None])
+    place = NodeAllocator([None])
     assert not place.told(0)
     assert place.pack([Gang(0, 5)]) == ((),)
     with pytest.raises(ValueError, match="not told"):
@@ -77,20 +77,20 @@ def test_where_nodes_are_not_told_none_are_named() -> None:
 
 
 def test_what_was_given_comes_back_and_is_named_as_the_request_names_it() -> None:
-    place = floor([8, 8])
-    (seats,) = place.pack([Gang(0, 12, HEAVY)])
-    assert seats is not None
-    named = place.wire(0, seats)
+    place = allocator([8, 8])
+    (assignment,) = place.pack([Gang(0, 12, HEAVY)])
+    assert assignment is not None
+    named = place.wire(0, assignment)
     assert named == [{"node": "n0", "devices": 8}, {"node": "n1", "devices": 4}]
-    assert place.seats(0, named) == seats
-    place.give_back(0, seats)
+    assert place.assignment(0, named) == assignment
+    place.give_back(0, assignment)
     assert place.free(0) == 16
     place.take(0, ((1, 8),))
     assert place.pack([Gang(0, 8, HEAVY)]) == (((0, 8),),)
 
 
 def test_a_gang_that_grows_keeps_its_seats_and_takes_what_is_nearest() -> None:
-    place = floor([2, 4, 8], [0, 0, 1])
+    place = allocator([2, 4, 8], [0, 0, 1])
     held = ((0, 6),)
     assert place.resize(Gang(0, 12), held) == ((0, 8), (1, 4))
     assert place.resize(Gang(0, 100), ((0, 8), (1, 4))) is None
@@ -98,13 +98,13 @@ def test_a_gang_that_grows_keeps_its_seats_and_takes_what_is_nearest() -> None:
 
 
 def test_a_gang_that_shrinks_gives_back_its_smallest_pieces() -> None:
-    place = floor([0, 5], [0, 1])
+    place = allocator([0, 5], [0, 1])
     assert place.resize(Gang(0, 8), ((0, 8), (1, 3))) == ((0, 8),)
     assert place.free(0) == 8
 
 
 def test_hops_between_devices() -> None:
-    place = floor([8] * 4, [0, 0, 1, NOWHERE])
+    place = allocator([8] * 4, [0, 0, 1, NOWHERE])
     assert place.distance(0, ((0, 1),)) == 0.0
     assert place.distance(0, ((0, 4),)) == 0.0
     assert place.distance(0, ((0, 1), (1, 1))) == 1.0
@@ -126,16 +126,16 @@ def crowded(draw: st.DrawFn) -> tuple[list[int], list[int], list[Gang]]:
 def test_no_device_is_given_twice_and_every_gang_is_whole(case: tuple[list[int], list[int], list[Gang]]) -> None:
     free, switch, gangs = case
     given_out = np.zeros(len(free), dtype=int)
-    place = floor(free, switch)
+    place = allocator(free, switch)
     left = sum(free)
-    for gang, seats in zip(gangs, place.pack(gangs), strict=True):
+    for gang, assignment in zip(gangs, place.pack(gangs), strict=True):
         if gang.devices > left:
-            assert seats is None
+            assert assignment is None
             continue
-        assert seats is not None
+        assert assignment is not None
         left -= gang.devices
-        assert sum(devices for _, devices in seats) == gang.devices
-        for node, devices in seats:
+        assert sum(devices for _, devices in assignment) == gang.devices
+        for node, devices in assignment:
             assert devices > 0
             given_out[node] += devices
     assert (given_out <= np.array(free)).all()
@@ -148,10 +148,12 @@ def test_of_gangs_alike_the_one_that_communicates_more_is_never_farther(
 ) -> None:
     free, switch, gangs = case
     alike = [Gang(0, size, gang.traffic) for gang in gangs]
-    place = floor(free, switch)
-    seated = [(gang, seats) for gang, seats in zip(alike, place.pack(alike), strict=True) if seats is not None]
+    place = allocator(free, switch)
+    seated = [
+        (gang, assignment) for gang, assignment in zip(alike, place.pack(alike), strict=True) if assignment is not None
+    ]
     ranked = sorted(seated, key=lambda each: -each[0].traffic)
-    distances = [(gang.traffic, place.distance(0, seats)) for gang, seats in ranked]
+    distances = [(gang.traffic, place.distance(0, assignment)) for gang, assignment in ranked]
     assert all(near <= far for (more, near), (less, far) in pairwise(distances) if more > less)
 
 
@@ -160,4 +162,4 @@ def test_names_of_nodes_do_not_matter(case: tuple[list[int], list[int], list[Gan
     free, switch, gangs = case
     names = tuple(f"n{number}" for number in order[: len(free)])
     nodes = Nodes(names, np.full(len(free), 8), np.array(free), np.array(switch, dtype=np.intp))
-    assert Floor([nodes]).pack(gangs) == floor(free, switch).pack(gangs)
+    assert NodeAllocator([nodes]).pack(gangs) == allocator(free, switch).pack(gangs)

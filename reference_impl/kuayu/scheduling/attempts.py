@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass, field
 
-from kuayu.scheduling.availability import Plan
-from kuayu.scheduling.candidates import Outlook, Ways
+from kuayu.scheduling.availability import Availability
+from kuayu.scheduling.candidates import Candidates, Prediction
 from kuayu.scheduling.scoring import (
-    Judge,
+    Scoring,
 )
 from kuayu.scheduling.state import Flags, Floats, Numbers
 
 
 @dataclass(slots=True)
-class Turn:
+class Attempt:
     """A job at hand.
 
     Attributes:
         job: Its number.
-        rows: Rows of its ways.
+        rows: Rows of its candidates.
         features: Of these, (rows, features).
         now: Whether each could be taken now.
         scores: Of each.
@@ -47,7 +47,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Migration:
     """A running job that goes on elsewhere or on other devices.
 
     Attributes:
@@ -66,23 +66,23 @@ class Moved:
 
 
 @dataclass(slots=True)
-class Decided:
+class EpochResult:
     """What was decided in an epoch.
 
     Attributes:
-        ways: All that were looked at.
-        outlook: What they lead to.
-        plan: What is left.
-        judge: Scored them.
-        turns: Jobs in the order in which they were looked at.
-        simpler: Whether the scorer failed and the rule answered in its place.
-        yielding: Running jobs that make room for others.
+        candidates: All that were looked at.
+        prediction: What they lead to.
+        availability: What is left.
+        scoring: Scored them.
+        attempts: Jobs in the order in which they were looked at.
+        fallback: Whether the scorer failed and the rule answered in its place.
+        preemption: Running jobs that make room for others.
     """
 
-    ways: Ways
-    outlook: Outlook
-    plan: Plan
-    judge: Judge
-    turns: list[Turn] = field(default_factory=list)
-    simpler: bool = False
-    yielding: list[Moved] = field(default_factory=list)
+    candidates: Candidates
+    prediction: Prediction
+    availability: Availability
+    scoring: Scoring
+    attempts: list[Attempt] = field(default_factory=list)
+    fallback: bool = False
+    preemption: list[Migration] = field(default_factory=list)

@@ -11,8 +11,8 @@ from math import inf
 
 import numpy as np
 
-from kuayu.scheduling.pricing import UNLIMITED, Shop
-from kuayu.scheduling.state import Counts, Flags, Floats, Numbers, Scene
+from kuayu.scheduling.pricing import UNLIMITED, PurchaseOptions
+from kuayu.scheduling.state import Counts, Flags, Floats, Numbers, Snapshot
 from kuayu.scheduling.throughput import asked_of, fast
 
 SLOWEST = 0.05
@@ -21,47 +21,47 @@ BELIEF = 0.25
 """Jobs that are as fast as on paper, before any was measured."""
 
 
-def trusted(scene: Scene) -> Counts:
+def trusted(snapshot: Snapshot) -> Counts:
     """Free devices that may be counted upon, by pool.
 
     No more than work beside those that are known to be held, no more than the nodes have, none where nobody can be
     reached.
     """
-    pools, held = scene.pools, scene.held
+    pools, held = snapshot.pools, snapshot.held
     taken = np.bincount(held.pool, held.devices, len(pools.devices)).astype(np.int64)
     free = np.minimum(pools.free, np.maximum(pools.devices - taken, 0))
     for number, nodes in enumerate(pools.nodes):
         if nodes is not None:
             free[number] = min(int(free[number]), int(nodes.free.sum()))
-    return np.where(scene.reachable[pools.domain], free, 0)
+    return np.where(snapshot.reachable[pools.domain], free, 0)
 
 
-def paces(scene: Scene) -> Floats:
+def paces(snapshot: Snapshot) -> Floats:
     """Share of their speed on paper that jobs have in practice, by domain; one where nothing is known.
 
     It is that of the jobs that run there and were measured, among which a few that are as fast as on paper.
     """
-    held, jobs = scene.held, scene.jobs
-    place = held.holder - scene.waiting
-    alone = np.bincount(place, minlength=len(jobs) - scene.waiting)[place] == 1
+    held, jobs = snapshot.held, snapshot.jobs
+    place = held.holder - snapshot.waiting
+    alone = np.bincount(place, minlength=len(jobs) - snapshot.waiting)[place] == 1
     known = np.flatnonzero(alone & jobs.measured[held.holder] & (held.rate[place] > 0.0) & (held.ready[place] == 0.0))
     job, devices = held.holder[known], held.devices[known].astype(np.float64)
-    paper = fast(devices, scene.worth[job, scene.pools.accelerator[held.pool[known]]], asked_of(jobs, job))
+    paper = fast(devices, snapshot.worth[job, snapshot.pools.accelerator[held.pool[known]]], asked_of(jobs, job))
     ratio = np.divide(held.rate[place[known]], paper, out=np.ones(len(known)), where=paper > 0.0)
-    domain = scene.pools.domain[held.pool[known]]
-    sums = np.bincount(domain, np.clip(ratio, SLOWEST, 1.0 / SLOWEST), scene.domains)
-    counts = np.bincount(domain, minlength=scene.domains)
+    domain = snapshot.pools.domain[held.pool[known]]
+    sums = np.bincount(domain, np.clip(ratio, SLOWEST, 1.0 / SLOWEST), snapshot.domains)
+    counts = np.bincount(domain, minlength=snapshot.domains)
     found: Floats = (sums + BELIEF) / (counts + BELIEF)
     return found
 
 
-def ends(scene: Scene) -> Floats:
+def ends(snapshot: Snapshot) -> Floats:
     """Seconds until each running job is expected to give its devices back; infinite for one that stands still."""
-    held, jobs = scene.held, scene.jobs
-    numbers = np.arange(scene.waiting, len(jobs))
-    devices = np.bincount(held.holder - scene.waiting, held.devices, len(numbers))
-    worth = scene.worth[held.holder, scene.pools.accelerator[held.pool]] * held.devices
-    rate = np.bincount(held.holder - scene.waiting, worth, len(numbers)) / np.maximum(devices, 1.0)
+    held, jobs = snapshot.held, snapshot.jobs
+    numbers = np.arange(snapshot.waiting, len(jobs))
+    devices = np.bincount(held.holder - snapshot.waiting, held.devices, len(numbers))
+    worth = snapshot.worth[held.holder, snapshot.pools.accelerator[held.pool]] * held.devices
+    rate = np.bincount(held.holder - snapshot.waiting, worth, len(numbers)) / np.maximum(devices, 1.0)
     rate = rate * np.minimum(devices, jobs.used[numbers] * jobs.requested[numbers])
     rate = np.where(np.isfinite(held.rate), held.rate, rate)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -77,29 +77,29 @@ UNTOLD = 120.0
 """Seconds until devices come free whose job is being moved away; nothing says when."""
 
 
-class Plan:
+class Availability:
     """Devices of pools over time.
 
     Attributes:
         free: Devices of each pool that are left now.
-        shop: What is left of the offers.
+        purchases: What is left of the offers.
         bought: How the shares of each job that starts are bought, by number of the job.
 
     Args:
-        scene: What is held, and how long it will be.
+        snapshot: What is held, and how long it will be.
         free: Devices of each pool that may be counted upon now.
         ends: Seconds until each running job is expected to give its devices back.
-        shop: What can be bought.
+        purchases: What can be bought.
     """
 
-    def __init__(self, scene: Scene, free: Counts, ends: Floats, shop: Shop) -> None:
+    def __init__(self, snapshot: Snapshot, free: Counts, ends: Floats, purchases: PurchaseOptions) -> None:
         self._room = np.append(free, UNLIMITED)
-        self.free, self.shop = self._room[:-1], shop
-        pools, held = scene.pools, scene.held
+        self.free, self.purchases = self._room[:-1], purchases
+        pools, held = snapshot.pools, snapshot.held
         most = int(pools.devices.max(initial=1)) + 1
         self._when = np.full((len(free) + 1, most), inf)
         self._when[-1] = 0.0
-        until = ends[held.holder - scene.waiting]
+        until = ends[held.holder - snapshot.waiting]
         order = np.lexsort((until, held.pool))
         pool, count, until = held.pool[order], held.devices[order], until[order]
         bounds = np.searchsorted(pool, np.arange(len(free) + 1))
@@ -109,15 +109,15 @@ class Plan:
             later = np.repeat(until[its], count[its])[: max(int(pools.devices[number]) - now, 0)]
             self._when[number, :now] = 0.0
             self._when[number, now : now + len(later)] = later
-        self._show(scene)
+        self._show(snapshot)
         self._kept: dict[int, list[tuple[float, int]]] = {}
         self._columns: tuple[Numbers, Floats, Counts] | None = None
         self.bought: dict[int, list[int]] = {}
 
-    def _show(self, scene: Scene) -> None:
+    def _show(self, snapshot: Snapshot) -> None:
         """Devices that are neither free nor held are held by jobs that are being moved away, if there are any."""
-        pools, held = scene.pools, scene.held
-        going = (held.ready[held.holder - scene.waiting] > 0.0) & (scene.jobs.done[held.holder] > 0.0)
+        pools, held = snapshot.pools, snapshot.held
+        going = (held.ready[held.holder - snapshot.waiting] > 0.0) & (snapshot.jobs.done[held.holder] > 0.0)
         if not going.any():
             return
         taken = np.bincount(held.pool, held.devices, len(pools.devices)).astype(np.int64)
@@ -135,7 +135,7 @@ class Plan:
 
     def fits(self, pools: Numbers, devices: Counts) -> Flags:
         """Whether devices are free now, whoever waits for them."""
-        fits: Flags = (devices <= np.minimum(self._room, self.shop.largest)[pools]).all(axis=1)
+        fits: Flags = (devices <= np.minimum(self._room, self.purchases.largest)[pools]).all(axis=1)
         return fits
 
     def distrust(self, pools: Numbers, devices: Counts) -> None:
@@ -161,7 +161,7 @@ class Plan:
     def leaves(self, pool: int, devices: int, seconds: float) -> bool:
         """The same of devices of one pool."""
         kept = self._kept.get(pool, ())
-        return devices <= min(int(self.free[pool]), int(self.shop.largest[pool])) and all(
+        return devices <= min(int(self.free[pool]), int(self.purchases.largest[pool])) and all(
             seconds <= start or devices <= extra for start, extra in kept
         )
 
@@ -179,7 +179,7 @@ class Plan:
         bought = self.bought[job] = []
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
-                bought.append(self.shop.buy(job, pool, count, seconds))
+                bought.append(self.purchases.buy(job, pool, count, seconds))
                 self.free[pool] -= count
                 row = self._when[pool]
                 row[:count] = seconds
@@ -195,8 +195,8 @@ class Plan:
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
                 self.free[pool] += count
-                way = self.bought[job].pop(0)
-                self.shop.put_back(pool, way, count)
+                option = self.bought[job].pop(0)
+                self.purchases.put_back(pool, option, count)
 
     def release(self, pool: int, devices: int, until: float, then: float) -> None:
         """Devices that were to be held until an instant are given back at another."""

@@ -13,13 +13,13 @@ from math import inf
 import numpy as np
 
 from kuayu.scheduling.availability import paces
-from kuayu.scheduling.state import NONE, NOWHERE, PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Numbers, Scene
-from kuayu.scheduling.throughput import Habits, Speeds, asked_of, restart, spread
+from kuayu.scheduling.state import NONE, NOWHERE, PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Numbers, Snapshot
+from kuayu.scheduling.throughput import Speeds, UtilisationPrior, asked_of, restart, spread
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """Ways of placing jobs, by row; rows of a job follow each other.
+class Candidates:
+    """Candidates of placing jobs, by row; rows of a job follow each other.
 
     Attributes:
         job: Number of the job.
@@ -36,17 +36,17 @@ class Ways:
     period: Counts
 
     def __len__(self) -> int:
-        """How many ways."""
+        """How many candidates."""
         return len(self.job)
 
-    def of(self, rows: Numbers) -> "Ways":
+    def of(self, rows: Numbers) -> "Candidates":
         """Some of them."""
-        return Ways(self.job[rows], self.pools[rows], self.devices[rows], self.mode[rows], self.period[rows])
+        return Candidates(self.job[rows], self.pools[rows], self.devices[rows], self.mode[rows], self.period[rows])
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """What ways lead to if they are taken now and nothing else happens, by row.
+class Prediction:
+    """What candidates lead to if they are taken now and nothing else happens, by row.
 
     Attributes:
         begins: Seconds from now until the first step; infinite where it never comes.
@@ -76,7 +76,7 @@ def dealt(total: int, room: Counts) -> Counts:
     return dealt
 
 
-def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Ways:
+def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list[tuple[int, int]]) -> Candidates:
     """Every holding in every mode and period."""
     width = max(len(holding) for holding in holdings)
     pools = np.full((len(holdings), width), NOWHERE, dtype=np.intp)
@@ -85,7 +85,7 @@ def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list
         pools[row, : len(holding)] = [pool for pool, _ in holding]
         devices[row, : len(holding)] = [count for _, count in holding]
     many = len(kinds)
-    return Ways(
+    return Candidates(
         np.full(len(holdings) * many, job, dtype=np.intp),
         np.repeat(pools, many, axis=0),
         np.repeat(devices, many, axis=0),
@@ -94,9 +94,9 @@ def every_way(job: int, holdings: list[tuple[tuple[int, int], ...]], kinds: list
     )
 
 
-def no_way() -> Ways:
+def no_way() -> Candidates:
     """None at all."""
-    return Ways(
+    return Candidates(
         np.zeros(0, dtype=np.intp),
         np.zeros((0, 1), dtype=np.intp),
         np.zeros((0, 1), dtype=np.int64),
@@ -111,43 +111,43 @@ MIN_VALUE = 0.05
 """What a device is worth at least over the mean of all."""
 
 
-def worthiness(scene: Scene) -> Floats:
-    """What a device of each pool is worth over the mean of all, for the jobs of the scene; about one, by pool."""
-    relative = _relative(scene)
+def device_value(snapshot: Snapshot) -> Floats:
+    """What a device of each pool is worth over the mean of all, for the jobs of the snapshot; about one, by pool."""
+    relative = _relative(snapshot)
     some = relative.any(axis=1)
     if not some.any():
-        return np.ones(len(scene.pools.devices))
-    work = scene.jobs.left[some]
+        return np.ones(len(snapshot.pools.devices))
+    work = snapshot.jobs.left[some]
     weight = np.minimum(work, np.median(work) * MAX_WEIGHT) + MIN_VALUE
     value: Floats = np.maximum((relative[some] * weight[:, None]).sum(axis=0) / weight.sum(), MIN_VALUE)
     return value
 
 
-def advantage(scene: Scene, ways: Ways, outlook: Outlook, rated: Floats) -> Floats:
-    """Work a second of the devices of a way over what they are worth to all; one where it is the same, by row.
+def comparative_advantage(snapshot: Snapshot, candidates: Candidates, prediction: Prediction, rated: Floats) -> Floats:
+    """Work a second of the devices of a candidate over what they are worth to all; one where it is the same, by row.
 
     Args:
-        scene: Its jobs.
-        ways: Rows.
-        outlook: What they lead to.
+        snapshot: Its jobs.
+        candidates: Rows.
+        prediction: What they lead to.
         rated: What their devices are worth, all together.
     """
-    mean = _mean(scene)[ways.job]
-    return outlook.worth / np.maximum(mean, MIN_VALUE) * outlook.devices / np.maximum(rated, MIN_VALUE)
+    mean = _mean(snapshot)[candidates.job]
+    return prediction.worth / np.maximum(mean, MIN_VALUE) * prediction.devices / np.maximum(rated, MIN_VALUE)
 
 
-def _mean(scene: Scene) -> Floats:
+def _mean(snapshot: Snapshot) -> Floats:
     """Mean index of all devices that a job can run on, by job."""
-    worth = scene.worth[:, scene.pools.accelerator]
-    devices = scene.pools.devices
+    worth = snapshot.worth[:, snapshot.pools.accelerator]
+    devices = snapshot.pools.devices
     found: Floats = (worth * devices).sum(axis=1) / np.maximum(((worth > 0.0) * devices).sum(axis=1), 1)
     return found
 
 
-def _relative(scene: Scene) -> Floats:
+def _relative(snapshot: Snapshot) -> Floats:
     """Index of a device of each pool over the mean of all, (jobs, pools); nought where a job runs nowhere."""
-    mean = _mean(scene)[:, None]
-    worth = scene.worth[:, scene.pools.accelerator]
+    mean = _mean(snapshot)[:, None]
+    worth = snapshot.worth[:, snapshot.pools.accelerator]
     return np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
 
 
@@ -162,33 +162,33 @@ MONEY = 150.0
 """Seconds that a unit of money is worth where mode and period are chosen."""
 
 
-class Catalogue:
-    """Makes ways, and tells what they lead to.
+class CandidateSet:
+    """Makes candidates, and tells what they lead to.
 
     Args:
-        scene: What is decided on.
+        snapshot: What is decided on.
         pools: Devices of each pool that may be counted upon now.
     """
 
-    def __init__(self, scene: Scene, free: Counts) -> None:
-        self._scene, self._free = scene, free
-        self._habits, self._paces = Habits(scene), paces(scene)
-        self._open = scene.reachable[scene.pools.domain] & (scene.pools.devices > 0)
+    def __init__(self, snapshot: Snapshot, free: Counts) -> None:
+        self._snapshot, self._free = snapshot, free
+        self._utilisation_prior, self._paces = UtilisationPrior(snapshot), paces(snapshot)
+        self._open = snapshot.reachable[snapshot.pools.domain] & (snapshot.pools.devices > 0)
 
     @cached_property
     def usable(self) -> np.ndarray:
         """Whether a job may hold devices of a pool, (jobs, pools): kind, memory, and a way for its data."""
-        scene = self._scene
-        able = scene.worth[:, scene.pools.accelerator] > 0.0
-        return able & self._open[None, :] & np.isfinite(scene.staging[0][:, scene.pools.domain])
+        snapshot = self._snapshot
+        able = snapshot.worth[:, snapshot.pools.accelerator] > 0.0
+        return able & self._open[None, :] & np.isfinite(snapshot.staging[0][:, snapshot.pools.domain])
 
-    def alone(self, jobs: Numbers) -> Ways:
-        """Ways inside one domain: what was asked for, the least and the most that are of use, and what is free."""
-        scene, all_jobs = self._scene, self._scene.jobs
+    def alone(self, jobs: Numbers) -> Candidates:
+        """Candidates inside one domain: what was asked for, the least and the most of use, and what is free."""
+        snapshot, all_jobs = self._snapshot, self._snapshot.jobs
         able = self.usable[jobs] & all_jobs.modes[jobs, NONE][:, None]
         row, pool = np.nonzero(able)
         job = jobs[row]
-        room, free = scene.pools.devices[pool], self._free[pool]
+        room, free = snapshot.pools.devices[pool], self._free[pool]
         asked, least, most = all_jobs.requested[job], all_jobs.minimum[job], all_jobs.maximum[job]
         sizes = np.stack([asked, least, most, np.ceil(SHRUNK * asked).astype(np.int64), free])
         sizes = np.minimum(np.minimum(sizes, room), most)
@@ -199,7 +199,7 @@ class Catalogue:
         # rows of a job follow each other: by place in `job`, then by size
         place, size = np.nonzero(new.T)
         count = len(place)
-        return Ways(
+        return Candidates(
             job[place],
             pool[place, None],
             sizes[size, place, None],
@@ -209,24 +209,24 @@ class Catalogue:
 
     def outgrown(self, jobs: Numbers) -> Numbers:
         """Those of some jobs that ask for more than any pool has, and may be spread."""
-        scene = self._scene
-        room = (self.usable[jobs] * scene.pools.devices[None, :]).max(axis=1, initial=0)
-        wide = (scene.jobs.requested[jobs] > room) & scene.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
+        snapshot = self._snapshot
+        room = (self.usable[jobs] * snapshot.pools.devices[None, :]).max(axis=1, initial=0)
+        wide = (snapshot.jobs.requested[jobs] > room) & snapshot.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
         found: Numbers = jobs[wide]
         return found
 
-    def together(self, job: int) -> Ways:
-        """Ways over several domains, each in the mode and at the period that serve it best."""
-        scene, jobs = self._scene, self._scene.jobs
+    def together(self, job: int) -> Candidates:
+        """Candidates over several domains, each in the mode and at the period that serve it best."""
+        snapshot, jobs = self._snapshot, self._snapshot.jobs
         modes = [mode for mode in (SYNCHRONOUS, PERIODIC, PIPELINE) if jobs.modes[job, mode]]
         pools = np.flatnonzero(self.usable[job])
-        if not modes or len(set(scene.pools.domain[pools].tolist())) < PAIR:
+        if not modes or len(set(snapshot.pools.domain[pools].tolist())) < PAIR:
             return no_way()
         least, step = int(jobs.minimum[job]), int(jobs.step[job])
         asked = int(jobs.requested[job])
         holdings: dict[tuple[tuple[int, int], ...], None] = {}
         for chosen in self._sets(job, pools, asked):
-            for room in (scene.pools.devices[chosen], self._free[chosen]):
+            for room in (snapshot.pools.devices[chosen], self._free[chosen]):
                 total = min(asked, int(room.sum()))
                 total = least + (total - least) // step * step
                 if total >= least and (devices := dealt(total, room)).min() > 0:
@@ -236,16 +236,16 @@ class Catalogue:
         kinds = [(mode, period) for mode in modes for period in (periods if mode == PERIODIC else (1,))]
         if not holdings:
             return no_way()
-        ways = every_way(job, list(holdings), kinds)
-        look = self.outlook(ways)
+        candidates = every_way(job, list(holdings), kinds)
+        look = self.prediction(candidates)
         score = (look.begins + look.runs + MONEY * (look.moving + look.exchanging)).reshape(len(holdings), -1)
         best = score.argmin(axis=1) + np.arange(len(holdings)) * score.shape[1]
-        return ways.of(best[np.isfinite(score.reshape(-1)[best])])
+        return candidates.of(best[np.isfinite(score.reshape(-1)[best])])
 
     def _sets(self, job: int, pools: Numbers, asked: int) -> list[Numbers]:
         """Pools of different domains, as few as have what is asked for: pairs, and from each pool to its nearest."""
-        scene = self._scene
-        domain, size = scene.pools.domain, scene.pools.devices
+        snapshot = self._snapshot
+        domain, size = snapshot.pools.domain, snapshot.pools.devices
         if len(pools) > MOST_POOLS:
             pools = np.sort(pools[np.argsort(-size[pools], kind="stable")[:MOST_POOLS]])
         found: dict[tuple[int, ...], None] = {}
@@ -257,7 +257,7 @@ class Catalogue:
                 found[tuple(pair)] = None
         for start in pools.tolist():
             chosen = [start]
-            near = np.argsort(scene.paths.round_trip[domain[start], domain[pools]], kind="stable")
+            near = np.argsort(snapshot.paths.round_trip[domain[start], domain[pools]], kind="stable")
             for pool in pools[near].tolist():
                 if int(size[chosen].sum()) >= asked:
                     break
@@ -269,67 +269,72 @@ class Catalogue:
 
     def _joined(self, job: int, pools: list[int]) -> bool:
         """Whether links between all domains are such as the job needs."""
-        scene, jobs = self._scene, self._scene.jobs
-        domains = scene.pools.domain[pools]
+        snapshot, jobs = self._snapshot, self._snapshot.jobs
+        domains = snapshot.pools.domain[pools]
         ends = np.ix_(domains, domains)
         return bool(
-            (scene.paths.available[ends] >= max(float(jobs.least_bandwidth[job]), 1.0)).all()
-            and (scene.paths.round_trip[ends] <= jobs.longest_round_trip[job]).all()
-            and np.isfinite(scene.paths.round_trip[ends]).all()
+            (snapshot.paths.available[ends] >= max(float(jobs.least_bandwidth[job]), 1.0)).all()
+            and (snapshot.paths.round_trip[ends] <= jobs.longest_round_trip[job]).all()
+            and np.isfinite(snapshot.paths.round_trip[ends]).all()
         )
 
-    def outlook(self, ways: Ways) -> Outlook:
-        """What ways lead to."""
-        scene, jobs, pools = self._scene, self._scene.jobs, self._scene.pools
-        job, there = ways.job, ways.pools >= 0
-        devices = ways.devices.sum(axis=1)
-        domain = np.where(there, pools.domain[ways.pools], 0)
-        worth = np.where(there, scene.worth[job[:, None], pools.accelerator[ways.pools]], 0.0)
-        worth = (worth * ways.devices).sum(axis=1) / devices
+    def prediction(self, candidates: Candidates) -> Prediction:
+        """What candidates lead to."""
+        snapshot, jobs, pools = self._snapshot, self._snapshot.jobs, self._snapshot.pools
+        job, there = candidates.job, candidates.pools >= 0
+        devices = candidates.devices.sum(axis=1)
+        domain = np.where(there, pools.domain[candidates.pools], 0)
+        worth = np.where(there, snapshot.worth[job[:, None], pools.accelerator[candidates.pools]], 0.0)
+        worth = (worth * candidates.devices).sum(axis=1) / devices
         stages = there.copy()
-        stages[ways.mode == PIPELINE, 1:] = False
-        staging, money = scene.staging
+        stages[candidates.mode == PIPELINE, 1:] = False
+        staging, money = snapshot.staging
         begins = np.where(stages, staging[job[:, None], domain], 0.0).max(axis=1)
         moving = np.where(stages, money[job[:, None], domain], 0.0).sum(axis=1)
-        smallest = np.where(there, ways.devices, devices[:, None]).min(axis=1)
-        readers = np.where(ways.mode == PIPELINE, devices, smallest)
+        smallest = np.where(there, candidates.devices, devices[:, None]).min(axis=1)
+        readers = np.where(candidates.mode == PIPELINE, devices, smallest)
         begins = begins + np.where(jobs.resumes[job], restart(jobs.checkpoint[job], readers.astype(np.float64)), 0.0)
-        rate, exchanging = self._pace(ways, devices, worth, domain, there)
+        rate, exchanging = self._pace(candidates, devices, worth, domain, there)
         rate = rate * np.where(there, self._paces[domain], inf).min(axis=1)
         with np.errstate(divide="ignore"):
             runs = np.where(rate > 0.0, jobs.left[job] / rate, inf)
-        return Outlook(begins, runs, moving, exchanging * runs, devices, rate, worth)
+        return Prediction(begins, runs, moving, exchanging * runs, devices, rate, worth)
 
     def _pace(
-        self, ways: Ways, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
+        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
     ) -> tuple[Floats, Floats]:
         """Work a second, and money a second for exchanges."""
-        jobs = self._scene.jobs
-        asked = jobs.requested[ways.job]
-        rate = jobs.used[ways.job] * asked * worth / self._habits.longer(ways.job, devices.astype(np.float64))
-        money = np.zeros(len(ways))
-        several = np.flatnonzero(ways.mode != NONE)
+        jobs = self._snapshot.jobs
+        asked = jobs.requested[candidates.job]
+        rate = (
+            jobs.used[candidates.job]
+            * asked
+            * worth
+            / self._utilisation_prior.longer(candidates.job, devices.astype(np.float64))
+        )
+        money = np.zeros(len(candidates))
+        several = np.flatnonzero(candidates.mode != NONE)
         if len(several):
-            some = ways.of(several)
+            some = candidates.of(several)
             speeds, tariff = self._exchange(some, devices[several], worth[several], domain[several], there[several])
             rate[several], money[several] = speeds.rate, speeds.occupied * tariff
         return rate, money
 
     def _exchange(
-        self, ways: Ways, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
+        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
     ) -> tuple[Speeds, Floats]:
         """Speed of jobs that are spread, and the tariff of all their flows."""
-        jobs, paths = self._scene.jobs, self._scene.paths
+        jobs, paths = self._snapshot.jobs, self._snapshot.paths
         count = there.sum(axis=1)
-        rows = np.arange(len(ways))
-        narrow, ring, line = np.full(len(ways), inf), np.zeros(len(ways)), np.zeros(len(ways))
-        around, along = np.zeros(len(ways)), np.zeros(len(ways))
-        back = np.full(len(ways), inf)
-        for place in range(ways.pools.shape[1]):
+        rows = np.arange(len(candidates))
+        narrow, ring, line = np.full(len(candidates), inf), np.zeros(len(candidates)), np.zeros(len(candidates))
+        around, along = np.zeros(len(candidates)), np.zeros(len(candidates))
+        back = np.full(len(candidates), inf)
+        for place in range(candidates.pools.shape[1]):
             used = place < count
             last = place == count - 1
             here = domain[:, place]
-            then = np.where(last, domain[:, 0], domain[rows, np.minimum(place + 1, ways.pools.shape[1] - 1)])
+            then = np.where(last, domain[:, 0], domain[rows, np.minimum(place + 1, candidates.pools.shape[1] - 1)])
             narrow = np.where(used, np.minimum(narrow, paths.available[here, then]), narrow)
             ring = np.where(used, np.maximum(ring, paths.round_trip[here, then]), ring)
             around = np.where(used, around + paths.tariff[here, then], around)
@@ -338,15 +343,15 @@ class Catalogue:
             back = np.where(cut, np.minimum(back, both), back)
             line = np.where(cut, line + paths.round_trip[here, then], line)
             along = np.where(cut, along + paths.tariff[here, then] + paths.tariff[then, here], along)
-        piped = ways.mode == PIPELINE
-        job = ways.job
+        piped = candidates.mode == PIPELINE
+        job = candidates.job
         speeds = spread(
             asked_of(jobs, job),
             devices.astype(np.float64),
             worth,
             count,
-            ways.mode,
-            ways.period,
+            candidates.mode,
+            candidates.period,
             np.where(piped, back, narrow),
             np.where(piped, line, ring),
         )

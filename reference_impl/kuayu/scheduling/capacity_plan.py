@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array
 
-from kuayu.scheduling.parse import check_state, scene_of
+from kuayu.scheduling.parse import check_state, snapshot_of
 from kuayu.scheduling.pricing import BETWEEN, HOUR
 from kuayu.scheduling.state import (
     NONE,
@@ -30,7 +30,7 @@ from kuayu.scheduling.state import (
     Floats,
     Numbers,
     Offer,
-    Scene,
+    Snapshot,
 )
 from kuayu.scheduling.throughput import STARTING
 
@@ -125,31 +125,33 @@ def _grouped(rows: Sequence[Demand], *, apart: bool) -> list[list[Demand]]:
     return list(groups.values())
 
 
-def demands(scene: Scene, state: Mapping[str, Any], forecast: Sequence[Mapping[str, Any]], horizon: float) -> Demands:
+def demands(
+    snapshot: Snapshot, state: Mapping[str, Any], forecast: Sequence[Mapping[str, Any]], horizon: float
+) -> Demands:
     """All that is to be served.
 
     Args:
-        scene: What there is.
+        snapshot: What there is.
         state: The same as it stands in the request.
         forecast: A list of ``DemandForecast``, whose domains are known.
         horizon: Seconds.
     """
-    rows = [*_waiting(scene, state["waiting"], horizon), *_expected(scene, state, forecast, horizon)]
-    return Demands.of(rows, len(scene.pools.free))
+    rows = [*_waiting(snapshot, state["waiting"], horizon), *_expected(snapshot, state, forecast, horizon)]
+    return Demands.of(rows, len(snapshot.pools.free))
 
 
-def _waiting(scene: Scene, entries: Sequence[Mapping[str, Any]], horizon: float) -> Iterable[Demand]:
+def _waiting(snapshot: Snapshot, entries: Sequence[Mapping[str, Any]], horizon: float) -> Iterable[Demand]:
     """Jobs hold the devices that they ask for until they end, which is the sooner the faster these are.
 
     Services that answer requests, and jobs that have a deadline or no checkpoint, are not to be interrupted.
     """
-    jobs, pools = scene.jobs, scene.pools
-    alone = _reachable(scene) & (pools.free > 0)
+    jobs, pools = snapshot.jobs, snapshot.pools
+    alone = _reachable(snapshot) & (pools.free > 0)
     for job, entry in enumerate(entries):
         asked = int(jobs.requested[job])
         enough = pools.free >= (jobs.minimum[job] if jobs.modes[job, NONE] and not jobs.modes[job, 1:].any() else 1)
-        staged = np.isfinite(scene.staging[0][job, pools.domain])
-        index = np.where(alone & enough & staged, scene.worth[job, pools.accelerator], 0.0)
+        staged = np.isfinite(snapshot.staging[0][job, pools.domain])
+        index = np.where(alone & enough & staged, snapshot.worth[job, pools.accelerator], 0.0)
         busy = asked * float(jobs.used[job])
         seconds = float(jobs.left[job]) / busy if busy > 0.0 else 0.0
         part = min(1.0, seconds / horizon)
@@ -159,23 +161,23 @@ def _waiting(scene: Scene, entries: Sequence[Mapping[str, Any]], horizon: float)
             held = np.where(
                 index > 0.0, np.minimum(1.0, seconds / np.where(index > 0.0, index, 1.0) / horizon) / part, 0.0
             )
-        money = np.where(staged, scene.staging[1][job, pools.domain], 0.0) / (asked * part)
+        money = np.where(staged, snapshot.staging[1][job, pools.domain], 0.0) / (asked * part)
         spec = entry["spec"]
         may = bool(jobs.checkpoint[job] > 0.0) and "deadline" not in spec and spec.get("kind") != "serving"
-        here = (scene.staging[1][job] <= 0.0).tobytes()
+        here = (snapshot.staging[1][job] <= 0.0).tobytes()
         yield Demand(asked * part, held, index, money, may, headroom=False, profile=int(jobs.profile[job]), place=here)
 
 
 def _expected(
-    scene: Scene, state: Mapping[str, Any], forecast: Sequence[Mapping[str, Any]], horizon: float
+    snapshot: Snapshot, state: Mapping[str, Any], forecast: Sequence[Mapping[str, Any]], horizon: float
 ) -> Iterable[Demand]:
     """Forecast work in its parts: what may move or not, be interrupted or not, and what comes beyond the expected."""
-    numbers = {name: number for number, name in enumerate(scene.names.domains)}
+    numbers = {name: number for number, name in enumerate(snapshot.names.domains)}
     profiles = _profiles(state)
     for each in forecast:
         home = numbers[each["domain"]]
-        index, money = _of_profile(scene, profiles.get(each["profile"], NOWHERE), home, horizon)
-        stays = scene.pools.domain == home
+        index, money = _of_profile(snapshot, profiles.get(each["profile"], NOWHERE), home, horizon)
+        stays = snapshot.pools.domain == home
         expected, high = min(each["expected"], MAX_DEVICES), min(each["high"], MAX_DEVICES)
         for amount, headroom in ((expected, False), (max(high - expected, 0.0), True)):
             for part, moves in ((each["movable"], True), (1.0 - each["movable"], False)):
@@ -187,18 +189,18 @@ def _expected(
                     yield Demand(amount * part * share, devices, able, money, calm, headroom, each["profile"], home)
 
 
-def _of_profile(scene: Scene, profile: int, home: int, horizon: float) -> tuple[Floats, Floats]:
+def _of_profile(snapshot: Snapshot, profile: int, home: int, horizon: float) -> tuple[Floats, Floats]:
     """Index of each pool for a profile, and money for a reference device whose data come from home."""
-    pools = scene.pools
+    pools = snapshot.pools
     if profile == NOWHERE:
         return np.zeros(len(pools.free)), np.zeros(len(pools.free))
-    money = scene.paths.tariff[home, pools.domain] * BITS_A_SECOND * horizon
-    able = _reachable(scene) & np.isfinite(money)
-    return np.where(able, scene.index[profile, pools.accelerator], 0.0), np.where(able, money, 0.0)
+    money = snapshot.paths.tariff[home, pools.domain] * BITS_A_SECOND * horizon
+    able = _reachable(snapshot) & np.isfinite(money)
+    return np.where(able, snapshot.index[profile, pools.accelerator], 0.0), np.where(able, money, 0.0)
 
 
-def _reachable(scene: Scene) -> Flags:
-    return scene.reachable[scene.pools.domain]
+def _reachable(snapshot: Snapshot) -> Flags:
+    return snapshot.reachable[snapshot.pools.domain]
 
 
 def _profiles(state: Mapping[str, Any]) -> dict[str, int]:
@@ -210,9 +212,9 @@ def _profiles(state: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def room(scene: Scene) -> Counts:
+def room(snapshot: Snapshot) -> Counts:
     """Devices by pool that can be had at all."""
-    free: Counts = np.where(_reachable(scene), np.minimum(scene.pools.free, scene.pools.devices), 0)
+    free: Counts = np.where(_reachable(snapshot), np.minimum(snapshot.pools.free, snapshot.pools.devices), 0)
     return free
 
 
@@ -375,15 +377,15 @@ def plan(request: dict[str, Any]) -> dict[str, Any]:
     state, horizon = request["state"], float(request["horizon"])
     forecast = request.get("forecast") or ()
     check_state(state, [(f"/forecast/{number}/domain", each["domain"]) for number, each in enumerate(forecast)])
-    scene = scene_of(state)
-    asked = demands(scene, state, forecast, min(horizon, LONG))
-    goods = _goods(scene)
+    snapshot = snapshot_of(state)
+    asked = demands(snapshot, state, forecast, min(horizon, LONG))
+    goods = _goods(snapshot)
     weights = dict(request.get("weights") or WEIGHTS)
-    bought, unmet, worth = solve(asked, goods, room(scene), _costs(asked, goods, weights, min(horizon, LONG)))
+    bought, unmet, worth = solve(asked, goods, room(snapshot), _costs(asked, goods, weights, min(horizon, LONG)))
     uses = [
         {
-            "domain": scene.names.domains[scene.pools.domain[pool]],
-            "accelerator": scene.names.accelerators[scene.pools.accelerator[pool]],
+            "domain": snapshot.names.domains[snapshot.pools.domain[pool]],
+            "accelerator": snapshot.names.accelerators[snapshot.pools.accelerator[pool]],
             "purchase": PURCHASES[purchase],
             "devices": devices,
             "price": min(devices * price * horizon / HOUR, MAX_PRICE),
@@ -397,17 +399,17 @@ def plan(request: dict[str, Any]) -> dict[str, Any]:
         "revision": state["revision"],
         "method": {"name": METHOD_NAME, "version": METHOD_VERSION, "weights": weights},
         "uses": uses,
-        "shares": _shares(scene, goods, bought * worth),
+        "shares": _shares(snapshot, goods, bought * worth),
         "unmet": unmet,
         "price": min(float(sum(use["price"] for use in uses)), MAX_PRICE),
     }
 
 
-def _goods(scene: Scene) -> Goods:
+def _goods(snapshot: Snapshot) -> Goods:
     """All offers; a pool without any is had on demand for nothing."""
     rows: list[tuple[int, Offer]] = []
-    for pool, offers in enumerate(scene.pools.offers):
-        free = int(scene.pools.free[pool])
+    for pool, offers in enumerate(snapshot.pools.offers):
+        free = int(snapshot.pools.free[pool])
         rows.extend((pool, offer) for offer in offers or (Offer(ON_DEMAND, free, 0.0),))
     again = (STARTING + BETWEEN / 2.0) / HOUR
     return Goods(
@@ -443,11 +445,11 @@ def _costs(asked: Demands, goods: Goods, weights: Mapping[str, float], horizon: 
     return price * goods.effective * hours, served
 
 
-def _shares(scene: Scene, goods: Goods, compute: Floats) -> list[dict[str, Any]]:
-    by_domain = np.bincount(scene.pools.domain[goods.pool], weights=compute, minlength=scene.domains)
+def _shares(snapshot: Snapshot, goods: Goods, compute: Floats) -> list[dict[str, Any]]:
+    by_domain = np.bincount(snapshot.pools.domain[goods.pool], weights=compute, minlength=snapshot.domains)
     total = float(by_domain.sum())
     return [
         {"domain": name, "share": min(share / total, 1.0)}
-        for name, share in zip(scene.names.domains, by_domain.tolist(), strict=True)
+        for name, share in zip(snapshot.names.domains, by_domain.tolist(), strict=True)
         if share > 0.0
     ]

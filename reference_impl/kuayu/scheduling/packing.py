@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.state import NOWHERE, Counts, Nodes, Numbers, Scene
+from kuayu.scheduling.state import NOWHERE, Counts, Nodes, Numbers, Snapshot
 
-Seats = tuple[tuple[int, int], ...]
+NodeAssignment = tuple[tuple[int, int], ...]
 """Numbers of nodes within their pool, each with how many of its devices; in the order of the nodes."""
 
 SAME_SWITCH, OTHER_SWITCH = 1.0, 2.0
 """Hops between two devices on different nodes."""
 
 
-class Room:
+class FreeNodes:
     """Nodes of one pool, and what is free on them.
 
     Attributes:
@@ -42,18 +42,18 @@ class Room:
         _, self.switch = np.unique(switch, return_inverse=True)
         self._switches = int(self.switch.max(initial=-1)) + 1
 
-    def take(self, seats: Seats) -> Seats:
+    def take(self, assignment: NodeAssignment) -> NodeAssignment:
         """Give out the named devices."""
-        for node, devices in seats:
+        for node, devices in assignment:
             self.free[node] -= devices
-        return seats
+        return assignment
 
-    def give_back(self, seats: Seats) -> None:
+    def give_back(self, assignment: NodeAssignment) -> None:
         """The named devices are free again."""
-        for node, devices in seats:
+        for node, devices in assignment:
             self.free[node] += devices
 
-    def near(self, devices: int) -> Seats:
+    def near(self, devices: int) -> NodeAssignment:
         """The nearest seats for so many devices as are free: one node, else one switch, else few switches."""
         enough = np.flatnonzero(self.free >= devices)
         by_switch = self._free_by_switch()
@@ -68,22 +68,22 @@ class Room:
             one = int(able[np.lexsort((by_switch[able], needed))[0]])
             return self._on(groups[one], devices)
         # the emptiest switches whole, and the tightest that holds the rest
-        seats: list[tuple[int, int]] = []
+        assignment: list[tuple[int, int]] = []
         while devices:
             enough = np.flatnonzero(by_switch >= devices)
             one = int(enough[np.argmin(by_switch[enough])] if len(enough) else np.argmax(by_switch))
             given = min(devices, int(by_switch[one]))
-            seats.extend(self._on(groups[one], given))
+            assignment.extend(self._on(groups[one], given))
             by_switch[one] = 0
             devices -= given
-        return tuple(sorted(seats))
+        return tuple(sorted(assignment))
 
-    def scattered(self, devices: int) -> Seats:
+    def scattered(self, devices: int) -> NodeAssignment:
         """The smallest pieces that make up so many devices as are free, of these those on the fullest switches."""
         order = np.lexsort((self._free_by_switch()[self.switch], self.free))
         return filled(((node, int(self.free[node])) for node in order.tolist()), devices)
 
-    def resized(self, devices: int, held: Seats) -> Seats | None:
+    def resized(self, devices: int, held: NodeAssignment) -> NodeAssignment | None:
         """Other seats for a gang that holds some, which counts as taken; none where not as many are free.
 
         One that grows keeps its seats and is given more on its own nodes and switches first; one that shrinks gives
@@ -104,29 +104,29 @@ class Room:
             together[node] = together.get(node, 0) + count
         return tuple(sorted(together.items()))
 
-    def distance(self, seats: Seats) -> float:
+    def distance(self, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang; nought for one device."""
-        counts = np.array([devices for _, devices in seats], dtype=np.float64)
+        counts = np.array([devices for _, devices in assignment], dtype=np.float64)
         total = counts.sum()
         if total <= 1.0:
             return 0.0
-        on_switch = np.bincount(self.switch[[node for node, _ in seats]], weights=counts)
+        on_switch = np.bincount(self.switch[[node for node, _ in assignment]], weights=counts)
         same_node, same_switch = (counts**2).sum(), (on_switch**2).sum()
         hops = SAME_SWITCH * (same_switch - same_node) + OTHER_SWITCH * (total**2 - same_switch)
         return float(hops / (total * (total - 1.0)))
 
-    def _on(self, nodes: Numbers, devices: int) -> Seats:
+    def _on(self, nodes: Numbers, devices: int) -> NodeAssignment:
         """As few as will do of some nodes, which begin with the emptiest; the rest on the tightest that holds it."""
-        seats: list[tuple[int, int]] = []
+        assignment: list[tuple[int, int]] = []
         free = self.free[nodes].tolist()
         for place, (node, there) in enumerate(zip(nodes.tolist(), free, strict=True)):
             if there >= devices:
                 tightest = min(each for each in free[place:] if each >= devices)
-                seats.append((int(nodes[free.index(tightest, place)]), devices))
+                assignment.append((int(nodes[free.index(tightest, place)]), devices))
                 break
-            seats.append((node, there))
+            assignment.append((node, there))
             devices -= there
-        return tuple(sorted(seats))
+        return tuple(sorted(assignment))
 
     def _free_by_switch(self) -> Counts:
         return np.bincount(self.switch, weights=self.free, minlength=self._switches).astype(np.int64)
@@ -137,17 +137,17 @@ class Room:
         return np.split(order, np.searchsorted(self.switch[order], np.arange(1, self._switches)))
 
 
-def filled(places: Iterable[tuple[int, int]], devices: int) -> Seats:
+def filled(places: Iterable[tuple[int, int]], devices: int) -> NodeAssignment:
     """So many devices of nodes with so many each, in their order."""
-    seats: list[tuple[int, int]] = []
+    assignment: list[tuple[int, int]] = []
     for node, there in places:
         given = min(there, devices)
         if given > 0:
-            seats.append((node, given))
+            assignment.append((node, given))
             devices -= given
         if not devices:
             break
-    return tuple(sorted(seats))
+    return tuple(sorted(assignment))
 
 
 LIGHT = 1.25e8
@@ -169,7 +169,7 @@ class Gang:
     traffic: float = 0.0
 
 
-class Floor:
+class NodeAllocator:
     """Nodes of pools, and what is free on them while a batch is given out.
 
     Args:
@@ -178,7 +178,7 @@ class Floor:
 
     def __init__(self, pools: Sequence[Nodes | None]) -> None:
         self._nodes = pools
-        self._rooms: dict[int, Room] = {}
+        self._rooms: dict[int, FreeNodes] = {}
         self._numbers: dict[int, dict[str, int]] = {}
 
     def told(self, pool: int) -> bool:
@@ -189,46 +189,46 @@ class Floor:
         """Devices that are free on the nodes of a pool, which are told."""
         return int(self._room(pool).free.sum())
 
-    def take(self, pool: int, seats: Seats) -> None:
+    def take(self, pool: int, assignment: NodeAssignment) -> None:
         """Give out the named devices."""
-        self._room(pool).take(seats)
+        self._room(pool).take(assignment)
 
-    def give_back(self, pool: int, seats: Seats) -> None:
+    def give_back(self, pool: int, assignment: NodeAssignment) -> None:
         """The named devices are free again."""
-        self._room(pool).give_back(seats)
+        self._room(pool).give_back(assignment)
 
-    def pack(self, gangs: Sequence[Gang]) -> tuple[Seats | None, ...]:
+    def pack(self, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:
         """Give out devices to a batch.
 
         Returns:
             By gang its seats, which are taken from now on: none named where the nodes of the pool are not told, and
             None where not as many devices are free once those earlier in the batch have theirs.
         """
-        found: list[Seats | None] = [() if not self.told(gang.pool) else None for gang in gangs]
+        found: list[NodeAssignment | None] = [() if not self.told(gang.pool) else None for gang in gangs]
         for pool in dict.fromkeys(gang.pool for gang in gangs if self.told(gang.pool)):
             own = {number: gang for number, gang in enumerate(gangs) if gang.pool == pool}
-            for number, seats in _packed(self._room(pool), own).items():
-                found[number] = seats
+            for number, assignment in _packed(self._room(pool), own).items():
+                found[number] = assignment
         return tuple(found)
 
-    def resize(self, gang: Gang, held: Seats) -> Seats | None:
+    def resize(self, gang: Gang, held: NodeAssignment) -> NodeAssignment | None:
         """Give a gang that holds seats as many devices as it is to have now.
 
         One that grows keeps its seats and is given more on its own nodes and switches first; one that shrinks gives
         back those on nodes where it has least. None, and nothing changes, where not as many are free.
         """
         room = self._room(gang.pool)
-        seats = room.resized(gang.devices, held)
-        if seats is not None:
+        assignment = room.resized(gang.devices, held)
+        if assignment is not None:
             room.give_back(held)
-            room.take(seats)
-        return seats
+            room.take(assignment)
+        return assignment
 
-    def distance(self, pool: int, seats: Seats) -> float:
+    def distance(self, pool: int, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang, from nought to two; nought for one device."""
-        return self._room(pool).distance(seats)
+        return self._room(pool).distance(assignment)
 
-    def seats(self, pool: int, nodes: Iterable[Mapping[str, Any]]) -> Seats:
+    def assignment(self, pool: int, nodes: Iterable[Mapping[str, Any]]) -> NodeAssignment:
         """Seats that a list of ``NodeShare`` names.
 
         Raises:
@@ -239,12 +239,12 @@ class Floor:
         self._numbers[pool] = numbers
         return tuple(sorted((numbers[each["node"]], int(each["devices"])) for each in nodes))
 
-    def wire(self, pool: int, seats: Seats) -> list[dict[str, Any]]:
+    def wire(self, pool: int, assignment: NodeAssignment) -> list[dict[str, Any]]:
         """Seats as a list of ``NodeShare``."""
         names = self._room(pool).names
-        return [{"node": names[node], "devices": devices} for node, devices in seats]
+        return [{"node": names[node], "devices": devices} for node, devices in assignment]
 
-    def _room(self, pool: int) -> Room:
+    def _room(self, pool: int) -> FreeNodes:
         """Made when it is first asked for, since most decisions touch few pools.
 
         Raises:
@@ -254,26 +254,26 @@ class Floor:
             nodes = self._nodes[pool]
             if nodes is None:
                 raise ValueError(f"the nodes of pool {pool} are not told")
-            self._rooms[pool] = Room(nodes)
+            self._rooms[pool] = FreeNodes(nodes)
         return self._rooms[pool]
 
 
-def pack(scene: Scene, gangs: Sequence[Gang]) -> tuple[Seats | None, ...]:
-    """Give the free devices of a scene to a batch, as ``Floor.pack`` does."""
-    return Floor(scene.pools.nodes).pack(gangs)
+def pack(snapshot: Snapshot, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:
+    """Give the free devices of a snapshot to a batch, as ``Floor.pack`` does."""
+    return NodeAllocator(snapshot.pools.nodes).pack(gangs)
 
 
-def traffic(scene: Scene, job: int) -> float:
+def traffic(snapshot: Snapshot, job: int) -> float:
     """Bytes a second that the nodes of a job send each other.
 
     At each step replicas sum up what they exchange, twice of which passes each of them, and send on what crosses a cut.
     """
-    jobs = scene.jobs
+    jobs = snapshot.jobs
     step = float(jobs.step_time[job])
     return (2.0 * float(jobs.exchange[job]) + float(jobs.boundary[job])) / step if step > 0.0 else 0.0
 
 
-def _packed(room: Room, gangs: Mapping[int, Gang]) -> dict[int, Seats]:
+def _packed(room: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeAssignment]:
     """Seats of gangs of one pool; those that there is no room for are missing."""
     left = int(room.free.sum())
     heavy: list[int] = []

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.packing import Floor, Gang, Seats, traffic
-from kuayu.scheduling.parse import check_state, scene_of
+from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, traffic
+from kuayu.scheduling.parse import check_state, snapshot_of
 from kuayu.scheduling.state import (
     MODES,
     NONE,
@@ -39,7 +39,7 @@ from kuayu.scheduling.state import (
     Flags,
     Floats,
     Numbers,
-    Scene,
+    Snapshot,
 )
 from kuayu.scheduling.throughput import Asked, restart, spread
 
@@ -57,8 +57,8 @@ Holding = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way in which a job could run.
+class Candidate:
+    """A placement that a job could have.
 
     Attributes:
         holding: What it holds.
@@ -76,34 +76,34 @@ class Way:
 
 
 class Options:
-    """Makes the ways of jobs.
+    """Makes the candidates of jobs.
 
     Args:
-        scene: What is decided on.
+        snapshot: What is decided on.
         room: Devices by pool that jobs can hold.
     """
 
-    def __init__(self, scene: Scene, room: Counts) -> None:
-        self._scene = scene
-        self._room = np.where(scene.reachable[scene.pools.domain], room, 0)
+    def __init__(self, snapshot: Snapshot, room: Counts) -> None:
+        self._snapshot = snapshot
+        self._room = np.where(snapshot.reachable[snapshot.pools.domain], room, 0)
 
-    def of(self, job: int) -> tuple[Way, ...]:
-        """Ways of a job that come to an end and are worth a thought, the quickest first."""
-        ways = [way for way in self._timed(job) if way.seconds < inf and way.money < inf]
-        ways.sort(key=lambda way: (way.seconds, way.money))
-        money = np.array([way.money for way in ways])
+    def of(self, job: int) -> tuple[Candidate, ...]:
+        """Candidates of a job that come to an end and are worth a thought, the quickest first."""
+        candidates = [candidate for candidate in self._timed(job) if candidate.seconds < inf and candidate.money < inf]
+        candidates.sort(key=lambda candidate: (candidate.seconds, candidate.money))
+        money = np.array([candidate.money for candidate in candidates])
         beaten = np.triu(money[:, None] <= money[None, :], 1)
-        for pool in {pool for way in ways for pool, _ in way.holding}:
-            need = np.array([dict(way.holding).get(pool, 0) for way in ways])
+        for pool in {pool for candidate in candidates for pool, _ in candidate.holding}:
+            need = np.array([dict(candidate.holding).get(pool, 0) for candidate in candidates])
             beaten &= need[:, None] <= need[None, :]
-        return tuple(ways[number] for number in np.flatnonzero(~beaten.any(axis=0)))
+        return tuple(candidates[number] for number in np.flatnonzero(~beaten.any(axis=0)))
 
-    def _timed(self, job: int) -> Iterator[Way]:
-        jobs = self._scene.jobs
+    def _timed(self, job: int) -> Iterator[Candidate]:
+        jobs = self._snapshot.jobs
         pools = np.flatnonzero(
-            (self._scene.worth[job, self._scene.pools.accelerator] > 0.0)
+            (self._snapshot.worth[job, self._snapshot.pools.accelerator] > 0.0)
             & (self._room > 0)
-            & np.isfinite(self._scene.staging[0][job, self._scene.pools.domain])
+            & np.isfinite(self._snapshot.staging[0][job, self._snapshot.pools.domain])
         ).tolist()
         if jobs.modes[job, NONE]:
             alone = list(dict.fromkeys(self._alone(job, pools)))
@@ -118,7 +118,7 @@ class Options:
                 )
 
     def _alone(self, job: int, pools: Sequence[int]) -> Iterator[Holding]:
-        jobs = self._scene.jobs
+        jobs = self._snapshot.jobs
         for pool in pools:
             room = int(self._room[pool])
             most = min(int(jobs.maximum[job]), room)
@@ -128,8 +128,8 @@ class Options:
                     yield ((pool, whole),)
 
     def _spread(self, job: int, pools: list[int]) -> Iterator[Holding]:
-        domain, room = self._scene.pools.domain, self._room
-        asked = int(self._scene.jobs.requested[job])
+        domain, room = self._snapshot.pools.domain, self._room
+        asked = int(self._snapshot.jobs.requested[job])
         largest = sorted(sorted(pools, key=lambda pool: -int(room[pool]))[:MOST_POOLS])
         enough = False
         for one, other in permutations(largest, 2):
@@ -156,20 +156,20 @@ class Options:
         for pool in sorted(pools, key=lambda pool: -int(self._room[pool])):
             if self._room[chosen].sum() >= asked:
                 break
-            if self._scene.pools.domain[pool] not in self._scene.pools.domain[chosen]:
+            if self._snapshot.pools.domain[pool] not in self._snapshot.pools.domain[chosen]:
                 chosen.append(pool)
         return tuple(chosen)
 
     def _stepped(self, job: int, devices: int) -> int:
         """The largest number that the job can work with and that is no larger; nought where there is none."""
-        jobs = self._scene.jobs
+        jobs = self._snapshot.jobs
         least, step = int(jobs.minimum[job]), int(jobs.step[job])
         return least + (devices - least) // step * step if devices >= least else 0
 
     def _joined(self, job: int, pools: Sequence[int]) -> bool:
         """Whether links between the domains are such as the job needs."""
-        paths, jobs = self._scene.paths, self._scene.jobs
-        domains = self._scene.pools.domain[list(pools)]
+        paths, jobs = self._snapshot.paths, self._snapshot.jobs
+        domains = self._snapshot.pools.domain[list(pools)]
         ends = np.ix_(domains, domains)
         return bool(
             (paths.available[ends] > 0.0).all()
@@ -177,21 +177,23 @@ class Options:
             and (paths.round_trip[ends] <= jobs.longest_round_trip[job]).all()
         )
 
-    def _measured(self, job: int, holdings: Sequence[Holding], mode: int, periods: Sequence[int]) -> Iterator[Way]:
+    def _measured(
+        self, job: int, holdings: Sequence[Holding], mode: int, periods: Sequence[int]
+    ) -> Iterator[Candidate]:
         """All holdings at all periods."""
         if not holdings:
             return
-        scene, jobs = self._scene, self._scene.jobs
+        snapshot, jobs = self._snapshot, self._snapshot.jobs
         pools = np.array([[pool for pool, _ in holding] for holding in _padded(holdings)])
         counts = np.array([[devices for _, devices in holding] for holding in _padded(holdings)])
         there = counts > 0
-        domain = scene.pools.domain[pools]
+        domain = snapshot.pools.domain[pools]
         devices = counts.sum(axis=1)
-        index = (scene.worth[job, scene.pools.accelerator[pools]] * counts).sum(axis=1) / devices
+        index = (snapshot.worth[job, snapshot.pools.accelerator[pools]] * counts).sum(axis=1) / devices
         read = there.copy()
         if mode == PIPELINE:
             read[:, 1:] = False
-        staging, money = scene.staging
+        staging, money = snapshot.staging
         begins = np.where(read, staging[job, domain], 0.0).max(axis=1)
         moving = np.where(read, money[job, domain], 0.0).sum(axis=1)
         if jobs.resumes[job]:
@@ -215,11 +217,11 @@ class Options:
                 runs = np.where(speeds.rate > 0.0, jobs.left[job] / speeds.rate, inf)
                 cost = moving + np.where(speeds.occupied > 0.0, speeds.occupied * runs * tariff, 0.0)
             for row, holding in enumerate(holdings):
-                yield Way(holding, mode, period, float(begins[row] + runs[row]), float(cost[row]))
+                yield Candidate(holding, mode, period, float(begins[row] + runs[row]), float(cost[row]))
 
     def _flows(self, domain: Numbers, there: Flags, mode: int) -> tuple[Floats, Floats, Floats]:
         """Least bandwidth, round-trip time that counts, and sum of tariffs of the flows of each holding."""
-        paths = self._scene.paths
+        paths = self._snapshot.paths
         narrow = np.full(len(domain), inf)
         long, dear = np.zeros(len(domain)), np.zeros(len(domain))
         count = there.sum(axis=1)
@@ -261,14 +263,14 @@ class Batch:
     """Schedules, by row.
 
     Attributes:
-        ways: Number of the way of each job, (rows, jobs).
+        candidates: Number of the way of each job, (rows, jobs).
         orders: Jobs in the order of their starts, (rows, jobs).
         starts: Slot in which each job starts, (rows, jobs); one is the first.
         period: Mean seconds to the end.
         money: Of all jobs.
     """
 
-    ways: Numbers
+    candidates: Numbers
     orders: Numbers
     starts: Counts
     period: Floats
@@ -276,12 +278,12 @@ class Batch:
 
     def of(self, rows: Numbers) -> "Batch":
         """Some of them."""
-        return Batch(self.ways[rows], self.orders[rows], self.starts[rows], self.period[rows], self.money[rows])
+        return Batch(self.candidates[rows], self.orders[rows], self.starts[rows], self.period[rows], self.money[rows])
 
     def and_also(self, other: "Batch") -> "Batch":
         """These and others."""
         return Batch(
-            np.concatenate([self.ways, other.ways]),
+            np.concatenate([self.candidates, other.candidates]),
             np.concatenate([self.orders, other.orders]),
             np.concatenate([self.starts, other.starts]),
             np.concatenate([self.period, other.period]),
@@ -293,58 +295,60 @@ class Trial:
     """Schedules jobs one after the other: each at the first slot from which on its devices are free for as long.
 
     Args:
-        options: Ways of each job, at least one of each.
-        room: Devices, by pool; each way fits in.
+        options: Candidates of each job, at least one of each.
+        room: Devices, by pool; each candidate fits in.
         slot: Seconds.
 
     Attributes:
         jobs: How many.
         slot: Seconds.
-        counts: How many ways each job has.
-        seconds: Of each way, (jobs, most ways); infinite where there is none.
+        counts: How many candidates each job has.
+        seconds: Of each candidate, (jobs, most candidates); infinite where there is none.
         money: The same.
         lasting: Slots that it holds its devices, the same; nought where there is none.
         part: Devices that it holds over those that there are, summed over pools; the same.
     """
 
-    def __init__(self, options: Sequence[Sequence[Way]], room: Counts, slot: float) -> None:
+    def __init__(self, options: Sequence[Sequence[Candidate]], room: Counts, slot: float) -> None:
         self.jobs, self.slot = len(options), slot
-        self.counts = np.array([len(ways) for ways in options])
+        self.counts = np.array([len(candidates) for candidates in options])
         shape = len(options), int(self.counts.max())
-        width = max(len(way.holding) for ways in options for way in ways)
+        width = max(len(candidate.holding) for candidates in options for candidate in candidates)
         self.seconds, self.money = np.full(shape, np.inf), np.full(shape, np.inf)
         self.lasting = np.zeros(shape, dtype=np.int64)
         # places that a holding does not use name a pool that is never full
         self._pool = np.full((*shape, width), len(room), dtype=np.intp)
         self._need = np.zeros((*shape, width), dtype=np.int64)
         self._room = np.append(room, 1)
-        for job, ways in enumerate(options):
-            for number, way in enumerate(ways):
-                self.seconds[job, number], self.money[job, number] = way.seconds, way.money
-                self.lasting[job, number] = max(1, ceil(min(way.seconds / slot, _LONGEST) - _TOLERANCE))
-                for place, (pool, devices) in enumerate(way.holding):
+        for job, candidates in enumerate(options):
+            for number, candidate in enumerate(candidates):
+                self.seconds[job, number], self.money[job, number] = candidate.seconds, candidate.money
+                self.lasting[job, number] = max(1, ceil(min(candidate.seconds / slot, _LONGEST) - _TOLERANCE))
+                for place, (pool, devices) in enumerate(candidate.holding):
                     self._pool[job, number, place], self._need[job, number, place] = pool, devices
         self.part = (self._need / np.maximum(self._room[self._pool], 1)).sum(axis=2)
 
-    def run(self, ways: Numbers, orders: Numbers) -> Batch:
+    def run(self, candidates: Numbers, orders: Numbers) -> Batch:
         """Schedules by the way of each job, (rows, jobs), and by an order of jobs, (rows, jobs)."""
         every = np.arange(self.jobs)
         if self.jobs <= FEW:
-            starts = self._together(ways, orders)
+            starts = self._together(candidates, orders)
         else:
-            starts = np.array([self.single(way, order) for way, order in zip(ways, orders, strict=True)])
-        ended = starts * self.slot + self.seconds[every, ways]
+            starts = np.array(
+                [self.single(candidate, order) for candidate, order in zip(candidates, orders, strict=True)]
+            )
+        ended = starts * self.slot + self.seconds[every, candidates]
         begun = np.take_along_axis(starts, orders, axis=1)
         by_start = np.take_along_axis(orders, np.argsort(begun, axis=1, kind="stable"), axis=1)
-        return Batch(ways, by_start, starts, ended.mean(axis=1), self.money[every, ways].sum(axis=1))
+        return Batch(candidates, by_start, starts, ended.mean(axis=1), self.money[every, candidates].sum(axis=1))
 
-    def _together(self, ways: Numbers, orders: Numbers) -> Counts:
+    def _together(self, candidates: Numbers, orders: Numbers) -> Counts:
         """Starts of all rows, job by job."""
-        rows = np.arange(len(ways))
+        rows = np.arange(len(candidates))
         every = np.arange(self.jobs)
-        starts = np.ones((len(ways), self.jobs), dtype=np.int64)
-        pool, need = self._pool[every, ways], self._need[every, ways]
-        lasting = self.lasting[every, ways]
+        starts = np.ones((len(candidates), self.jobs), dtype=np.int64)
+        pool, need = self._pool[every, candidates], self._need[every, candidates]
+        lasting = self.lasting[every, candidates]
         for place in range(1, self.jobs):
             job = orders[:, place]
             before = orders[:, :place]
@@ -358,8 +362,8 @@ class Trial:
             for share in range(others.shape[2]):
                 taken += np.where(others[:, :, share, None] == wanted[:, None, :], given[:, :, share, None], 0)
             spare = self._room[wanted] - need[rows, job]
-            # it can start in the first slot, or when another ends; what is in the way begins with another's start
-            at = np.concatenate([np.ones((len(ways), 1), dtype=np.int64), ended], axis=1)
+            # it can start in the first slot, or when another ends; what is in the candidate begins with another's start
+            at = np.concatenate([np.ones((len(candidates), 1), dtype=np.int64), ended], axis=1)
             full_at = self._full(at, begun, ended, taken, spare)
             full_then = self._full(begun, begun, ended, taken, spare)
             until = at + lasting[rows, job][:, None]
@@ -368,16 +372,16 @@ class Trial:
             starts[rows, job] = np.where(blocked, _NEVER, at).min(axis=1)
         return starts
 
-    def single(self, ways: Numbers, order: Numbers) -> Counts:
+    def single(self, candidates: Numbers, order: Numbers) -> Counts:
         """Starts of one row; what is free is kept from instant to instant, which pays where there are many jobs."""
         starts = np.ones(self.jobs, dtype=np.int64)
         instants = np.array([1, _NEVER])
         free = np.tile(self._room, (1, 1))
         for job in order.tolist():
-            way, lasting = ways[job], int(self.lasting[job, ways[job]])
-            pool, need = self._pool[job, way], self._need[job, way]
+            candidate, lasting = candidates[job], int(self.lasting[job, candidates[job]])
+            pool, need = self._pool[job, candidate], self._need[job, candidate]
             full = np.flatnonzero((free[:, pool] < need).any(axis=1))
-            # gaps between what is in the way
+            # gaps between what is in the candidate
             begins = np.append(1, instants[full + 1])
             ends = np.append(instants[full], _NEVER)
             start = int(begins[np.argmax(ends - begins >= lasting)])
@@ -430,26 +434,26 @@ class Schedule:
     """A schedule.
 
     Attributes:
-        ways: Number of the way, by job.
+        candidates: Number of the candidate, by job.
         starts: Slot in which it starts, by job; one is the first.
         ends: Slot in which it holds its devices no more, by job.
         period: Mean seconds to the end.
         money: Of all jobs.
     """
 
-    ways: tuple[int, ...]
+    candidates: tuple[int, ...]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     period: float
     money: float
 
 
-def search(options: Sequence[Sequence[Way]], room: Counts, slot: float, keep: int) -> tuple[Schedule, ...]:
+def search(options: Sequence[Sequence[Candidate]], room: Counts, slot: float, keep: int) -> tuple[Schedule, ...]:
     """Schedules from the quickest to the cheapest, none of which beats another.
 
     Args:
-        options: Ways of each job, at least one of each.
-        room: Devices, by pool; each way fits in.
+        options: Candidates of each job, at least one of each.
+        room: Devices, by pool; each candidate fits in.
         slot: Seconds.
         keep: How many schedules at most.
     """
@@ -460,27 +464,27 @@ def search(options: Sequence[Sequence[Way]], room: Counts, slot: float, keep: in
     at_once = min(AT_ONCE, AT_ONCE * NEAR**2 // trial.jobs**2 + 1)
     kept = _Kept(2 * max(keep, 50))
 
-    def tried(ways: Numbers, orders: Numbers) -> int:
-        ways, orders = ways[:left], orders[:left]
-        for begin in range(0, len(ways), at_once):
-            kept.add(trial.run(ways[begin : begin + at_once], orders[begin : begin + at_once]))
-        return len(ways)
+    def tried(candidates: Numbers, orders: Numbers) -> int:
+        candidates, orders = candidates[:left], orders[:left]
+        for begin in range(0, len(candidates), at_once):
+            kept.add(trial.run(candidates[begin : begin + at_once], orders[begin : begin + at_once]))
+        return len(candidates)
 
-    for ways, orders in _beginnings(trial, SUMS if few else max(left // 40, 2)):
-        left -= tried(ways, orders)
+    for candidates, orders in _beginnings(trial, SUMS if few else max(left // 40, 2)):
+        left -= tried(candidates, orders)
     idle = 0
     while left > 0 and idle < IDLE:
         fresh = kept.fresh(FRESH)
-        if few and len(fresh.ways):
+        if few and len(fresh.candidates):
             left -= tried(*_neighbours(trial, fresh))
         else:
             left -= tried(*_crosses(trial, kept.batch, chance, min(AT_ONCE, left)))
             idle = 0 if kept.news else idle + 1
     found = kept.best(keep)
-    ends = found.starts + trial.lasting[np.arange(trial.jobs), found.ways]
+    ends = found.starts + trial.lasting[np.arange(trial.jobs), found.candidates]
     return tuple(
         Schedule(
-            tuple(found.ways[row].tolist()),
+            tuple(found.candidates[row].tolist()),
             tuple(found.starts[row].tolist()),
             tuple(ends[row].tolist()),
             float(found.period[row]),
@@ -505,7 +509,7 @@ class _Kept:
     def add(self, more: Batch) -> None:
         """Keep those of more that are not beaten."""
         together = more if self.batch is None else self.batch.and_also(more)
-        explored = np.append(self._explored, np.zeros(len(more.ways), dtype=np.bool_))
+        explored = np.append(self._explored, np.zeros(len(more.candidates), dtype=np.bool_))
         rows = _unbeaten(together.period, together.money)
         if len(rows) > self._most:
             rows = rows[_spaced(together.period[rows], together.money[rows], self._most)]
@@ -561,21 +565,21 @@ def _spaced(period: Floats, money: Floats, most: int) -> Numbers:
 
 
 def _beginnings(trial: Trial, most: int) -> list[tuple[Numbers, Numbers]]:
-    """Best sums of ways at several prices of devices, each in several orders."""
+    """Best sums of candidates at several prices of devices, each in several orders."""
     found: list[tuple[Numbers, Numbers]] = []
     for price in PRICES:
         held = trial.part * trial.lasting * trial.slot
-        ways = _sums(trial, trial.seconds + price * trial.jobs / 2.0 * held, most)
+        candidates = _sums(trial, trial.seconds + price * trial.jobs / 2.0 * held, most)
         every = np.arange(trial.jobs)
-        lasting, part = trial.lasting[every, ways], trial.part[every, ways]
+        lasting, part = trial.lasting[every, candidates], trial.part[every, candidates]
         by = (lasting, lasting * part, -part, lasting / part)
-        found.extend((ways, np.argsort(each, axis=1, kind="stable")) for each in by)
+        found.extend((candidates, np.argsort(each, axis=1, kind="stable")) for each in by)
     return found
 
 
 def _sums(trial: Trial, cost: Floats, most: int) -> Numbers:
-    """Ways of all jobs whose sums of cost and money no others beat, or some of them; (rows, jobs)."""
-    ways = np.zeros((1, 0), dtype=np.intp)
+    """Candidates of all jobs whose sums of cost and money no others beat, or some of them; (rows, jobs)."""
+    candidates = np.zeros((1, 0), dtype=np.intp)
     costs, money = np.zeros(1), np.zeros(1)
     for job in range(trial.jobs):
         count = int(trial.counts[job])
@@ -584,42 +588,42 @@ def _sums(trial: Trial, cost: Floats, most: int) -> Numbers:
         rows = _unbeaten(more_costs, more_money)
         if len(rows) > most:
             rows = rows[_spaced(more_costs[rows], more_money[rows], most)]
-        ways = np.column_stack([ways[rows // count], rows % count])
+        candidates = np.column_stack([candidates[rows // count], rows % count])
         costs, money = more_costs[rows], more_money[rows]
-    return ways
+    return candidates
 
 
 def _neighbours(trial: Trial, batch: Batch) -> tuple[Numbers, Numbers]:
     """Every other way of every job, where it is in the order and first of all; and every other place in the order."""
-    ways: list[Numbers] = []
+    candidates: list[Numbers] = []
     orders: list[Numbers] = []
     jobs = np.repeat(np.arange(trial.jobs), trial.counts)
     numbers = np.concatenate([np.arange(count) for count in trial.counts])
     first, second = np.triu_indices(trial.jobs, 1)
-    for own, order, starts in zip(batch.ways, batch.orders, batch.starts, strict=True):
+    for own, order, starts in zip(batch.candidates, batch.orders, batch.starts, strict=True):
         other = numbers != own[jobs]
         changed = np.tile(own, (int(other.sum()), 1))
         changed[np.arange(len(changed)), jobs[other]] = numbers[other]
         same = np.tile(order, (len(changed), 1))
-        ways.append(changed)
+        candidates.append(changed)
         orders.append(same)
         crowded = starts.max() > 1
         if not crowded:
             continue
-        ways.append(changed)
+        candidates.append(changed)
         orders.append(_moved_first(same, jobs[other]))
         swapped = np.tile(order, (len(first), 1))
         rows = np.arange(len(first))
         swapped[rows, first], swapped[rows, second] = order[second], order[first]
-        moved = [
+        migrations = [
             np.insert(np.delete(order, one), other, order[one])
             for one, other in permutations(range(trial.jobs), 2)
             if abs(one - other) > 1
         ]
-        together = np.concatenate([swapped, np.array(moved, dtype=np.intp).reshape(-1, trial.jobs)])
-        ways.append(np.tile(own, (len(together), 1)))
+        together = np.concatenate([swapped, np.array(migrations, dtype=np.intp).reshape(-1, trial.jobs)])
+        candidates.append(np.tile(own, (len(together), 1)))
         orders.append(together)
-    return np.concatenate(ways), np.concatenate(orders)
+    return np.concatenate(candidates), np.concatenate(orders)
 
 
 def _moved_first(orders: Numbers, jobs: Numbers) -> Numbers:
@@ -631,19 +635,19 @@ def _moved_first(orders: Numbers, jobs: Numbers) -> Numbers:
 def _crosses(trial: Trial, batch: Batch | None, chance: np.random.Generator, many: int) -> tuple[Numbers, Numbers]:
     """Children of schedules near to each other, some jobs of which are placed anew."""
     assert batch is not None
-    one = chance.integers(len(batch.ways), size=many)
-    other = np.clip(one + chance.integers(-5, 6, size=many), 0, len(batch.ways) - 1)
+    one = chance.integers(len(batch.candidates), size=many)
+    other = np.clip(one + chance.integers(-5, 6, size=many), 0, len(batch.candidates) - 1)
     take = chance.integers(2, size=(many, trial.jobs)) > 0
-    ways = np.where(take, batch.ways[one], batch.ways[other])
+    candidates = np.where(take, batch.candidates[one], batch.candidates[other])
     anew = chance.random((many, trial.jobs)) < chance.integers(0, 4, size=many)[:, None] / trial.jobs
-    ways = np.where(anew, (chance.random((many, trial.jobs)) * trial.counts).astype(np.intp), ways)
+    candidates = np.where(anew, (chance.random((many, trial.jobs)) * trial.counts).astype(np.intp), candidates)
     ranks = np.argsort(batch.orders[one], axis=1) + chance.normal(0.0, 2.0, (many, trial.jobs)) * chance.integers(
         2, size=(many, 1)
     )
-    return ways, np.argsort(ranks, axis=1, kind="stable")
+    return candidates, np.argsort(ranks, axis=1, kind="stable")
 
 
-def seated(scene: Scene, chosen: Sequence[Way], schedule: Schedule, slot: float) -> list[dict[str, Any]]:
+def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, slot: float) -> list[dict[str, Any]]:
     """Jobs of a schedule as a list of ``ScheduledJob``, in the order of the queue.
 
     Those that start together are packed together, on nodes that others have given back by then. What is
@@ -651,25 +655,25 @@ def seated(scene: Scene, chosen: Sequence[Way], schedule: Schedule, slot: float)
     schedules count upon.
 
     Args:
-        scene: What was decided on.
+        snapshot: What was decided on.
         chosen: Way of each job.
         schedule: When they start and how long they hold devices.
         slot: Seconds.
     """
-    floor = Floor(scene.pools.nodes)
-    counter = _Counter(scene)
-    names, pools = scene.names, scene.pools
-    leaving: dict[int, list[tuple[int, Seats]]] = {}
+    allocator = NodeAllocator(snapshot.pools.nodes)
+    counter = _Counter(snapshot)
+    names, pools = snapshot.names, snapshot.pools
+    leaving: dict[int, list[tuple[int, NodeAssignment]]] = {}
     shares: list[list[dict[str, Any]]] = [[] for _ in chosen]
     for start in sorted(set(schedule.starts)):
         for end in sorted(at for at in leaving if at <= start):
-            for pool, seats in leaving.pop(end):
-                floor.give_back(pool, seats)
+            for pool, assignment in leaving.pop(end):
+                allocator.give_back(pool, assignment)
         jobs = [job for job, begins in enumerate(schedule.starts) if begins == start]
         gangs = [
-            (job, Gang(pool, devices, traffic(scene, job))) for job in jobs for pool, devices in chosen[job].holding
+            (job, Gang(pool, devices, traffic(snapshot, job))) for job in jobs for pool, devices in chosen[job].holding
         ]
-        packed = floor.pack([gang for _, gang in gangs])
+        packed = allocator.pack([gang for _, gang in gangs])
         for (job, gang), own in zip(gangs, packed, strict=True):
             share: dict[str, Any] = {
                 "domain": names.domains[pools.domain[gang.pool]],
@@ -679,8 +683,8 @@ def seated(scene: Scene, chosen: Sequence[Way], schedule: Schedule, slot: float)
             bought = counter.buy(gang.pool, gang.devices, start, schedule.ends[job])
             if bought is not None:
                 share["purchase"] = bought
-            if own and floor.told(gang.pool):
-                share["nodes"] = floor.wire(gang.pool, own)
+            if own and allocator.told(gang.pool):
+                share["nodes"] = allocator.wire(gang.pool, own)
                 leaving.setdefault(schedule.ends[job], []).append((gang.pool, own))
             shares[job].append(share)
     return [
@@ -689,10 +693,10 @@ def seated(scene: Scene, chosen: Sequence[Way], schedule: Schedule, slot: float)
     ]
 
 
-def _placement(way: Way, shares: list[dict[str, Any]]) -> dict[str, Any]:
-    placement: dict[str, Any] = {"shares": shares, "split_mode": MODES[way.mode if len(shares) > 1 else NONE]}
-    if way.mode == PERIODIC:
-        placement["sync_period"] = way.period
+def _placement(candidate: Candidate, shares: list[dict[str, Any]]) -> dict[str, Any]:
+    placement: dict[str, Any] = {"shares": shares, "split_mode": MODES[candidate.mode if len(shares) > 1 else NONE]}
+    if candidate.mode == PERIODIC:
+        placement["sync_period"] = candidate.period
     return placement
 
 
@@ -700,11 +704,11 @@ class _Counter:
     """What is bought of each pool while a schedule is carried out, in the order of starts.
 
     Args:
-        scene: With its offers.
+        snapshot: With its offers.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self._offers = scene.pools.offers
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._offers = snapshot.pools.offers
         self._bought: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
 
     def buy(self, pool: int, devices: int, start: int, end: int) -> str | None:
@@ -720,9 +724,9 @@ class _Counter:
         return PURCHASES[offers[number].purchase]
 
 
-def by_job(options: Sequence[Sequence[Way]], schedule: Schedule) -> list[Way]:
+def by_job(options: Sequence[Sequence[Candidate]], schedule: Schedule) -> list[Candidate]:
     """Way of each job of a schedule."""
-    return [ways[number] for ways, number in zip(options, schedule.ways, strict=True)]
+    return [candidates[number] for candidates, number in zip(options, schedule.candidates, strict=True)]
 
 
 METHOD_NAME = "Pareto local search over ways and orders of jobs"
@@ -749,9 +753,9 @@ def front(request: dict[str, Any]) -> dict[str, Any]:
     """
     state = request["state"]
     check_state(state)
-    scene = scene_of(state)
-    room = _room(scene)
-    options = [Options(scene, room).of(job) for job in range(scene.waiting)]
+    snapshot = snapshot_of(state)
+    room = _room(snapshot)
+    options = [Options(snapshot, room).of(job) for job in range(snapshot.waiting)]
     keep = int(request.get("solutions", SOLUTIONS))
     slot = max(float(request["slot"]), LEAST_SLOT)
     found = search(options, room, slot, keep) if options and all(options) else ()
@@ -762,17 +766,19 @@ def front(request: dict[str, Any]) -> dict[str, Any]:
             {
                 "mean_period": each.period,
                 "communication_cost": each.money,
-                "jobs": seated(scene, by_job(options, each), each, slot),
+                "jobs": seated(snapshot, by_job(options, each), each, slot),
             }
             for each in found
         ],
     }
 
 
-def _room(scene: Scene) -> Counts:
+def _room(snapshot: Snapshot) -> Counts:
     """Devices by pool that schedules count upon: what is free on nodes, as far as it can be bought in one way."""
-    bought = [max((offer.devices for offer in offers), default=None) for offers in scene.pools.offers]
-    named = [None if nodes is None else int(np.minimum(nodes.free, nodes.devices).sum()) for nodes in scene.pools.nodes]
-    free = np.minimum(scene.pools.free, scene.pools.devices).tolist()
+    bought = [max((offer.devices for offer in offers), default=None) for offers in snapshot.pools.offers]
+    named = [
+        None if nodes is None else int(np.minimum(nodes.free, nodes.devices).sum()) for nodes in snapshot.pools.nodes
+    ]
+    free = np.minimum(snapshot.pools.free, snapshot.pools.devices).tolist()
     rows = zip(free, bought, named, strict=True)
     return np.array([min(limit for limit in row if limit is not None) for row in rows], dtype=np.int64)

@@ -29,7 +29,7 @@ from kuayu.scheduling.state import (
     Numbers,
     Offer,
     Pools,
-    Scene,
+    Snapshot,
 )
 
 Plain = Mapping[str, Any]
@@ -122,7 +122,7 @@ def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
 _NOTHING: Plain = {}
 
 
-class Read:
+class ParsedJobs:
     """What is read of jobs, column by column: a state has thousands of them.
 
     Args:
@@ -210,13 +210,13 @@ class Read:
         return self.figure(name, absent).astype(np.int64)
 
 
-def read_of(state: Plain) -> Read:
+def parse_jobs(state: Plain) -> ParsedJobs:
     """What is read of the jobs of a state."""
-    return Read([*state["waiting"], *state["running"]])
+    return ParsedJobs([*state["waiting"], *state["running"]])
 
 
 def check_state(
-    state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), read: Read | None = None
+    state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), parsed: ParsedJobs | None = None
 ) -> None:
     """Check the names of a state that stands at ``/state``.
 
@@ -227,21 +227,21 @@ def check_state(
         state: A ``SchedulingState``.
         others: Domains that the request names beside its state: pointer and name.
         again: What else stands twice, as complaints.
-        read: What has been read of its jobs, if it has.
+        parsed: What has been read of its jobs, if it has.
 
     Raises:
         RepeatedName: Names stand twice.
         UnknownName: A name is not there.
     """
-    read = read or read_of(state)
-    refuse(RepeatedName, [*_repeated(state, read), *again])
-    found = _unknown(state, read)
+    parsed = parsed or parse_jobs(state)
+    refuse(RepeatedName, [*_repeated(state, parsed), *again])
+    found = _unknown(state, parsed)
     known = {each["id"] for each in state["domains"]}
     found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
     refuse(UnknownName, found)
 
 
-def _repeated(state: Plain, read: Read) -> list[Complaint]:
+def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     found = repeated("/state/accelerators", [each["id"] for each in state["accelerators"]])
     for position, each in enumerate(state["accelerators"]):
         profiles = [value["profile"] for value in each["indices"]]
@@ -251,7 +251,7 @@ def _repeated(state: Plain, read: Read) -> list[Complaint]:
         found += _repeated_in(f"/state/domains/{position}/pools", each["pools"])
     copies = [each["artefact"] for each in state.get("copies") or ()]
     found += repeated("/state/copies", copies, "/artefact")
-    waiting, running = read.names[: len(state["waiting"])], read.names[len(state["waiting"]) :]
+    waiting, running = parsed.names[: len(state["waiting"])], parsed.names[len(state["waiting"]) :]
     found += repeated("/state/waiting", waiting, "/spec/id")
     found += repeated("/state/running", running, "/spec/id")
     both = set(waiting) & set(running)
@@ -288,7 +288,7 @@ def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
     return found
 
 
-def _unknown(state: Plain, read: Read) -> list[Complaint]:
+def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     domains = {each["id"] for each in state["domains"]}
     accelerators = {each["id"] for each in state["accelerators"]}
     nodes = {each["id"]: _nodes_by_pool(each["pools"]) for each in state["domains"]}
@@ -301,7 +301,7 @@ def _unknown(state: Plain, read: Read) -> list[Complaint]:
     for position, copy in enumerate(state.get("copies") or ()):
         if not domains.issuperset(copy["domains"]):
             found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
-    named = {*read.home, *read.saved}.union(*read.domains, *read.begun) - {None}
+    named = {*parsed.home, *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
     if not domains.issuperset(named):
         for which in ("waiting", "running"):
@@ -397,12 +397,12 @@ def instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def scene_of(state: Plain, read: Read | None = None) -> Scene:
+def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
     """Arrays of a state whose names have been checked.
 
     Args:
         state: A ``SchedulingState``.
-        read: What has been read of it, if it has.
+        parsed: What has been read of it, if it has.
     """
     now = instant(state["now"])
     told = alike(state)
@@ -410,21 +410,23 @@ def scene_of(state: Plain, read: Read | None = None) -> Scene:
     accelerators = {each["id"]: number for number, each in enumerate(state["accelerators"])}
     pools, numbers = pools_of(told, accelerators)
     profiles, index = index_of(state["accelerators"])
-    read = read or read_of(state)
+    parsed = parsed or parse_jobs(state)
     copies = {each["artefact"]: each["domains"] for each in state.get("copies") or ()}
     refused = {each["job"] for each in state.get("refused") or () if each["reason"] == "no_room"}
-    return Scene(
+    return Snapshot(
         waiting=len(state["waiting"]),
         memory=np.array([each["memory"] for each in state["accelerators"]], dtype=np.float64),
         index=index,
         reachable=np.array([each.get("reachable") is not False for each in told], dtype=np.bool_),
         pools=pools,
         links=links_of(state["links"], domains),
-        jobs=_jobs(read, now, _Known(domains, profiles, copies, state["accelerators"])),
+        jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
         held=_held(state["running"], len(state["waiting"]), now, domains, accelerators, numbers),
-        names=Names(tuple(accelerators), tuple(domains), tuple(read.names)),
+        names=Names(tuple(accelerators), tuple(domains), tuple(parsed.names)),
         now=now,
-        denied=frozenset(number for number, name in enumerate(read.names[: len(state["waiting"])]) if name in refused),
+        denied=frozenset(
+            number for number, name in enumerate(parsed.names[: len(state["waiting"])]) if name in refused
+        ),
     )
 
 
@@ -460,12 +462,12 @@ class _Known:
         self.domains, self.profiles, self._copies = domains, profiles, copies
         self.kinds = [each.get("kind") for each in accelerators]
 
-    def at(self, read: Read) -> Flags:
+    def at(self, parsed: ParsedJobs) -> Flags:
         """Which domains hold each artefact now; those that this request does not know are left out."""
         rows: dict[tuple[str, ...], int] = {}
-        named: Sequence[Sequence[str]] = read.domains
+        named: Sequence[Sequence[str]] = parsed.domains
         if copies := self._copies:
-            named = [copies.get(name) or held for name, held in zip(read.artefacts, read.domains, strict=True)]
+            named = [copies.get(name) or held for name, held in zip(parsed.artefacts, parsed.domains, strict=True)]
         numbers = [rows.setdefault(tuple(each), len(rows)) for each in named]
         holding = [[name in each for name in self.domains] for each in rows]
         found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
@@ -477,41 +479,41 @@ class _Known:
         return _numbers([NOWHERE if name is None else known.get(name, NOWHERE) for name in names])
 
 
-def _jobs(read: Read, now: float, known: _Known) -> Jobs:
+def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
     seen: dict[str, int] = {}
-    used, requested = read.figures["used"], read.figures["requested"]
+    used, requested = parsed.figures["used"], parsed.figures["requested"]
     return Jobs(
-        requested=np.where(np.isnan(requested), read.figures["maximum"], requested).astype(np.int64),
-        minimum=read.whole("minimum"),
-        maximum=read.whole("maximum"),
-        step=np.maximum(read.whole("step", 1.0), 1),
-        memory=read.figure("memory", 0.0),
-        profile=_numbers([known.profiles.get(name or "", NOWHERE) for name in read.profile]),
-        kinds=_allowed(read.kinds, known.kinds),
-        serial=read.figure("serial", 0.0),
+        requested=np.where(np.isnan(requested), parsed.figures["maximum"], requested).astype(np.int64),
+        minimum=parsed.whole("minimum"),
+        maximum=parsed.whole("maximum"),
+        step=np.maximum(parsed.whole("step", 1.0), 1),
+        memory=parsed.figure("memory", 0.0),
+        profile=_numbers([known.profiles.get(name or "", NOWHERE) for name in parsed.profile]),
+        kinds=_allowed(parsed.kinds, known.kinds),
+        serial=parsed.figure("serial", 0.0),
         used=np.where(np.isnan(used), 1.0, used),
         measured=~np.isnan(used),
-        duration=read.figure("duration", 0.0),
-        done=read.figure("done", 0.0),
-        submitted=_instants(read.submitted, now, nan),
-        deadline=_instants(read.deadline, now, inf),
-        priority=read.whole("priority"),
-        home=known.places(read.home),
-        modes=_modes(read.modes),
-        period=read.whole("period"),
-        step_time=read.figure("step_time", 0.0),
-        exchange=read.figure("exchange", 0.0),
-        boundary=read.figure("boundary", 0.0),
-        checkpoint=read.figure("checkpoint", 0.0),
-        saved=known.places(read.saved),
-        resumes=np.array(read.resumes, dtype=np.bool_),
-        least_bandwidth=read.figure("bandwidth", 0.0),
-        longest_round_trip=read.figure("round_trip", inf),
-        reader=_numbers(read.readers),
-        artefact=_numbers([seen.setdefault(each, len(seen)) for each in read.artefacts]),
-        size=np.array(read.sizes, dtype=np.float64),
-        pinned=np.array(read.pinned, dtype=np.bool_),
-        at=known.at(read),
+        duration=parsed.figure("duration", 0.0),
+        done=parsed.figure("done", 0.0),
+        submitted=_instants(parsed.submitted, now, nan),
+        deadline=_instants(parsed.deadline, now, inf),
+        priority=parsed.whole("priority"),
+        home=known.places(parsed.home),
+        modes=_modes(parsed.modes),
+        period=parsed.whole("period"),
+        step_time=parsed.figure("step_time", 0.0),
+        exchange=parsed.figure("exchange", 0.0),
+        boundary=parsed.figure("boundary", 0.0),
+        checkpoint=parsed.figure("checkpoint", 0.0),
+        saved=known.places(parsed.saved),
+        resumes=np.array(parsed.resumes, dtype=np.bool_),
+        least_bandwidth=parsed.figure("bandwidth", 0.0),
+        longest_round_trip=parsed.figure("round_trip", inf),
+        reader=_numbers(parsed.readers),
+        artefact=_numbers([seen.setdefault(each, len(seen)) for each in parsed.artefacts]),
+        size=np.array(parsed.sizes, dtype=np.float64),
+        pinned=np.array(parsed.pinned, dtype=np.bool_),
+        at=known.at(parsed),
     )
 
 
@@ -554,8 +556,8 @@ def _numbers(values: Sequence[int]) -> Numbers:
 
 def _instants(texts: Sequence[str | None], now: float, absent: float) -> Floats:
     """Seconds from now; many jobs are submitted in the same second, so that each text is read once."""
-    read = {text: absent if text is None else instant(text) - now for text in set(texts)}
-    return np.array([read[text] for text in texts], dtype=np.float64)
+    parsed = {text: absent if text is None else instant(text) - now for text in set(texts)}
+    return np.array([parsed[text] for text in texts], dtype=np.float64)
 
 
 def _allowed(asked: Sequence[tuple[str, ...]], kinds: Sequence[str | None]) -> Flags:

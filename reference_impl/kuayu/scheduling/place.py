@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from kuayu.refusals import repeated
-from kuayu.scheduling.attempts import Decided, Moved, Turn
-from kuayu.scheduling.packing import Floor, Gang, Seats, traffic
-from kuayu.scheduling.parse import check_state, read_of, scene_of
-from kuayu.scheduling.preemption import Elsewhere, Resized, moved, reclaimed
+from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
+from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, traffic
+from kuayu.scheduling.parse import check_state, parse_jobs, snapshot_of
+from kuayu.scheduling.preemption import Elsewhere, ScaleDown, migrations, scale_downs
 from kuayu.scheduling.scheduler import decide, planned
 from kuayu.scheduling.scoring import (
     BEGINS,
@@ -27,7 +27,7 @@ from kuayu.scheduling.scoring import (
     Scorer,
     Weights,
 )
-from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Scene
+from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Snapshot
 
 LAST = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999: no instant is later."""
@@ -47,34 +47,34 @@ class Account:
     """Speaks of what was decided.
 
     Args:
-        scene: What was decided on.
-        decided: What was decided.
-        floor: Nodes, of which those that start have theirs.
+        snapshot: What was decided on.
+        result: What was decided.
+        allocator: Nodes, of which those that start have theirs.
     """
 
-    def __init__(self, scene: Scene, decided: Decided, floor: Floor) -> None:
-        self._scene, self._decided, self._floor = scene, decided, floor
+    def __init__(self, snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator) -> None:
+        self._snapshot, self._decided, self._allocator = snapshot, result, allocator
 
     def gangs(self, job: int, row: int) -> list[Gang]:
-        """Devices of a way, pool by pool."""
-        ways, bytes_a_second = self._decided.ways, traffic(self._scene, job)
-        pairs = zip(ways.pools[row].tolist(), ways.devices[row].tolist(), strict=True)
+        """Devices of a candidate, pool by pool."""
+        candidates, bytes_a_second = self._decided.candidates, traffic(self._snapshot, job)
+        pairs = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
         return [Gang(pool, devices, bytes_a_second) for pool, devices in pairs if devices > 0]
 
     def placement(
-        self, gangs: Sequence[Gang], row: int, bought: Sequence[int], seats: Sequence[Seats]
+        self, gangs: Sequence[Gang], row: int, bought: Sequence[int], assignment: Sequence[NodeAssignment]
     ) -> dict[str, Any]:
-        """A way as a ``JobPlacement``, with its nodes and purchases."""
-        mode = int(self._decided.ways.mode[row])
-        shares = [self.share(*each) for each in zip(gangs, bought, seats, strict=True)]
+        """A candidate as a ``JobPlacement``, with its nodes and purchases."""
+        mode = int(self._decided.candidates.mode[row])
+        shares = [self.share(*each) for each in zip(gangs, bought, assignment, strict=True)]
         made: dict[str, Any] = {"shares": shares, "split_mode": MODES[mode]}
         if mode == PERIODIC:
-            made["sync_period"] = int(self._decided.ways.period[row])
+            made["sync_period"] = int(self._decided.candidates.period[row])
         return made
 
-    def share(self, gang: Gang, bought: int, seats: Seats) -> dict[str, Any]:
+    def share(self, gang: Gang, bought: int, assignment: NodeAssignment) -> dict[str, Any]:
         """Devices of a pool as a ``DomainShare``."""
-        names, pools = self._scene.names, self._scene.pools
+        names, pools = self._snapshot.names, self._snapshot.pools
         share: dict[str, Any] = {
             "domain": names.domains[pools.domain[gang.pool]],
             "accelerator": names.accelerators[pools.accelerator[gang.pool]],
@@ -82,16 +82,16 @@ class Account:
         }
         if bought != NOWHERE:
             share["purchase"] = PURCHASES[bought]
-        if self._floor.told(gang.pool):
-            share["nodes"] = self._floor.wire(gang.pool, seats)
+        if self._allocator.told(gang.pool):
+            share["nodes"] = self._allocator.wire(gang.pool, assignment)
         return share
 
-    def of(self, turn: Turn, most: int) -> dict[str, Any]:
+    def of(self, attempt: Attempt, most: int) -> dict[str, Any]:
         """Explanation of what becomes of a waiting job."""
-        others = self._others(turn, most)
-        told: dict[str, Any] = {"alternatives": others, "reason": self._reason(turn, others)}
-        if turn.chosen is not None and np.isfinite(turn.features[turn.chosen, WAITS]):
-            told["outcome"] = self._outcome(turn, turn.chosen)
+        others = self._others(attempt, most)
+        told: dict[str, Any] = {"alternatives": others, "reason": self._reason(attempt, others)}
+        if attempt.chosen is not None and np.isfinite(attempt.features[attempt.chosen, WAITS]):
+            told["outcome"] = self._outcome(attempt, attempt.chosen)
         return told
 
     def change(self, job: int, pool: int, devices: int, reason: str) -> dict[str, Any]:
@@ -103,74 +103,80 @@ class Account:
         features[:, RUNS], features[:, DEVICES] = self._running.left[row] / change.speed, devices
         begins, ends = float(change.pause[0]), float(change.pause[0] + features[0, RUNS])
         held = np.array([[pool]]), np.array([[devices]]), np.array([ends])
-        features[:, PRICE] = self._decided.plan.shop.prices(np.array([job]), *held)
-        rate = float(self._scene.held.rate[job - self._scene.waiting] * change.speed[0])
+        features[:, PRICE] = self._decided.availability.purchases.prices(np.array([job]), *held)
+        rate = float(self._snapshot.held.rate[job - self._snapshot.waiting] * change.speed[0])
         outcome = {
-            "run_at": instant(self._scene.now + begins),
-            "finish_at": instant(self._scene.now + ends),
+            "run_at": instant(self._snapshot.now + begins),
+            "finish_at": instant(self._snapshot.now + ends),
             "communication_cost": float(features[0, MOVING]),
             "price": float(features[0, PRICE]),
             "efficiency": rate / devices,
-            "score": float(self._decided.judge.anew(features)[0]),
+            "score": float(self._decided.scoring.anew(features)[0]),
         }
         return {"alternatives": [], "reason": reason, "outcome": outcome}
 
     @cached_property
     def _running(self) -> Elsewhere:
-        return Elsewhere(self._scene)
+        return Elsewhere(self._snapshot)
 
-    def _others(self, turn: Turn, most: int) -> list[dict[str, Any]]:
+    def _others(self, attempt: Attempt, most: int) -> list[dict[str, Any]]:
         """The next-best that could be carried out beside everything else that was decided."""
         if not most:
             return []
-        ways, plan = self._decided.ways, self._decided.plan
-        free = np.append(plan.free, np.iinfo(np.int64).max)
-        left = plan.shop.largest.copy()
-        if turn.starts:
-            for pool, devices in zip(ways.pools[turn.row].tolist(), ways.devices[turn.row].tolist(), strict=True):
+        candidates, availability = self._decided.candidates, self._decided.availability
+        free = np.append(availability.free, np.iinfo(np.int64).max)
+        left = availability.purchases.largest.copy()
+        if attempt.starts:
+            for pool, devices in zip(
+                candidates.pools[attempt.row].tolist(), candidates.devices[attempt.row].tolist(), strict=True
+            ):
                 free[pool] += devices or 0
         room = np.minimum(free, left)
-        fits = (ways.devices[turn.rows] <= room[ways.pools[turn.rows]]).all(axis=1) & np.isfinite(turn.scores)
+        fits = (candidates.devices[attempt.rows] <= room[candidates.pools[attempt.rows]]).all(axis=1) & np.isfinite(
+            attempt.scores
+        )
         found: list[dict[str, Any]] = []
-        for place in np.argsort(turn.scores, kind="stable").tolist():
+        for place in np.argsort(attempt.scores, kind="stable").tolist():
             if len(found) == most:
                 break
-            if not fits[place] or (turn.starts and place == turn.chosen):
+            if not fits[place] or (attempt.starts and place == attempt.chosen):
                 continue
-            row = int(turn.rows[place])
-            gangs = self.gangs(turn.job, row)
-            seats = self._floor.pack(gangs)
-            if all(its is not None for its in seats):
-                seconds = float(turn.features[place, BEGINS] + turn.features[place, RUNS])
-                bought = [plan.shop.cheapest(turn.job, gang.pool, gang.devices, seconds) for gang in gangs]
-                placement = self.placement(gangs, row, bought, [its or () for its in seats])
-                outcome = self._outcome(turn, place, now=True)
+            row = int(attempt.rows[place])
+            gangs = self.gangs(attempt.job, row)
+            assignment = self._allocator.pack(gangs)
+            if all(its is not None for its in assignment):
+                seconds = float(attempt.features[place, BEGINS] + attempt.features[place, RUNS])
+                bought = [
+                    availability.purchases.cheapest(attempt.job, gang.pool, gang.devices, seconds) for gang in gangs
+                ]
+                placement = self.placement(gangs, row, bought, [its or () for its in assignment])
+                outcome = self._outcome(attempt, place, now=True)
                 found.append({"verb": "start", "placement": placement, "outcome": outcome})
-            for gang, its in zip(gangs, seats, strict=True):
-                if its and self._floor.told(gang.pool):
-                    self._floor.give_back(gang.pool, its)
+            for gang, its in zip(gangs, assignment, strict=True):
+                if its and self._allocator.told(gang.pool):
+                    self._allocator.give_back(gang.pool, its)
         return found
 
-    def _outcome(self, turn: Turn, place: int, *, now: bool = False) -> dict[str, Any]:
-        """What is expected of a way."""
-        features, outlook, row = turn.features[place], self._decided.outlook, turn.rows[place]
+    def _outcome(self, attempt: Attempt, place: int, *, now: bool = False) -> dict[str, Any]:
+        """What is expected of a candidate."""
+        features, prediction, row = attempt.features[place], self._decided.prediction, attempt.rows[place]
         begins = float(features[BEGINS]) + (0.0 if now else float(features[WAITS]))
         return {
-            "run_at": instant(self._scene.now + begins),
-            "finish_at": instant(self._scene.now + begins + float(features[RUNS])),
+            "run_at": instant(self._snapshot.now + begins),
+            "finish_at": instant(self._snapshot.now + begins + float(features[RUNS])),
             "communication_cost": float(features[MOVING] + features[EXCHANGING]),
             "price": float(features[PRICE]),
-            "efficiency": float(outlook.rate[row] / outlook.devices[row]),
-            "score": float(turn.scores[place]),
+            "efficiency": float(prediction.rate[row] / prediction.devices[row]),
+            "score": float(attempt.scores[place]),
         }
 
-    def _reason(self, turn: Turn, others: Sequence[dict[str, Any]]) -> str:
+    def _reason(self, attempt: Attempt, others: Sequence[dict[str, Any]]) -> str:
         """Why, in words."""
-        if turn.chosen is None:
+        if attempt.chosen is None:
             return "No pool that can be reached has devices that it can run on, with its data at hand."
-        features = turn.features[turn.chosen]
-        where = self._where(turn.row)
-        if not turn.starts:
+        features = attempt.features[attempt.chosen]
+        where = self._where(attempt.row)
+        if not attempt.starts:
             waits = float(features[WAITS])
             if not np.isfinite(waits):
                 return f"It would run best on {where}; nothing says when these will be free."
@@ -185,10 +191,10 @@ class Account:
         return ", ".join(parts) + ("; the next-best has a higher score." if others else "; nothing else is free.")
 
     def _where(self, row: int) -> str:
-        ways, pools, names = self._decided.ways, self._scene.pools, self._scene.names
+        candidates, pools, names = self._decided.candidates, self._snapshot.pools, self._snapshot.names
         return " and ".join(
             f"{devices} {names.accelerators[pools.accelerator[pool]]} in {names.domains[pools.domain[pool]]}"
-            for pool, devices in zip(ways.pools[row].tolist(), ways.devices[row].tolist(), strict=True)
+            for pool, devices in zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
             if devices > 0
         )
 
@@ -207,7 +213,7 @@ CHANGES = {
 """Why a running job is interrupted."""
 
 Json = dict[str, Any]
-Reasons = dict[str, tuple[Moved | Resized, str]]
+Reasons = dict[str, tuple[Migration | ScaleDown, str]]
 """What becomes of running jobs, and why, by name."""
 
 
@@ -216,7 +222,7 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None) -> Json:
 
     Args:
         request: A valid ``PlacementRequest``.
-        scorer: Makes scores of ways; the rule unless it is given.
+        scorer: Makes scores of candidates; the rule unless it is given.
 
     Returns:
         A ``PlacementReport``.
@@ -227,34 +233,34 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None) -> Json:
     """
     state, shares = request["state"], request.get("shares") or ()
     named = [each["domain"] for each in shares]
-    read = read_of(state)
+    parsed = parse_jobs(state)
     check_state(
         state,
         [(f"/shares/{position}/domain", name) for position, name in enumerate(named)],
         repeated("/shares", named, "/domain"),
-        read,
+        parsed,
     )
-    scene = scene_of(state, read)
+    snapshot = snapshot_of(state, parsed)
     weights = weights_of(request.get("weights"))
     explained = bool(request.get("explain"))
-    decided = decide(scene, scorer, weights, everyone=explained or bool(shares), room=not shares)
+    result = decide(snapshot, scorer, weights, everyone=explained or bool(shares), room=not shares)
     if shares:
-        decided = planned(scene, decided, {each["domain"]: float(each["share"]) for each in shares})
-    floor = Floor(scene.pools.nodes)
-    account = Account(scene, decided, floor)
-    decisions, reasons = _starts(scene, decided, floor, account), Reasons()
+        result = planned(snapshot, result, {each["domain"]: float(each["share"]) for each in shares})
+    allocator = NodeAllocator(snapshot.pools.nodes)
+    account = Account(snapshot, result, allocator)
+    decisions, reasons = _starts(snapshot, result, allocator, account), Reasons()
     if not shares:
-        decisions += _changes(scene, decided, state["running"], floor, account, reasons)
+        decisions += _changes(snapshot, result, state["running"], allocator, account, reasons)
     if explained:
         most = request.get("alternatives")
-        _explain(scene, decided, decisions, account, reasons, ALTERNATIVES if most is None else int(most))
+        _explain(snapshot, result, decisions, account, reasons, ALTERNATIVES if most is None else int(most))
     return {
         "revision": dict(state["revision"]),
         "method": {
             "name": METHOD_NAME,
             "version": METHOD_VERSION,
             "weights": asdict(weights),
-            "fallback": decided.simpler,
+            "fallback": result.fallback,
         },
         "decisions": decisions,
     }
@@ -267,85 +273,90 @@ def weights_of(told: Mapping[str, float] | None) -> Weights:
     return Weights(*(float(told.get(name) or 0.0) for name in ("period", "communication", "utilisation", "price")))
 
 
-def _starts(scene: Scene, decided: Decided, floor: Floor, account: Account) -> list[Json]:
+def _starts(snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, account: Account) -> list[Json]:
     """Decisions for the jobs that start, in the order in which they were made; none that nodes have no room for."""
-    turns = [turn for turn in decided.turns if turn.starts]
-    gangs = [account.gangs(turn.job, turn.row) for turn in turns]
-    seats = iter(floor.pack([gang for its in gangs for gang in its]))
+    attempts = [attempt for attempt in result.attempts if attempt.starts]
+    gangs = [account.gangs(attempt.job, attempt.row) for attempt in attempts]
+    assignment = iter(allocator.pack([gang for its in gangs for gang in its]))
     made = []
-    for turn, its in zip(turns, gangs, strict=True):
-        given = [next(seats) for _ in its]
+    for attempt, its in zip(attempts, gangs, strict=True):
+        given = [next(assignment) for _ in its]
         if any(each is None for each in given):
-            turn.starts = False
+            attempt.starts = False
             continue
-        bought = decided.plan.bought[turn.job]
-        placement = account.placement(its, turn.row, bought, [each or () for each in given])
-        made.append({"job": scene.names.jobs[turn.job], "verb": "start", "placement": placement})
+        bought = result.availability.bought[attempt.job]
+        placement = account.placement(its, attempt.row, bought, [each or () for each in given])
+        made.append({"job": snapshot.names.jobs[attempt.job], "verb": "start", "placement": placement})
     return made
 
 
 def _changes(
-    scene: Scene, decided: Decided, running: list[Json], floor: Floor, account: Account, reasons: Reasons
+    snapshot: Snapshot,
+    result: EpochResult,
+    running: list[Json],
+    allocator: NodeAllocator,
+    account: Account,
+    reasons: Reasons,
 ) -> list[Json]:
     """Decisions for running jobs that give devices back, or go on elsewhere or with more; reasons are added by job."""
-    made, resized = [], reclaimed(scene, decided)
+    made, resized = [], scale_downs(snapshot, result)
     for each in resized:
-        its = running[each.job - scene.waiting]["placement"]["shares"][0]
-        if (share := _resized(scene, each.job, each.pool, each.devices, its, floor, account)) is not None:
-            made.append(_change(scene, each.job, "resize", share))
-            reasons[scene.names.jobs[each.job]] = each, CHANGES["resize"]
-    for mover in moved(scene, decided, frozenset(each.job for each in resized)):
-        its = running[mover.job - scene.waiting]["placement"]["shares"][0]
+        its = running[each.job - snapshot.waiting]["placement"]["shares"][0]
+        if (share := _resized(snapshot, each.job, each.pool, each.devices, its, allocator, account)) is not None:
+            made.append(_change(snapshot, each.job, "resize", share))
+            reasons[snapshot.names.jobs[each.job]] = each, CHANGES["resize"]
+    for mover in migrations(snapshot, result, frozenset(each.job for each in resized)):
+        its = running[mover.job - snapshot.waiting]["placement"]["shares"][0]
         if mover.stays:
-            share = _resized(scene, mover.job, mover.pool, mover.devices, its, floor, account)
+            share = _resized(snapshot, mover.job, mover.pool, mover.devices, its, allocator, account)
             verb, why = "resize", "expand"
         else:
-            gang = Gang(mover.pool, mover.devices, traffic(scene, mover.job))
-            (seats,) = floor.pack([gang])
-            share = None if seats is None else account.share(gang, mover.bought, seats)
+            gang = Gang(mover.pool, mover.devices, traffic(snapshot, mover.job))
+            (assignment,) = allocator.pack([gang])
+            share = None if assignment is None else account.share(gang, mover.bought, assignment)
             verb = why = "migrate"
-        why = "yield" if mover in decided.yielding else why
+        why = "yield" if mover in result.preemption else why
         if share is not None:
-            made.append(_change(scene, mover.job, verb, share))
-            reasons[scene.names.jobs[mover.job]] = mover, CHANGES[why]
+            made.append(_change(snapshot, mover.job, verb, share))
+            reasons[snapshot.names.jobs[mover.job]] = mover, CHANGES[why]
     return made
 
 
 def _resized(
-    scene: Scene, job: int, pool: int, devices: int, share: Json, floor: Floor, account: Account
+    snapshot: Snapshot, job: int, pool: int, devices: int, share: Json, allocator: NodeAllocator, account: Account
 ) -> Json | None:
     """The share of a running job with other devices of its pool; none where nodes have no room for it."""
-    gang = Gang(pool, devices, traffic(scene, job))
-    held = floor.seats(pool, share.get("nodes") or ()) if floor.told(pool) else ()
-    seats = floor.resize(gang, held) if held else ()
-    if seats is None or (floor.told(pool) and not seats):
+    gang = Gang(pool, devices, traffic(snapshot, job))
+    held = allocator.assignment(pool, share.get("nodes") or ()) if allocator.told(pool) else ()
+    assignment = allocator.resize(gang, held) if held else ()
+    if assignment is None or (allocator.told(pool) and not assignment):
         return None
-    return account.share(gang, NOWHERE, seats) | {key: share[key] for key in ("purchase",) if key in share}
+    return account.share(gang, NOWHERE, assignment) | {key: share[key] for key in ("purchase",) if key in share}
 
 
-def _change(scene: Scene, job: int, verb: str, share: Json) -> Json:
-    return {"job": scene.names.jobs[job], "verb": verb, "placement": {"shares": [share], "split_mode": "none"}}
+def _change(snapshot: Snapshot, job: int, verb: str, share: Json) -> Json:
+    return {"job": snapshot.names.jobs[job], "verb": verb, "placement": {"shares": [share], "split_mode": "none"}}
 
 
 def _explain(
-    scene: Scene, decided: Decided, decisions: list[Json], account: Account, reasons: Reasons, most: int
+    snapshot: Snapshot, result: EpochResult, decisions: list[Json], account: Account, reasons: Reasons, most: int
 ) -> None:
     """Say why, of all decisions; all jobs that wait are named."""
     by_job = {decision["job"]: decision for decision in decisions}
-    turns = {turn.job: turn for turn in decided.turns}
-    for job in range(scene.waiting):
-        name = scene.names.jobs[job]
+    attempts = {attempt.job: attempt for attempt in result.attempts}
+    for job in range(snapshot.waiting):
+        name = snapshot.names.jobs[job]
         decision = by_job.get(name)
         if decision is None:
             decision = {"job": name, "verb": "wait"}
             decisions.append(decision)
-        turn = turns.get(job) or _nothing(job)
-        decision["explanation"] = account.of(turn, most)
+        attempt = attempts.get(job) or _nothing(job)
+        decision["explanation"] = account.of(attempt, most)
     for name, (each, reason) in reasons.items():
         by_job[name]["explanation"] = account.change(each.job, each.pool, each.devices, reason)
 
 
-def _nothing(job: int) -> Turn:
+def _nothing(job: int) -> Attempt:
     """A job that has no way at all."""
     empty = np.zeros(0)
-    return Turn(job, empty.astype(np.intp), np.zeros((0, len(FEATURES))), empty.astype(np.bool_), empty)
+    return Attempt(job, empty.astype(np.intp), np.zeros((0, len(FEATURES))), empty.astype(np.bool_), empty)

@@ -1,9 +1,10 @@
 """A network in place of the rule: what the rule says, corrected by what was learned; NumPy evaluates it.
 
-Ways of a job are rows. Each becomes a hidden vector and is then seen beside the mean of all of them, so that neither
-their order nor their number counts, and there may be any number of domains (M. Zaheer et al., "Deep sets", NeurIPS
-2017). A way's preference is a correction, less its regret by the rule. It was learned for the reference's own weights:
-where a request gives others, the rule alone decides.
+1. Candidates of a job are rows. Each becomes a hidden vector and is then seen beside the mean of all of them, so that
+   neither their order nor their number counts, and there may be any number of domains (M. Zaheer et al., "Deep sets",
+   NeurIPS 2017).
+2. A candidate's preference is a correction, less its regret by the rule.
+3. It was learned for the reference's own weights: where a request gives others, the rule alone decides.
 """
 
 from collections.abc import Mapping
@@ -36,14 +37,14 @@ Small = NDArray[np.float32]
 
 FILE = "network.npz"
 MOST = 32
-"""Ways of a job that are looked at, the best by the rule; the others are left to it."""
+"""Candidates of a job that are looked at, the best by the rule; the others are left to it."""
 SEEN = (
     *("now", "waits", "waits long", "begins", "runs", "moving", "exchanging", "crowd"),
     *("lost", "devices", "length", "size", "age", "regret", "room"),
 )
-"""What is seen of each way, in the order of columns."""
+"""What is seen of each candidate, in the order of columns."""
 LIMIT = 0.25
-"""Regret by the rule beyond which a way is out of the question, whatever was learned."""
+"""Regret by the rule beyond which a candidate is out of the question, whatever was learned."""
 BOUND = 10.0
 """Nothing that is seen is farther from nought than this."""
 FLOOR = 600.0
@@ -53,11 +54,11 @@ _MONEY = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """Ways of a job as they are seen.
+class PolicyObservation:
+    """Candidates of a job as they are seen.
 
     Attributes:
-        rows: Which of the ways, the best by the rule first.
+        rows: Which of the candidates, the best by the rule first.
         seen: What is seen of them, (rows, columns of ``SEEN``).
         regrets: By how much each is worse than the first, by the rule and over the shortest way, (rows,).
     """
@@ -68,15 +69,15 @@ class Sight:
 
     @property
     def open(self) -> bool:
-        """Whether there is a choice: several ways, one of which could be taken now."""
+        """Whether there is a choice: several candidates, one of which could be taken now."""
         return len(self.rows) > 1 and bool(self.seen[:, 0].any())
 
 
-def sight(features: Floats, scores: Floats) -> Sight:
-    """How a job's ways are seen.
+def observation(features: Floats, scores: Floats) -> PolicyObservation:
+    """How a job's candidates are seen.
 
     Args:
-        features: Of its ways, (ways, ``choosing.FEATURES``).
+        features: Of its candidates, (candidates, ``choosing.FEATURES``).
         scores: What the rule makes of them; infinite for those that cannot be taken.
     """
     order = np.argsort(scores, kind="stable")[:MOST]
@@ -107,11 +108,11 @@ def sight(features: Floats, scores: Floats) -> Sight:
         np.full(len(rows), now.mean() if len(rows) else 0.0),
     )
     seen = np.clip(np.stack(columns, axis=1), -BOUND, BOUND)
-    return Sight(rows, seen.astype(np.float32), regrets.astype(np.float32))
+    return PolicyObservation(rows, seen.astype(np.float32), regrets.astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class PolicyNetwork:
     """Layers: each a matrix, from columns to rows, and a bias.
 
     Attributes:
@@ -129,7 +130,7 @@ class Network:
     rule: Scorer = field(default_factory=Rule)
 
     @classmethod
-    def of(cls, weights: Mapping[str, Small], rule: Scorer | None = None) -> "Network":
+    def of(cls, weights: Mapping[str, Small], rule: Scorer | None = None) -> "PolicyNetwork":
         """Layers from arrays by name, as training writes them.
 
         Raises:
@@ -138,8 +139,8 @@ class Network:
         enter, meet, leave = ((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
         return cls(weights["scale"], enter, meet, leave, rule or Rule())
 
-    def preferences(self, its: Sight) -> Floats:
-        """How much each way is preferred, the more the better, (rows,)."""
+    def preferences(self, its: PolicyObservation) -> Floats:
+        """How much each candidate is preferred, the more the better, (rows,)."""
         hidden = np.maximum(its.seen @ self.enter[0].T + self.enter[1], 0.0)
         width = hidden.shape[1]
         together = hidden.mean(axis=0) @ self.meet[0][:, width:].T + self.meet[1]
@@ -148,11 +149,11 @@ class Network:
         return found
 
     def scores(self, features: Floats, weights: Weights) -> Floats:
-        """What each way is worth, the less the better; in the order of preference, on the scale of the rule."""
+        """What each candidate is worth, the less the better; in the order of preference, on the scale of the rule."""
         by_rule = self.rule.scores(features, weights)
         if weights != OWN or len(features) <= 1:
             return by_rule
-        its = sight(features, by_rule)
+        its = observation(features, by_rule)
         if not its.open:
             return by_rule
         scores = by_rule.copy()
@@ -165,10 +166,10 @@ _LAYERS = ("enter", "meet", "leave")
 
 
 @cache
-def shipped() -> Network | None:
+def shipped() -> PolicyNetwork | None:
     """The network that comes with the package, if one does."""
     path = files("kuayu.scheduling") / FILE
     if not path.is_file():
         return None
     with path.open("rb") as file, np.load(file) as held:
-        return Network.of({name: held[name] for name in held.files})
+        return PolicyNetwork.of({name: held[name] for name in held.files})

@@ -17,16 +17,16 @@ from functools import cached_property
 
 import numpy as np
 
-from kuayu.scheduling.attempts import Decided, Moved, Turn
-from kuayu.scheduling.availability import EPOCH, Plan, paces
-from kuayu.scheduling.candidates import MONEY, Ways, worthiness
-from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Judge
-from kuayu.scheduling.state import NONE, Counts, Floats, Numbers, Scene
-from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, Habits, restart, saving
+from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
+from kuayu.scheduling.availability import EPOCH, Availability, paces
+from kuayu.scheduling.candidates import MONEY, Candidates, device_value
+from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Scoring
+from kuayu.scheduling.state import NONE, Counts, Floats, Numbers, Snapshot
+from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, UtilisationPrior, restart, saving
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class VictimOptions:
     """How running jobs could make room, by row.
 
     Attributes:
@@ -55,7 +55,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class VictimSet:
     """Who has to make room, and what it costs.
 
     Attributes:
@@ -97,24 +97,24 @@ class Elsewhere:
         left: Seconds that it has before it where it is.
 
     Args:
-        scene: Its running jobs.
+        snapshot: Its running jobs.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        shares = _undisturbed(scene)
-        held = scene.held
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        shares = _undisturbed(snapshot)
+        held = snapshot.held
         self.job, self.pool = held.holder[shares], held.pool[shares]
         self.devices, self.bought = held.devices[shares], held.purchase[shares]
-        self.left: Floats = scene.jobs.left[self.job] / held.rate[self.job - scene.waiting]
+        self.left: Floats = snapshot.jobs.left[self.job] / held.rate[self.job - snapshot.waiting]
 
     @cached_property
-    def _habits(self) -> Habits:
-        return Habits(self._scene)
+    def _utilisation_prior(self) -> UtilisationPrior:
+        return UtilisationPrior(self._snapshot)
 
     @cached_property
     def _paces(self) -> Floats:
-        return paces(self._scene)
+        return paces(self._snapshot)
 
     def change(self, row: Numbers, pool: Numbers, devices: Counts) -> Change:
         """What it means for jobs to go on so.
@@ -124,15 +124,15 @@ class Elsewhere:
             pool: Where it goes on.
             devices: On how many.
         """
-        scene, jobs, pools, paths = self._scene, self._scene.jobs, self._scene.pools, self._scene.paths
+        snapshot, jobs, pools, paths = self._snapshot, self._snapshot.jobs, self._snapshot.pools, self._snapshot.paths
         job, was, has = self.job[row], self.pool[row], self.devices[row].astype(np.float64)
         here, there, then = pools.domain[was], pools.domain[pool], devices.astype(np.float64)
         size, stays = jobs.checkpoint[job], was == pool
         sent = (here != there) & (size > 0.0)
-        staging, paid = (np.where(stays, 0.0, each[job, there]) for each in scene.data_staging)
+        staging, paid = (np.where(stays, 0.0, each[job, there]) for each in snapshot.data_staging)
         with np.errstate(divide="ignore", invalid="ignore"):
-            speed = self._habits.longer(job, has) / self._habits.longer(job, then)
-            speed *= scene.worth[job, pools.accelerator[pool]] / scene.worth[job, pools.accelerator[was]]
+            speed = self._utilisation_prior.longer(job, has) / self._utilisation_prior.longer(job, then)
+            speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
             moving = np.where(sent, size * BITS / paths.available[here, there], 0.0)
             money = np.where(sent, size * BITS * paths.tariff[here, there], 0.0)
         saves = saving(size, has)
@@ -140,18 +140,18 @@ class Elsewhere:
         return Change(speed * self._paces[there] / self._paces[here], saves, pause, money + paid)
 
 
-def _undisturbed(scene: Scene) -> Numbers:
+def _undisturbed(snapshot: Snapshot) -> Numbers:
     """Shares of jobs that run undisturbed in one pool, and of which it is known what they keep busy."""
-    jobs, held = scene.jobs, scene.held
-    place = held.holder - scene.waiting
+    jobs, held = snapshot.jobs, snapshot.held
+    place = held.holder - snapshot.waiting
     found: Numbers = np.flatnonzero(
-        (np.bincount(place, minlength=len(jobs) - scene.waiting)[place] == 1)
+        (np.bincount(place, minlength=len(jobs) - snapshot.waiting)[place] == 1)
         & (held.mode[place] == NONE)
         & (held.ready[place] == 0.0)
         & (held.rate[place] > 0.0)
         & ~held.saving[place]
         & jobs.measured[held.holder]
-        & scene.reachable[scene.pools.domain[held.pool]]
+        & snapshot.reachable[snapshot.pools.domain[held.pool]]
     )
     return found
 
@@ -172,76 +172,84 @@ MIN_SCORE_GAIN = 0.02
 """By how much less a score has to be for others to be interrupted."""
 
 MAX_TRIES = 64
-"""Ways of an epoch for which room is looked for."""
+"""Candidates of an epoch for which room is looked for."""
 
 
-class Yielding:
+class Preemption:
     """Makes room where that is worth more than it costs.
 
     Attributes:
         moved: Jobs that have been told to make room.
 
     Args:
-        scene: Its running jobs.
-        plan: What is free; those who make room take from it.
+        snapshot: Its running jobs.
+        availability: What is free; those who make room take from it.
     """
 
-    def __init__(self, scene: Scene, plan: Plan) -> None:
-        self._scene, self._plan = scene, plan
-        self.moved: list[Moved] = []
+    def __init__(self, snapshot: Snapshot, availability: Availability) -> None:
+        self._snapshot, self._availability = snapshot, availability
+        self.migrations: list[Migration] = []
         self._tries = MAX_TRIES
 
-    def better(self, turn: Turn, ways: Ways, judge: Judge, delay: float) -> int | None:
+    def better(self, attempt: Attempt, candidates: Candidates, scoring: Scoring, delay: float) -> int | None:
         """A way that is better than the one chosen, if others make room for it; they are told to.
 
         Args:
-            turn: Of the job that is looked at; waits, crowd and score of the way are brought up to date.
-            ways: All.
-            judge: Scores them.
+            attempt: Of the job that is looked at; waits, crowd and score of the candidate are brought up to date.
+            candidates: All.
+            scoring: Scores them.
             delay: Jobs that a device second delays.
 
         Returns:
-            Place of the way in the turn, or none.
+            Place of the candidate in the attempt, or none.
         """
-        if turn.chosen is None or self._tries <= 0:
+        if attempt.chosen is None or self._tries <= 0:
             return None
-        least = float(turn.scores[turn.chosen]) - MIN_SCORE_GAIN * abs(float(turn.scores[turn.chosen]))
-        hopes = judge.hopes(slice(turn.rows[0], turn.rows[-1] + 1), EPOCH, INTERRUPTION_SECONDS)
-        hopeful = np.flatnonzero(~turn.now & (ways.mode[turn.rows] == NONE) & (hopes < least))
+        least = float(attempt.scores[attempt.chosen]) - MIN_SCORE_GAIN * abs(float(attempt.scores[attempt.chosen]))
+        optimistic_bounds = scoring.optimistic_bounds(
+            slice(attempt.rows[0], attempt.rows[-1] + 1), EPOCH, INTERRUPTION_SECONDS
+        )
+        hopeful = np.flatnonzero(~attempt.now & (candidates.mode[attempt.rows] == NONE) & (optimistic_bounds < least))
         if not len(hopeful):
             return None
-        seconds = turn.features[:, BEGINS] + turn.features[:, RUNS]
-        found: tuple[int, Room] | None = None
-        for place in hopeful[np.argsort(hopes[hopeful], kind="stable")].tolist():
-            if hopes[place] >= least:
+        seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
+        found: tuple[int, VictimSet] | None = None
+        for place in hopeful[np.argsort(optimistic_bounds[hopeful], kind="stable")].tolist():
+            if optimistic_bounds[place] >= least:
                 break
-            row = turn.rows[place]
+            row = attempt.rows[place]
             self._tries -= 1
-            room = self.room(turn.job, int(ways.pools[row, 0]), int(ways.devices[row, 0]), float(seconds[place]), delay)
-            if room is None:
+            victims = self.victims(
+                attempt.job,
+                int(candidates.pools[row, 0]),
+                int(candidates.devices[row, 0]),
+                float(seconds[place]),
+                delay,
+            )
+            if victims is None:
                 continue
-            features = turn.features[place : place + 1].copy()
-            features[0, WAITS] = room.start
-            features[0, CROWD] += room.lost
-            score = float(judge.anew(features)[0])
+            features = attempt.features[place : place + 1].copy()
+            features[0, WAITS] = victims.start
+            features[0, CROWD] += victims.lost
+            score = float(scoring.anew(features)[0])
             if score < least:
-                least, found = score, (place, room)
+                least, found = score, (place, victims)
         if found is None:
             return None
-        place, room = found
-        turn.features[place, WAITS] = room.start
-        turn.features[place, CROWD] += room.lost
-        turn.scores[place] = least
-        self._make(room)
+        place, victims = found
+        attempt.features[place, WAITS] = victims.start
+        attempt.features[place, CROWD] += victims.lost
+        attempt.scores[place] = least
+        self._make(victims)
         return place
 
-    def room(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> Room | None:
+    def victims(self, job: int, pool: int, devices: int, seconds: float, delay: float) -> VictimSet | None:
         """The cheapest way for a job to have devices of a pool for so long, if it needs others to make room.
 
         Each loses what it does less of while the devices are held, since it may come back after that. Nobody stands
         still for long for a job of lower priority.
         """
-        options, free = self._options, self._plan.free
+        options, free = self._options, self._availability.free
         more = devices - int(free[pool])
         its = self._of[pool]
         if more <= 0 or not len(its):
@@ -250,7 +258,7 @@ class Yielding:
         its = its[
             (options.left[its] >= MIN_REMAINING_RATIO * seconds)
             & (
-                (self._priority[options.row[its]] <= self._scene.jobs.priority[job])
+                (self._priority[options.row[its]] <= self._snapshot.jobs.priority[job])
                 | (options.pause[its] <= MAX_PAUSE_SECONDS)
             )
             & ~self._gone[options.row[its]]
@@ -264,11 +272,11 @@ class Yielding:
         if sum(int(options.freed[row]) for row in chosen) < more:
             return None
         start = max(EPOCH, float(np.ceil(options.saves[chosen].max() / EPOCH)) * EPOCH)
-        return Room(chosen, start, float(lost[np.searchsorted(its, chosen)].sum()))
+        return VictimSet(chosen, start, float(lost[np.searchsorted(its, chosen)].sum()))
 
     def _chosen(self, order: Numbers, more: int) -> Iterator[int]:
         """The first of some options that can be carried out together, until so many devices are given up."""
-        options, plan = self._options, self._plan
+        options, availability = self._options, self._availability
         gone: set[int] = set()
         used: dict[int, int] = {}
         for option in order.tolist():
@@ -279,30 +287,30 @@ class Yielding:
                 continue
             if pool != options.was[option]:
                 taken = used.get(pool, 0) + int(options.devices[option])
-                if not plan.leaves(pool, taken, float(options.left[option])):
+                if not availability.leaves(pool, taken, float(options.left[option])):
                     continue
                 used[pool] = taken
             gone.add(row)
             more -= int(options.freed[option])
             yield option
 
-    def _make(self, room: Room) -> None:
+    def _make(self, victims: VictimSet) -> None:
         """Those who make room go."""
-        options, plan = self._options, self._plan
-        for option in room.options:
+        options, availability = self._options, self._availability
+        for option in victims.options:
             row, pool, devices = int(options.row[option]), int(options.pool[option]), int(options.devices[option])
             job, was, left = int(self._running.job[row]), int(options.was[option]), float(options.left[option])
             bought = int(self._running.bought[row])
             if pool != was:
-                bought = plan.shop.cheapest(job, pool, devices, left)
-                plan.take(job, np.array([pool]), np.array([devices]), left)
-            plan.release(was, int(options.freed[option]), left, room.start)
+                bought = availability.purchases.cheapest(job, pool, devices, left)
+                availability.take(job, np.array([pool]), np.array([devices]), left)
+            availability.release(was, int(options.freed[option]), left, victims.start)
             self._gone[row] = True
-            self.moved.append(Moved(job, pool, devices, pool == was, bought))
+            self.migrations.append(Migration(job, pool, devices, pool == was, bought))
 
     @cached_property
     def _running(self) -> Elsewhere:
-        return Elsewhere(self._scene)
+        return Elsewhere(self._snapshot)
 
     @cached_property
     def _gone(self) -> np.ndarray:
@@ -310,21 +318,21 @@ class Yielding:
 
     @cached_property
     def _priority(self) -> Numbers:
-        found: Numbers = self._scene.jobs.priority[self._running.job]
+        found: Numbers = self._snapshot.jobs.priority[self._running.job]
         return found
 
     @cached_property
     def _value(self) -> Floats:
-        return worthiness(self._scene)
+        return device_value(self._snapshot)
 
     @cached_property
     def _of(self) -> list[Numbers]:
-        return [np.flatnonzero(self._options.was == pool) for pool in range(len(self._plan.free))]
+        return [np.flatnonzero(self._options.was == pool) for pool in range(len(self._availability.free))]
 
     @cached_property
-    def _options(self) -> Options:
+    def _options(self) -> VictimOptions:
         """All that can be thought of: as many devices elsewhere, as many as it asked for, and the least that do."""
-        running, jobs, free = self._running, self._scene.jobs, self._plan.free
+        running, jobs, free = self._running, self._snapshot.jobs, self._availability.free
         has, least, step = running.devices, jobs.minimum[running.job], jobs.step[running.job]
         fewer = np.minimum(jobs.requested[running.job], has - 1)
         fewer = least + (fewer - least) // step * step
@@ -344,7 +352,7 @@ class Yielding:
             & (change.speed > 0.0)
             & np.isfinite(change.pause + change.money)
         )
-        return Options(
+        return VictimOptions(
             row=row[keep],
             was=was[keep],
             pool=pool[keep],
@@ -370,53 +378,53 @@ EXPECTED_ARRIVALS_SHARE = 0.05
 """Part of the running jobs that count as if they waited: as many will come."""
 
 
-def moved(scene: Scene, decided: Decided, but: frozenset[int] = frozenset()) -> list[Moved]:
+def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = frozenset()) -> list[Migration]:
     """Jobs that go on with devices that nobody who waits is given, those that gain most first.
 
     Args:
-        scene: What was decided on.
-        decided: What was decided.
+        snapshot: What was decided on.
+        result: What was decided.
         but: Numbers of jobs that something else becomes of.
     """
-    plan = decided.plan
-    found = list(decided.yielding)
+    availability = result.availability
+    found = list(result.preemption)
     gone = {each.job for each in found}
-    spare = np.flatnonzero(plan.free > 0)
+    spare = np.flatnonzero(availability.free > 0)
     if not len(spare):
         return found
-    now = Elsewhere(scene)
-    row, pool, devices = _migration_candidates(scene, now, spare, plan.free)
-    gained, seconds = _gains(scene, decided, now, row, pool, devices)
-    for way in np.lexsort((np.arange(len(row)), -gained)).tolist():
-        if gained[way] <= 0.0:
+    now = Elsewhere(snapshot)
+    row, pool, devices = _migration_candidates(snapshot, now, spare, availability.free)
+    gained, seconds = _gains(snapshot, result, now, row, pool, devices)
+    for candidate in np.lexsort((np.arange(len(row)), -gained)).tolist():
+        if gained[candidate] <= 0.0:
             break
-        its, where, count = int(row[way]), int(pool[way]), int(devices[way])
-        mover, stays = int(now.job[its]), bool(pool[way] == now.pool[its])
+        its, where, count = int(row[candidate]), int(pool[candidate]), int(devices[candidate])
+        mover, stays = int(now.job[its]), bool(pool[candidate] == now.pool[its])
         more = count - int(now.devices[its]) * stays
-        if mover in gone or mover in but or not plan.leaves(where, more, float(seconds[way])):
+        if mover in gone or mover in but or not availability.leaves(where, more, float(seconds[candidate])):
             continue
-        bought = plan.shop.cheapest(mover, where, more, float(seconds[way]))
+        bought = availability.purchases.cheapest(mover, where, more, float(seconds[candidate]))
         if stays and bought != now.bought[its]:
             continue
-        plan.take(mover, np.array([where]), np.array([more]), float(seconds[way]))
+        availability.take(mover, np.array([where]), np.array([more]), float(seconds[candidate]))
         gone.add(mover)
-        found.append(Moved(mover, where, count, stays, bought))
+        found.append(Migration(mover, where, count, stays, bought))
     return found
 
 
 def _migration_candidates(
-    scene: Scene, now: Elsewhere, spare: Numbers, free: Counts
+    snapshot: Snapshot, now: Elsewhere, spare: Numbers, free: Counts
 ) -> tuple[Numbers, Numbers, Counts]:
     """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free."""
-    jobs, job = scene.jobs, now.job
-    usable = (scene.worth[job][:, scene.pools.accelerator[spare]] > 0.0) & np.isfinite(
-        scene.data_staging[0][job][:, scene.pools.domain[spare]]
+    jobs, job = snapshot.jobs, now.job
+    usable = (snapshot.worth[job][:, snapshot.pools.accelerator[spare]] > 0.0) & np.isfinite(
+        snapshot.data_staging[0][job][:, snapshot.pools.domain[spare]]
     )
     row, column = np.nonzero(usable)
     pool = spare[column]
-    room = free[pool] + np.where(now.pool[row] == pool, now.devices[row], 0)
+    victims = free[pool] + np.where(now.pool[row] == pool, now.devices[row], 0)
     least, step = jobs.minimum[job[row]], jobs.step[job[row]]
-    sizes = np.stack([np.minimum(jobs.maximum[job[row]], room), np.minimum(jobs.requested[job[row]], room)])
+    sizes = np.stack([np.minimum(jobs.maximum[job[row]], victims), np.minimum(jobs.requested[job[row]], victims)])
     sizes = least + (sizes - least) // step * step
     able = sizes >= least
     able[1] &= sizes[1] != sizes[0]
@@ -426,21 +434,21 @@ def _migration_candidates(
 
 
 def _gains(
-    scene: Scene, decided: Decided, running: Elsewhere, row: Numbers, pool: Numbers, devices: Counts
+    snapshot: Snapshot, result: EpochResult, running: Elsewhere, row: Numbers, pool: Numbers, devices: Counts
 ) -> tuple[Floats, Floats]:
-    """Seconds that ways gain, less what they cost others and in money, and seconds that are left on them then.
+    """Seconds that candidates gain, less what they cost others and in money, and seconds that are left on them then.
 
     Nought is gained where it does not pay.
     """
-    jobs, pools, value = scene.jobs, scene.pools, worthiness(scene)
+    jobs, pools, value = snapshot.jobs, snapshot.pools, device_value(snapshot)
     was, held, left = running.pool[row], running.devices[row], running.left[row]
     change = running.change(row, pool, devices)
     with np.errstate(divide="ignore", invalid="ignore"):
         then = left / change.speed
         near = np.minimum(left, GAIN_HORIZON_SECONDS)
         gained = np.minimum(left - then, near * (1.0 - 1.0 / change.speed)) - change.pause
-    waiting = scene.waiting - sum(turn.starts for turn in decided.turns)
-    crowd = (waiting + EXPECTED_ARRIVALS_SHARE * (len(jobs) - scene.waiting)) / max(int(pools.devices.sum()), 1)
+    waiting = snapshot.waiting - sum(attempt.starts for attempt in result.attempts)
+    crowd = (waiting + EXPECTED_ARRIVALS_SHARE * (len(jobs) - snapshot.waiting)) / max(int(pools.devices.sum()), 1)
     others = crowd * (value[pool] * devices * (change.pause + then) - value[was] * held * left)
     pays = (
         (gained >= MIN_GAIN_SHARE * near)
@@ -461,7 +469,7 @@ MIN_FREED_PER_PAUSE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Resized:
+class ScaleDown:
     """A running job that goes on with fewer devices.
 
     Attributes:
@@ -475,23 +483,23 @@ class Resized:
     devices: int
 
 
-def reclaimed(scene: Scene, decided: Decided) -> list[Resized]:
+def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
     """Jobs that go on with fewer devices, those that give back most first, as long as anybody waits for them."""
-    asked = wanted(scene, decided)
+    asked = wanted(snapshot, result)
     if not asked.any():
         return []
-    jobs, held = scene.jobs, scene.held
-    shares = np.bincount(held.holder - scene.waiting, minlength=len(jobs) - scene.waiting)
+    jobs, held = snapshot.jobs, snapshot.held
+    shares = np.bincount(held.holder - snapshot.waiting, minlength=len(jobs) - snapshot.waiting)
     alone = np.flatnonzero(
-        (shares[held.holder - scene.waiting] == 1)
-        & (held.mode[held.holder - scene.waiting] == NONE)
-        & (held.ready[held.holder - scene.waiting] == 0.0)
-        & (held.rate[held.holder - scene.waiting] > 0.0)
-        & ~held.saving[held.holder - scene.waiting]
+        (shares[held.holder - snapshot.waiting] == 1)
+        & (held.mode[held.holder - snapshot.waiting] == NONE)
+        & (held.ready[held.holder - snapshot.waiting] == 0.0)
+        & (held.rate[held.holder - snapshot.waiting] > 0.0)
+        & ~held.saving[held.holder - snapshot.waiting]
         & jobs.measured[held.holder]
         & (asked[held.pool] > 0)
-        & scene.reachable[scene.pools.domain[held.pool]]
-        & ~np.isin(held.holder, [each.job for each in decided.yielding])
+        & snapshot.reachable[snapshot.pools.domain[held.pool]]
+        & ~np.isin(held.holder, [each.job for each in result.preemption])
     )
     if not len(alone):
         return []
@@ -499,13 +507,15 @@ def reclaimed(scene: Scene, decided: Decided) -> list[Resized]:
     least, step = jobs.minimum[job], jobs.step[job]
     busy = np.maximum(np.ceil(jobs.used[job] * jobs.requested[job] - 1e-9).astype(np.int64), least)
     fewer = least + -(-(busy - least) // step) * step
-    habits = Habits(scene)
-    slower = habits.longer(job, fewer.astype(np.float64)) / habits.longer(job, devices.astype(np.float64))
-    left = jobs.left[job] / held.rate[job - scene.waiting]
+    utilisation_prior = UtilisationPrior(snapshot)
+    slower = utilisation_prior.longer(job, fewer.astype(np.float64)) / utilisation_prior.longer(
+        job, devices.astype(np.float64)
+    )
+    left = jobs.left[job] / held.rate[job - snapshot.waiting]
     pause = STARTING + jobs.checkpoint[job] / STORAGE * (1.0 / devices + 1.0 / fewer)
-    waiting = scene.waiting - sum(turn.starts for turn in decided.turns)
+    waiting = snapshot.waiting - sum(attempt.starts for attempt in result.attempts)
     freed = devices - fewer
-    gained = freed * left * waiting / max(int(scene.pools.devices.sum()), 1)
+    gained = freed * left * waiting / max(int(snapshot.pools.devices.sum()), 1)
     pays = (
         (freed > 0)
         & (slower <= MAX_SLOWDOWN)
@@ -516,16 +526,16 @@ def reclaimed(scene: Scene, decided: Decided) -> list[Resized]:
     for place in np.lexsort((np.arange(len(alone)), -np.where(pays, freed * left, 0.0))).tolist():
         if pays[place] and asked[pool[place]] > 0:
             asked[pool[place]] -= freed[place]
-            found.append(Resized(int(job[place]), int(pool[place]), int(fewer[place])))
+            found.append(ScaleDown(int(job[place]), int(pool[place]), int(fewer[place])))
     return found
 
 
-def wanted(scene: Scene, decided: Decided) -> Counts:
+def wanted(snapshot: Snapshot, result: EpochResult) -> Counts:
     """Devices that those who wait would take if they were free, by pool; not those that are free already."""
-    found = np.zeros(len(scene.pools.devices), dtype=np.int64)
-    for turn in decided.turns:
-        if turn.counts and turn.chosen is not None and not turn.starts:
-            row = turn.row
-            there = decided.ways.pools[row] >= 0
-            np.add.at(found, decided.ways.pools[row][there], decided.ways.devices[row][there])
-    return found - np.where(found > 0, decided.plan.free, 0)
+    found = np.zeros(len(snapshot.pools.devices), dtype=np.int64)
+    for attempt in result.attempts:
+        if attempt.counts and attempt.chosen is not None and not attempt.starts:
+            row = attempt.row
+            there = result.candidates.pools[row] >= 0
+            np.add.at(found, result.candidates.pools[row][there], result.candidates.devices[row][there])
+    return found - np.where(found > 0, result.availability.free, 0)

@@ -6,17 +6,17 @@ is taken away, half of the time between two checkpoints and a restart.
 
 import numpy as np
 
-from kuayu.scheduling.state import NOWHERE, ON_DEMAND, PURCHASES, RESERVED, Counts, Floats, Numbers, Scene
+from kuayu.scheduling.state import NOWHERE, ON_DEMAND, PURCHASES, RESERVED, Counts, Floats, Numbers, Snapshot
 from kuayu.scheduling.throughput import STARTING
 
 HOUR = 3600.0
 BETWEEN = 1800.0
 """Seconds between two checkpoints of a job that writes any."""
 UNLIMITED = np.iinfo(np.int64).max // 4
-WAYS = len(PURCHASES)
+OPTIONS = len(PURCHASES)
 
 
-class Shop:
+class PurchaseOptions:
     """Offers of all pools, and what of them is left while an epoch is being decided.
 
     A pool without offers costs nothing, and purchases there are not named.
@@ -25,21 +25,21 @@ class Shop:
         largest: Devices that can be bought at once in each pool, in one way; an entry more at the end for no pool.
 
     Args:
-        scene: Its pools.
+        snapshot: Its pools.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        pools = len(scene.pools.offers)
-        self._named = np.array([bool(offers) for offers in scene.pools.offers] + [False], dtype=np.bool_)
-        self._left = np.zeros((pools + 1, WAYS), dtype=np.int64)
-        self._price, self._taken = np.zeros((pools + 1, WAYS)), np.zeros((pools + 1, WAYS))
-        for pool, offers in enumerate(scene.pools.offers):
+    def __init__(self, snapshot: Snapshot) -> None:
+        pools = len(snapshot.pools.offers)
+        self._named = np.array([bool(offers) for offers in snapshot.pools.offers] + [False], dtype=np.bool_)
+        self._left = np.zeros((pools + 1, OPTIONS), dtype=np.int64)
+        self._price, self._taken = np.zeros((pools + 1, OPTIONS)), np.zeros((pools + 1, OPTIONS))
+        for pool, offers in enumerate(snapshot.pools.offers):
             for offer in offers:
                 self._left[pool, offer.purchase] = offer.devices
                 self._price[pool, offer.purchase] = 0.0 if offer.purchase == RESERVED else offer.price
                 self._taken[pool, offer.purchase] = offer.interruption
         self._left[~self._named, ON_DEMAND] = UNLIMITED
-        self._jobs = scene.jobs
+        self._jobs = snapshot.jobs
         self.largest: Counts = self._left.max(axis=1)
 
     def prices(self, job: Numbers, pools: Numbers, devices: Counts, seconds: Floats) -> Floats:
@@ -71,16 +71,16 @@ class Shop:
         Raises:
             ValueError: No offer has as many.
         """
-        way = self.cheapest(job, pool, devices, seconds)
-        if way != NOWHERE:
-            self._left[pool, way] -= devices
+        option = self.cheapest(job, pool, devices, seconds)
+        if option != NOWHERE:
+            self._left[pool, option] -= devices
             self.largest[pool] = self._left[pool].max()
-        return way
+        return option
 
-    def put_back(self, pool: int, way: int, devices: int) -> None:
+    def put_back(self, pool: int, option: int, devices: int) -> None:
         """Devices that were bought so are not wanted after all."""
-        if way != NOWHERE:
-            self._left[pool, way] += devices
+        if option != NOWHERE:
+            self._left[pool, option] += devices
             self.largest[pool] = self._left[pool].max()
 
     def cheapest(self, job: int, pool: int, devices: int, seconds: float) -> int:
@@ -89,13 +89,13 @@ class Shop:
             return NOWHERE
         each = np.array([job]), np.array([[pool]]), np.array([seconds])
         dear = np.where(self._left[pool] >= devices, self._effective(*each)[0, 0], np.inf)
-        way = int(dear.argmin())
-        if self._left[pool, way] < devices:
+        option = int(dear.argmin())
+        if self._left[pool, option] < devices:
             raise ValueError(f"no offer of pool {pool} has {devices} devices")
-        return way
+        return option
 
     def _effective(self, job: Numbers, pools: Numbers, seconds: Floats) -> Floats:
-        """Money for a device and an hour with what is done again, (rows, shares, ways)."""
+        """Money for a device and an hour with what is done again, (rows, shares, options)."""
         saves = self._jobs.checkpoint[job] > 0.0
         lost = np.where(saves, np.minimum(BETWEEN, seconds), np.where(seconds < np.inf, seconds, 0.0)) / 2.0
         again = STARTING + lost

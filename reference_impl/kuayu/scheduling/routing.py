@@ -35,7 +35,7 @@ _ROUND = 1e-12
 """Share by which sums of round-trip times may be off."""
 
 
-class Network:
+class ResidualNetwork:
     """Links, and what is left of them. Of two that join the same places the quicker counts.
 
     Args:
@@ -203,7 +203,9 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
     period, communication = float(weights.get("period") or 0.0), float(weights.get("communication") or 0.0)
     if period == communication == 0.0:  # nothing that is given counts here, so the quickest will do
         period = 1.0
-    plans = [_plan(request["demands"], Network(links), places, period, communication, near) for near in (False, True)]
+    plans = [
+        _plan(request["demands"], ResidualNetwork(links), places, period, communication, near) for near in (False, True)
+    ]
     # who is urgent may take what two others need more: then nearest ends and shortest paths can be better for all
     best = min(plans, key=lambda plan: _counted(request["demands"], plan, period, communication))
     routes, unserved = [], []
@@ -244,7 +246,7 @@ def _check(request: Plain) -> None:
 
 def _plan(
     demands: Sequence[Plain],
-    network: Network,
+    network: ResidualNetwork,
     places: Mapping[str, int],
     period: float,
     communication: float,
@@ -271,7 +273,7 @@ def _plan(
 
 
 def _best(
-    network: Network,
+    network: ResidualNetwork,
     sources: Sequence[int],
     targets: Sequence[int],
     most: float,
@@ -296,7 +298,7 @@ def _best(
     return None if best is None else best[1]
 
 
-def _choice(network: Network, links: tuple[int, ...], most: float) -> _Choice:
+def _choice(network: ResidualNetwork, links: tuple[int, ...], most: float) -> _Choice:
     bandwidth = min(network.offers(links), most)
     return _Choice(links, network.places(links), bandwidth, 1.0 / max(bandwidth, 1.0 / _MOST), network.tariff(links))
 

@@ -2,7 +2,7 @@
 
 1. *Order.* By priority, then who has waited too long, then by what a job holds: small ones first makes the mean period
    short (W. E. Smith, "Various optimizers for single-stage production", Naval Research Logistics Quarterly 3, 1956);
-   whoever has waited several times its own length goes before, so that large jobs come to their turn.
+   whoever has waited several times its own length goes before, so that large jobs are not starved.
 2. *Attempts.* Each job takes its best candidate; where it has to wait for that, it reserves or books it, unless running
    jobs are preempted for it.
 3. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
@@ -17,11 +17,11 @@ from math import inf
 
 import numpy as np
 
-from kuayu.scheduling.attempts import Decided, Turn
-from kuayu.scheduling.availability import EPOCH, Plan, ends, trusted
-from kuayu.scheduling.candidates import Catalogue, Outlook, Ways, advantage, worthiness
-from kuayu.scheduling.preemption import Yielding
-from kuayu.scheduling.pricing import Shop
+from kuayu.scheduling.attempts import Attempt, EpochResult
+from kuayu.scheduling.availability import EPOCH, Availability, ends, trusted
+from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage, device_value
+from kuayu.scheduling.preemption import Preemption
+from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scoring import (
     AGE,
     BEGINS,
@@ -36,17 +36,17 @@ from kuayu.scheduling.scoring import (
     RUNS,
     SIZE,
     WAITS,
-    Judge,
     Rule,
     Scorer,
+    Scoring,
     Weights,
 )
-from kuayu.scheduling.state import NONE, Flags, Floats, Numbers, Scene
+from kuayu.scheduling.state import NONE, Flags, Floats, Numbers, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
-    """How jobs take turns.
+class QueuePolicy:
+    """In which order jobs are tried.
 
     Attributes:
         area: Exponent of the devices in what a job is ordered by; that of its seconds is one.
@@ -66,15 +66,15 @@ class Manners:
     gang: float = 0.5
 
 
-def ordered(scene: Scene, manners: Manners) -> Numbers:
-    """Numbers of the waiting jobs in the order in which they take turns."""
-    jobs, waiting = scene.jobs, np.arange(scene.waiting)
-    best = np.maximum(scene.worth[waiting].max(axis=1, initial=0.0), 1e-9)
+def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:
+    """Numbers of the waiting jobs in the order in which they are tried."""
+    jobs, waiting = snapshot.jobs, np.arange(snapshot.waiting)
+    best = np.maximum(snapshot.worth[waiting].max(axis=1, initial=0.0), 1e-9)
     asked = jobs.requested[waiting].astype(np.float64)
     # work is told in seconds of busy devices, whose number is not known before they were measured
     seconds = jobs.left[waiting] / np.maximum(asked * jobs.used[waiting], 1e-9) / best
-    overdue = -jobs.submitted[waiting] > manners.patience * np.maximum(seconds, manners.least)
-    key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * asked**manners.area)
+    overdue = -jobs.submitted[waiting] > queue_policy.patience * np.maximum(seconds, queue_policy.least)
+    key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * asked**queue_policy.area)
     return np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
 
 
@@ -85,89 +85,96 @@ BOOKED = 50
 
 
 def decide(
-    scene: Scene,
+    snapshot: Snapshot,
     scorer: Scorer | None = None,
     weights: Weights = OWN,
-    manners: Manners | None = None,
+    queue_policy: QueuePolicy | None = None,
     *,
     everyone: bool = False,
     room: bool = True,
-) -> Decided:
+) -> EpochResult:
     """Decide which of the waiting jobs start, and where.
 
     Args:
-        scene: What is decided on.
-        scorer: Makes scores of ways; the rule unless it is given.
+        snapshot: What is decided on.
+        scorer: Makes scores of candidates; the rule unless it is given.
         weights: What counts.
-        manners: How jobs take turns.
+        queue_policy: In which order jobs are tried.
         everyone: Whether jobs are looked at of which it is clear that they will not start.
         room: Whether running jobs may have to make room.
     """
-    scorer, manners = scorer or Rule(), manners or Manners()
-    free = trusted(scene)
-    plan = Plan(scene, free.copy(), ends(scene), Shop(scene))
-    order = ordered(scene, manners)
+    scorer, queue_policy = scorer or Rule(), queue_policy or QueuePolicy()
+    free = trusted(snapshot)
+    availability = Availability(snapshot, free.copy(), ends(snapshot), PurchaseOptions(snapshot))
+    order = priority_order(snapshot, queue_policy)
     if not everyone:
         order = order[: LOOKED_AT if free.any() else BOOKED]
-    catalogue = Catalogue(scene, free)
-    ways, outlook, first = gathered(catalogue, order)
-    columns = features_of(scene, ways, outlook, plan)
-    delay = crowding(scene, order, manners)
+    candidate_set = CandidateSet(snapshot, free)
+    candidates, prediction, first = gathered(candidate_set, order)
+    columns = features_of(snapshot, candidates, prediction, availability)
+    delay = crowding(snapshot, order, queue_policy)
     columns[:, CROWD] *= np.repeat(delay, np.diff(first))
-    yielding = Yielding(scene, plan)
-    judge = Judge(scorer, weights, columns)
-    decided = Decided(ways, outlook, plan, judge, yielding=yielding.moved)
-    seconds = outlook.begins + outlook.runs
-    hopeful = _any(plan.fits(ways.pools, ways.devices), first).tolist()
+    preemption = Preemption(snapshot, availability)
+    scoring = Scoring(scorer, weights, columns)
+    result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
+    seconds = prediction.begins + prediction.runs
+    hopeful = _any(availability.fits(candidates.pools, candidates.devices), first).tolist()
     bounds = first.tolist()
     kept = waiting = 0
     for place, job in enumerate(order.tolist()):
         its = slice(bounds[place], bounds[place + 1])
-        pools, devices = ways.pools[its], ways.devices[its]
-        idle = waiting >= BOOKED and not (hopeful[place] and plan.fits(pools, devices).any())
+        pools, devices = candidates.pools[its], candidates.devices[its]
+        idle = waiting >= BOOKED and not (hopeful[place] and availability.fits(pools, devices).any())
         idle |= place >= LOOKED_AT
         if its.start == its.stop or (idle and not everyone):
             continue
-        if job in scene.denied and not idle:
-            _distrust(plan, ways.of(np.arange(its.start, its.stop)), seconds[its])
-        now = plan.admits(pools, devices, seconds[its])
+        if job in snapshot.denied and not idle:
+            _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
+        now = availability.admits(pools, devices, seconds[its])
         now &= not idle
-        columns[its, WAITS] = np.where(now, 0.0, np.maximum(plan.earliest(pools, devices), EPOCH))
-        turn = Turn(job, np.arange(its.start, its.stop), columns[its], now, judge.scores(its), counts=not idle)
-        decided.turns.append(turn)
-        turn.chosen = judge.choice(turn.features, turn.scores)
-        if room and not idle and (better := yielding.better(turn, ways, judge, float(delay[place]))) is not None:
-            turn.chosen = better
-        if turn.chosen is None:
+        columns[its, WAITS] = np.where(now, 0.0, np.maximum(availability.earliest(pools, devices), EPOCH))
+        attempt = Attempt(job, np.arange(its.start, its.stop), columns[its], now, scoring.scores(its), counts=not idle)
+        result.attempts.append(attempt)
+        attempt.chosen = scoring.choice(attempt.features, attempt.scores)
+        if (
+            room
+            and not idle
+            and (better := preemption.better(attempt, candidates, scoring, float(delay[place]))) is not None
+        ):
+            attempt.chosen = better
+        if attempt.chosen is None:
             continue
-        row, turn.starts = its.start + turn.chosen, bool(now[turn.chosen])
-        if turn.starts:
-            plan.take(job, ways.pools[row], ways.devices[row], float(seconds[row]))
-            waiting += 0 if plan.free.any() else BOOKED
+        row, attempt.starts = its.start + attempt.chosen, bool(now[attempt.chosen])
+        if attempt.starts:
+            availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
+            waiting += 0 if availability.free.any() else BOOKED
         elif not idle:
             waiting += 1
             start = float(columns[row, WAITS])
-            if kept < manners.kept and start < inf:
-                plan.keep(ways.pools[row], ways.devices[row], start)
+            if kept < queue_policy.kept and start < inf:
+                availability.keep(candidates.pools[row], candidates.devices[row], start)
                 kept += 1
-            plan.book(ways.pools[row], ways.devices[row], start, float(seconds[row]))
-    decided.simpler = judge.simpler
-    return decided
+            availability.book(candidates.pools[row], candidates.devices[row], start, float(seconds[row]))
+    result.fallback = scoring.fallback
+    return result
 
 
-def _distrust(plan: Plan, ways: Ways, seconds: Floats) -> None:
+def _distrust(availability: Availability, candidates: Candidates, seconds: Floats) -> None:
     """A job was refused for want of room: most likely where it ends first, as that is where it was sent."""
-    there = plan.fits(ways.pools, ways.devices)
+    there = availability.fits(candidates.pools, candidates.devices)
     if there.any():
         row = int(np.where(there, seconds, inf).argmin())
-        plan.distrust(ways.pools[row], ways.devices[row])
+        availability.distrust(candidates.pools[row], candidates.devices[row])
 
 
-def gathered(catalogue: Catalogue, order: Numbers) -> tuple[Ways, Outlook, Numbers]:
-    """Ways of jobs in their order, what they lead to, and the first row of each job, with the end of the last."""
-    parts = [catalogue.alone(order), *(catalogue.together(job) for job in catalogue.outgrown(order).tolist())]
+def gathered(candidate_set: CandidateSet, order: Numbers) -> tuple[Candidates, Prediction, Numbers]:
+    """Candidates of jobs in their order, what they lead to, and the first row of each job, with the end of the last."""
+    parts = [
+        candidate_set.alone(order),
+        *(candidate_set.together(job) for job in candidate_set.outgrown(order).tolist()),
+    ]
     width = max(part.pools.shape[1] for part in parts)
-    ways = Ways(
+    candidates = Candidates(
         np.concatenate([part.job for part in parts]),
         np.concatenate([_padded(part.pools, width, -1) for part in parts]),
         np.concatenate([_padded(part.devices, width, 0) for part in parts]),
@@ -177,34 +184,38 @@ def gathered(catalogue: Catalogue, order: Numbers) -> tuple[Ways, Outlook, Numbe
     place = np.full(int(order.max(initial=-1)) + 1, len(order))
     place[order] = np.arange(len(order))
     if len(parts) > 1:
-        ways = ways.of(np.argsort(place[ways.job], kind="stable"))
-    first = np.searchsorted(place[ways.job], np.arange(len(order) + 1))
-    return ways, catalogue.outlook(ways), first
+        candidates = candidates.of(np.argsort(place[candidates.job], kind="stable"))
+    first = np.searchsorted(place[candidates.job], np.arange(len(order) + 1))
+    return candidates, candidate_set.prediction(candidates), first
 
 
-def features_of(scene: Scene, ways: Ways, outlook: Outlook, plan: Plan) -> Floats:
-    """Features of all ways, (ways, features); how long each waits comes later, and how many it delays."""
-    columns = np.zeros((len(ways), len(FEATURES)))
-    seconds = outlook.begins + outlook.runs
-    value = np.append(worthiness(scene), 0.0)
-    rated = (value[ways.pools] * ways.devices).sum(axis=1)
-    columns[:, BEGINS], columns[:, RUNS] = outlook.begins, outlook.runs
-    columns[:, MOVING], columns[:, EXCHANGING] = outlook.moving, outlook.exchanging
-    columns[:, PRICE] = plan.shop.prices(ways.job, ways.pools, ways.devices, seconds)
-    columns[:, DEVICES] = outlook.devices
+def features_of(
+    snapshot: Snapshot, candidates: Candidates, prediction: Prediction, availability: Availability
+) -> Floats:
+    """Features of all candidates, (candidates, features); how long each waits comes later, and how many it delays."""
+    columns = np.zeros((len(candidates), len(FEATURES)))
+    seconds = prediction.begins + prediction.runs
+    value = np.append(device_value(snapshot), 0.0)
+    rated = (value[candidates.pools] * candidates.devices).sum(axis=1)
+    columns[:, BEGINS], columns[:, RUNS] = prediction.begins, prediction.runs
+    columns[:, MOVING], columns[:, EXCHANGING] = prediction.moving, prediction.exchanging
+    columns[:, PRICE] = availability.purchases.prices(candidates.job, candidates.pools, candidates.devices, seconds)
+    columns[:, DEVICES] = prediction.devices
     columns[:, CROWD] = rated * seconds
-    columns[:, LOST] = (1.0 - advantage(scene, ways, outlook, rated)) * outlook.devices * seconds
-    columns[:, SIZE] = scene.jobs.requested[ways.job]
-    columns[:, AGE] = -scene.jobs.submitted[ways.job]
+    columns[:, LOST] = (
+        (1.0 - comparative_advantage(snapshot, candidates, prediction, rated)) * prediction.devices * seconds
+    )
+    columns[:, SIZE] = snapshot.jobs.requested[candidates.job]
+    columns[:, AGE] = -snapshot.jobs.submitted[candidates.job]
     return columns
 
 
-def crowding(scene: Scene, order: Numbers, manners: Manners) -> Floats:
+def crowding(snapshot: Snapshot, order: Numbers, queue_policy: QueuePolicy) -> Floats:
     """Jobs that a device second delays, over all devices; by place in the order: those behind, and some to come."""
-    total = max(int(scene.pools.devices[scene.reachable[scene.pools.domain]].sum()), 1)
-    behind = scene.waiting - 1.0 - np.arange(len(order))
-    to_come = manners.eager * (len(scene.jobs) - scene.waiting)
-    found: Floats = (behind + to_come) / total / scene.jobs.requested[order] ** manners.gang
+    total = max(int(snapshot.pools.devices[snapshot.reachable[snapshot.pools.domain]].sum()), 1)
+    behind = snapshot.waiting - 1.0 - np.arange(len(order))
+    to_come = queue_policy.eager * (len(snapshot.jobs) - snapshot.waiting)
+    found: Floats = (behind + to_come) / total / snapshot.jobs.requested[order] ** queue_policy.gang
     return found
 
 
@@ -224,93 +235,97 @@ CLOSE = 0.005
 """Relative error of shares that is left alone."""
 
 
-def planned(scene: Scene, decided: Decided, shares: Mapping[str, float]) -> Decided:
+def planned(snapshot: Snapshot, result: EpochResult, shares: Mapping[str, float]) -> EpochResult:
     """The same jobs, of which others start and elsewhere: so that domains keep to their shares.
 
     Args:
-        scene: What is decided on.
-        decided: What would be decided without a plan.
+        snapshot: What is decided on.
+        result: What would be decided without a plan.
         shares: Part of the compute by name of the domain; domains that are not named give none.
     """
-    share = np.array([shares.get(name, 0.0) for name in scene.names.domains])
-    plan = Plan(scene, trusted(scene), ends(scene), Shop(scene))
-    again = Decided(decided.ways, decided.outlook, plan, decided.judge, [], decided.simpler)
-    given = np.zeros(scene.domains)
-    level = _level(scene, plan, share)
-    size = {turn.job: _size(decided, turn) for turn in decided.turns}
-    for turn in sorted(decided.turns, key=lambda each: -size[each.job]):
-        again.turns.append(_turn(scene, again, turn, share, given, level))
-    _even_out(scene, again, share, given)
+    share = np.array([shares.get(name, 0.0) for name in snapshot.names.domains])
+    availability = Availability(snapshot, trusted(snapshot), ends(snapshot), PurchaseOptions(snapshot))
+    again = EpochResult(result.candidates, result.prediction, availability, result.scoring, [], result.fallback)
+    given = np.zeros(snapshot.domains)
+    level = _level(snapshot, availability, share)
+    size = {attempt.job: _size(result, attempt) for attempt in result.attempts}
+    for attempt in sorted(result.attempts, key=lambda each: -size[each.job]):
+        again.attempts.append(_turn(snapshot, again, attempt, share, given, level))
+    _even_out(snapshot, again, share, given)
     return again
 
 
-def compute(scene: Scene, decided: Decided, row: int) -> Floats:
-    """Compute that a way takes of each domain."""
-    ways = decided.ways
-    there = ways.pools[row] >= 0
-    pools = ways.pools[row][there]
-    worth = scene.worth[ways.job[row], scene.pools.accelerator[pools]]
-    found: Floats = np.bincount(scene.pools.domain[pools], worth * ways.devices[row][there], scene.domains).astype(
-        np.float64
-    )
+def compute(snapshot: Snapshot, result: EpochResult, row: int) -> Floats:
+    """Compute that a candidate takes of each domain."""
+    candidates = result.candidates
+    there = candidates.pools[row] >= 0
+    pools = candidates.pools[row][there]
+    worth = snapshot.worth[candidates.job[row], snapshot.pools.accelerator[pools]]
+    found: Floats = np.bincount(
+        snapshot.pools.domain[pools], worth * candidates.devices[row][there], snapshot.domains
+    ).astype(np.float64)
     return found
 
 
-def _size(decided: Decided, turn: Turn) -> float:
-    return float((decided.outlook.worth[turn.rows] * decided.outlook.devices[turn.rows]).max(initial=0.0))
+def _size(result: EpochResult, attempt: Attempt) -> float:
+    return float((result.prediction.worth[attempt.rows] * result.prediction.devices[attempt.rows]).max(initial=0.0))
 
 
-def _level(scene: Scene, plan: Plan, share: Floats) -> float:
+def _level(snapshot: Snapshot, availability: Availability, share: Floats) -> float:
     """Compute that can start at most if all domains with a share keep to it."""
-    waiting = scene.worth[: scene.waiting]
+    waiting = snapshot.worth[: snapshot.waiting]
     mean = waiting.sum(axis=0) / np.maximum((waiting > 0.0).sum(axis=0), 1)
-    room = np.bincount(scene.pools.domain, plan.free * mean[scene.pools.accelerator], scene.domains)
+    room = np.bincount(snapshot.pools.domain, availability.free * mean[snapshot.pools.accelerator], snapshot.domains)
     named = share > 0.0
     return float((room[named] / share[named]).min()) if named.any() else 0.0
 
 
-def _turn(scene: Scene, again: Decided, turn: Turn, share: Floats, given: Floats, level: float) -> Turn:
+def _turn(
+    snapshot: Snapshot, again: EpochResult, attempt: Attempt, share: Floats, given: Floats, level: float
+) -> Attempt:
     """A job starts inside the domain that is furthest behind, if its share has room for it."""
-    ways, plan = again.ways, again.plan
-    its = Turn(turn.job, turn.rows, turn.features, turn.now, turn.scores, turn.chosen)
-    rows = turn.rows
+    candidates, availability = again.candidates, again.availability
+    its = Attempt(attempt.job, attempt.rows, attempt.features, attempt.now, attempt.scores, attempt.chosen)
+    rows = attempt.rows
     if not len(rows):
         return its
-    seconds = again.outlook.begins[rows] + again.outlook.runs[rows]
-    now = plan.admits(ways.pools[rows], ways.devices[rows], seconds) & np.isfinite(turn.scores)
-    asked = scene.jobs.requested[turn.job]
+    seconds = again.prediction.begins[rows] + again.prediction.runs[rows]
+    now = availability.admits(candidates.pools[rows], candidates.devices[rows], seconds) & np.isfinite(attempt.scores)
+    asked = snapshot.jobs.requested[attempt.job]
     best, least = None, np.inf
-    for place in np.flatnonzero(now & (ways.mode[rows] == NONE)).tolist():
+    for place in np.flatnonzero(now & (candidates.mode[rows] == NONE)).tolist():
         row = int(rows[place])
-        domain = int(scene.pools.domain[ways.pools[row, 0]])
+        domain = int(snapshot.pools.domain[candidates.pools[row, 0]])
         if share[domain] <= 0.0:
             continue
-        reached = float(given[domain] + compute(scene, again, row)[domain]) / share[domain]
+        reached = float(given[domain] + compute(snapshot, again, row)[domain]) / share[domain]
         # among sizes of a job in a domain, what it asked for
-        rank = reached + (0.0 if ways.devices[row].sum() == asked else level)
+        rank = reached + (0.0 if candidates.devices[row].sum() == asked else level)
         if reached <= level * (1.0 + CLOSE) and rank < least:
             best, least = place, rank
     if best is not None:
         its.chosen, its.starts = best, True
         row = int(rows[best])
-        plan.take(turn.job, ways.pools[row], ways.devices[row], float(seconds[best]))
-        given += compute(scene, again, row)
+        availability.take(attempt.job, candidates.pools[row], candidates.devices[row], float(seconds[best]))
+        given += compute(snapshot, again, row)
     return its
 
 
-def _even_out(scene: Scene, again: Decided, share: Floats, given: Floats) -> None:
+def _even_out(snapshot: Snapshot, again: EpochResult, share: Floats, given: Floats) -> None:
     """Those that make shares uneven do not start after all, one by one, as long as that brings them nearer."""
-    starts = [turn for turn in again.turns if turn.starts]
-    takes = {turn.job: compute(scene, again, turn.row) for turn in starts}
+    starts = [attempt for attempt in again.attempts if attempt.starts]
+    takes = {attempt.job: compute(snapshot, again, attempt.row) for attempt in starts}
     while starts and _error(given, share) > CLOSE:
-        errors = [_error(given - takes[turn.job], share) for turn in starts]
+        errors = [_error(given - takes[attempt.job], share) for attempt in starts]
         place = int(np.argmin(errors))
         if errors[place] >= _error(given, share):
             return
-        turn = starts.pop(place)
-        given -= takes[turn.job]
-        turn.starts = False
-        again.plan.put_back(turn.job, again.ways.pools[turn.row], again.ways.devices[turn.row])
+        attempt = starts.pop(place)
+        given -= takes[attempt.job]
+        attempt.starts = False
+        again.availability.put_back(
+            attempt.job, again.candidates.pools[attempt.row], again.candidates.devices[attempt.row]
+        )
 
 
 def _error(given: Floats, share: Floats) -> float:

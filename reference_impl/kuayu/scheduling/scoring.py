@@ -53,10 +53,10 @@ class Scorer(Protocol):
     """Makes scores of features."""
 
     def scores(self, features: Floats, weights: Weights) -> Floats:
-        """What each way is worth, the less the better.
+        """What each candidate is worth, the less the better.
 
         Args:
-            features: Of the ways of one job, (ways, features); columns are ``FEATURES``.
+            features: Of the candidates of one job, (candidates, features); columns are ``FEATURES``.
             weights: What counts.
         """
 
@@ -101,17 +101,19 @@ class Rule:
 
 
 LEAST = 1e-6
-"""Of ways that the weights hold for equal, the sooner one."""
+"""Of candidates that the weights hold for equal, the sooner one."""
 
 MARGIN = 0.05
-"""By how much another way must be better in something, and worse in nothing, for a choice to be refused."""
+"""By how much another candidate must be better in something, and worse in nothing, for a choice to be refused."""
 
 
-def safest(features: Floats, scores: Floats, weights: Weights, *, trusted: bool = False) -> tuple[int | None, bool]:
+def dominance_filter(
+    features: Floats, scores: Floats, weights: Weights, *, trusted: bool = False
+) -> tuple[int | None, bool]:
     """Place of the way that is taken, and whether the rule had to choose it in place of the scorer.
 
     Args:
-        features: Of the ways of a job, (ways, features).
+        features: Of the candidates of a job, (candidates, features).
         scores: Of the scorer.
         weights: What counts.
         trusted: Whether the scorer never chooses what is plainly worse, as the rule.
@@ -134,7 +136,7 @@ def safest(features: Floats, scores: Floats, weights: Weights, *, trusted: bool 
 
 
 def dominating(features: Floats, one: int) -> Flags:
-    """Which ways are plainly better than one: sooner, cheaper, less in others' way and less lost, or alike.
+    """Which candidates are plainly better than one: sooner, cheaper, less in others' way and less lost, or alike.
 
     Sooner is what waits no longer and ends no later: when devices become free is a guess, for which the rule counts a
     second of waiting several times. So what the rule takes is never plainly worse than a way that it does not
@@ -150,55 +152,55 @@ def dominating(features: Floats, one: int) -> Flags:
     return better
 
 
-class Judge:
-    """Scores ways job by job; the rule all at once, but for what comes of waiting.
+class Scoring:
+    """Scores candidates job by job; the rule all at once, but for what comes of waiting.
 
     Attributes:
-        simpler: Whether the rule had to choose in place of the scorer.
+        fallback: Whether the rule had to choose in place of the scorer.
 
     Args:
         scorer: Makes scores.
         weights: What counts.
-        columns: Features of all ways; how long they wait is filled in job by job.
+        columns: Features of all candidates; how long they wait is filled in job by job.
     """
 
     def __init__(self, scorer: Scorer, weights: Weights, columns: Floats) -> None:
         self._scorer, self._weights, self._columns = scorer, weights, columns
         self._fixed: Floats | None = None
-        self._hopes: Floats | None = None
-        self.simpler = False
+        self._optimistic: Floats | None = None
+        self.fallback = False
         if isinstance(scorer, Rule):
             self._fixed, self._second = scorer.scores(columns, weights), scorer.waiting(weights)
 
     def scores(self, its: slice) -> Floats:
-        """Scores of the ways of a job."""
+        """Scores of the candidates of a job."""
         if self._fixed is None:
             return self._scorer.scores(self._columns[its], self._weights)
         return self._fixed[its] + self._second * self._columns[its, WAITS]
 
     def anew(self, features: Floats) -> Floats:
-        """Scores of ways of which it is told anew what they lead to."""
+        """Scores of candidates of which it is told anew what they lead to."""
         return self._scorer.scores(features, self._weights)
 
-    def hopes(self, its: slice, waits: float, lost: float) -> Floats:
-        """Scores of the ways of a job if each waited so many seconds, and others lost so many by it."""
+    def optimistic_bounds(self, its: slice, waits: float, lost: float) -> Floats:
+        """Scores of the candidates of a job if each waited so many seconds, and others lost so many by it."""
         if self._fixed is None:
-            return self.anew(_hopeful(self._columns[its], waits, lost))
-        if self._hopes is None:
-            self._hopes = self.anew(_hopeful(self._columns, waits, lost))
-        return self._hopes[its]
+            return self.anew(_optimistic_features(self._columns[its], waits, lost))
+        if self._optimistic is None:
+            self._optimistic = self.anew(_optimistic_features(self._columns, waits, lost))
+        return self._optimistic[its]
 
     def choice(self, features: Floats, scores: Floats) -> int | None:
-        """Which of its ways a job takes, if one leads to its end."""
+        """Which of its candidates a job takes, if one leads to its end."""
         if self._fixed is None:
-            chosen, simpler = safest(features, scores, self._weights)
-            self.simpler |= simpler
+            chosen, fallback = dominance_filter(features, scores, self._weights)
+            self.fallback |= fallback
             return chosen
         best = int(scores.argmin())
         return best if scores[best] < inf else None
 
 
-def _hopeful(features: Floats, waits: float, lost: float) -> Floats:
+def _optimistic_features(features: Floats, waits: float, lost: float) -> Floats:
     """Features with other waits, and more that others lose."""
     features = features.copy()
     features[:, WAITS] = waits

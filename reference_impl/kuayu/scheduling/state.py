@@ -2,7 +2,7 @@
 
 Domains, accelerators, pools and jobs are numbered in the order of the request; jobs that wait come first, in the order
 of the queue, those that hold devices after them. Times are seconds from now on, so that submissions are negative; work
-is in seconds of a reference device. ``kuayu.scheduling.reading`` makes a scene of a request; training makes its own.
+is in seconds of a reference device. ``kuayu.scheduling.reading`` makes a snapshot of a request; training makes its own.
 """
 
 from dataclasses import dataclass, field
@@ -121,7 +121,7 @@ class Jobs:
         maximum: More are of no use.
         step: Numbers of devices are the minimum plus a multiple of this.
         memory: Bytes that each device must have.
-        profile: Row of ``Scene.index``; ``NOWHERE`` for one that no accelerator has.
+        profile: Row of ``Snapshot.index``; ``NOWHERE`` for one that no accelerator has.
         kinds: Whether an accelerator is of a kind that will do, (jobs, accelerators).
         serial: Share of the work that more devices do not shorten.
         used: Share of the requested devices that it keeps busy; one before it is known.
@@ -235,7 +235,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Scene:
+class Snapshot:
     """Everything that a decision rests on.
 
     Attributes:
@@ -294,12 +294,12 @@ class Scene:
         """
         seconds, money = self.data_staging
         jobs = self.jobs
-        moved = np.flatnonzero(jobs.saved >= 0)
-        if len(moved):
+        migrations = np.flatnonzero(jobs.saved >= 0)
+        if len(migrations):
             seconds, money = seconds.copy(), money.copy()
-            bits, source = jobs.checkpoint[moved, None] * 8.0, jobs.saved[moved]
-            seconds[moved] += self.paths.seconds(bits, source)
-            money[moved] += self.paths.money(bits, source)
+            bits, source = jobs.checkpoint[migrations, None] * 8.0, jobs.saved[migrations]
+            seconds[migrations] += self.paths.seconds(bits, source)
+            money[migrations] += self.paths.money(bits, source)
         return seconds, money
 
     @cached_property

@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from kuayu.scheduling.state import PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Jobs, Numbers, Scene
+from kuayu.scheduling.state import PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Jobs, Numbers, Snapshot
 
 OVERLAP = 2.0 / 3.0
 """Share of a step behind which an exchange hides."""
@@ -157,16 +157,16 @@ PRIOR = 4.0
 """Measured jobs that the even spread over all shares counts as much as."""
 
 
-class Habits:
+class UtilisationPrior:
     """Shares of devices that are kept busy, by profile.
 
     Args:
-        scene: Its jobs that were measured.
+        snapshot: Its jobs that were measured.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        jobs = scene.jobs
-        counts = np.full((len(scene.index) + 1, len(SHARES)), PRIOR / len(SHARES))
+    def __init__(self, snapshot: Snapshot) -> None:
+        jobs = snapshot.jobs
+        counts = np.full((len(snapshot.index) + 1, len(SHARES)), PRIOR / len(SHARES))
         known = np.flatnonzero(jobs.measured)
         eighth = np.minimum((jobs.used[known] * len(SHARES)).astype(np.intp), len(SHARES) - 1)
         np.add.at(counts, (jobs.profile[known], eighth), 1.0)

@@ -10,13 +10,13 @@ from threading import Thread
 
 import numpy as np
 
-from kuayu.scheduling.attempts import Decided
-from kuayu.scheduling.candidates import Ways
-from kuayu.scheduling.policy_network import Sight, sight
-from kuayu.scheduling.preemption import moved, reclaimed
+from kuayu.scheduling.attempts import EpochResult
+from kuayu.scheduling.candidates import Candidates
+from kuayu.scheduling.policy_network import PolicyObservation, observation
+from kuayu.scheduling.preemption import migrations, scale_downs
 from kuayu.scheduling.scheduler import decide
 from kuayu.scheduling.scoring import AGE, OWN, SIZE, Rule, Scorer, Weights
-from kuayu.scheduling.state import MODES, Floats, Numbers, Scene
+from kuayu.scheduling.state import MODES, Floats, Numbers, Snapshot
 from kuayu.training.scheduling.views import Scenes
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start
 from kuayu_conformance.testbed.scheduling.engine.view import View
@@ -27,7 +27,7 @@ AGAIN = 600.0
 ASKED_AGAIN = 1800.0
 """Seconds after which a job that has chosen to wait is asked again although it has no better way."""
 BETTER = 0.02
-"""By how much less is to be regretted of a way than of what was refused, for it to be better."""
+"""By how much less is to be regretted of a candidate than of what was refused, for it to be better."""
 
 
 class Gone(Exception):
@@ -49,7 +49,7 @@ class Asking:
         now: Seconds since the scenario began.
     """
 
-    questions: "SimpleQueue[Sight | None]"
+    questions: "SimpleQueue[PolicyObservation | None]"
     answers: "SimpleQueue[int | None]"
     rule: Scorer
     now: float = 0.0
@@ -58,7 +58,7 @@ class Asking:
     def scores(self, features: Floats, weights: Weights) -> Floats:
         """Scores by which what was answered is best."""
         by_rule = self.rule.scores(features, weights)
-        its = sight(features, by_rule)
+        its = observation(features, by_rule)
         if not its.open:
             return by_rule
         of = features[its.rows]
@@ -76,7 +76,7 @@ class Asking:
         found[its.rows[taken]] = by_rule[its.rows[0]] - 1.0
         return found
 
-    def _asked(self, its: Sight) -> int:
+    def _asked(self, its: PolicyObservation) -> int:
         self.questions.put(its)
         taken = self.answers.get()
         if taken is None:
@@ -98,24 +98,24 @@ class Desk:
         self._scenes = Scenes()
         self._asking = Asking(SimpleQueue(), SimpleQueue(), rule or Rule())
         self._thread: Thread | None = None
-        self._decided: Decided | None = None
+        self._decided: EpochResult | None = None
         self._failed: BaseException | None = None
         self._idle: tuple[int, float] = (-1, 0.0)
         self.orders: list[Order] = []
 
-    def open(self, view: View) -> Sight | None:
+    def open(self, view: View) -> PolicyObservation | None:
         """Begin with an epoch; the first question, if there is one."""
         self.orders = []
         revision, until = self._idle
         if view.revision == revision and view.now < until:
             return None
         self._view, self._asking.now = view, view.now
-        self._scene, self._numbers = self._scenes.of(view)
-        self._thread = Thread(target=self._decide, args=(self._scene,), daemon=True)
+        self._snapshot, self._numbers = self._scenes.of(view)
+        self._thread = Thread(target=self._decide, args=(self._snapshot,), daemon=True)
         self._thread.start()
         return self._awaited()
 
-    def answer(self, row: int) -> Sight | None:
+    def answer(self, row: int) -> PolicyObservation | None:
         """Take a row of the question; the next one, if there is one."""
         self._asking.answers.put(row)
         return self._awaited()
@@ -126,20 +126,20 @@ class Desk:
             self._asking.answers.put(None)
             self._thread.join()
 
-    def _awaited(self) -> Sight | None:
+    def _awaited(self) -> PolicyObservation | None:
         its = self._asking.questions.get()
         if its is None:
             if self._failed is not None:
                 raise self._failed
             assert self._decided is not None
-            self.orders = orders(self._view, self._scene, self._numbers, self._decided)
+            self.orders = orders(self._view, self._snapshot, self._numbers, self._decided)
             if not self.orders:
                 self._idle = self._view.revision, self._view.now + AGAIN
         return its
 
-    def _decide(self, scene: Scene) -> None:
+    def _decide(self, snapshot: Snapshot) -> None:
         try:
-            self._decided = decide(scene, self._asking, OWN)
+            self._decided = decide(snapshot, self._asking, OWN)
         except Gone:
             return
         except BaseException as error:  # noqa: BLE001 - it is raised again where it was asked for
@@ -163,32 +163,32 @@ class Deciding:
         revision, until = self._idle
         if view.revision == revision and view.now < until:
             return []
-        scene, numbers = self._scenes.of(view)
-        found = orders(view, scene, numbers, decide(scene, self._scorer, OWN))
+        snapshot, numbers = self._scenes.of(view)
+        found = orders(view, snapshot, numbers, decide(snapshot, self._scorer, OWN))
         if not found:
             self._idle = view.revision, view.now + AGAIN
         return found
 
 
-def orders(view: View, scene: Scene, numbers: Numbers, decided: Decided) -> list[Order]:
+def orders(view: View, snapshot: Snapshot, numbers: Numbers, result: EpochResult) -> list[Order]:
     """What was decided, and what follows from it for jobs that run, as the suite's world is told."""
     starts = [
-        Start(view.job(int(numbers[turn.job])).name, placement(view, decided.ways, turn.row))
-        for turn in decided.turns
-        if turn.starts
+        Start(view.job(int(numbers[attempt.job])).name, placement(view, result.candidates, attempt.row))
+        for attempt in result.attempts
+        if attempt.starts
     ]
-    given_back = reclaimed(scene, decided)
+    given_back = scale_downs(snapshot, result)
     resizes: list[Order] = [Resize(view.job(int(numbers[each.job])).name, each.devices) for each in given_back]
-    for each in moved(scene, decided, frozenset(its.job for its in given_back)):
+    for each in migrations(snapshot, result, frozenset(its.job for its in given_back)):
         name = view.job(int(numbers[each.job])).name
         goes = Placement((view.places.share(each.pool, each.devices),))
         resizes.append(Resize(name, each.devices) if each.stays else Move(name, goes))
     return [*starts, *resizes]
 
 
-def placement(view: View, ways: Ways, row: int) -> Placement:
-    """A way as a placement."""
-    there = np.flatnonzero(ways.devices[row])
-    pairs = zip(ways.pools[row, there].tolist(), ways.devices[row, there].tolist(), strict=True)
+def placement(view: View, candidates: Candidates, row: int) -> Placement:
+    """A candidate as a placement."""
+    there = np.flatnonzero(candidates.devices[row])
+    pairs = zip(candidates.pools[row, there].tolist(), candidates.devices[row, there].tolist(), strict=True)
     shares = tuple(view.places.share(pool, devices) for pool, devices in pairs)
-    return Placement(shares, Split(MODES[int(ways.mode[row])]), int(ways.period[row]))
+    return Placement(shares, Split(MODES[int(candidates.mode[row])]), int(candidates.period[row]))

@@ -1,8 +1,8 @@
-"""A Gymnasium environment over the suite's worlds: which of its ways the job at hand takes, now or later.
+"""A Gymnasium environment over the suite's worlds: which of its candidates the job at hand takes, now or later.
 
-An episode is a scenario. A step is an answer for one job that could start now and has a choice; ways that are free only
-later stand for waiting. When an epoch is decided, its orders are carried out, and time passes until there is something
-to choose again. Rewards sum up to the gain over B3c in time and money on the same scenario (``ledger``).
+An episode is a scenario. A step is an answer for one job that could start now and has a choice; candidates that are
+free only later stand for waiting. When an epoch is decided, its orders are carried out, and time passes until there is
+something to choose again. Rewards sum up to the gain over B3c in time and money on the same scenario (``ledger``).
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from kuayu.scheduling.policy_network import BOUND, MOST, SEEN, Sight, Small
+from kuayu.scheduling.policy_network import BOUND, MOST, SEEN, PolicyObservation, Small
 from kuayu.training.scheduling.desk import Desk
 from kuayu.training.scheduling.ledger import Ledger, Yardstick, yardstick
 from kuayu.training.scheduling.scenarios import drawn
@@ -32,10 +32,10 @@ Observation = dict[str, Small]
 class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     """Worlds to learn scheduling in.
 
-    Observations: ``candidates``, (32, 2 + columns of ``kuayu.scheduling.policy_network.SEEN``): a row for each way, the
-    best by the rule first; its first column is one where there is a way, its second the way's regret by the rule.
-    ``world``, (6,), is what only a critic should see. Actions: a row; ``action_masks`` says which there are. Another
-    is taken for the first, so that every action may be tried.
+    Observations: ``candidates``, (32, 2 + columns of ``kuayu.scheduling.policy_network.SEEN``): a row for each
+    candidate, the best by the rule first; its first column is one where there is a candidate, its second the
+    candidate's regret by the rule. ``world``, (6,), is what only a critic should see. Actions: a row; ``action_masks``
+    says which there are. Another is taken for the first, so that every action may be tried.
 
     Args:
         purpose: Whose scenarios: each purpose has its own, numbered from nought.
@@ -65,7 +65,7 @@ class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
         self._next, self._first, self._stride = first, first, stride
         self._yardsticks: dict[int, Yardstick] = {}
         self._desk = Desk()
-        self._question: Sight | None = None
+        self._question: PolicyObservation | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import t as student
 
-from kuayu.scheduling.policy_network import Network, Small
+from kuayu.scheduling.policy_network import PolicyNetwork, Small
 from kuayu.scheduling.scoring import Scorer
 from kuayu.training.scheduling.desk import Deciding
 from kuayu.training.scheduling.ledger import beside, gain, yardstick
@@ -40,7 +40,7 @@ class Compared:
         costs: Money for bandwidth likewise.
         objectives: By policy: the mean objective (``ledger``).
         lead: Mean objective of the network less that of the rule.
-        floor: The one-sided 95 % lower bound of that, Student's.
+        allocator: The one-sided 95 % lower bound of that, Student's.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Compared:
     costs: Mapping[str, float]
     objectives: Mapping[str, float]
     lead: float
-    floor: float
+    allocator: float
 
 
 def compare(
@@ -82,7 +82,7 @@ def played(weights: Mapping[str, Small], seed: int, name: str, number: int) -> M
     except MissingTraces:
         return None
     other = yardstick(its)
-    return {policy: beside(its, other, make()) for policy, make in _policies(Network.of(weights)).items()}
+    return {policy: beside(its, other, make()) for policy, make in _policies(PolicyNetwork.of(weights)).items()}
 
 
 def _policies(network: Scorer) -> Mapping[str, Callable[[], Policy]]:

@@ -12,7 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from kuayu.scheduling.policy_network import Network, Small
+from kuayu.scheduling.policy_network import PolicyNetwork, Small
 from kuayu.scheduling.scoring import Scorer
 from kuayu.training.scheduling.desk import Deciding
 from kuayu.training.scheduling.env import SchedulingEnv
@@ -140,7 +140,7 @@ class Watch(BaseCallback):
 
     Args:
         policy: Which.
-        scenes: Where.
+        snapshots: Where.
         at: Steps after which to look, ascending.
         progress: Told how many there have been.
     """
@@ -166,7 +166,7 @@ class Watch(BaseCallback):
         while self._at and self.num_timesteps >= self._at[0]:
             self._at.pop(0)
         weights = self._policy.scorer.to_weights()
-        point = self._scenes.at(self.num_timesteps, Network.of(weights))
+        point = self._scenes.at(self.num_timesteps, PolicyNetwork.of(weights))
         if not self.points or point.objective > max(each.objective for each in self.points):
             self.best = weights
         self.points.append(point)

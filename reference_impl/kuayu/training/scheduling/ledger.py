@@ -136,10 +136,10 @@ def gain(periods: Floats, money: Floats | float) -> Floats:
 
 def yardstick(its: Scenario, policy: Policy | None = None) -> Yardstick:
     """What a policy does in a scenario, B3c unless another is given."""
-    judge, world, ledger = policy or WeighedCompletion(), its.world(), Ledger(its)
+    scoring, world, ledger = policy or WeighedCompletion(), its.world(), Ledger(its)
     while (view := world.advance(its.timing.horizon)) is not None:
         ledger.pass_to(view)
-        world.obey(judge.decide(view))
+        world.obey(scoring.decide(view))
     ledger.close(world)
     periods, money = ledger.totals(world)
     rows = np.array(ledger.rows)

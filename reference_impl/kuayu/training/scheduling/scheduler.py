@@ -64,7 +64,7 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
         kinds = list(compare(best.weights, seed, budget.held, pool, partial(progress, "comparisons")))
     output.mkdir(parents=True, exist_ok=True)
     written = []
-    if next(each for each in kinds if each.kind == LEARNED.name).floor > 0.0:
+    if next(each for each in kinds if each.kind == LEARNED.name).allocator > 0.0:
         written.append(output / FILE)
         np.savez_compressed(written[0], allow_pickle=False, **best.weights)
     settings = {name: value for name, value in asdict(budget).items() if name != "processes"}

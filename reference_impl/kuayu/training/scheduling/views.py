@@ -1,4 +1,4 @@
-"""Scenes of ``kuayu.scheduling`` from views of the suite's world, column by column, without JSON between.
+"""Snapshots of ``kuayu.scheduling`` from views of the suite's world, column by column, without JSON between.
 
 They hold what the suite would say over HTTP, prices of devices aside, so that what is trained on the one serves on the
 other.
@@ -9,7 +9,7 @@ from math import inf, nan
 import numpy as np
 
 from kuayu.scheduling.paths import Paths
-from kuayu.scheduling.state import MODES, NOWHERE, Flags, Floats, Held, Jobs, Links, Numbers, Pools, Scene
+from kuayu.scheduling.state import MODES, NOWHERE, Flags, Floats, Held, Jobs, Links, Numbers, Pools, Snapshot
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement
@@ -26,9 +26,9 @@ Row = tuple[Placement, tuple[tuple[int, int], ...], int, int]
 
 
 class Scenes:
-    """Makes scenes of the views of one world; what does not change is kept.
+    """Makes snapshots of the views of one world; what does not change is kept.
 
-    Jobs in a scene are those that are pending, in their order, and then those that hold devices.
+    Jobs in a snapshot are those that are pending, in their order, and then those that hold devices.
     """
 
     def __init__(self) -> None:
@@ -43,12 +43,12 @@ class Scenes:
         self._measured: Flags = np.zeros(0, dtype=np.bool_)
         self._held: dict[int, Row] = {}
 
-    def of(self, view: View) -> tuple[Scene, Numbers]:
-        """The scene of a view, with the numbers that its jobs have there."""
+    def of(self, view: View) -> tuple[Snapshot, Numbers]:
+        """The snapshot of a view, with the numbers that its jobs have there."""
         self._learn(view)
         numbers = np.concatenate([view.pending, view.running])
         held = self._holding(view)
-        scene = Scene(
+        snapshot = Snapshot(
             waiting=len(view.pending),
             memory=view.places.memory,
             index=self._index,
@@ -59,8 +59,8 @@ class Scenes:
             held=held,
             now=view.now,
         )
-        vars(scene)["paths"] = Paths(view.shares, view.round_trips, view.tariffs)
-        return scene, numbers
+        vars(snapshot)["paths"] = Paths(view.shares, view.round_trips, view.tariffs)
+        return snapshot, numbers
 
     def _learn(self, view: View) -> None:
         """Columns of jobs that are new."""
@@ -188,6 +188,6 @@ def _pools(view: View) -> Pools:
 
 
 def _links(view: View) -> Links:
-    """None: the paths of a scene are taken from the view itself, which has found them already."""
+    """None: the paths of a snapshot are taken from the view itself, which has found them already."""
     nowhere, nothing = np.zeros(0, dtype=np.intp), np.zeros(0)
     return Links(len(view.places.sites), nowhere, nowhere, nothing, nothing, nothing, nothing)

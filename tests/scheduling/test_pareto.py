@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.refusals import RepeatedName
-from kuayu.scheduling.pareto import Options, Trial, Way, front, search
-from kuayu.scheduling.parse import scene_of
+from kuayu.scheduling.pareto import Candidate, Options, Trial, front, search
+from kuayu.scheduling.parse import snapshot_of
 from kuayu_conformance.testbed.scheduling.bounds import Instance, Task
 from kuayu_conformance.testbed.scheduling.bounds import Option as ExactOption
 from kuayu_conformance.testbed.scheduling.bounds import front as exact_front
@@ -135,7 +135,7 @@ def test_a_periodic_way_takes_the_seconds_and_money_of_the_speed_that_is_laid_do
     """Worked out from the clause: H = 50 steps of 10 s; 8 Gbit both ways take 1 s and hide behind two thirds of a step.
 
     The penalty is (1 + 0.0240 · ln(1 + 50/18.4))^(1/0.3658) = 1.0883, so that 6000 s become 6530 s: 653 steps, or 13.06
-    rounds of which each moves 8 Gbit both ways at 1 a gigabit.
+    rounds of which each moves 8 Gbit both candidates at 1 a gigabit.
     """
     talk = {"step_time": 10.0, "exchange": 1e9, "boundary": 1e9, "checkpoint_size": 1e9}
     spread = job("x", 12, 6000.0, split_modes=["periodic"], communication=talk, sync_period=50)
@@ -209,25 +209,25 @@ def test_no_more_solutions_than_asked_for_and_both_ends_among_them() -> None:
     assert len(asked(what, solutions=1)) == 1
 
 
-def ways(*rows: tuple[int, int, float, float]) -> tuple[Way, ...]:
+def candidates(*rows: tuple[int, int, float, float]) -> tuple[Candidate, ...]:
     """Pool, devices, seconds, money."""
-    return tuple(Way(((pool, devices),), 0, 1, seconds, money) for pool, devices, seconds, money in rows)
+    return tuple(Candidate(((pool, devices),), 0, 1, seconds, money) for pool, devices, seconds, money in rows)
 
 
 a_way = st.tuples(st.integers(0, 1), st.integers(1, 4), st.floats(1.0, 30.0), st.integers(0, 5).map(float))
-few_jobs = st.lists(st.lists(a_way, min_size=1, max_size=3).map(lambda rows: ways(*rows)), min_size=1, max_size=4)
+few_jobs = st.lists(st.lists(a_way, min_size=1, max_size=3).map(lambda rows: candidates(*rows)), min_size=1, max_size=4)
 ROOM = np.array([4, 5])
 
 
 @given(few_jobs)
 @settings(max_examples=40, deadline=None)
-def test_few_jobs_get_the_exact_front(options: list[tuple[Way, ...]]) -> None:
-    """Against all ways and all orders."""
+def test_few_jobs_get_the_exact_front(options: list[tuple[Candidate, ...]]) -> None:
+    """Against all candidates and all orders."""
     trial = Trial(options, ROOM, 10.0)
     every = list(product(*(range(len(each)) for each in options)))
     orders = list(permutations(range(len(options))))
     pairs = list(product(every, orders))
-    batch = trial.run(np.array([way for way, _ in pairs]), np.array([order for _, order in pairs]))
+    batch = trial.run(np.array([candidate for candidate, _ in pairs]), np.array([order for _, order in pairs]))
     points = list(zip(batch.period.tolist(), batch.money.tolist(), strict=True))
     found = search(options, ROOM, 10.0, 1000)
     for period, money in points:
@@ -237,13 +237,15 @@ def test_few_jobs_get_the_exact_front(options: list[tuple[Way, ...]]) -> None:
 
 @given(few_jobs)
 @settings(max_examples=25, deadline=None)
-def test_few_jobs_get_the_front_of_the_integer_programme(options: list[tuple[Way, ...]]) -> None:
+def test_few_jobs_get_the_front_of_the_integer_programme(options: list[tuple[Candidate, ...]]) -> None:
     tasks = tuple(
         Task(
             f"j{number}",
             0.0,
             1.0,
-            tuple(ExactOption(Placement(()), way.holding, way.seconds, way.money) for way in each),
+            tuple(
+                ExactOption(Placement(()), candidate.holding, candidate.seconds, candidate.money) for candidate in each
+            ),
         )
         for number, each in enumerate(options)
     )
@@ -254,17 +256,17 @@ def test_few_jobs_get_the_front_of_the_integer_programme(options: list[tuple[Way
 
 @given(few_jobs, st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_many_schedules_at_once_are_those_made_one_by_one(options: list[tuple[Way, ...]], chance: Any) -> None:
+def test_many_schedules_at_once_are_those_made_one_by_one(options: list[tuple[Candidate, ...]], chance: Any) -> None:
     trial = Trial(options, ROOM, 10.0)
     chosen = np.array([[chance.randrange(len(each)) for each in options] for _ in range(6)])
     orders = np.array([chance.sample(range(len(options)), len(options)) for _ in range(6)])
     batch = trial.run(chosen, orders)
-    alone = np.array([trial.single(way, order) for way, order in zip(chosen, orders, strict=True)])
+    alone = np.array([trial.single(candidate, order) for candidate, order in zip(chosen, orders, strict=True)])
     assert batch.starts.tolist() == alone.tolist()
-    for way, starts in zip(chosen, batch.starts, strict=True):
+    for candidate, starts in zip(chosen, batch.starts, strict=True):
         held: Counter[tuple[int, int]] = Counter()
         for number, start in enumerate(starts.tolist()):
-            its = options[number][way[number]]
+            its = options[number][candidate[number]]
             ((pool, devices),) = its.holding
             for slot in range(start, start + max(1, ceil(its.seconds / 10.0 - 1e-6))):
                 held[pool, slot] += devices
@@ -291,8 +293,8 @@ def test_the_same_request_gets_the_same_answer() -> None:
 def test_a_way_elsewhere_takes_devices_of_another_pool_so_that_no_other_beats_it() -> None:
     """Domain b is no faster, but it may be free."""
     what = state([domain("a", 8), domain("b", 8)], [link("a", "b")], job("x", 4, 600.0, gigabytes=1.0))
-    scene = scene_of(what)
-    (at_home, away) = Options(scene, scene.pools.free).of(0)
+    snapshot = snapshot_of(what)
+    (at_home, away) = Options(snapshot, snapshot.pools.free).of(0)
     assert at_home.holding == ((0, 4),)
     assert away.holding == ((1, 4),)
     assert (at_home.seconds, at_home.money) == (600.0, 0.0)
@@ -303,8 +305,8 @@ def test_a_job_takes_no_number_of_devices_that_it_cannot_work_with() -> None:
     """Two, four or six; five are free, and three quarters of them are three."""
     entry = job("x", 6, 600.0)
     entry["spec"]["devices"] = {"minimum": 2, "maximum": 6, "step": 2}
-    scene = scene_of(state([domain("a", 5)], [], entry))
-    assert [way.holding for way in Options(scene, scene.pools.free).of(0)] == [((0, 4),), ((0, 2),)]
+    snapshot = snapshot_of(state([domain("a", 5)], [], entry))
+    assert [candidate.holding for candidate in Options(snapshot, snapshot.pools.free).of(0)] == [((0, 4),), ((0, 2),)]
 
 
 def test_only_names_are_left_to_names() -> None:

@@ -70,8 +70,8 @@ def test_what_it_keeps_busy_must_be_known_first() -> None:
 def test_a_job_grows_only_by_devices_that_are_bought_as_its_own_are() -> None:
     grows = long_one(devices={"minimum": 4, "maximum": 16, "requested": 8})
     grows["placement"]["shares"][0]["purchase"] = "reserved"
-    for way, more in (("reserved", True), ("on_demand", False)):
-        offers = [{"purchase": way, "devices": 8, "price": 1.0}]
+    for candidate, more in (("reserved", True), ("on_demand", False)):
+        offers = [{"purchase": candidate, "devices": 8, "price": 1.0}]
         asked = request([domain("a", pool(16, 8, offers=offers))], running=[grows])
         assert ("r" in placed(asked)) is more
 

@@ -20,9 +20,9 @@ def pool(accelerator: str, free: int, **offers: tuple[int, float]) -> dict[str, 
     made: dict[str, Any] = {"accelerator": accelerator, "devices": free, "free": free, "devices_per_node": 8}
     if offers:
         made["offers"] = [
-            {"purchase": way, "devices": devices, "price": price}
-            | ({"interruption_rate": 0.1} if way == "spot" else {})
-            for way, (devices, price) in offers.items()
+            {"purchase": purchase, "devices": devices, "price": price}
+            | ({"interruption_rate": 0.1} if purchase == "spot" else {})
+            for purchase, (devices, price) in offers.items()
         ]
     return made
 
@@ -265,9 +265,15 @@ def markets(draw: st.DrawFn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         pools = []
         for accelerator in draw(st.sampled_from([["plain"], ["fast"], ["plain", "fast"]])):
             free = draw(st.integers(0, 20))
-            ways = draw(st.lists(st.sampled_from(["on_demand", "reserved", "spot"]), unique=True))
+            purchases = draw(st.lists(st.sampled_from(["on_demand", "reserved", "spot"]), unique=True))
             price = st.floats(0.0, 20.0)
-            pools.append(pool(accelerator, free, **{way: (draw(st.integers(0, free)), draw(price)) for way in ways}))
+            pools.append(
+                pool(
+                    accelerator,
+                    free,
+                    **{purchase: (draw(st.integers(0, free)), draw(price)) for purchase in purchases},
+                )
+            )
         domains.append(pools)
     figure, ratio = st.floats(0.0, 30.0), st.sampled_from([0.0, 0.3, 1.0])
     forecast = [
