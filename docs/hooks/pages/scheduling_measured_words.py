@@ -5,15 +5,14 @@ from kuayu_conformance.rendering.words import Words
 TITLE = Words("Scheduling, measured", "调度的实测")
 INTRODUCTION = Words(
     "What the reference's scheduler reaches in the suite, and how it came by its ways. Each run says its command. What "
-    "is a miss is printed as one. Both runs of the suite were made with the rule as it ships, version 1.2.0 of its "
-    "method.",
-    "参考实现的调度器在测试套件中的结果，及其调参与训练的由来。每次运行均列出命令。未达之处如实列出。测试套件的两次运行均采用现行规则"
+    "is a miss is printed as one. The suite was run with the rule as it ships, version 1.2.0 of its method.",
+    "参考实现的调度器在测试套件中的结果，及其调参与训练的由来。每次运行均列出命令。未达之处如实列出。测试套件的运行采用现行规则"
     "（方法版本 1.2.0）。",
 )
 NOT_YET = Words(
     "What trainings, devices and traffic gain beside plain policies (SCH-003, SCH-004, SCH-005 and SCH-011) was not "
-    "asked for in the run below: the 161 windows of a full run take long by themselves.",
-    "下列运行未请求训练、加速器与流量相对简单策略的收益（SCH-003、SCH-004、SCH-005 与 SCH-011）：完整运行的 161 个窗口"
+    "asked for in the run below: the windows of a full run take long by themselves.",
+    "下列运行未请求训练、加速器与流量相对简单策略的收益（SCH-003、SCH-004、SCH-005 与 SCH-011）：完整运行的窗口"
     "单独即需较长时间。",
 )
 
