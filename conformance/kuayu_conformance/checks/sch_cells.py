@@ -185,10 +185,12 @@ def _curves(cell: Cell) -> tuple[Curve, ...]:
             tuple((times, replace(cell, load=round(cell.load * times, 6))) for times in (0.3, 1.0)),
             "near 0 all is idle",
         ),
-        Curve("chance that data are at home", changed("locality", 0.3, 0.7, 0.95)),
+        Curve("chance that data are at home", changed("locality", 0.3, 0.7, 1.0), "at 1 data need not move for home"),
         Curve("devices asked for beyond use", changed("over_request", 0.0, 1.0), "0 is as much as is used"),
         Curve("tariff over the usual", assumed("tariff", 0.0, 1.0), "at 0 traffic is free"),
         Curve("share of the work in jobs larger than their home", changed("oversize", 0.0, 0.1)),
+        Curve("share of jobs that are elastic", changed("elastic", 0.0, 0.5), "at 0 none can be resized"),
+        Curve("factor by which durations are misjudged", changed("misjudged", 1.0, 10.0)),
     )
 
 

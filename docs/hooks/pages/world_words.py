@@ -291,6 +291,10 @@ HABIT = {
     "stated_spread": Words(
         "Standard deviation of the logarithm of stated over true seconds.", "申报时长与实际时长之比的对数标准差。"
     ),
+    "elastic": Words(
+        "Share of jobs of several devices that can do with half of what they ask for, and use twice of it.",
+        "多加速器作业中可使用申请数量的一半至两倍者的占比。",
+    ),
     "misjudged": Words(
         "Factor by which half of the jobs state too much and half too little.", "半数作业多报、半数少报的倍数。"
     ),

@@ -22,6 +22,8 @@ class Family:
         locality: Chance that a data set lies at the home of the job it is made for.
         reuse: Chance that a job reads a data set that an earlier one of its home has read.
         pinned: Chance that a data set may not leave its domain.
+        elastic: Share of jobs of several devices that can do with half of what they ask for, and use twice of it; the
+            others run on what they ask for and on nothing else.
         over_request: How far ``used`` lies below one: one as measured, nought not at all.
         stated_spread: Standard deviation of the logarithm of stated over true seconds.
         misjudged: Factor by which half of the jobs state too much and half too little.
@@ -36,6 +38,7 @@ class Family:
     locality: float = 0.7
     reuse: float = 0.6
     pinned: float = 0.0
+    elastic: float = 0.5
     over_request: float = 1.0
     stated_spread: float = 0.5
     misjudged: float = 1.0

@@ -24,8 +24,6 @@ _Choice = TypeVar("_Choice")
 
 KINDS = ((1, 0.85, 1.0), (2, 0.6, 1.0), (8, 0.35, 0.85), (16, 0.1, 0.4))
 """From so many devices on: share of conventional training, and with fine-tuning; the rest is pre-training."""
-RIGID = 0.5
-"""Share of jobs of several devices that run on what they ask for and on nothing else."""
 FEWER, MORE = 2, 2
 """What elastic jobs can do with: half of what they ask for, and twice of it."""
 URGENT = 0.2
@@ -100,7 +98,7 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
     priority = np.where(arrivals.serving, 2, urgent.astype(np.intp))
     tenants = _tenants(drawn.tenant)
     columns = zip(
-        _forms(arrivals, homes, drawn, busy),
+        _forms(arrivals, homes, drawn, busy, family),
         arrivals.submitted.tolist(),
         arrivals.home.tolist(),
         tenants.tolist(),
@@ -175,9 +173,9 @@ def _tenants(at: Floats) -> NDArray[np.intp]:
     return numbers
 
 
-def _forms(arrivals: Arrivals, homes: Sequence[Home], drawn: Draws, busy: Floats) -> Iterator[Form]:
+def _forms(arrivals: Arrivals, homes: Sequence[Home], drawn: Draws, busy: Floats, family: Family) -> Iterator[Form]:
     rooms = np.array([sum(pool.devices for pool in home.site.pools) for home in homes])[arrivals.home]
-    elastic = (drawn.elastic >= RIGID) | (arrivals.devices > rooms)
+    elastic = (drawn.elastic >= 1.0 - family.elastic) | (arrivals.devices > rooms)
     columns = (arrivals.devices.astype(np.intp), drawn.model, elastic, busy * arrivals.devices)
     rows = zip(kinds(arrivals, drawn.kind), *(column.tolist() for column in columns), strict=True)
     return (_form(*row) for row in rows)
