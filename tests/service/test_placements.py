@@ -1,8 +1,11 @@
 """Placements, Pareto fronts, allocation plans and routes over HTTP: pure, and closed to wrong names."""
 
+import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from functools import partial
+from random import Random
 from typing import Any
 
 import httpx
@@ -11,6 +14,8 @@ from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
 from kuayu.service import scheduling
+from kuayu_conformance.checks.sch_fixtures import Draft
+from kuayu_conformance.checks.sch_stream import Scale, Stream
 from kuayu_schemas import schema
 from kuayu_schemas.models import (
     AllocationPlanRequest,
@@ -236,6 +241,22 @@ def test_the_metrics_tell_of_decisions(shared: Service) -> None:
     assert 'kuayu_placements_total{verb="start"}' in page
     assert 'kuayu_decision_seconds_count{operation="placeJobs"}' in page
     assert "kuayu_placement_fallbacks_total 0.0" in page
+
+
+def test_nobody_who_wants_a_placement_waits_for_fronts(start_service: Callable[..., Service]) -> None:
+    """Six fronts of twenty jobs are looked for one after the other, each for half a second or more."""
+    service = start_service()
+    state = json.loads(next(iter(Stream(Draft(Random(1)), Scale(domains=5, nodes=132, running=20, waiting=20)))))[
+        "state"
+    ]
+    front = {"state": state, "slot": 600.0}
+    with ThreadPoolExecutor(6) as pool:
+        fronts = [pool.submit(service.client.post, FRONTS, json=front, timeout=120.0) for _ in range(6)]
+        while "kuayu_decisions_waiting 0.0" in service.client.get("/metrics").text:
+            assert not any(front.done() for front in fronts), "they were not waited for"
+        assert service.client.post(PLACEMENTS, json={"state": state}).status_code == 200
+        assert sum(front.done() for front in fronts) < 4, "who waits in turn is answered after the fifth"
+        assert {front.result().status_code for front in fronts} == {200}
 
 
 def test_tenants_show_their_tokens(start_service: Callable[..., Service]) -> None:

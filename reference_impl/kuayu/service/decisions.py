@@ -52,7 +52,7 @@ class Decisions:
         self._metrics = metrics
         self._under_way: set[Future[Any]] = set()
         self._pool = self._new_pool()
-        metrics.decisions_waiting.set_function(self._waiting)
+        metrics.decisions_waiting.set_function(lambda: self.waiting)
 
     def prepare(self, *parts: Callable[[], None]) -> None:
         """Begin a worker now and have it load what it will need, so that the first request need not wait for that."""
@@ -70,7 +70,7 @@ class Decisions:
             ProblemException: overloaded, where too many wait already or where the worker died, as it does when memory
                 runs out; the next request gets a new one.
         """
-        if self._waiting() >= self._max_waiting:
+        if self.waiting >= self._max_waiting:
             raise ProblemException("overloaded", "more wait to be decided than the service takes", retry_after=1)
         pool = self._pool
         try:
@@ -91,7 +91,9 @@ class Decisions:
         """End the workers, also those at work: a decision leaves nothing behind, so nothing is lost."""
         _end(self._pool)
 
-    def _waiting(self) -> int:
+    @property
+    def waiting(self) -> int:
+        """How many wait for a worker."""
         return max(0, len(self._under_way) - self._workers)
 
     def _new_pool(self) -> ProcessPoolExecutor:

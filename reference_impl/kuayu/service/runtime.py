@@ -63,6 +63,7 @@ class Runtime:
     watcher: Watcher
     scraper: Scraper = field(init=False)
     decisions: Decisions = field(init=False)
+    searches: Decisions = field(init=False)
     coordinator: Coordinator = field(init=False)
     asking: Asking = field(init=False)
 
@@ -91,6 +92,9 @@ class Runtime:
         self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
         parts = (indexing, scheduling, demanding, forecasting, transferring, recovering, adjusting)
         self.decisions.prepare(*(part.warm for part in parts))
+        # A Pareto front or a plan of capacity takes seconds; who wants a placement does not wait behind them.
+        self.searches = Decisions(1, self.settings.max_waiting, self.metrics)
+        self.metrics.decisions_waiting.set_function(lambda: self.decisions.waiting + self.searches.waiting)
         self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer, self.bell)
         self.coordinator.start()
         leases, follower = self.coordinator.leases, self.coordinator.follow
@@ -105,6 +109,7 @@ class Runtime:
         await self.scraper.close()
         await self.coordinator.close()
         await run_in_threadpool(self.decisions.close)
+        await run_in_threadpool(self.searches.close)
         await run_in_threadpool(self.watcher.close)
         await run_in_threadpool(self.writer.close)
         await run_in_threadpool(self.graphs.close)

@@ -48,7 +48,7 @@ async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Respon
 )
 async def find_front(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Schedules that no other beats in both ends; nothing is kept, so a request may be repeated freely."""
-    return pure.answer(await pure.decide(request, "findParetoFront", scheduling.find_front))
+    return pure.answer(await pure.decide(request, "findParetoFront", scheduling.find_front, search=True))
 
 
 @router.post(
@@ -64,7 +64,7 @@ async def find_front(request: Request, _: Annotated[NoQuery, Query()]) -> Respon
 )
 async def plan_allocation(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """A plan over a horizon; nothing is kept, so a request may be repeated freely."""
-    return pure.answer(await pure.decide(request, "planAllocation", scheduling.plan_allocation))
+    return pure.answer(await pure.decide(request, "planAllocation", scheduling.plan_allocation, search=True))
 
 
 @router.post(

@@ -15,7 +15,11 @@ Ts = TypeVarTuple("Ts")
 
 
 async def decide(
-    request: Request, operation: str, decide: Callable[[bytes, Unpack[Ts]], Decided], *arguments: *Ts
+    request: Request,
+    operation: str,
+    decide: Callable[[bytes, Unpack[Ts]], Decided],
+    *arguments: *Ts,
+    search: bool = False,
 ) -> Decided:
     """Have a worker answer a request.
 
@@ -24,6 +28,7 @@ async def decide(
         operation: Name of the operation, for the metrics.
         decide: Function of a module, from the body and the arguments.
         arguments: What it is called with after the body.
+        search: Whether it may take seconds, and so waits for a worker of its kind.
 
     Raises:
         ProblemException: unauthorised, unsupported-media-type, payload-too-large or overloaded.
@@ -31,7 +36,8 @@ async def decide(
     runtime = runtime_of(request)
     tenant_of(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
-    return await runtime.decisions.compute(operation, decide, body, *arguments)
+    workers = runtime.searches if search else runtime.decisions
+    return await workers.compute(operation, decide, body, *arguments)
 
 
 def answer(decided: Decided) -> Response:
