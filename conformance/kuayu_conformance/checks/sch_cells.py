@@ -12,10 +12,12 @@
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 
-from kuayu_conformance.checks.sch_reference import reference_loads
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import ASSIGNMENTS, ASSUMPTIONS
@@ -37,6 +39,9 @@ LONG = 50 * HOUR
 REFERENCE = "reference"
 OTHERS = tuple(name for name in FAMILIES if name != REFERENCE)
 """Families beside that of the reference cell."""
+
+LOADS_FILE = "sch_reference.json"
+"""Beside this module."""
 
 SITES, NODES = 6, 14
 """Domains, and nodes of a domain on average; reference loads hold for them."""
@@ -131,6 +136,13 @@ class Plan:
     def swinging(self, swing: str) -> Cell:
         """The reference cell with a load that varies."""
         return replace(self.reference(self.sources[0]), swing=swing)
+
+
+@cache
+def reference_loads() -> Mapping[str, float]:
+    """Reference load by source: that which B1 just sustains; :mod:`.sch_reference` finds it."""
+    found = json.loads(files(__package__).joinpath(LOADS_FILE).read_text("utf-8"))
+    return {source: float(each["load"]) for source, each in found.items()}
 
 
 def assignment(number: int) -> int:

@@ -7,31 +7,21 @@ one core; the traces ``itp``, ``philly`` and ``openb`` need ``KUAYU_DATA``.
 
 import json
 import sys
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-FILE = "sch_reference.json"
+from kuayu_conformance.checks.sch_cells import AGAINST, FULL, HOUR, LOADS_FILE, REFERENCE, assignment
+
 LOADS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WINDOWS = 40
 SEED = "reference load {}"
 """Of a window, by its number."""
 
 
-@cache
-def reference_loads() -> Mapping[str, float]:
-    """Reference load by source."""
-    found = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
-    return {source: float(each["load"]) for source, each in found.items()}
-
-
 def found(source: str, windows: int = WINDOWS) -> dict[str, Any]:
     """The reference load of a source, and how B1 serves at loads around it; stops above where it no longer does."""
     from kuayu_conformance.caching import Cache
     from kuayu_conformance.checks import sch_scores
-    from kuayu_conformance.checks.sch_cells import AGAINST, FULL, HOUR, REFERENCE, assignment
     from kuayu_conformance.checks.sch_equal_service import SERVED, sustained
     from kuayu_conformance.checks.sch_scores import Bounds, Score, Window
     from kuayu_conformance.testbed.scheduling.digests import digest_of
@@ -69,7 +59,7 @@ def found(source: str, windows: int = WINDOWS) -> dict[str, Any]:
 
 def main(source: str) -> int:
     """Write what was found, and print it."""
-    path = Path(__file__).with_name(FILE)
+    path = Path(__file__).with_name(LOADS_FILE)
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
     known[source] = found(source)
     text = json.dumps(dict(sorted(known.items())), indent=1) + "\n"
