@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from docs.parsed import parsed
 from docs.published import ROOT, RUNS, report, results
 
 from kuayu_schemas import registers
-from kuayu_schemas.models import Verdict
+from kuayu_schemas.models import RunLevel, Verdict
 
 LANGUAGES = {"en": "", "zh": "zh/"}
 NAMES = sorted(folder.name for folder in RUNS.iterdir())
@@ -118,3 +119,29 @@ def test_a_run_that_ended_early_is_not_kept_as_the_confirmatory_one(tmp_path: Pa
     with pytest.raises(ValueError, match="ended early"):
         runs.keep(tmp_path, runs.CONFIRMATORY, tmp_path)
     assert (runs.keep(tmp_path, "other", tmp_path) / "transcript.jsonl.xz").is_file()
+
+
+@pytest.mark.usefixtures("hooks")
+def test_a_verdict_by_an_earlier_method_is_shown_as_one_until_there_is_a_later(tmp_path: Path) -> None:
+    """A quick run by the present method decides before a full one by that before; elsewhere the full one does."""
+    from pages import runs
+
+    revised = next(row.revised for row in registers.requirements().requirements if row.id == "SCH-003")
+    assert revised is not None
+    before = report(NAMES[0]).model_copy(update={"finished_at": revised - timedelta(days=1)})
+    after = before.model_copy(update={"finished_at": revised + timedelta(days=1), "run_level": RunLevel.quick})
+    for name, its in (("before", before), ("after", after)):
+        (tmp_path / runs.FOLDER / name).mkdir(parents=True)
+        (tmp_path / runs.FOLDER / name / "report.json").write_text(its.model_dump_json(), "utf-8")
+        if name == "before":
+            row = runs.standing(tmp_path)["SCH-003"]
+            assert row.outdated
+            assert row.entry()["earlier_method"]
+            assert "(earlier method)" in runs.lines("en", tmp_path)
+            runs.runs.cache_clear()
+            runs.standing.cache_clear()
+    assert {name: runs.run_of(name, tmp_path).name for name in ("SCH-003", "SCH-002")} == {
+        "SCH-003": "after",
+        "SCH-002": "before",
+    }
+    assert "(earlier method)" not in runs.lines("en", tmp_path)

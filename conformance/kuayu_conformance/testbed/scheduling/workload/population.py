@@ -128,12 +128,13 @@ def _cut(arrivals: Arrivals, targets: Sequence[float], stretches: Sequence[tuple
         held = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
         there = order[number == place]
         before = float(held[joined_].sum())
+        if before >= target:
+            continue
         reached = before + np.cumsum(held[there])
         count = int(np.searchsorted(reached, target))
-        if count == len(there) and (not count or reached[-1] < target) and before < target:
+        if count == len(there):
             return None
-        if before < target:
-            last = float(reached[count - 1]) if count else before
-            count += bool(reached[count] - target < target - last)
+        last = float(reached[count - 1]) if count else before
+        count += bool(reached[count] - target < target - last)
         joined_[there[:count]] = True
     return arrivals.only(np.nonzero(joined_)[0])
