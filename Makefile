@@ -24,8 +24,8 @@ help: ## Show what can be made.
 check: $(READY) ## Serve the reference, test it over HTTP, write build/check/report.html (LEVEL=quick or full: longer).
 	$(BIN)/kuayu check $(if $(LEVEL),--level $(LEVEL)) $(if $(SEED),--seed $(SEED)) $(CHECK)
 
-# Most tests wait for processes, so that there is room for twice as many and one more than there are processors.
-WORKERS := $(shell expr 2 \* $$(nproc) + 1)
+# Most tests wait for processes, so that there is room for one more than there are processors; two more gain nothing.
+WORKERS := $(shell expr $$(nproc) + 1)
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
