@@ -23,7 +23,7 @@ from kuayu.training.scheduling.ledger import LARGE, MONEY, UNIT, Ledger, beside,
 from kuayu.training.scheduling.scenarios import LARGER, LEARNED, STRANGE, drawn
 from kuayu.training.scheduling.scorer import Scorer
 from kuayu.training.scheduling.tuning import CHOICES, Tried, chosen, played, tune
-from kuayu.training.scheduling.views import Scenes
+from kuayu.training.scheduling.views import Snapshots
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
@@ -94,7 +94,7 @@ def test_what_was_learned_counts_for_the_weights_for_which_it_was_learned() -> N
 
 def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
     world = short(0).world()
-    scenes, wire = Scenes(), Wire("names")
+    scenes, wire = Snapshots(), Wire("names")
     for _ in range(25):
         view = world.advance(2 * HOUR)
         if view is None:
@@ -118,7 +118,7 @@ def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
 
 def test_a_desk_that_is_always_answered_as_the_rule_would_decides_as_the_rule_does() -> None:
     """But for half an hour after a job has chosen to wait: it is not asked again so soon."""
-    world, desk, scenes, asked, patient = short(1).world(), Desk(), Scenes(), 0, 0.0
+    world, desk, scenes, asked, patient = short(1).world(), Desk(), Snapshots(), 0, 0.0
     while (view := world.advance(2 * HOUR)) is not None:
         snapshot, _ = scenes.of(view)
         question = desk.open(view)

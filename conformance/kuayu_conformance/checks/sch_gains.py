@@ -82,7 +82,7 @@ def observe(episode: Episode) -> Observation:
             episode.passed(done, total)
         return tuple(rows)
 
-    reference = {its.reference(source): source for source in its.sources}
+    reference = [its.reference(source) for source in its.sources]
     picked = {cell: player.chosen(cell, its.whole, its.windows, its.candidates) for cell in reference}
     usual = next(iter(picked.values()))
     families = [its.of_family(family) for family in its.families]

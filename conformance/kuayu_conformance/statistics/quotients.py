@@ -6,6 +6,7 @@ and no bound falls below nought. Degrees of freedom over strata: F. E. Satterthw
 110-114.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf, log, sqrt
@@ -28,15 +29,8 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class Quotient:
-    """A quotient of totals: the geometric mean over strata.
-
-    Attributes:
-        estimate: The figure; infinite where a divisor is nought, nought where only the dividend is.
-        error: Standard error of its logarithm; infinite where a stratum has a single window.
-        freedom: Degrees of freedom of that.
-        n: Windows.
-    """
+class _Bounded(ABC):
+    """A figure with its standard error, by which it has one-sided bounds (Student's)."""
 
     estimate: float
     error: float
@@ -49,7 +43,23 @@ class Quotient:
 
     def lower(self, level: float) -> float:
         """One-sided lower bound, likewise; nought is the least."""
-        return self._away(level, -1.0)
+        return max(0.0, self._away(level, -1.0))
+
+    @abstractmethod
+    def _away(self, level: float, sign: float) -> float:
+        """The bound above, or with a negative sign that below."""
+
+
+@dataclass(frozen=True)
+class Quotient(_Bounded):
+    """A quotient of totals: the geometric mean over strata.
+
+    Attributes:
+        estimate: The figure; infinite where a divisor is nought, nought where only the dividend is.
+        error: Standard error of its logarithm; infinite where a stratum has a single window.
+        freedom: Degrees of freedom of that.
+        n: Windows.
+    """
 
     def _away(self, level: float, sign: float) -> float:
         from scipy.special import stdtrit
@@ -84,7 +94,7 @@ def quotient(strata: Sequence[Stratum]) -> Quotient:
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(_Bounded):
     """The mean of quotients of windows that have nothing to do with each other.
 
     Attributes:
@@ -93,19 +103,6 @@ class Average:
         freedom: Degrees of freedom of that (Satterthwaite).
         n: Windows.
     """
-
-    estimate: float
-    error: float
-    freedom: float
-    n: int
-
-    def upper(self, level: float) -> float:
-        """One-sided upper bound that is wrong with probability ``level``."""
-        return self._away(level, 1.0)
-
-    def lower(self, level: float) -> float:
-        """One-sided lower bound, likewise; nought is the least."""
-        return max(0.0, self._away(level, -1.0))
 
     def _away(self, level: float, sign: float) -> float:
         from scipy.special import stdtrit

@@ -250,7 +250,7 @@ def planned(snapshot: Snapshot, result: EpochResult, shares: Mapping[str, float]
     level = _level(snapshot, availability, share)
     size = {attempt.job: _size(result, attempt) for attempt in result.attempts}
     for attempt in sorted(result.attempts, key=lambda each: -size[each.job]):
-        again.attempts.append(_turn(snapshot, again, attempt, share, given, level))
+        again.attempts.append(_attempt(snapshot, again, attempt, share, given, level))
     _even_out(snapshot, again, share, given)
     return again
 
@@ -280,7 +280,7 @@ def _level(snapshot: Snapshot, availability: Availability, share: Floats) -> flo
     return float((room[named] / share[named]).min()) if named.any() else 0.0
 
 
-def _turn(
+def _attempt(
     snapshot: Snapshot, again: EpochResult, attempt: Attempt, share: Floats, given: Floats, level: float
 ) -> Attempt:
     """A job starts inside the domain that is furthest behind, if its share has room for it."""

@@ -2,7 +2,7 @@
 
 Domains, accelerators, pools and jobs are numbered in the order of the request; jobs that wait come first, in the order
 of the queue, those that hold devices after them. Times are seconds from now on, so that submissions are negative; work
-is in seconds of a reference device. ``kuayu.scheduling.reading`` makes a snapshot of a request; training makes its own.
+is in seconds of a reference device. ``kuayu.scheduling.parse`` makes a snapshot of a request; training makes its own.
 """
 
 from dataclasses import dataclass, field

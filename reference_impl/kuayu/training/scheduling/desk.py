@@ -17,7 +17,7 @@ from kuayu.scheduling.preemption import migrations, scale_downs
 from kuayu.scheduling.scheduler import decide
 from kuayu.scheduling.scoring import AGE, OWN, SIZE, Rule, Scorer, Weights
 from kuayu.scheduling.state import MODES, Floats, Numbers, Snapshot
-from kuayu.training.scheduling.views import Scenes
+from kuayu.training.scheduling.views import Snapshots
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement, Split
@@ -95,7 +95,7 @@ class Desk:
     """
 
     def __init__(self, rule: Scorer | None = None) -> None:
-        self._scenes = Scenes()
+        self._snapshots = Snapshots()
         self._asking = Asking(SimpleQueue(), SimpleQueue(), rule or Rule())
         self._thread: Thread | None = None
         self._decided: EpochResult | None = None
@@ -110,7 +110,7 @@ class Desk:
         if view.revision == revision and view.now < until:
             return None
         self._view, self._asking.now = view, view.now
-        self._snapshot, self._numbers = self._scenes.of(view)
+        self._snapshot, self._numbers = self._snapshots.of(view)
         self._thread = Thread(target=self._decide, args=(self._snapshot,), daemon=True)
         self._thread.start()
         return self._awaited()
@@ -155,7 +155,7 @@ class Deciding:
     """
 
     def __init__(self, scorer: Scorer | None = None) -> None:
-        self._scorer, self._scenes = scorer or Rule(), Scenes()
+        self._scorer, self._snapshots = scorer or Rule(), Snapshots()
         self._idle: tuple[int, float] = (-1, 0.0)
 
     def decide(self, view: View) -> list[Order]:
@@ -163,7 +163,7 @@ class Deciding:
         revision, until = self._idle
         if view.revision == revision and view.now < until:
             return []
-        snapshot, numbers = self._scenes.of(view)
+        snapshot, numbers = self._snapshots.of(view)
         found = orders(view, snapshot, numbers, decide(snapshot, self._scorer, OWN))
         if not found:
             self._idle = view.revision, view.now + AGAIN

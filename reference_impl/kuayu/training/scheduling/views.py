@@ -25,7 +25,7 @@ Row = tuple[Placement, tuple[tuple[int, int], ...], int, int]
 """A placement, its pools with devices, its mode and period."""
 
 
-class Scenes:
+class Snapshots:
     """Makes snapshots of the views of one world; what does not change is kept.
 
     Jobs in a snapshot are those that are pending, in their order, and then those that hold devices.
