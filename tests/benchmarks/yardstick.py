@@ -2,13 +2,14 @@
 
 1. Method 1 let a window drain for ten hours. A job that had not ended then counted with what was left of it on the
    ideal pool's devices, whatever the policy had given it; sources counted by the geometric mean of their quotients.
-2. Method 2.0 lets a window drain until its whole cohort has ended, for 14 days at most, imputes what is left at the
-   pace of the policy's own devices, and takes the mean of the sources' gains (decision 29).
+2. Method 2.0 lets a window drain until its whole cohort has ended, imputes what is left after ``--days`` at the pace of
+   the policy's own devices, and takes the mean of the sources' gains (decision 29).
 
-``python tests/benchmarks/yardstick.py --windows 48 --data DIR`` writes ``docs/results/scheduling/yardstick.json``: for
-each source and group of jobs B1's mean period, the part of it that was imputed, and what B3, B3c and B4 gain over it.
-The policies are the suite's own, so that no policy of the reference had a part in the choice between the two. Windows
-are played side by side in processes; it takes about half an hour on two cores.
+``python tests/benchmarks/yardstick.py --windows 48 --days 14 --data DIR`` wrote
+``docs/results/scheduling/yardstick.json``: for each source and group of jobs B1's mean period, the part of it that was
+imputed, and what B3, B3c and B4 gain over it. The policies are the suite's own, so that no policy of the reference had
+a part in the choice between the two. Windows are played side by side in processes; it takes about half an hour on two
+cores.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import json
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import exp, fsum, log
 from pathlib import Path
@@ -29,6 +30,7 @@ from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, cohort, play_window
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/yardstick.json"
+DAY = 86_400.0
 AGAINST, NAMES = "B1", ("B3", "B3c", "B4")
 METHODS = ("1", "2.0")
 GROUPS = ("all", "large")
@@ -43,11 +45,12 @@ class Sums:
     imputed: float
 
 
-def played(source: str, seed: str, number: int, data: Path | None) -> dict[str, Sums]:
+def played(source: str, seed: str, number: int, days: int, data: Path | None) -> dict[str, Sums]:
     """Sums of a window, by method, policy and group."""
     found = {}
     cell = FULL.reference(source)
-    for method, timing in zip(METHODS, (FULL.timing, FULL.whole), strict=True):
+    whole = replace(FULL.whole, drain=days * DAY)
+    for method, timing in zip(METHODS, (FULL.timing, whole), strict=True):
         its = scenario(cell, timing, f"{seed}/{number}", assignment=assignment(number), data=data)
         if not any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
             continue
@@ -102,6 +105,7 @@ def main() -> None:
     """Play, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--windows", type=int, default=FULL.windows, help="of each source")
+    parser.add_argument("--days", type=int, default=14, help="for which a window of method 2.0 drains at most")
     parser.add_argument("--seed", default="yardstick")
     parser.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="folder with the trace of ITP")
     options = parser.parse_args()
@@ -110,7 +114,10 @@ def main() -> None:
     sources: dict[str, Any] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         due = {
-            source: [pool.submit(played, source, options.seed, number, data) for number in range(options.windows)]
+            source: [
+                pool.submit(played, source, options.seed, number, options.days, data)
+                for number in range(options.windows)
+            ]
             for source in names
         }
         results: dict[str, list[dict[str, Sums]]] = {}
@@ -123,7 +130,8 @@ def main() -> None:
     for source, its in results.items():
         sources[source] = {method: {group: compared(its, method, group) for group in GROUPS} for method in METHODS}
     made = {
-        "command": f"python tests/benchmarks/yardstick.py --windows {options.windows} --seed {options.seed}",
+        "command": f"python tests/benchmarks/yardstick.py --windows {options.windows} --days {options.days} "
+        f"--seed {options.seed}",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "sources": sources,
         "overall": {method: overall(sources, method) for method in METHODS},

@@ -1,6 +1,7 @@
 """The service is asked in every window, baselines are kept; nonce and answers alone decide what is asked."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,16 @@ def test_the_same_answers_lead_to_the_same_questions_with_and_without_a_cache(
     assert one == other == fresh
     assert one.asked == len(first.requests) > 0
     assert one.bad_answers == 0
+
+
+def test_a_full_run_plays_baselines_ahead_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    alone = sch_gains.observe(episode(Target(first_that_fits)))
+    monkeypatch.setenv(caching.FOLDER, "")
+    whole = Settings("nonce", "run", True, frozenset(), {}, False)
+    ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
+    assert ahead.pictures, "it was a full run"
+    assert (ahead.windows, ahead.grid) == (alone.windows, alone.grid)
 
 
 def test_another_nonce_asks_something_else() -> None:

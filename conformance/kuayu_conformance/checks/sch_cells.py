@@ -1,7 +1,8 @@
 """Which scenarios the KPIs of scheduling are measured in, fixed before a run: families, loads, curves, windows.
 
-1. Training periods and money are measured in windows that drain until the whole cohort has ended, for 14 days at most,
-   while demand goes on. A drain that is shorter than the jobs charges every policy the same constant instead.
+1. Training periods and money are measured in windows that drain until the whole cohort has ended, for 28 days at most
+   (14 in a trace, which has no more days to give), while demand goes on. A drain that is shorter than the jobs charges
+   every policy the same constant instead.
 2. Utilisation is measured over a grid of loads. Whether a job is served well shows within hours, so that these windows
    drain for ten.
 3. Windows of the reference cells are chosen among four times as many that are drawn, in proportion to how many jobs
@@ -49,6 +50,9 @@ SITES, NODES = 6, 14
 TRACE = "itp"
 """The real trace whose jobs a full run plays beside those that are drawn, where its folder is given."""
 
+DRAIN_OF_TRACE = 14 * 24 * HOUR
+"""Seconds for which a window of a trace drains at most: of longer ones too few begin on days of their own."""
+
 SWINGS = ("step", "ramp", "oscillating")
 """How the load varies by ±20 % (SCH-008)."""
 
@@ -74,7 +78,7 @@ class Plan:
 
     Attributes:
         timing: Parts of each scenario of the grid.
-        whole: Parts of every other scenario.
+        whole: Parts of every other scenario; see ``drained``.
         sources: Where the jobs of the reference cell come from.
         windows: Windows of the reference cell of each source.
         candidates: Windows that are drawn for each of these.
@@ -113,6 +117,11 @@ class Plan:
     def reference(self, source: str) -> Cell:
         """The reference cell of a source."""
         return Cell(REFERENCE, reference_loads()[source], source, self.sites, self.nodes)
+
+    def drained(self, cell: Cell) -> Timing:
+        """Parts of a scenario whose window drains until its cohort has ended."""
+        most = DRAIN_OF_TRACE if cell.source == TRACE else self.whole.drain
+        return replace(self.whole, drain=min(self.whole.drain, most))
 
     def at_load(self, multiple: float) -> Cell:
         """The cell of the grid with so many times the reference load."""
@@ -227,7 +236,7 @@ QUICK = Plan(
 
 FULL = Plan(
     timing=Timing(6 * HOUR, 8 * HOUR, 10 * HOUR),
-    whole=Timing(6 * HOUR, 8 * HOUR, 14 * 24 * HOUR, 24 * HOUR),
+    whole=Timing(6 * HOUR, 8 * HOUR, 28 * 24 * HOUR, 24 * HOUR),
     sources=("fitted", "fitted-philly"),
     windows=48,
     candidates=4,

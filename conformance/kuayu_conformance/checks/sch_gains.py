@@ -5,11 +5,12 @@ which something waits, with its own policy and weights throughout. Baselines pla
 information. Which windows there are was fixed beforehand (:mod:`.sch_cells`); all are played, whatever they say.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.sch_baselines import Place
 from kuayu_conformance.checks.sch_cells import AGAINST, ALL, LINEAR, TRACE, Plan, plan
 from kuayu_conformance.checks.sch_kpis import (
     LEAST_MONEY,
@@ -65,37 +66,32 @@ class Observation:
 
 
 def observe(episode: Episode) -> Observation:
-    """Play the reference cell of each source, the grid of loads, then what stands beside."""
+    """Play the reference cell of each source, what stands beside, then the grid of loads."""
     its = plan(full=episode.settings.full, traces=episode.settings.traces)
-    player = Player(episode)
-    due = its.due()
-    total = sum(due.values()) + len(its.loads) * its.load_windows
-    done = 0
-
-    def played(cell: Cell, timing: Timing, numbers: Iterable[int], beside: Iterable[str]) -> tuple[Window, ...]:
-        nonlocal done
-        rows = []
-        for number in numbers:
+    with Player(episode) as player:
+        reference = [its.reference(source) for source in its.sources]
+        picked = {cell: player.chosen(cell, its.drained(cell), its.windows, its.candidates) for cell in reference}
+        usual = next(iter(picked.values()))
+        families = [its.of_family(family) for family in its.families]
+        due: list[tuple[Place, tuple[str, ...]]] = []
+        for cell, count in its.due().items():
+            beside = ALL if cell in reference else (*its.beside, LINEAR) if cell in families else its.beside
+            due += [(Place(cell, its.drained(cell), n), beside) for n in picked.get(cell, usual)[:count]]
+        for load in its.loads:
+            due += [(Place(its.at_load(load), its.timing, n), its.beside) for n in range(its.load_windows)]
+        player.expect(due)
+        rows: dict[tuple[Cell, Timing], list[Window]] = {}
+        for done, (place, beside) in enumerate(due, 1):
             if not player.hopeless:
-                rows.append(player.window(cell, timing, number, tuple(beside)))
-            done += 1
-            episode.passed(done, total)
-        return tuple(rows)
-
-    reference = [its.reference(source) for source in its.sources]
-    picked = {cell: player.chosen(cell, its.whole, its.windows, its.candidates) for cell in reference}
-    usual = next(iter(picked.values()))
-    families = [its.of_family(family) for family in its.families]
-    windows = {}
-    for cell, count in due.items():
-        beside = ALL if cell in reference else (*its.beside, LINEAR) if cell in families else its.beside
-        windows[cell] = played(cell, its.whole, picked.get(cell, usual)[:count], beside)
-    grid = {load: played(its.at_load(load), its.timing, range(its.load_windows), its.beside) for load in its.loads}
-    if player.hopeless:
-        windows, grid = {}, {}
-    drawn = episode.settings.full and not player.hopeless
-    shown = player.pictures(its.at_load(1.0), its.timing, 0, AGAINST) if drawn else ()
-    return Observation(its, windows, grid, player.asked, player.bad_answers, player.bad, shown)
+                window = player.window(place.cell, place.timing, place.number, beside)
+                rows.setdefault((place.cell, place.timing), []).append(window)
+            episode.passed(done, len(due))
+        if player.hopeless:
+            return Observation(its, {}, {}, player.asked, player.bad_answers, player.bad)
+        windows = {cell: tuple(rows[cell, its.drained(cell)]) for cell in its.due()}
+        grid = {load: tuple(rows[its.at_load(load), its.timing]) for load in its.loads}
+        shown = player.pictures(its.at_load(1.0), its.timing, 0, AGAINST) if episode.settings.full else ()
+        return Observation(its, windows, grid, player.asked, player.bad_answers, player.bad, shown)
 
 
 def judge(o: Observation) -> Iterator[Finding]:

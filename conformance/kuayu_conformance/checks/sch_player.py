@@ -1,39 +1,26 @@
-"""Plays windows: the service through the episode, baselines from the cache where they were played before."""
+"""Plays windows: the service through the episode, and baselines beside it (:mod:`.sch_baselines`)."""
 
-import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
-from kuayu_conformance.checks import sch_scores
-from kuayu_conformance.checks.sch_cells import LONG, POOL, SERVICE, assignment, chosen, seed
-from kuayu_conformance.checks.sch_scores import LARGE, Bounds, Score, Window
+from kuayu_conformance.checks.sch_baselines import Baselines, Place
+from kuayu_conformance.checks.sch_cells import SERVICE, chosen
+from kuayu_conformance.checks.sch_scores import Bounds, Score, Window
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.testbed.scheduling.bounds import needs, periods
-from kuayu_conformance.testbed.scheduling.digests import code, digest_of
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.filming import filmed
 from kuayu_conformance.testbed.scheduling.pictures import pictures
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
-from kuayu_conformance.testbed.scheduling.values import Job, JobKind
-from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
 from kuayu_conformance.testbed.scheduling.wire import Asked, Wire
 from kuayu_schemas.models import ReportPlot
 
-IDEAL_POLICY = "B3"
-"""What decides in the ideal pool."""
-
-SPOT_CHECKED = 20
-"""Of so many scores of the cache one is computed again."""
-
 GIVEN_UP = 20
 """Answers at the beginning, all of them none, after which the service is not asked again."""
-
-MOST_DRAWN = 10
-"""Times that a scenario is drawn until something is submitted in its window."""
 
 
 class Player:
@@ -47,10 +34,15 @@ class Player:
 
     def __init__(self, episode: Episode, cache: Cache | None = None) -> None:
         self._episode = episode
-        self._cache = cache or Cache("scheduling", [sch_scores])
-        self._trusted = True
+        self._baselines = Baselines(episode.settings, cache)
         self.asked = self.bad_answers = 0
         self.bad: Answer | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._baselines.close()
 
     @property
     def hopeless(self) -> bool:
@@ -61,64 +53,26 @@ class Player:
         """Numbers of the windows of a cell that are played, out of so many candidates for each of them."""
         if candidates == 1:
             return tuple(range(windows))
-        key = [code(), cell, timing, self._episode.settings.nonce, windows * candidates]
-        long = self._cache.get(key)
-        if long is None:
-            long = [_long(self._scenario(cell, timing, number)) for number in range(windows * candidates)]
-            self._cache.put(key, long)
+        long = self._baselines.long([Place(cell, timing, number) for number in range(windows * candidates)])
         return chosen(long, windows, self._episode.settings.nonce)
+
+    def expect(self, windows: Iterable[tuple[Place, Sequence[str]]]) -> None:
+        """These windows will be played, in this order, by some baselines each."""
+        self._baselines.expect(windows)
 
     def window(self, cell: Cell, timing: Timing, number: int, baselines: Sequence[str]) -> Window:
         """A window of a cell, played by some baselines and by the service."""
-        its = self._scenario(cell, timing, number)
-        known = self._beside(its, baselines)
+        place = Place(cell, timing, number)
+        service = self._service(self._baselines.scenario(place), number)
+        known = self._baselines.scores(place, baselines)
         scores = {name: Score.from_json(known[name]) for name in baselines}
-        scores[SERVICE] = self._service(its, number)
-        return Window(number, Bounds(**known["bounds"]), scores)
+        return Window(number, Bounds(**known["bounds"]), {**scores, SERVICE: service})
 
     def pictures(self, cell: Cell, timing: Timing, number: int, baseline: str) -> tuple[ReportPlot, ...]:
         """A window under a baseline and under the service, drawn; the service is asked again."""
-        its = self._scenario(cell, timing, number)
+        its = self._baselines.scenario(Place(cell, timing, number))
         films = filmed(its, BASELINES[baseline](), baseline), filmed(its, self._asked(its, number), SERVICE)
         return tuple(plot for film in films for plot in pictures(film))
-
-    def _scenario(self, cell: Cell, timing: Timing, number: int) -> Scenario:
-        """The scenario of a window; where nothing happens to be submitted in it, the next one that is drawn.
-
-        Raises:
-            ValueError: Nothing is submitted however often it is drawn.
-        """
-        for again in range(MOST_DRAWN):
-            drawn = f"{seed(self._episode.settings.nonce, number)}{again or ''}"
-            data = self._episode.settings.traces.get(cell.source)
-            its = scenario(cell, timing, drawn, assignment=assignment(number), data=data)
-            if any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
-                return its
-        raise ValueError(f"no job is submitted in a window of {cell}")
-
-    def _beside(self, its: Scenario, baselines: Sequence[str]) -> dict[str, Any]:
-        """Scores of baselines and the bounds, as JSON, from the cache or played now.
-
-        One in ``SPOT_CHECKED`` is played again although it is there; nothing is trusted after one that differs.
-        """
-        digest = digest_of(its)
-        members: Cohort | None = None
-        found: dict[str, Any] = {}
-        for name in ("bounds", *baselines):
-            kept = self._cache.get([digest, name])
-            if kept is None or not self._trusted or self._spotted(digest, name):
-                members = members or cohort(its)
-                found[name] = _bounds(its, members) if name == "bounds" else _played(its, members, name).json()
-                self._trusted &= kept is None or kept == found[name]
-                self._cache.put([digest, name], found[name])
-            else:
-                found[name] = kept
-        return found
-
-    def _spotted(self, *key: object) -> bool:
-        """Whether what is kept is to be verified; by the nonce, so that nobody knows beforehand."""
-        text = "/".join(map(str, [self._episode.settings.nonce, self._episode.settings.run, *key]))
-        return hashlib.sha256(text.encode()).digest()[0] * SPOT_CHECKED < 256
 
     def _service(self, its: Scenario, number: int) -> Score:
         """The service's score; a window in which every answer was one need not be played to judge its record."""
@@ -162,28 +116,3 @@ class _Counted(Asked):
     def _posted(self, path: str, body: bytes) -> object:
         self._said = said = self._episode.ask_patiently("POST", path, content=body)
         return said.json if said.status == 200 else None
-
-
-def _long(its: Scenario) -> int:
-    """How many jobs of a cohort take longer than ``LONG`` on what they ask for, of the reference device."""
-    timing = its.timing
-    submitted = (job for job in its.workload.jobs if timing.begin <= job.submitted < timing.end)
-    return sum(job.kind is not JobKind.SERVING and job.work > LONG * job.requested * job.used for job in submitted)
-
-
-def _played(its: Scenario, members: Cohort, name: str) -> Score:
-    if name == POOL:
-        return Score.of(play_window(ideal(its), BASELINES[IDEAL_POLICY](), name))
-    return Score.of(play_window(its, BASELINES[name](), name, members))
-
-
-def _bounds(its: Scenario, members: Cohort) -> dict[str, float]:
-    """Least mean periods; other jobs are taken not to be there, so that they hold for the whole scenario."""
-    jobs = [job for job in its.workload.jobs[slice(*members.jobs)] if job.kind is not JobKind.SERVING]
-    large = [job for job in jobs if job.requested >= LARGE]
-    return {"training": _least(its, jobs), "large_training": _least(its, large)}
-
-
-def _least(its: Scenario, jobs: Sequence[Job]) -> float:
-    """Seconds below which no policy brings the mean period of some jobs; nought of none."""
-    return periods(needs(its.topology, its.workload, its.law, jobs)).least if jobs else 0.0

@@ -1,0 +1,185 @@
+"""What baselines reach in windows, and the bounds there: kept from an earlier run, or played.
+
+1. A scenario follows from the nonce, its cell, timing and number alone, so that any process can make it anew.
+2. What was played is kept by the scenario's digest, code included. Of the kept one in ``SPOT_CHECKED`` is played again,
+   and nothing that is kept is trusted after one that differs.
+3. A full run plays them in processes of their own while the service is asked, one less than there are processors and
+   with the lowest priority, so that what is timed meanwhile does not wait for them. The order is that of the windows.
+"""
+
+import hashlib
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+from kuayu_conformance.caching import Cache
+from kuayu_conformance.checks import sch_scores
+from kuayu_conformance.checks.sch_cells import LONG, POOL, assignment, seed
+from kuayu_conformance.checks.sch_scores import LARGE, Score
+from kuayu_conformance.episode import Settings
+from kuayu_conformance.testbed.scheduling.bounds import needs, periods
+from kuayu_conformance.testbed.scheduling.digests import code, digest_of
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
+from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.values import Job, JobKind
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
+
+IDEAL_POLICY = "B3"
+"""What decides in the ideal pool."""
+
+SPOT_CHECKED = 20
+"""Of so many scores that are kept one is computed again."""
+
+MAX_DRAWS = 10
+"""Times that a scenario is drawn until something is submitted in its window."""
+
+LOWEST_PRIORITY = 19
+"""Niceness of processes that play baselines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a window is found: cell, timing, and its number among the windows of these."""
+
+    cell: Cell
+    timing: Timing
+    number: int
+
+
+class Baselines:
+    """Baselines in the windows of an episode.
+
+    Args:
+        settings: Nonce and traces of the run.
+        cache: Where scores are kept, else the user's cache.
+    """
+
+    def __init__(self, settings: Settings, cache: Cache | None = None) -> None:
+        self._settings = settings
+        self._cache = cache or Cache("scheduling", [sch_scores])
+        self._trusted = True
+        self._pool: ProcessPoolExecutor | None = None
+        self._expected: deque[tuple[Place, tuple[str, ...]]] = deque()
+        self._begun: dict[Place, Future[tuple[dict[str, Any], bool]]] = {}
+
+    def scenario(self, place: Place) -> Scenario:
+        """The scenario of a window; where nothing happens to be submitted in it, the next one that is drawn.
+
+        Raises:
+            ValueError: Nothing is submitted however often it is drawn.
+        """
+        timing = place.timing
+        for again in range(MAX_DRAWS):
+            drawn = f"{seed(self._settings.nonce, place.number)}{again or ''}"
+            data = self._settings.traces.get(place.cell.source)
+            its = scenario(place.cell, timing, drawn, assignment=assignment(place.number), data=data)
+            if any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
+                return its
+        raise ValueError(f"no job is submitted in a window of {place.cell}")
+
+    def long(self, places: Sequence[Place]) -> list[int]:
+        """How many jobs longer than ``LONG`` are submitted in each of some windows of a cell."""
+        key = [code(), places[0].cell, places[0].timing, self._settings.nonce, len(places)]
+        found: list[int] | None = self._cache.get(key)
+        if found is None:
+            found = [_long(self.scenario(place)) for place in places]
+            self._cache.put(key, found)
+        return found
+
+    def expect(self, windows: Iterable[tuple[Place, Sequence[str]]]) -> None:
+        """These windows come, in this order, each with some baselines: a full run begins to play them ahead."""
+        processes = (os.cpu_count() or 1) - 1
+        if not self._settings.full or not processes:
+            return
+        # not forked: a thread of ours may be in the middle of anything
+        self._pool = ProcessPoolExecutor(processes, get_context("spawn"), _stand_back)
+        self._expected.extend((place, tuple(names)) for place, names in windows)
+        for _ in range(2 * processes):
+            self._begin()
+
+    def scores(self, place: Place, names: Sequence[str]) -> dict[str, Any]:
+        """Scores of baselines in a window by name, and its ``bounds``, as JSON."""
+        future = self._begun.pop(place, None)
+        if future is not None and self._trusted:
+            self._begin()
+            found, trusted = future.result()
+            self._trusted = trusted
+            return found
+        found, self._trusted = self.played(place, names, trusted=self._trusted)
+        return found
+
+    def played(self, place: Place, names: Sequence[str], *, trusted: bool) -> tuple[dict[str, Any], bool]:
+        """The same, found in the cache or played by this process, and whether what is kept may still be trusted."""
+        its = self.scenario(place)
+        digest = digest_of(its)
+        members: Cohort | None = None
+        found: dict[str, Any] = {}
+        for name in ("bounds", *names):
+            kept = self._cache.get([digest, name])
+            if kept is None or not trusted or self._spotted(digest, name):
+                members = members or cohort(its)
+                found[name] = _bounds(its, members) if name == "bounds" else _played(its, members, name).json()
+                trusted &= kept is None or kept == found[name]
+                self._cache.put([digest, name], found[name])
+            else:
+                found[name] = kept
+        return found, trusted
+
+    def close(self) -> None:
+        """End what plays ahead; what has not begun is not played."""
+        self._expected.clear()
+        if self._pool:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def _begin(self) -> None:
+        """Let the next window that is expected be played."""
+        if self._pool and self._expected:
+            place, names = self._expected.popleft()
+            self._begun[place] = self._pool.submit(_ahead, self._settings, self._cache, place, names)
+
+    def _spotted(self, *key: object) -> bool:
+        """Whether what is kept is to be verified; by the nonce, so that nobody knows beforehand."""
+        text = "/".join(map(str, [self._settings.nonce, self._settings.run, *key]))
+        return hashlib.sha256(text.encode()).digest()[0] * SPOT_CHECKED < 256
+
+
+def _stand_back() -> None:
+    """A process that plays baselines goes last, and leaves it to ours what an interrupt means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(LOWEST_PRIORITY)
+
+
+def _ahead(settings: Settings, cache: Cache, place: Place, names: Sequence[str]) -> tuple[dict[str, Any], bool]:
+    return Baselines(settings, cache).played(place, names, trusted=True)
+
+
+def _long(its: Scenario) -> int:
+    """How many jobs of a cohort take longer than ``LONG`` on what they ask for, of the reference device."""
+    timing = its.timing
+    submitted = (job for job in its.workload.jobs if timing.begin <= job.submitted < timing.end)
+    return sum(job.kind is not JobKind.SERVING and job.work > LONG * job.requested * job.used for job in submitted)
+
+
+def _played(its: Scenario, members: Cohort, name: str) -> Score:
+    if name == POOL:
+        return Score.of(play_window(ideal(its), BASELINES[IDEAL_POLICY](), name))
+    return Score.of(play_window(its, BASELINES[name](), name, members))
+
+
+def _bounds(its: Scenario, members: Cohort) -> dict[str, float]:
+    """Least mean periods; other jobs are taken not to be there, so that they hold for the whole scenario."""
+    jobs = [job for job in its.workload.jobs[slice(*members.jobs)] if job.kind is not JobKind.SERVING]
+    large = [job for job in jobs if job.requested >= LARGE]
+    return {"training": _least(its, jobs), "large_training": _least(its, large)}
+
+
+def _least(its: Scenario, jobs: Sequence[Job]) -> float:
+    """Seconds below which no policy brings the mean period of some jobs; nought of none."""
+    return periods(needs(its.topology, its.workload, its.law, jobs)).least if jobs else 0.0
