@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from kuayu_conformance.folder import FolderTaken, make_ready, verify_some, write
 from kuayu_conformance.folder import verify as verify_folder
+from kuayu_conformance.kept_scores import SPOT_CHECKS
 from kuayu_conformance.rendering import summary
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
 from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
@@ -342,18 +343,22 @@ def verify(
         list[str] | None,
         typer.Option("--requirement", metavar="ID", help="Judge only this again, not all. May be repeated."),
     ] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Play every simulated window again, not a sample of those kept.")
+    ] = False,
 ) -> None:
     """Judge a report again from its transcript; every file must come out the same, byte for byte."""
     some = {requirement_of(identifier).id for identifier in requirement or []}
+    spots = None if recompute else SPOT_CHECKS
     try:
         with TerminalProgress(errors) as progress:
             if some:
                 found = verify_some(
-                    folder, lambda check: not some.isdisjoint(check.requirements), data, progress.passed
+                    folder, lambda check: not some.isdisjoint(check.requirements), data, progress.passed, spots
                 )
                 verdicts = [verdict for verdict in found if verdict.name in some | {FILE_NAME}]
             else:
-                verdicts = list(verify_folder(folder, data, progress.passed))
+                verdicts = list(verify_folder(folder, data, progress.passed, spots))
     except TranscriptError as error:
         raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
     for verdict in verdicts:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
+from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
 from kuayu_conformance.stretches import PLAYED, Known, Repeating, Said, Stretch, answer_digest
 from kuayu_conformance.transcript import request_digest
@@ -157,6 +158,7 @@ class Settings:
         tables: Measurements that the run may use; those that come with the suite and those of the data folder.
         traces: Job traces of the data folder that the run may use, by name, and that folder.
         profiles: Profiles that the target declares.
+        kept: Scores of windows that need not be played again.
     """
 
     nonce: str
@@ -168,6 +170,7 @@ class Settings:
     tables: tuple[Table, ...] = ()
     traces: Mapping[str, Path] = field(default_factory=dict)
     profiles: frozenset[str] = frozenset()
+    kept: KeptScores = field(default_factory=KeptScores, compare=False)
 
 
 class Episode:
@@ -251,6 +254,12 @@ class Episode:
         self.random.setstate(known.after)
         self.exchanges += zip((each.request for each in known.said), answers, strict=True)
         return known.value
+
+    def pass_over(self, exchanges: int, digest: str) -> bool:
+        """Pass over recorded exchanges of that digest; false where others were recorded, or none are."""
+        found = self._source.pass_over(exchanges, digest) if isinstance(self._source, Repeating) else None
+        self.exchanges += found or ()
+        return found is not None
 
     @contextmanager
     def stretch(self, key: Hashable) -> Iterator[Stretch]:

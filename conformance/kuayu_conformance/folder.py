@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import kuayu_conformance
+from kuayu_conformance import kept_scores
 from kuayu_conformance.check import Check
+from kuayu_conformance.kept_scores import SPOT_CHECKS, KeptScores
 from kuayu_conformance.rendering import badge, junit, page
 from kuayu_conformance.run.judging import judge, judge_some
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Transcript, TranscriptError
 from kuayu_schemas.models import ConformanceReport
 
 REPORT = "report.json"
+
+RECORDS = frozenset({FILE_NAME, PACKED_NAME, kept_scores.FILE_NAME, kept_scores.PACKED_NAME})
+"""Files of which the report follows, as they are or compressed."""
 
 
 class FolderTaken(Exception):
@@ -35,7 +40,7 @@ def make_ready(folder: Path) -> None:
     Raises:
         FolderTaken: It holds other files, which are left alone.
     """
-    ours = {REPORT, "report.html", "junit.xml", "badge.svg", FILE_NAME, PACKED_NAME}
+    ours = {REPORT, "report.html", "junit.xml", "badge.svg", *RECORDS}
     folder.mkdir(parents=True, exist_ok=True)
     present = list(folder.iterdir())
     foreign = sorted(path.name for path in present if path.name not in ours)
@@ -65,6 +70,7 @@ def verify_some(
     wanted: Callable[[Check[Any]], bool],
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
+    spot_checks: int | None = SPOT_CHECKS,
 ) -> Iterator[FileVerdict]:
     """Judge some checks of a report again, and hold each result in it against the outcome.
 
@@ -75,7 +81,8 @@ def verify_some(
     report = ConformanceReport.model_validate_json((folder / REPORT).read_bytes())
     yield FileVerdict(FILE_NAME, report.transcript == transcript.digest, "is not the one that the report names")
     said = {result.requirement: result for result in report.results}
-    for name, result in judge_some(transcript, wanted, data, passed).items():
+    kept = KeptScores.of(folder, spot_checks=spot_checks)
+    for name, result in judge_some(transcript, wanted, data, passed, kept).items():
         yield FileVerdict(name, said.get(name) == result, f"the transcript leads to {result.verdict.value}")
 
 
@@ -96,19 +103,24 @@ def _of_this_suite(folder: Path) -> Transcript:
 
 
 def verify(
-    folder: Path, data: Path | None = None, passed: Callable[[str, int, int], None] | None = None
+    folder: Path,
+    data: Path | None = None,
+    passed: Callable[[str, int, int], None] | None = None,
+    spot_checks: int | None = SPOT_CHECKS,
 ) -> Iterator[FileVerdict]:
     """Judge the transcript again and hold every file of the folder against the outcome, byte for byte.
 
     A folder that is kept for long, with its transcript compressed, need not hold what can be drawn from the report.
 
     ``data`` is the folder of measurements and traces that do not come with the suite; ``passed`` is told how much of a
-    long check has been judged.
+    long check has been judged. Of the scores that are kept beside the transcript so many are computed again, all of
+    them where it is None.
 
     Raises:
         TranscriptError: The transcript cannot be read, or was made by another version of the suite.
     """
-    expected = rendered(judge(_of_this_suite(folder), data, passed))
+    kept = KeptScores.of(folder, spot_checks=spot_checks)
+    expected = rendered(judge(_of_this_suite(folder), data, passed, kept))
     for name, content in expected.items():
         path = folder / name
         if not path.is_file():
@@ -119,7 +131,7 @@ def verify(
         else:
             yield FileVerdict(name, agrees=True)
     for path in sorted(folder.iterdir()):
-        if path.name not in expected and path.name not in {FILE_NAME, PACKED_NAME}:
+        if path.name not in expected and path.name not in RECORDS:
             yield FileVerdict(path.name, agrees=False, why="does not belong to a report")
 
 

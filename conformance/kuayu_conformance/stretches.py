@@ -11,7 +11,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,10 @@ class Repeating(ABC):
     """A source that knows beforehand what will be asked and answered."""
 
     @abstractmethod
+    def pass_over(self, exchanges: int, digest: str) -> "list[tuple[Request, Answer]] | None":
+        """Pass over so many exchanges of that :func:`digest_of`; None, and none is passed over, if others come."""
+
+    @abstractmethod
     def repeat(self, said: tuple[Said, ...]) -> list[Answer] | None:
         """Pass over just these exchanges and return their answers; None, and none is passed over, if others come."""
 
@@ -54,6 +58,14 @@ def answer_digest(answer: Answer) -> str:
     """Digest of all of an answer but when it came."""
     head = json.dumps([answer.status, sorted(answer.headers.items()), answer.failure], ensure_ascii=False)
     return hashlib.sha256(head.encode("utf-8", "surrogatepass") + b"\n" + answer.body).hexdigest()
+
+
+def digest_of(said: Iterable[tuple[str, str]]) -> str:
+    """Digest of exchanges, each given by the digests of its request and of its answer."""
+    made = hashlib.sha256()
+    for request, answer in said:
+        made.update(f"{request} {answer}\n".encode())
+    return made.hexdigest()
 
 
 class Stretch:

@@ -1,5 +1,6 @@
 """The service is asked in every window, baselines are kept; nonce and answers alone decide what is asked."""
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -14,12 +15,18 @@ from hypothesis import strategies as st
 
 from kuayu_conformance import caching
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import sch_gains, sch_stability
+from kuayu_conformance.checks import sch_baselines, sch_gains, sch_player, sch_stability
 from kuayu_conformance.checks.sch_cells import FULL, QUICK, Plan, assignment, chosen, plan
 from kuayu_conformance.checks.sch_player import GIVEN_UP
 from kuayu_conformance.checks.sch_scores import Score
 from kuayu_conformance.episode import Episode, Request, Settings
+from kuayu_conformance.kept_scores import KeptScores
+from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.windows import Cohort, Played, play_window
+from kuayu_conformance.transcript import TranscriptError, request_digest
 
 SHORT = replace(
     PLAN,
@@ -52,9 +59,10 @@ class Target:
         raise AssertionError(f"{name} is of no use to these checks")
 
 
-def episode(target: Target, nonce: str = "nonce", run: str = "run") -> Episode:
+def episode(source: Any, nonce: str = "nonce", run: str = "run", kept: KeptScores | None = None) -> Episode:
     """An episode of a quick run."""
-    return Episode("sch", Settings(nonce, run, False, frozenset(), {}, False), target)
+    settings = Settings(nonce, run, False, frozenset(), {}, False)
+    return Episode("sch", replace(settings, kept=kept or settings.kept), source)
 
 
 def first_that_fits(body: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +118,68 @@ def test_a_full_run_plays_baselines_ahead_in_processes_of_their_own(monkeypatch:
     ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
     assert ahead.pictures, "it was a full run"
     assert (ahead.windows, ahead.grid) == (alone.windows, alone.grid)
+
+
+def test_whoever_judges_takes_windows_from_what_was_kept_and_plays_those_that_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Live first, as a run does; then from the record, as ``verify`` does, in another process."""
+    live = Recording(first_that_fits)
+    kept = KeptScores.begin(tmp_path)
+    one = sch_gains.observe(episode(live, kept=kept))
+    kept.close()
+    monkeypatch.setenv(caching.FOLDER, "")
+    for spot_checks, plays in ((0, False), (None, True)):
+        played: list[str] = []
+        _count(monkeypatch, played)
+        source = ReplaySource("sch", live.events)
+        again = episode(source, kept=KeptScores.of(tmp_path, spot_checks=spot_checks), run="another process")
+        assert sch_gains.observe(again) == one
+        assert bool(played) == plays
+        assert [answer.status for _, answer in again.exchanges] == [200] * one.asked
+
+
+def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    live = Recording(first_that_fits)
+    kept = KeptScores.begin(tmp_path)
+    one = sch_gains.observe(episode(live, kept=kept))
+    kept.close()
+    body = json.loads(live.events[-1]["body"])
+    live.events[-1]["body"] = json.dumps({**body, "decisions": []})
+    played: list[str] = []
+    _count(monkeypatch, played)
+    altered = episode(ReplaySource("sch", live.events), kept=KeptScores.of(tmp_path, spot_checks=0), run="another")
+    with contextlib.suppress(TranscriptError):
+        assert sch_gains.observe(altered) != one
+    assert played == ["service"], "the window of that answer was played"
+
+
+class Recording(Target):
+    """A target whose exchanges are events as of a transcript."""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], object]) -> None:
+        super().__init__(answer)
+        self.events: list[dict[str, Any]] = []
+
+    def exchange(self, request: Request) -> Answer:
+        """One answer, recorded."""
+        said = super().exchange(request)
+        digest = request_digest(request.method, request.path, request.headers, request.body)
+        event = {"kind": "exchange", "number": len(self.events), "method": request.method, "path": request.path}
+        event |= {"tenant": request.tenant, "request": digest, "status": said.status, "headers": {}, "failure": ""}
+        self.events.append(event | {"body": said.body.decode(), "started": 0.0, "seconds": 0.0})
+        return said
+
+
+def _count(monkeypatch: pytest.MonkeyPatch, played: list[str]) -> None:
+    """Note which policies play a window from now on."""
+    for module in (sch_player, sch_baselines):
+
+        def noted(its: Scenario, policy: Policy, name: str, members: Cohort | None = None) -> Played:
+            played.append(name)
+            return play_window(its, policy, name, members)
+
+        monkeypatch.setattr(module, "play_window", noted)
 
 
 def test_another_nonce_asks_something_else() -> None:

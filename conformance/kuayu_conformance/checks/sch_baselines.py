@@ -1,8 +1,9 @@
 """What baselines reach in windows, and the bounds there: kept from an earlier run, or played.
 
 1. A scenario follows from the nonce, its cell, timing and number alone, so that any process can make it anew.
-2. What was played is kept by the scenario's digest, code included. Of the kept one in ``SPOT_CHECKED`` is played again,
-   and nothing that is kept is trusted after one that differs.
+2. What was played is kept beside the transcript (:mod:`kuayu_conformance.kept_scores`), and in the user's cache by the
+   scenario's digest, code included. Of what the cache holds one in ``SPOT_CHECKED`` is played again, and nothing that
+   it holds is trusted after one that differs.
 3. A full run plays them in processes of their own while the service is asked, one less than there are processors and
    with the lowest priority, so that what is timed meanwhile does not wait for them. The order is that of the windows.
 """
@@ -13,7 +14,7 @@ import signal
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
@@ -22,12 +23,16 @@ from kuayu_conformance.checks import sch_scores
 from kuayu_conformance.checks.sch_cells import LONG, POOL, assignment, seed
 from kuayu_conformance.checks.sch_scores import LARGE, Score
 from kuayu_conformance.episode import Settings
+from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
 from kuayu_conformance.testbed.scheduling.digests import code, digest_of
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
+
+BOUNDS = "bounds"
+"""What stands for the bounds among the names of baselines."""
 
 IDEAL_POLICY = "B3"
 """What decides in the ideal pool."""
@@ -50,6 +55,10 @@ class Place:
     timing: Timing
     number: int
 
+    def key(self, name: str) -> str:
+        """What a score of the window is kept by."""
+        return f"{self.cell}/{self.timing}/{self.number}/{name}"
+
 
 class Baselines:
     """Baselines in the windows of an episode.
@@ -66,6 +75,7 @@ class Baselines:
         self._pool: ProcessPoolExecutor | None = None
         self._expected: deque[tuple[Place, tuple[str, ...]]] = deque()
         self._begun: dict[Place, Future[tuple[dict[str, Any], bool]]] = {}
+        self._drawn: tuple[Place, Scenario] | None = None
 
     def scenario(self, place: Place) -> Scenario:
         """The scenario of a window; where nothing happens to be submitted in it, the next one that is drawn.
@@ -73,22 +83,33 @@ class Baselines:
         Raises:
             ValueError: Nothing is submitted however often it is drawn.
         """
+        if self._drawn and self._drawn[0] == place:
+            return self._drawn[1]
         timing = place.timing
         for again in range(MAX_DRAWS):
             drawn = f"{seed(self._settings.nonce, place.number)}{again or ''}"
             data = self._settings.traces.get(place.cell.source)
             its = scenario(place.cell, timing, drawn, assignment=assignment(place.number), data=data)
             if any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
+                self._drawn = place, its
                 return its
         raise ValueError(f"no job is submitted in a window of {place.cell}")
 
     def long(self, places: Sequence[Place]) -> list[int]:
         """How many jobs longer than ``LONG`` are submitted in each of some windows of a cell."""
         key = [code(), places[0].cell, places[0].timing, self._settings.nonce, len(places)]
-        found: list[int] | None = self._cache.get(key)
+        cached = self._cache.get(key) or [None] * len(places)
+        found = [self._long(place, known) for place, known in zip(places, cached, strict=True)]
+        self._cache.put(key, found)
+        return found
+
+    def _long(self, place: Place, known: int | None) -> int:
+        """The same of one window, that the cache may know."""
+        kept = self._settings.kept
+        found: int | None = kept.get(place.key("long"))
         if found is None:
-            found = [_long(self.scenario(place)) for place in places]
-            self._cache.put(key, found)
+            found = _long(self.scenario(place)) if known is None else known
+            kept.put(place.key("long"), found)
         return found
 
     def expect(self, windows: Iterable[tuple[Place, Sequence[str]]]) -> None:
@@ -96,22 +117,33 @@ class Baselines:
         processes = (os.cpu_count() or 1) - 1
         if not self._settings.full or not processes:
             return
-        # not forked: a thread of ours may be in the middle of anything
-        self._pool = ProcessPoolExecutor(processes, get_context("spawn"), _stand_back)
-        self._expected.extend((place, tuple(names)) for place, names in windows)
+        kept = self._settings.kept
+        for place, names in windows:
+            missing = tuple(name for name in (BOUNDS, *names) if kept.get(place.key(name)) is None)
+            if missing:
+                self._expected.append((place, missing))
+        if self._expected:
+            # not forked: a thread of ours may be in the middle of anything
+            self._pool = ProcessPoolExecutor(processes, get_context("spawn"), _stand_back)
         for _ in range(2 * processes):
             self._begin()
 
     def scores(self, place: Place, names: Sequence[str]) -> dict[str, Any]:
-        """Scores of baselines in a window by name, and its ``bounds``, as JSON."""
+        """Scores of baselines in a window by name, and its ``BOUNDS``, as JSON."""
+        kept = self._settings.kept
+        found = {name: kept.get(place.key(name)) for name in (BOUNDS, *names)}
+        missing = [name for name, known in found.items() if known is None]
         future = self._begun.pop(place, None)
+        if not missing:
+            return found
         if future is not None and self._trusted:
             self._begin()
-            found, trusted = future.result()
-            self._trusted = trusted
-            return found
-        found, self._trusted = self.played(place, names, trusted=self._trusted)
-        return found
+            made, self._trusted = future.result()
+        else:
+            made, self._trusted = self.played(place, missing, trusted=self._trusted)
+        for name, value in made.items():
+            kept.put(place.key(name), value)
+        return found | made
 
     def played(self, place: Place, names: Sequence[str], *, trusted: bool) -> tuple[dict[str, Any], bool]:
         """The same, found in the cache or played by this process, and whether what is kept may still be trusted."""
@@ -119,11 +151,11 @@ class Baselines:
         digest = digest_of(its)
         members: Cohort | None = None
         found: dict[str, Any] = {}
-        for name in ("bounds", *names):
+        for name in names:
             kept = self._cache.get([digest, name])
             if kept is None or not trusted or self._spotted(digest, name):
                 members = members or cohort(its)
-                found[name] = _bounds(its, members) if name == "bounds" else _played(its, members, name).json()
+                found[name] = _bounds(its, members) if name == BOUNDS else _played(its, members, name).json()
                 trusted &= kept is None or kept == found[name]
                 self._cache.put([digest, name], found[name])
             else:
@@ -141,7 +173,8 @@ class Baselines:
         """Let the next window that is expected be played."""
         if self._pool and self._expected:
             place, names = self._expected.popleft()
-            self._begun[place] = self._pool.submit(_ahead, self._settings, self._cache, place, names)
+            settings = replace(self._settings, kept=KeptScores())  # ours is a file that is open
+            self._begun[place] = self._pool.submit(_ahead, settings, self._cache, place, names)
 
     def _spotted(self, *key: object) -> bool:
         """Whether what is kept is to be verified; by the nonce, so that nobody knows beforehand."""

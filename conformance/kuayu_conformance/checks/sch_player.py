@@ -5,10 +5,11 @@ from typing import Self
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
-from kuayu_conformance.checks.sch_baselines import Baselines, Place
+from kuayu_conformance.checks.sch_baselines import BOUNDS, Baselines, Place
 from kuayu_conformance.checks.sch_cells import SERVICE, chosen
 from kuayu_conformance.checks.sch_scores import Bounds, Score, Window
 from kuayu_conformance.episode import Episode
+from kuayu_conformance.stretches import digest_of
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.filming import filmed
@@ -63,10 +64,10 @@ class Player:
     def window(self, cell: Cell, timing: Timing, number: int, baselines: Sequence[str]) -> Window:
         """A window of a cell, played by some baselines and by the service."""
         place = Place(cell, timing, number)
-        service = self._service(self._baselines.scenario(place), number)
+        service = self._service(place)
         known = self._baselines.scores(place, baselines)
         scores = {name: Score.from_json(known[name]) for name in baselines}
-        return Window(number, Bounds(**known["bounds"]), {**scores, SERVICE: service})
+        return Window(number, Bounds(**known[BOUNDS]), {**scores, SERVICE: service})
 
     def pictures(self, cell: Cell, timing: Timing, number: int, baseline: str) -> tuple[ReportPlot, ...]:
         """A window under a baseline and under the service, drawn; the service is asked again."""
@@ -74,18 +75,26 @@ class Player:
         films = filmed(its, BASELINES[baseline](), baseline), filmed(its, self._asked(its, number), SERVICE)
         return tuple(plot for film in films for plot in pictures(film))
 
-    def _service(self, its: Scenario, number: int) -> Score:
+    def _service(self, place: Place) -> Score:
         """The service's score; a window in which every answer was one need not be played to judge its record."""
-        key = f"{its.cell}/{its.timing}/{number}"
+        kept, key = self._episode.settings.kept, place.key(SERVICE)
         if (known := self._episode.again(key)) is not None:
             score: Score = known[0]
             self.asked += known[1]
             return score
+        if (found := kept.get(key)) is not None and self._episode.pass_over(found["exchanges"], found["digest"]):
+            self.asked += found["asked"]
+            return Score.from_json(found["score"])
         asked, bad = self.asked, self.bad_answers
+        its = self._baselines.scenario(place)
         with self._episode.stretch(key) as stretch:
-            score = Score.of(play_window(its, self._asked(its, number), SERVICE))
+            score = Score.of(play_window(its, self._asked(its, place.number), SERVICE))
             if self.bad_answers == bad:
                 stretch.keep((score, self.asked - asked))
+        if self.bad_answers == bad:
+            digest = digest_of((each.digest, each.answer) for each in stretch.said)
+            said = {"exchanges": len(stretch.said), "digest": digest, "asked": self.asked - asked}
+            kept.put(key, {**said, "score": score.json()})
         return score
 
     def _asked(self, its: Scenario, number: int) -> "_Counted":

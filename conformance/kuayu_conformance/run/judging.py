@@ -12,6 +12,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Exchanges
 from kuayu_conformance.episode import Episode, NotTestable, SetUpFailed
 from kuayu_conformance.findings import Finding
+from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.machine import MachineLoad
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
@@ -55,7 +56,12 @@ def every(_: Check[Any]) -> bool:
     return True
 
 
-def plan_of(transcript: Transcript, data: Path | None, wanted: Callable[[Check[Any]], bool] = every) -> Plan:
+def plan_of(
+    transcript: Transcript,
+    data: Path | None,
+    wanted: Callable[[Check[Any]], bool] = every,
+    kept: KeptScores | None = None,
+) -> Plan:
     """The plan that the transcript was made by, with what the wanted checks of it need.
 
     Raises:
@@ -65,7 +71,7 @@ def plan_of(transcript: Transcript, data: Path | None, wanted: Callable[[Check[A
     source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
     plan = Plan.from_header(header, declaration, corpora.shipped())
-    plan = replace(plan, begun_anew=transcript.begun_anew)
+    plan = replace(plan, begun_anew=transcript.begun_anew, kept=kept or KeptScores())
     checks = list(filter(wanted, plan.checks()))
     if any(check.measurements for check in checks):
         plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
@@ -91,17 +97,20 @@ def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
 
 
 def judge(
-    transcript: Transcript, data: Path | None = None, passed: Callable[[str, int, int], None] | None = None
+    transcript: Transcript,
+    data: Path | None = None,
+    passed: Callable[[str, int, int], None] | None = None,
+    kept: KeptScores | None = None,
 ) -> ConformanceReport:
     """The report that follows from a transcript, the measurements and traces that it names, and nothing else.
 
     ``data`` is the folder of those that do not come with the suite; ``passed`` is told how much of a long check has
-    been judged: its name, parts that are through, and all of them.
+    been judged: its name, parts that are through, and all of them. What is ``kept`` need not be computed again.
 
     Raises:
         TranscriptError: The transcript lacks what every run begins with, or data that it names are not at hand.
     """
-    plan = plan_of(transcript, data)
+    plan = plan_of(transcript, data, kept=kept)
     header = transcript.header
     results: Results = {}
     exchanges: list[tuple[str, Any, Answer]] = []
@@ -138,13 +147,14 @@ def judge_some(
     wanted: Callable[[Check[Any]], bool],
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
+    kept: KeptScores | None = None,
 ) -> Results:
     """Results of some checks of a run, as :func:`judge` comes to them; nothing of what is looked for in all exchanges.
 
     Raises:
         TranscriptError: As :func:`judge`.
     """
-    plan = plan_of(transcript, data, wanted)
+    plan = plan_of(transcript, data, wanted, kept)
     results: Results = {}
     for check in filter(wanted, plan.checks()):
         results |= _judged_again(check, transcript, plan, passed)[0]

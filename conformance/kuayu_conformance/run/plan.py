@@ -12,6 +12,7 @@ from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.episode import Settings
+from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import (
@@ -48,6 +49,7 @@ class Plan:
         tables: Measurements that the run may use.
         traces: Job traces that it may use, by name, and the folder that they are in.
         begun_anew: How often each episode was begun anew, after the run had been broken off.
+        kept: Scores of simulated windows that are kept beside the transcript.
     """
 
     profiles: tuple[str, ...]
@@ -60,6 +62,7 @@ class Plan:
     tables: tuple[Table, ...] = ()
     traces: Mapping[str, Path] = field(default_factory=dict)
     begun_anew: Mapping[str, int] = field(default_factory=dict)
+    kept: KeptScores = field(default_factory=KeptScores, compare=False)
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
@@ -97,6 +100,7 @@ class Plan:
             self.tables,
             self.traces,
             frozenset(profile.value for profile in declared.profiles) if declared else frozenset(),
+            self.kept,
         )
 
     def settings_of(self, check: Check[Any]) -> Settings:

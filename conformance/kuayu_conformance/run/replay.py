@@ -6,7 +6,7 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Request, Taken, describe
 from kuayu_conformance.streams import Comment, StreamEvent
-from kuayu_conformance.stretches import Repeating, Said, answer_digest
+from kuayu_conformance.stretches import Repeating, Said, answer_digest, digest_of
 from kuayu_conformance.transcript import Event, TranscriptError, request_digest, unpack
 
 
@@ -52,6 +52,20 @@ class ReplaySource(Repeating):
                 return None
         self._number = begin + len(said)
         return answers
+
+    def pass_over(self, exchanges: int, digest: str) -> list[tuple[Request, Answer]] | None:
+        """The next recorded exchanges, requests without their bodies, if they are of that digest; else None."""
+        found, said = list[tuple[Request, Answer]](), list[tuple[str, str]]()
+        for event in self._events[self._number : self._number + exchanges]:
+            if event.get("kind") != "exchange":
+                return None
+            request = Request(str(event["method"]), str(event["path"]), {}, b"", str(event["tenant"]))
+            found.append((request, _answer(event, describe(request))))
+            said.append((str(event["request"]), answer_digest(found[-1][1])))
+        if len(found) != exchanges or digest_of(said) != digest:
+            return None
+        self._number += exchanges
+        return found
 
     def open(self, request: Request) -> tuple[int, Answer]:
         """The recorded opening of the same stream.

@@ -24,6 +24,7 @@ from kuayu_conformance import corpora
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
+from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.attention import attentive
 from kuayu_conformance.run.judging import Results, duration_of, excused, judge, judge_check, read_declaration
@@ -198,7 +199,8 @@ class Run:
         ):
             made = plan(client, exporter)
             try:
-                self._episodes_of(made, exporter, transcript)
+                with contextlib.closing(KeptScores.begin(self._folder)) as kept:
+                    self._episodes_of(replace(made, kept=kept), exporter, transcript)
             except TargetGone as gone:
                 self._stop.set()
                 transcript.write(_called_off(f"the target took no connections any more ({gone})"))
@@ -226,13 +228,17 @@ class Run:
         with contextlib.suppress(TranscriptError):
             transcript = Transcript.read(self._folder)
             if any(duration_of(events) is not None for events in transcript.episodes.values()):
-                self._progress.judging()
-                return judge(transcript, self._options.data, self._progress.passed)
+                return self._judge(transcript)
         return None
 
     def _judged(self) -> ConformanceReport:
+        return self._judge(Transcript.read(self._folder))
+
+    def _judge(self, transcript: Transcript) -> ConformanceReport:
+        """The report; scores that this run has written itself need no spot checks."""
         self._progress.judging()
-        return judge(Transcript.read(self._folder), self._options.data, self._progress.passed)
+        kept = KeptScores.of(self._folder, spot_checks=0)
+        return judge(transcript, self._options.data, self._progress.passed, kept)
 
     def _data(self) -> list[dict[str, str]]:
         """Tables and originals beyond those that come with the suite, with their digests."""

@@ -28,6 +28,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+from kuayu_conformance import kept_scores
 from kuayu_conformance.check import Check
 from kuayu_conformance.folder import REPORT, verify, verify_some
 from kuayu_conformance.rendering import badge as drawn_badge
@@ -293,6 +294,8 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
     place.mkdir(parents=True)
     (place / REPORT).write_bytes(report)
     (place / PACKED_NAME).write_bytes(lzma.compress(transcript, preset=6))
+    if (scores := folder / kept_scores.FILE_NAME).is_file():
+        (place / kept_scores.PACKED_NAME).write_bytes(lzma.compress(scores.read_bytes(), preset=6))
     return place
 
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
 
+SELDOM = 600.0
+"""Seconds between decisions while the last jobs of a cohort drain: they last for days."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -14,7 +17,7 @@ class Timing:
         window: In which the cohort is submitted.
         drain: For which the cohort may go on at most.
         counted: From the begin, over which the load is counted; all of it where it is nought. Demand goes on at the
-            same level for as long as the cohort drains.
+            same level for as long as the cohort drains, but policies are asked less often then.
 
     Raises:
         ValueError: One of them is no whole number of minutes, or the window has none.
@@ -29,6 +32,10 @@ class Timing:
         parts = (self.warm, self.window, self.drain, self.counted)
         if min(parts) < 0.0 or self.window <= 0.0 or any(part % EPOCH for part in parts):
             raise ValueError(f"a scenario has whole minutes of warm start, window, drain and count, not {parts}")
+
+    def epoch(self, now: float) -> float:
+        """Seconds between the decisions from some second on."""
+        return SELDOM if self.counted and now >= self.counted else EPOCH
 
     @property
     def begin(self) -> float:

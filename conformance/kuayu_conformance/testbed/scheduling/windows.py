@@ -107,7 +107,8 @@ def play_window(scenario: Scenario, policy: Policy, name: str, its: Cohort | Non
     play(world, policy, timing.end)
     after = world.outcome()
     while not world.finished(*its.jobs) and world.now < timing.horizon:
-        play(world, policy, min(world.now + _STEP, timing.horizon))
+        first = timing.counted if world.now < timing.counted else timing.horizon
+        play(world, policy, min(world.now + _STEP, first), timing.epoch(world.now))
     paces = {number: world.pace(number) for number in range(*its.jobs) if not world.finished(number, number + 1)}
     books = _Books(scenario, its, before, after, world.outcome(), paces)
     return books.closed(name, int(getattr(policy, "bad_answers", 0)))

@@ -94,6 +94,20 @@ def test_a_job_that_was_never_given_devices_goes_on_in_the_best_pool_with_room()
     assert waits.imputed == pytest.approx(500.0)
 
 
+def test_policies_are_asked_every_minute_of_what_is_counted_and_every_ten_after_it() -> None:
+    asked: list[float] = []
+
+    class Silent:
+        def decide(self, view: View) -> Sequence[Order]:
+            asked.append(view.now)
+            return ()
+
+    play_window(
+        made(job("waits", "a", 8, 1.0, submitted=150.0), timing=Timing(120.0, 600.0, 9360.0, 3600.0)), Silent(), "x"
+    )
+    assert asked == [*range(180, 3601, 60), *range(4200, 10081, 600)]
+
+
 def test_demand_goes_on_at_the_same_level_while_a_window_drains() -> None:
     """What jobs would hold had each started at once, by day: a job of weeks may fill a day alone, but none is empty."""
     day = 24 * HOUR

@@ -23,14 +23,15 @@ from kuayu_conformance.testbed.scheduling.engine.traffic import Traffic
 from kuayu_conformance.testbed.scheduling.engine.view import Parts, View
 
 EPOCH = 60.0
-"""Seconds between decisions."""
+"""Seconds between decisions, unless more are asked for."""
 
 
 class World:
     """A scenario as it goes: everything follows from topology, workload, law, disturbances, seed and the orders.
 
     Time passes in :meth:`advance`, until the next epoch at which something is pending; :meth:`obey` then carries out
-    what was decided. Epochs are whole multiples of ``EPOCH``; what happens at the instant of an epoch comes first.
+    was decided. Epochs are whole multiples of ``EPOCH``, or of what :meth:`advance` is given; what happens at the
+    instant of one comes first.
 
     Args:
         topology: Where jobs can run.
@@ -90,19 +91,19 @@ class World:
         """Whether all jobs have been submitted and are finished."""
         return self._arrived == len(self._jobs) and not self._queue and not self._stages.runs
 
-    def advance(self, until: float) -> View | None:
-        """Let time pass to the next epoch at which a job is pending.
+    def advance(self, until: float, seconds: float = EPOCH) -> View | None:
+        """Let time pass to the next epoch at which a job is pending; epochs are so many seconds apart.
 
         None if it is not before ``until``, or if all jobs are finished before.
         """
-        epoch = (self.now // EPOCH + 1.0) * EPOCH
+        epoch = (self.now // seconds + 1.0) * seconds
         while not self.over:
             due = epoch if self._queue else inf
             if self._next <= min(due, until):
                 waited = bool(self._queue)
                 self._happen(self._next)
                 if not waited:
-                    epoch = max(epoch, ceil(self.now / EPOCH) * EPOCH)
+                    epoch = max(epoch, ceil(self.now / seconds) * seconds)
             elif due <= until:
                 self._clock.now = due
                 return self._view()
