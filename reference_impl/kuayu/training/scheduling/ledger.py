@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from kuayu.scheduling.state import Floats
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
-from kuayu_conformance.testbed.scheduling.engine.episode import play
+from kuayu_conformance.testbed.scheduling.engine.episode import AnyWorld, play
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
 MONEY = 0.1
@@ -84,7 +83,7 @@ class Ledger:
         numbers = np.concatenate([view.pending, view.running]).astype(np.intp)
         return self._pass(view.now, np.array([len(numbers), self._large[numbers].sum()], dtype=np.float64))
 
-    def close(self, world: World) -> float:
+    def close(self, world: AnyWorld) -> float:
         """The scenario has ended; what is still to be rewarded, so that all rewards sum up to the gain."""
         if self._yardstick is None:
             left = np.array([record.finished == inf for record in world.outcome().jobs])
@@ -93,7 +92,7 @@ class Ledger:
         periods, money = self.totals(world)
         return UNIT * float(gain(periods / self._yardstick.periods, money / self._yardstick.money)) - self._rewarded
 
-    def totals(self, world: World) -> tuple[Floats, float]:
+    def totals(self, world: AnyWorld) -> tuple[Floats, float]:
         """Seconds that all jobs and that large ones were there, (2,), and money for bandwidth."""
         outcome = world.outcome()
         ended = np.minimum([record.finished for record in outcome.jobs], self._until)
