@@ -13,7 +13,7 @@ from rich.console import Console
 from kuayu.cli.probe import USAGE, fail
 
 if TYPE_CHECKING:
-    from kuayu.training.scheduling.judging import Result
+    from kuayu.bench.judging import Result
     from kuayu_conformance.testbed.scheduling.engine.view import View
     from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
     from kuayu_conformance.testbed.scheduling.timing import Timing
@@ -139,7 +139,7 @@ def _results(
     """Every policy in every window."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from kuayu.training.scheduling.judging import result
+    from kuayu.bench.judging import result
     from kuayu_conformance.testbed.scheduling.windows import cohort
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
