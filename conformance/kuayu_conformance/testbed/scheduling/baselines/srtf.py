@@ -32,7 +32,7 @@ from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 _EPOCH = 60.0
-"""Seconds between decisions."""
+"""Seconds between decisions as long as it has not been seen how many there are."""
 _AGAIN = 600.0
 """Seconds after which it is decided anew although no job and no device has come or gone; ten epochs."""
 
@@ -126,9 +126,13 @@ class ShortestRemainingTime(EarliestCompletion):
         super().__init__()
         self._freed_for: dict[int, Way] = {}
         self._idle: tuple[int, float] = (-1, 0.0)
+        self._epoch, self._asked, self._left = _EPOCH, 0.0, False
 
     def decide(self, view: View) -> Sequence[Order]:
         """Start whoever should start, and preempt for whom that pays."""
+        if self._left:  # who leaves somebody waiting is asked again at the next epoch
+            self._epoch = view.now - self._asked
+        self._asked = view.now
         revision, until = self._idle
         if view.revision == revision and view.now < until:
             return ()
@@ -139,6 +143,7 @@ class ShortestRemainingTime(EarliestCompletion):
         self._place(view, schedule, waiting, orders)
         started = {order.job for order in orders if isinstance(order, Start)}
         self._preempt(view, schedule, [each for each in waiting if view.job(each).name not in started], orders)
+        self._left = sum(isinstance(order, Start) for order in orders) < len(view.pending)
         if not orders:
             self._idle = view.revision, view.now + _AGAIN
         return orders
@@ -173,11 +178,11 @@ class ShortestRemainingTime(EarliestCompletion):
             choices = list(zip(ways, (self._ends(view, number, ways) - view.now).tolist(), strict=True))
             later = min((schedule.earliest(way.holding) + seconds for way, seconds in choices), default=inf)
             # even a single victim with nothing to write and to read loses as much as the job takes
-            choices = [(way, seconds) for way, seconds in choices if 2.0 * (seconds + _EPOCH) < later - view.now]
+            choices = [(way, seconds) for way, seconds in choices if 2.0 * (seconds + self._epoch) < later - view.now]
             if not choices:
                 continue
             running = running or _Running(view)
-            tried = (_preemption(view, schedule, running, number, way, seconds, later) for way, seconds in choices)
+            tried = (self._tried(view, schedule, running, number, way, seconds, later) for way, seconds in choices)
             best = max(filter(None, tried), key=lambda each: each.net, default=None)
             if best is not None and best.net > 0.0:
                 orders += [Stop(view.job(running.jobs[place]).name) for place in best.victims]
@@ -185,34 +190,35 @@ class ShortestRemainingTime(EarliestCompletion):
                 schedule.take(best.spare, best.ends)
                 self._freed_for[number] = best.way
 
+    def _tried(
+        self, view: View, schedule: Schedule, running: _Running, number: int, way: Way, seconds: float, later: float
+    ) -> _Preemption | None:
+        """What preempting for a job comes to in one way; None if too few may be preempted there, or none need be.
 
-def _preemption(
-    view: View, schedule: Schedule, running: _Running, number: int, way: Way, seconds: float, later: float
-) -> _Preemption | None:
-    """What preempting for a job comes to in one way; None if too few may be preempted there.
-
-    Args:
-        view: The epoch.
-        schedule: What is free.
-        running: Who may be preempted.
-        number: Of the job.
-        way: Where it would run.
-        seconds: Of staging and running there.
-        later: When it would be finished at the earliest without.
-    """
-    spare = _spare(schedule, way, view.now + seconds)
-    free = dict(spare)
-    missing = {pool: devices - free.get(pool, 0) for pool, devices in way.holding}
-    if max(missing.values()) <= 0:
-        return None
-    victims = running.victims(missing, seconds, view.job(number).priority)
-    if victims is None:
-        return None
-    stopped = [running.jobs[place] for place in victims]
-    saving = max(view.law.saving(view.job(each), view.placement(each)) for each in stopped)
-    ends = view.now + max(ceil(saving / _EPOCH), 1) * _EPOCH + seconds
-    lost = sum(ends - view.now + _EPOCH + view.law.restart(view.job(each), view.placement(each)) for each in stopped)
-    return _Preemption(way, victims, spare, ends, later - ends - lost)
+        Args:
+            view: The epoch.
+            schedule: What is free.
+            running: Who may be preempted.
+            number: Of the job.
+            way: Where it would run.
+            seconds: Of staging and running there.
+            later: When it would be finished at the earliest without.
+        """
+        spare = _spare(schedule, way, view.now + seconds)
+        free = dict(spare)
+        missing = {pool: devices - free.get(pool, 0) for pool, devices in way.holding}
+        if max(missing.values()) <= 0:
+            return None
+        victims = running.victims(missing, seconds, view.job(number).priority)
+        if victims is None:
+            return None
+        stopped = [running.jobs[place] for place in victims]
+        saving = max(view.law.saving(view.job(each), view.placement(each)) for each in stopped)
+        ends = view.now + max(ceil(saving / self._epoch), 1) * self._epoch + seconds
+        lost = sum(
+            ends - view.now + self._epoch + view.law.restart(view.job(each), view.placement(each)) for each in stopped
+        )
+        return _Preemption(way, victims, spare, ends, later - ends - lost)
 
 
 def _spare(schedule: Schedule, way: Way, ends: float) -> Holding:
