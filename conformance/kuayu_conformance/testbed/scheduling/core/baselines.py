@@ -39,12 +39,17 @@ NOBODY = -2
 
 
 @njit(cache=True)
-def work_left(w: State, job):
+def left_of(j, now):
     """Work that a job is estimated to have before it: what it stated, doubled as often as it has done that."""
-    j = w.jobs[job]
-    done = j.done + j.rate * (w.clock[0].now - j.since)
+    done = j.done + j.rate * (now - j.since)
     _, doublings = frexp(done / j.stated_work if j.stated_work > 0.0 else 0.0)
     return ldexp(j.stated_work, max(doublings, 0)) - done
+
+
+@njit(cache=True)
+def work_left(w: State, job):
+    """The same of a job by its number."""
+    return left_of(w.jobs[job], w.clock[0].now)
 
 
 @njit(cache=True)
@@ -313,24 +318,18 @@ def releases(w: State, d: Desk, pool):
     """See to it that it is known when devices of a pool are estimated to be given back."""
     if d.known[pool] >= 0:
         return
-    now, n = w.clock[0].now, 0
-    for several in range(2):  # who holds devices of one pool, then who holds those of more
-        run = w.clock[0].first_run
-        while run != NONE:
-            r = w.runs[run]
-            j = w.jobs[r.job]
-            devices = 0
-            if several == 0:
-                if j.pool == pool:
-                    devices = j.devices
-            elif j.pool == NONE:
-                devices = jobs.more_than(w.run_pools[run], w.run_devices[run], r.count, pool)
-            if devices:
-                seconds = work_left(w, r.job) / j.expected if j.expected > 0.0 else INF
-                begins = now if j.phase == RUNNING else max(j.ready, now)
-                put(d, pool, n, begins + (0.0 if j.phase == SAVING else seconds), devices)
-                n += 1
-            run = r.after
+    now, n, holder = w.clock[0].now, 0, w.pools[pool].first
+    jobs_, holders, ends, freed = w.jobs, w.holders, d.ends[pool], d.freed[pool]
+    while holder != NONE:
+        h = holders[holder]
+        j = jobs_[h.job]
+        seconds = left_of(j, now) / j.expected if j.expected > 0.0 else INF
+        begins = now if j.phase == RUNNING else max(j.ready, now)
+        ends[n], freed[n] = begins + (0.0 if j.phase == SAVING else seconds), h.devices
+        n += 1
+        holder = h.after
+    order_ = np.argsort(ends[:n])
+    ends[:n], freed[:n] = ends[:n][order_], freed[:n][order_]
     d.known[pool] = n
 
 
@@ -492,63 +491,72 @@ def decide_at_home(w: State, d: Desk, backfill):
     """B0, or B1 with backfill: start who is first in its domain, until one does not fit; False if room is short."""
     now = w.clock[0].now
     prepare(w, d)
+    # arrays of a handle are counted each time that they are asked for, so that loops over jobs ask beforehand
+    jobs_, pools, rates, pending = w.jobs, w.pools, w.rates, w.pending
+    way_begin, seats, line, last, after, flags, free = d.way_begin, d.seat, d.line, d.last, d.next, d.flags, d.free
     waiting = 0
     for site in range(w.sites.size):
-        d.last[site] = NOBODY
+        last[site] = NOBODY
     for place in range(w.clock[0].pending):
-        job = w.pending[place]
-        if d.way_begin[job] == NONE:
+        job = pending[place]
+        if way_begin[job] == NONE:
             if not room_for_ways(w, d):
                 return False
             seat(w, d, job)
-        site = d.seat[job]
-        if d.last[site] != NOBODY:
-            d.next[job] = NONE
-            if d.last[site] == NONE:
-                d.line[site] = job
+        site = seats[job]
+        if last[site] != NOBODY:
+            after[job] = NONE
+            if last[site] == NONE:
+                line[site] = job
             else:
-                d.next[d.last[site]] = job
-            d.last[site] = job
+                after[last[site]] = job
+            last[site] = job
         elif d.way_count[job] and not start_at_home(w, d, job):
-            d.last[site], d.line[site] = NONE, NONE
+            last[site], line[site] = NONE, NONE
             d.sites[waiting] = site
             waiting += 1
             if backfill:
-                best, awaited = INF, d.way_begin[job]
-                if d.way_count[job] > 1:
-                    for way in range(awaited, d.way_begin[job] + d.way_count[job]):
-                        when = earliest(w, d, way) + seconds_of(w, d, job, way)
-                        if when < best:
-                            best, awaited = when, way
-                reserve(w, d, awaited)
+                reserve(w, d, awaited(w, d, job))
     if not backfill:
         return True
     for place in range(waiting):
         site = d.sites[place]
-        biggest, some = 0, False
-        for spot in range(d.site_begin[site], d.site_begin[site + 1]):
-            pool = d.site_pools[spot]
-            biggest = max(biggest, w.pools[pool].devices)
-            some |= d.free[pool] != 0
-        if not some:
+        own = d.site_pools[d.site_begin[site] : d.site_begin[site + 1]]
+        biggest = most = 0
+        for pool in own:
+            biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
+        if most == 0:
             continue
-        job = d.line[site]
+        job = line[site]
         while job != NONE:
-            asked = w.jobs[job].requested
-            possible = asked > biggest
-            for spot in range(d.site_begin[site], d.site_begin[site + 1]):
-                pool = d.site_pools[spot]
-                rate = w.rates[job, w.pools[pool].type]
-                if not possible and rate > 0.0:
-                    possible = may_admit(d, pool, asked, now + work_left(w, job) / rate)
-            d.flags[job] = possible
-            job = d.next[job]
-        job = d.line[site]
+            asked = jobs_[job].requested
+            flags[job] = asked > biggest
+            if asked <= most:
+                left = left_of(jobs_[job], now)
+                for pool in own:
+                    rate = rates[job, pools[pool].type]
+                    if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
+                        flags[job] = 1
+            job = after[job]
+        job = line[site]
         while job != NONE:
-            if d.flags[job]:
+            if flags[job]:
                 start_at_home(w, d, job)
-            job = d.next[job]
+            job = after[job]
     return True
+
+
+@njit(cache=True)
+def awaited(w: State, d: Desk, job):
+    """The way in which a job that waits is expected to finish first."""
+    begin, best = d.way_begin[job], INF
+    found = begin
+    if d.way_count[job] > 1:
+        for way in range(begin, begin + d.way_count[job]):
+            when = earliest(w, d, way) + seconds_of(w, d, job, way)
+            if when < best:
+                best, found = when, way
+    return found
 
 
 @njit(cache=True)
@@ -605,18 +613,21 @@ def decide_anywhere(w: State, d: Desk):
             break
         if best != NONE:
             order(w, d, job, d.way_begin[job] + best, d.scores[best])
-    biggest = 0
-    for pool in range(w.pools.size):
-        biggest = max(biggest, w.pools[pool].devices)
+    jobs_, pools, rates, free, flags = w.jobs, w.pools, w.rates, d.free, d.flags
+    biggest = most = 0
+    for pool in range(pools.size):
+        biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
     for spot in range(place, pending):
         job = w.pending[spot]
-        asked, left = w.jobs[job].requested, work_left(w, job)
-        possible = asked > biggest
-        for pool in range(w.pools.size):
-            if not possible and d.free[pool] > 0:
-                rate = w.rates[job, w.pools[pool].type]
-                possible = rate > 0.0 and may_admit(d, pool, asked, now + left / rate)
-        d.flags[job] = possible
+        asked = jobs_[job].requested
+        flags[job] = asked > biggest
+        if asked <= most:
+            left = left_of(jobs_[job], now)
+            for pool in range(pools.size):
+                rate = rates[job, pools[pool].type]
+                if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
+                    flags[job] = 1
+                    break
     for spot in range(place, pending):
         job = w.pending[spot]
         if not d.flags[job]:

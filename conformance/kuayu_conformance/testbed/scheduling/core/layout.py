@@ -76,7 +76,7 @@ LINK = np.dtype(
         ("money", "f8"),
         ("left", "f8"),  # scratch of max-min sharing
         ("rising", "i8"),
-        ("joined", "i8"),
+        ("joined", "i8"),  # the time at which it was last among those that were shared; odd once it is filled
     ],
     align=True,
 )
@@ -229,7 +229,8 @@ CLOCK = np.dtype(
         ("factored_at", "f8"),
         ("factored", "f8"),
         ("shares_at", "f8"),
-        ("changed", "i8"),
+        ("changed", "i8"),  # links whose shares are to be looked at
+        ("shared", "i8"),  # names the last time that links were shared
         ("fresh", "i8"),
         ("first_run", "i8"),
         ("last_run", "i8"),
@@ -284,6 +285,7 @@ class State(NamedTuple):
         under_way: (D, S) the flow that brings it.
         faults: Faults to come, of ``FAULT``.
         pending: (J,) jobs that wait, by priority and then by number.
+        changed: (L,) links whose shares are to be looked at.
         fresh: (J,) jobs whose speed is to be set.
         events: Heap of ``EVENT``.
         runs: Jobs with devices, of ``ACTIVE``.
@@ -323,6 +325,7 @@ class State(NamedTuple):
     under_way: Numbers
     faults: Records
     pending: Numbers
+    changed: Numbers
     fresh: Numbers
     events: Records
     runs: Records

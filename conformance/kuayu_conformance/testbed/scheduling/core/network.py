@@ -14,9 +14,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, S
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""
 
-_COUNTED = 2
-"""A link is joined to what changed, and is among those that are filled."""
-
 
 @njit(cache=True)
 def earlier(events, a, b):
@@ -148,6 +145,7 @@ def mark(w: State, link):
     """The shares of a link are to be looked at."""
     if not w.links[link].changed:
         w.links[link].changed = 1
+        w.changed[w.clock[0].changed] = link
         w.clock[0].changed += 1
 
 
@@ -312,15 +310,14 @@ def joined(w: State):
     """
     links, bundles = w.scratch[1], w.scratch[0]
     longest = w.incidence.size // w.bundles.size
-    n = m = 0
-    for link in range(w.links.size):
-        w.links[link].joined = 0
-        if w.links[link].changed:
-            w.links[link].changed = 0
-            w.links[link].joined = 1
-            links[m] = link
-            m += 1
-    w.clock[0].changed = 0
+    c = w.clock[0]
+    c.shared += 2
+    n, m = 0, c.changed
+    for place in range(m):
+        links[place] = w.changed[place]
+        w.links[links[place]].changed = 0
+        w.links[links[place]].joined = c.shared
+    c.changed = 0
     ahead = 0
     while ahead < m:
         node = w.links[links[ahead]].first
@@ -335,15 +332,20 @@ def joined(w: State):
                 begin = w.route_begin[b.source, b.target]
                 for place in range(begin, begin + w.route_count[b.source, b.target]):
                     other = w.route_links[place]
-                    if not w.links[other].joined:
-                        w.links[other].joined = 1
+                    if w.links[other].joined != c.shared:
+                        w.links[other].joined = c.shared
                         links[m] = other
                         m += 1
             node = w.incidence[node].after
     kept = 0
-    for link in range(w.links.size):  # in order
-        if w.links[link].joined and w.links[link].first != NONE:
-            links[kept] = link
+    for place in range(m):  # in order, those with flows; ``kept`` never gets ahead of ``place``
+        link = links[place]
+        if w.links[link].first != NONE:
+            spot = kept
+            while spot > 0 and links[spot - 1] > link:
+                links[spot] = links[spot - 1]
+                spot -= 1
+            links[spot] = link
             kept += 1
     for place in range(1, n):  # few, and nearly sorted
         bundle = bundles[place]
@@ -409,8 +411,8 @@ def fair_rates(w: State, n):
         begin = w.route_begin[b.source, b.target]
         for spot in range(begin, begin + w.route_count[b.source, b.target]):
             link = w.links[w.route_links[spot]]
-            if link.joined != _COUNTED:
-                link.joined, link.rising = _COUNTED, 0
+            if link.joined == w.clock[0].shared:
+                link.joined, link.rising = link.joined + 1, 0
                 link.left = link.offered if not link.cut else 0.0
                 heap[size] = w.route_links[spot]
                 size += 1

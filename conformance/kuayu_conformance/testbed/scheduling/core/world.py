@@ -70,6 +70,7 @@ from kuayu_conformance.testbed.scheduling.values import Placement
 if TYPE_CHECKING:
     from kuayu_conformance.testbed.scheduling.core.players import CompiledBaseline
 
+PHASES = tuple(Phase)
 EVENTS, RUNS = 1024, 64
 """Events, and jobs with devices, for which there is room at first."""
 AHEAD = 2.0 * DAY
@@ -197,7 +198,7 @@ class CompiledWorld:
                 name=self.truth[number].name,
                 submitted=self.truth[number].submitted,
                 finished=float(row["finished"]),
-                phase=Phase(int(row["phase"])),
+                phase=PHASES[row["phase"]],
                 done=float(done[number]),
                 lost=float(row["lost"]),
                 stops=int(row["stops"]),
@@ -341,6 +342,7 @@ class CompiledWorld:
             under_way=np.full((len(workload.datasets), sites), NONE),
             faults=np.zeros(0, dtype=FAULT),
             pending=np.zeros(count + 1, dtype=np.int64),
+            changed=np.zeros(len(wires), dtype=np.int64),
             fresh=np.zeros(2 * count + 16, dtype=np.int64),
             events=np.zeros(EVENTS, dtype=EVENT),
             periods=np.zeros(EVENTS, dtype=PERIOD),
