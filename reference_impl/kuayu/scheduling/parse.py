@@ -122,13 +122,92 @@ def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
 _NOTHING: Plain = {}
 
 
+_FIGURES = (
+    *("minimum", "maximum", "requested", "step", "memory", "serial", "duration", "priority", "period"),
+    *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip"),
+)
+"""What is read of a specification as a number."""
+
+
+class ParsedSpecs:
+    """What is read of specifications, column by column: it stays as it is for as long as a job lives.
+
+    Args:
+        specs: Specifications of jobs.
+
+    Attributes:
+        specs: The same.
+        figures: (:data:`_FIGURES`, specifications); not a number where there is none.
+        columns: By name, the rest: texts, split modes with whether the job tells anything of its communication, kinds
+            of devices that will do (empty where all do), what is read, and the checkpoint it starts from, or none.
+    """
+
+    specs: list[Plain]
+
+    def __init__(self, specs: list[Plain]) -> None:
+        devices: list[Plain] = [spec["devices"] for spec in specs]
+        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
+        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
+        self.specs = specs
+        self.columns: dict[str, list[Any]] = {
+            "id": [spec["id"] for spec in specs],
+            "submitted": [spec["submitted_at"] for spec in specs],
+            "deadline": [spec.get("deadline") for spec in specs],
+            "profile": [spec.get("task_profile") for spec in specs],
+            "home": [spec.get("home_domain") for spec in specs],
+            "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
+            "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
+            "data": [spec.get("data") or () for spec in specs],
+            "start": [spec.get("checkpoint") for spec in specs],
+        }
+        self.figures: Floats = np.array(
+            [
+                [each["minimum"] for each in devices],
+                [each["maximum"] for each in devices],
+                [each.get("requested") for each in devices],
+                [each.get("step") for each in devices],
+                [spec.get("memory_per_device") for spec in specs],
+                [spec.get("serial_share") for spec in specs],
+                [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
+                [spec.get("priority") for spec in specs],
+                [spec.get("sync_period") for spec in specs],
+                [each.get("step_time") for each in talks],
+                [each.get("exchange") for each in talks],
+                [each.get("boundary") for each in talks],
+                [each.get("checkpoint_size") for each in talks],
+                [each.get("bandwidth") for each in needs],
+                [each.get("round_trip_time") for each in needs],
+            ],
+            dtype=np.float64,
+        )
+
+    def followed_by(self, specs: list[Plain]) -> "ParsedSpecs":
+        """What is read of other specifications, of which those that are the very same objects are not read again."""
+        rows = {id(spec): row for row, spec in enumerate(self.specs)}
+        known = [rows.get(id(spec), NOWHERE) for spec in specs]
+        order = np.array(known, dtype=np.intp)
+        missing = np.flatnonzero(order == NOWHERE)
+        fresh = ParsedSpecs([specs[row] for row in missing.tolist()])
+        order[missing] = len(self.specs) + np.arange(len(missing))
+        places = order.tolist()
+        made = object.__new__(ParsedSpecs)
+        made.specs = specs
+        made.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
+        made.columns = {
+            name: list(map((column + fresh.columns[name]).__getitem__, places)) for name, column in self.columns.items()
+        }
+        return made
+
+
 class ParsedJobs:
     """What is read of jobs, column by column: a state has thousands of them.
 
     Args:
         entries: Jobs that wait and jobs that run.
+        before: What was read of a state before; specifications that are the very same objects are not read again.
 
     Attributes:
+        specs: What is read of their specifications.
         figures: By name; not a number where there is none.
         names: Of jobs.
         submitted: Instants, as texts.
@@ -147,58 +226,41 @@ class ParsedJobs:
         begun: Likewise of what jobs start from, whether it is still read or not.
     """
 
-    def __init__(self, entries: Sequence[Plain]) -> None:
+    def __init__(self, entries: Sequence[Plain], before: "ParsedJobs | None" = None) -> None:
         specs: list[Plain] = [entry["spec"] for entry in entries]
-        devices: list[Plain] = [spec["devices"] for spec in specs]
-        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
-        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
-        starts: list[Plain | None] = [spec.get("checkpoint") for spec in specs]
-        self.names: list[str] = [spec["id"] for spec in specs]
-        self.submitted: list[str] = [spec["submitted_at"] for spec in specs]
-        self.deadline: list[str | None] = [spec.get("deadline") for spec in specs]
-        self.profile: list[str | None] = [spec.get("task_profile") for spec in specs]
-        self.home: list[str | None] = [spec.get("home_domain") for spec in specs]
+        self.specs = ParsedSpecs(specs) if before is None else before.specs.followed_by(specs)
+        columns = self.specs.columns
+        self.names: list[str] = columns["id"]
+        self.submitted: list[str] = columns["submitted"]
+        self.deadline: list[str | None] = columns["deadline"]
+        self.profile: list[str | None] = columns["profile"]
+        self.home: list[str | None] = columns["home"]
         self.saved: list[str | None] = [entry.get("checkpoint_domain") for entry in entries]
-        self.modes = [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)]
-        self.kinds: list[tuple[str, ...]] = [tuple(spec.get("device_kinds") or ()) for spec in specs]
-        self.begun: list[Sequence[str]] = [start["domains"] for start in starts if start is not None]
+        self.modes: list[tuple[Any, ...]] = columns["modes"]
+        self.kinds: list[tuple[str, ...]] = columns["kinds"]
+        starts: list[tuple[int, Plain]] = [
+            (number, start) for number, start in enumerate(columns["start"]) if start is not None
+        ]
+        self.begun: list[Sequence[str]] = [start["domains"] for _, start in starts]
         self.resumes = [saved is not None for saved in self.saved]
-        reads = [(number, each) for number, spec in enumerate(specs) for each in spec.get("data") or ()]
-        sizes: list[float | None] = [each.get("checkpoint_size") for each in talks]
-        for number, start in enumerate(starts):
-            if start is not None and not self.resumes[number]:
+        self.figures: dict[str, Floats] = dict(zip(_FIGURES, self.specs.figures, strict=True))
+        self.figures["used"] = np.array([entry.get("used") for entry in entries], dtype=np.float64)
+        self.figures["done"] = np.array([entry.get("done") for entry in entries], dtype=np.float64)
+        reads = [(number, each) for number, its in enumerate(columns["data"]) for each in its]
+        if starts:
+            self.figures["checkpoint"] = self.figures["checkpoint"].copy()
+        for number, start in starts:
+            if not self.resumes[number]:
                 # what it starts from is read like data until it has written one of its own
                 reads.append((number, start))
-                sizes[number] = start["size"]
-            self.resumes[number] |= start is not None
+                self.figures["checkpoint"][number] = start["size"]
+            self.resumes[number] = True
         reads.sort(key=itemgetter(0))
         self.readers = [number for number, _ in reads]
         self.artefacts: list[str] = [each["id"] for _, each in reads]
         self.sizes: list[float] = [each["size"] for _, each in reads]
         self.pinned: list[bool | None] = [each.get("pinned") for _, each in reads]
         self.domains: list[Sequence[str]] = [each["domains"] for _, each in reads]
-        self.figures: dict[str, Floats] = {
-            name: np.array(column, dtype=np.float64)
-            for name, column in (
-                ("minimum", [each["minimum"] for each in devices]),
-                ("maximum", [each["maximum"] for each in devices]),
-                ("requested", [each.get("requested") for each in devices]),
-                ("step", [each.get("step") for each in devices]),
-                ("memory", [spec.get("memory_per_device") for spec in specs]),
-                ("serial", [spec.get("serial_share") for spec in specs]),
-                ("used", [entry.get("used") for entry in entries]),
-                ("duration", [(spec.get("duration") or _NOTHING).get("expected") for spec in specs]),
-                ("done", [entry.get("done") for entry in entries]),
-                ("priority", [spec.get("priority") for spec in specs]),
-                ("period", [spec.get("sync_period") for spec in specs]),
-                ("step_time", [each.get("step_time") for each in talks]),
-                ("exchange", [each.get("exchange") for each in talks]),
-                ("boundary", [each.get("boundary") for each in talks]),
-                ("checkpoint", sizes),
-                ("bandwidth", [each.get("bandwidth") for each in needs]),
-                ("round_trip", [each.get("round_trip_time") for each in needs]),
-            )
-        }
 
     def figure(self, name: str, absent: float) -> Floats:
         """Figures by job."""
@@ -210,9 +272,14 @@ class ParsedJobs:
         return self.figure(name, absent).astype(np.int64)
 
 
-def parse_jobs(state: Plain) -> ParsedJobs:
-    """What is read of the jobs of a state."""
-    return ParsedJobs([*state["waiting"], *state["running"]])
+def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
+    """What is read of the jobs of a state.
+
+    Args:
+        state: A ``SchedulingState``.
+        before: What was read of the state that this one was made of by a patch.
+    """
+    return ParsedJobs([*state["waiting"], *state["running"]], before)
 
 
 def check_state(

@@ -11,7 +11,8 @@ from typing import Any
 
 import orjson
 
-from kuayu.service import bodies
+from kuayu.service import bodies, patching
+from kuayu.service.bases import Base, Bases
 from kuayu.service.computing import Decided, check, check_instants, or_problem
 from kuayu_schemas import schema
 
@@ -37,6 +38,9 @@ MOST_ROUTED = 50_000_000
 
 REQUESTS = ("PlacementRequest", "ParetoRequest", "AllocationPlanRequest", "RouteRequest")
 
+_bases = Bases()
+"""Of this worker. What a decision is does not depend on them; whether a patch is taken does."""
+
 
 def warm() -> None:
     """Load what the first request will need: the algorithms and the validators."""
@@ -46,15 +50,38 @@ def warm() -> None:
         schema.is_valid(name, {})
 
 
-def place(body: bytes) -> Decided:
-    """Answer a request for placements, class PlacementRequest."""
+def may_need_bases(body: bytes) -> bool:
+    """Whether a request for placements may state a digest or bring a patch, from a look that costs next to nothing."""
+    return any(name in body for name in (b'"patch"', b'"digest"', b"\\u00"))
+
+
+def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decided:
+    """Answer a request for placements, class PlacementRequest.
+
+    Args:
+        body: The request.
+        tenant: Whose bases a patch may start from.
+        room: Bytes of canonical JSON of the bases that this worker may hold; where it is nought it holds none.
+        most: Bytes of the largest state.
+    """
 
     def decide() -> Decided:
+        from kuayu.scheduling import parse
         from kuayu.scheduling import place as placement
 
         asked = _read(body, "PlacementRequest")
+        base, canonical = None, None
+        if "patch" in asked:
+            base, canonical = patching.patched(_bases, tenant, asked, most)
+            asked = patching.with_state(asked, canonical.state)
+            _check_instants_of(asked)
+        elif "digest" in asked:
+            canonical = patching.whole(asked)
         _check_state(asked["state"])
-        report = placement.place(asked)
+        parsed = parse.parse_jobs(asked["state"], base.parsed if base else None)
+        report = placement.place(asked, parsed=parsed)
+        if canonical is not None:
+            _bases.hold(tenant, Base(canonical, parsed), room)
         decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
         return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
@@ -111,9 +138,19 @@ def _read(body: bytes, class_name: str) -> Json:
         ProblemException: malformed-json or invalid-body.
     """
     asked: Json = bodies.parse(body, class_name)
-    if "state" in asked and not _all_exist(asked["state"]):
-        check_instants(_instants(asked["state"]))
+    if "state" in asked:
+        _check_instants_of(asked)
     return asked
+
+
+def _check_instants_of(asked: Json) -> None:
+    """Refuse a state with instants that there are not.
+
+    Raises:
+        ProblemException: invalid-body.
+    """
+    if not _all_exist(asked["state"]):
+        check_instants(_instants(asked["state"]))
 
 
 def _all_exist(state: Json) -> bool:
