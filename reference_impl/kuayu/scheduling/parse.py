@@ -142,13 +142,11 @@ class ParsedSpecs:
             of devices that will do (empty where all do), what is read, and the checkpoint it starts from, or none.
     """
 
-    specs: list[Plain]
-
     def __init__(self, specs: list[Plain]) -> None:
         devices: list[Plain] = [spec["devices"] for spec in specs]
         talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
         needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
-        self.specs = specs
+        self.specs: list[Plain] = specs
         self.columns: dict[str, list[Any]] = {
             "id": [spec["id"] for spec in specs],
             "submitted": [spec["submitted_at"] for spec in specs],
@@ -228,7 +226,7 @@ class ParsedJobs:
 
     def __init__(self, entries: Sequence[Plain], before: "ParsedJobs | None" = None) -> None:
         specs: list[Plain] = [entry["spec"] for entry in entries]
-        self.specs = ParsedSpecs(specs) if before is None else before.specs.followed_by(specs)
+        self.specs: ParsedSpecs = ParsedSpecs(specs) if before is None else before.specs.followed_by(specs)
         columns = self.specs.columns
         self.names: list[str] = columns["id"]
         self.submitted: list[str] = columns["submitted"]

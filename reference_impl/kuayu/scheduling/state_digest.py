@@ -1,11 +1,11 @@
 """The canonical JSON (RFC 8785) of a scheduling state and its digest, from state to state.
 
-Nearly all of a large state are the specifications and placements of its jobs. These stay from one epoch to the next, so
-that they are written once.
+Nearly all of a large state are jobs that wait, and specifications and placements of those that run. These stay from one
+epoch to the next, so that they are written once; what changes in jobs that run is written column by column.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,8 +13,14 @@ from kuayu import canonical
 
 Json = dict[str, Any]
 
+STAYING = ("placement", "spec")
+"""Members of a running job that stay as long as it runs where it does."""
+
+SLACK = 1.5
+"""How many times as many parts as a state has are carried along before those that are gone are let go."""
+
 _MARK = secrets.token_hex(16)
-"""Stands in the place of what has been written already. No text that somebody sends can be it."""
+"""Stands in the place of what is written by itself. No text that somebody sends can be it."""
 
 _MARKED = b'"%s"' % _MARK.encode()
 
@@ -24,7 +30,7 @@ class CanonicalState:
 
     Args:
         state: A valid SchedulingState, which nobody changes any more.
-        before: A state before: specifications and placements that are the very same objects are not written again.
+        before: A state before: what is the very same object in both is not written again.
 
     Attributes:
         state: The state.
@@ -35,19 +41,23 @@ class CanonicalState:
         self._before = before
 
     @cached_property
-    def parts(self) -> dict[int, bytes]:
-        """Canonical JSON of specifications and placements by the number of the object, which lives as long as this.
+    def parts(self) -> dict[int, tuple[Any, bytes]]:
+        """By its number each waiting job, specification and placement of a running one, with its canonical JSON.
+
+        Numbers are those of Python; as the object stands beside it, no other has its number. Some may be of states
+        before.
 
         Raises:
             NotCanonicalError: One has none, as it holds an integer that a double cannot hold.
         """
-        # numbers are known for as long as the state before lives, since no other object has them until then
         known = self._before.parts if self._before else {}
-        shared = {id(each): each for each in _shared(self.state)}
-        missing = {number: each for number, each in shared.items() if number not in known}
-        fresh = dict(zip(missing, _each(list(missing.values())), strict=True))
         self._before = None
-        return {number: known.get(number) or fresh[number] for number in shared}
+        missing = [each for each in _staying(self.state) if id(each) not in known]
+        live = len(self.state["waiting"]) + len(STAYING) * len(self.state["running"])
+        if len(known) + len(missing) > SLACK * live:
+            known = {id(each): known[id(each)] for each in _staying(self.state) if id(each) in known}
+        fresh = zip(missing, _each(missing), strict=True)
+        return known | {id(each): (each, written) for each, written in fresh}
 
     def written(self) -> bytes:
         """The canonical JSON, in UTF-8.
@@ -55,16 +65,12 @@ class CanonicalState:
         Raises:
             NotCanonicalError: It has none.
         """
-        state = self.state
-        frame = state | {
-            "running": [{**entry, "placement": _MARK, "spec": _MARK} for entry in state["running"]],
-            "waiting": [{**entry, "spec": _MARK} for entry in state["waiting"]],
-        }
-        between = canonical.dumps(frame).split(_MARKED)
-        pieces = [b""] * (2 * len(between) - 1)
-        pieces[::2] = between
-        pieces[1::2] = [self.parts[id(each)] for each in _shared(state)]
-        return b"".join(pieces)
+        frame = canonical.dumps(self.state | {"running": _MARK, "waiting": _MARK})
+        parts = self.parts
+        waiting = [parts[id(entry)][1] for entry in self.state["waiting"]]
+        before, between, after = frame.split(_MARKED)
+        running = b",".join(_rows(self.state["running"], parts))
+        return b"".join((before, b"[", running, b"]", between, b"[", b",".join(waiting), b"]", after))
 
     @property
     def digest(self) -> str:
@@ -91,19 +97,47 @@ class CanonicalState:
         return canonical.digest_of(written), len(written)
 
 
-def _shared(state: Json) -> Iterator[Any]:
-    """What is written once, in the order in which it stands in the canonical JSON."""
+def grouped(entries: Sequence[Json]) -> dict[tuple[str, ...], list[int]]:
+    """Places of entries by the names of their members, in whose order the columns of a group can be read."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, entry in enumerate(entries):
+        groups.setdefault(tuple(entry), []).append(place)
+    return groups
+
+
+def _staying(state: Json) -> Iterator[Any]:
+    yield from state["waiting"]
     for entry in state["running"]:
         yield entry["placement"]
-        yield entry["spec"]
-    for entry in state["waiting"]:
         yield entry["spec"]
 
 
 def _each(values: list[Any]) -> list[bytes]:
-    """Canonical JSON of each of some objects; to write them together takes a third of the time."""
+    """Canonical JSON of each of some values; to write them together takes a third of the time."""
     if not values:
         return []
     together: list[Any] = [_MARK] * (2 * len(values) - 1)
     together[::2] = values
     return canonical.dumps(together)[1:-1].split(b",%s," % _MARKED)
+
+
+def _rows(entries: Sequence[Json], parts: dict[int, tuple[Any, bytes]]) -> list[bytes]:
+    """Canonical JSON of each of the jobs that run."""
+    rows = [b""] * len(entries)
+    for names, places in grouped(entries).items():
+        columns = []
+        ordered = sorted(names)
+        for name in ordered:
+            values = [entries[place][name] for place in places]
+            columns.append([parts[id(each)][1] for each in values] if name in STAYING else _column(values))
+        row = b"{%s}" % b",".join(b'"%s":%%b' % name.encode() for name in ordered)
+        for place, texts in zip(places, zip(*columns, strict=True), strict=True):
+            rows[place] = row % texts
+    return rows
+
+
+def _column(values: list[Any]) -> list[bytes]:
+    """Canonical JSON of numbers, or of texts and the like."""
+    if {*map(type, values)} <= {int, float}:
+        return canonical.dumps(values)[1:-1].split(b",")
+    return _each(values)

@@ -4,11 +4,13 @@ The judgement is that of the whole state. What the patch did not touch has been 
 looks at the rest; where that breaks it, the whole state is judged anew, which says where and how.
 """
 
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
 from kuayu import json_patch
-from kuayu.scheduling.state_digest import CanonicalState
+from kuayu.scheduling.state_digest import STAYING, CanonicalState, grouped
 from kuayu.service.bases import Base, Bases
 from kuayu.service.problems import Place, ProblemException, invalid_body
 from kuayu.service.strict_json import MAX_DEPTH
@@ -16,14 +18,7 @@ from kuayu_schemas import schema
 
 Json = dict[str, Any]
 
-_SPEC: Json = {
-    "id": "j",
-    "submitted_at": "2026-01-01T00:00:00Z",
-    "devices": {"minimum": 1, "maximum": 1},
-    "split_modes": ["none"],
-}
-_PLACEMENT: Json = {"shares": [{"domain": "d", "accelerator": "a", "devices": 1}], "split_mode": "none"}
-"""What the schema is shown in place of a specification or a placement that it has judged before."""
+LABEL = "x-label-zh"
 
 
 def whole(asked: Json) -> CanonicalState:
@@ -101,31 +96,39 @@ def _digest(state: Any, pointer: str) -> str:
 def _is_valid(state: Any, base: CanonicalState) -> bool:
     """Whether a state is valid that was made of a valid one by a patch.
 
-    The classes of jobs judge specification and placement each by itself, and the class of states its jobs one by one;
-    so what is the very same object as in the base need not be looked at again.
+    The class of states judges jobs one by one, and the class of running jobs its members each by itself; so what is the
+    very same object as in the base need not be looked at again, and the rest of running jobs is judged by columns.
     """
     if not isinstance(state, dict):
         return False
-    changed: Json = {}
+    queues: Json = {}
     for queue, most in _longest().items():
         entries = state.get(queue)
         if not isinstance(entries, list) or len(entries) > most:
             return False
         seen = {id(entry) for entry in base.state[queue]}
-        changed[queue] = [_abridged(entry, base.parts) for entry in entries if id(entry) not in seen]
-    return schema.is_valid("SchedulingState", state | changed)
+        queues[queue] = [entry for entry in entries if id(entry) not in seen]
+    judged = base.parts
+    moved = [entry for entry in queues["running"] if _stays(entry, judged)]
+    queues["running"] = [entry for entry in queues["running"] if not _stays(entry, judged)]
+    return schema.is_valid("SchedulingState", state | queues) and _have_valid_members(moved)
 
 
-def _abridged(entry: Any, judged: dict[int, bytes]) -> Any:
-    """An entry without what has been judged before."""
-    if not isinstance(entry, dict):
-        return entry
-    entry = entry.copy()
-    if id(entry.get("spec")) in judged:
-        entry["spec"] = _SPEC
-    if id(entry.get("placement")) in judged:
-        entry["placement"] = _PLACEMENT
-    return entry
+def _stays(entry: Any, judged: Mapping[int, Any]) -> bool:
+    """Whether a running job has the very same specification and placement as before."""
+    return isinstance(entry, dict) and all(id(entry.get(name)) in judged for name in STAYING)
+
+
+def _have_valid_members(entries: Sequence[Json]) -> bool:
+    """Whether running jobs are valid whose specifications and placements are."""
+    known, required = _members()
+    for names, places in grouped(entries).items():
+        if not required <= set(names) <= known:
+            return False
+        for name in set(names).difference(STAYING):
+            if not schema.are_valid("RunningJob", name, [entries[place][name] for place in places]):
+                return False
+    return True
 
 
 @cache
@@ -133,3 +136,17 @@ def _longest() -> dict[str, int]:
     """How many jobs may stand in each queue."""
     members = schema.document()["$defs"]["SchedulingState"]["properties"]
     return {queue: members[queue]["maxItems"] for queue in ("waiting", "running")}
+
+
+@cache
+def _members() -> tuple[AbstractSet[str], AbstractSet[str]]:
+    """Names of the members that a running job may have, and of those that it has to have.
+
+    Raises:
+        LookupError: The schema has come to judge running jobs by something that this module does not know.
+    """
+    judging = schema.document()["$defs"]["RunningJob"]
+    unknown = judging.keys() - {"type", "title", "description", "properties", "required", "additionalProperties", LABEL}
+    if unknown or judging["additionalProperties"] is not False:
+        raise LookupError(f"running jobs are judged by {', '.join(unknown) or 'open members'}")
+    return judging["properties"].keys(), frozenset(judging["required"])
