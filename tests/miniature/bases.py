@@ -26,7 +26,7 @@ class Bases(Core):
         if "patch" not in body:
             return body
         patch = body["patch"]
-        made = self.patched(self.base(request, patch["base"]), patch["operations"])
+        made = self.patched(self.base_state(request, patch["base"]), patch["operations"])
         self.hold_against(made, patch["result"], "/patch/result")
         whole = {name: value for name, value in body.items() if name != "patch"}
         whole |= {"state": made, "digest": patch["result"]}
@@ -39,7 +39,7 @@ class Bases(Core):
             places = [{"pointer": pointer, "detail": detail} for pointer, detail in errors]
             raise Refusal("invalid-body", "the patch leads to what is no state", places)
 
-    def base(self, request: Request, name: str) -> Json:
+    def base_state(self, request: Request, name: str) -> Json:
         """The state of that digest."""
         with self.lock:
             held = self.held_bases.get(request.tenant.name, {})
@@ -47,7 +47,7 @@ class Bases(Core):
                 raise Refusal("unknown-base", "no state of this digest is held; send the whole state")
             return held[name]
 
-    def hold(self, request: Request, whole: Json) -> None:
+    def hold_state(self, request: Request, whole: Json) -> None:
         """Hold the state of a request that was answered, where a patch of it may follow."""
         name = whole.get("digest")
         if name is None:
@@ -79,21 +79,21 @@ class Bases(Core):
         *way, last = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")]
         place: Any = document
         for step in way:
-            place = place[self.key(place, step, 0)]
+            place = place[self.step_into(place, step, 0)]
         verb = operation["op"]
         if verb == "add" and isinstance(place, list):
-            at = len(place) if last == "-" else self.key(place, last, 1)
+            at = len(place) if last == "-" else self.step_into(place, last, 1)
             place.insert(at, operation["value"])
         elif verb == "add":
             place[last] = operation["value"]
         elif verb == "remove":
-            del place[self.key(place, last, 0)]
+            del place[self.step_into(place, last, 0)]
         elif verb == "replace":
-            place[self.key(place, last, 0)] = operation["value"]
-        elif canonical(place[self.key(place, last, 0)]) != canonical(operation["value"]):
+            place[self.step_into(place, last, 0)] = operation["value"]
+        elif canonical(place[self.step_into(place, last, 0)]) != canonical(operation["value"]):
             raise ValueError("there is another value")
 
-    def key(self, place: Any, step: str, beyond: int) -> Any:
+    def step_into(self, place: Any, step: str, beyond: int) -> Any:
         """Name or index of what is there, or of the place so far behind the end."""
         if isinstance(place, list):
             if not step.isdecimal() or str(int(step)) != step or int(step) >= len(place) + beyond:

@@ -33,7 +33,7 @@ class Placing(Bases, Sharing, Naming):
                 if explain:
                     decision["explanation"] = self.told_why(scene, weights, seat, ledger, most)
                 decisions.append(decision)
-        self.hold(request, body)
+        self.hold_state(request, body)
         method = {**METHOD, "weights": dict(weights)}
         return Answer(200, {"revision": self.echoed(state), "method": method, "decisions": decisions})
 

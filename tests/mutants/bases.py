@@ -93,7 +93,7 @@ class NothingIsHeld(Miniature):
     """No state is ever a base, which nobody forbids, and which leaves nothing to be judged."""
 
     @override
-    def hold(self, request: Request, whole: Json) -> None:
+    def hold_state(self, request: Request, whole: Json) -> None:
         pass
 
 
@@ -102,9 +102,9 @@ class UnknownBasesAreNotFound(Miniature):
     """A base that is not held is answered with not-found."""
 
     @override
-    def base(self, request: Request, name: str) -> Json:
+    def base_state(self, request: Request, name: str) -> Json:
         try:
-            return super().base(request, name)
+            return super().base_state(request, name)
         except Refusal as refusal:
             raise Refusal("not-found", refusal.detail) from refusal
 
@@ -114,11 +114,11 @@ class BasesAreForAllTenants(Miniature):
     """A tenant may start from what another has sent."""
 
     @override
-    def base(self, request: Request, name: str) -> Json:
+    def base_state(self, request: Request, name: str) -> Json:
         for held in list(self.held_bases.values()):
             if name in held:
                 return held[name]
-        return super().base(request, name)
+        return super().base_state(request, name)
 
 
 @breaks("COM-022")
@@ -129,5 +129,5 @@ class WhatIsRefusedIsHeldToo(Miniature):
     def whole_request(self, request: Request) -> Json:
         body = self.parse(request.body)
         if isinstance(body, dict) and isinstance(body.get("state"), dict):
-            self.hold(request, body)
+            self.hold_state(request, body)
         return super().whole_request(request)

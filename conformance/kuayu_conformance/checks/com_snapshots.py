@@ -71,7 +71,8 @@ def _compared(episode: Episode, states: Sequence[Json]) -> Iterator[Compared]:
         # Each is further from the first than the one before.
         yield _both(episode, f"{number} minutes after its base", first, state)
     for number, (before, after) in enumerate(pairwise(states)):
-        yield _both(episode, f"minute {number + 1}, one minute after its base", before, after)
+        # Those after the first were sent as patches themselves.
+        yield _both(episode, f"of minute {number + 1}, a minute after its base", before, after, held=True)
     yield _both(episode, "put in the place of its base as a whole", first, states[1], _replaced)
     yield _both(episode, "with a queue that was written anew", first, states[1], _rewritten)
     yield _both(episode, "after tests that its base passes", first, states[1], _tested)
@@ -81,11 +82,13 @@ def _compared(episode: Episode, states: Sequence[Json]) -> Iterator[Compared]:
         yield _both(episode, what, first, wrong)
 
 
-def _both(episode: Episode, what: str, base: Json, state: Json, made: Operations | None = None) -> Compared:
-    operations = (made or operations_of)(base, state)
+def _both(
+    episode: Episode, what: str, base: Json, state: Json, made: Operations = operations_of, *, held: bool = False
+) -> Compared:
+    operations = made(base, state)
     whole = episode.ask("POST", PLACEMENTS, {"state": state, "explain": True})
     asked = {**request(base, state, operations), "explain": True}
-    return Compared(what, whole, patched(episode, base, asked))
+    return Compared(what, whole, patched(episode, base, asked, held=held))
 
 
 def _refused(episode: Episode, base: Json, state: Json) -> Iterator[tuple[str, Answer]]:

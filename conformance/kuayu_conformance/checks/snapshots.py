@@ -25,14 +25,15 @@ def states_of(episode: Episode) -> list[Json]:
     return [json.loads(text)["state"] for text in islice(stream, STATES)]
 
 
-def patched(episode: Episode, base: Json, request: Json) -> Answer:
-    """The answer to a patch; where its base is not held it is sent whole first, as clients do."""
-    answer = episode.ask("POST", PLACEMENTS, request)
+def patched(episode: Episode, base: Json, asked: Json, *, held: bool = False) -> Answer:
+    """The answer to a patch whose base is sent whole before, unless it should be held; again where it was forgotten."""
+    answer = episode.ask("POST", PLACEMENTS, asked) if held else None
     for _ in range(TRIES):
-        if answer.problem != FORGOTTEN:
+        if answer is not None and answer.problem != FORGOTTEN:
             break
         episode.set_up("POST", PLACEMENTS, {"state": base, "digest": schema.digest(base)})
-        answer = episode.ask("POST", PLACEMENTS, request)
+        answer = episode.ask("POST", PLACEMENTS, asked)
+    assert answer is not None
     return answer
 
 
