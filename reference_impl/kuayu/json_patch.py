@@ -172,7 +172,7 @@ def difference(
         before: Where they lead from.
         after: Where they lead to.
         key: What an entry of an array is known by, from the path of the array and the entry; None where entries are
-            known by their place alone. Keys of an array are unlike each other.
+            known by their place alone. An array with a key that stands twice is replaced as a whole.
     """
     yield from _object("", before, after, key)
 
@@ -210,7 +210,7 @@ def _array(path: str, before: list[Any], after: list[Any], key: Callable[[str, A
         old = new = list(range(len(before)))
     wanted, held = set(new), dict(zip(old, before, strict=True))
     stayed = [name for name in old if name in wanted]
-    if stayed != [name for name in new if name in held]:
+    if len(wanted) < len(new) or len(held) < len(old) or stayed != [name for name in new if name in held]:
         yield {"op": "replace", "path": path, "value": after}
         return
     for index in range(len(old) - 1, -1, -1):
