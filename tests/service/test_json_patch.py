@@ -18,7 +18,7 @@ NUMBERS = (
     | st.integers(-(10**17), 10**17).map(float)
     | st.floats(-1e-3, 1e-3)
 )
-NAMES = st.text(st.sampled_from("ab/~0é€😀\\\"e-1.,:}"), max_size=4)
+NAMES = st.text(st.sampled_from('ab/~0é€😀\\"e-1.,:}'), max_size=4)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     NUMBERS | NAMES | st.booleans() | st.none(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
