@@ -5,13 +5,14 @@
 3. Domains and pools take an order that follows from what they are, so that no decision depends on names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from math import inf, nan
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.state import (
@@ -124,9 +125,44 @@ _NOTHING: Plain = {}
 
 _FIGURES = (
     *("minimum", "maximum", "requested", "step", "memory", "serial", "duration", "priority", "period"),
-    *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip"),
+    *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip", "submitted", "deadline"),
 )
-"""What is read of a specification as a number."""
+"""What is read of a specification as a number; instants are seconds from 1970."""
+
+STALE = 2
+"""How many times as many values as specifications may be known before those that nobody has any more are let go."""
+
+
+class Numbered:
+    """A column of few values, by the numbers of these.
+
+    Args:
+        values: The column.
+        known: Numbers of values so far; those that are new are added.
+
+    Attributes:
+        known: Numbers of values.
+        numbers: By place in the column.
+    """
+
+    def __init__(self, values: Sequence[Hashable], known: dict[Any, int]) -> None:
+        self.known = known
+        self.numbers: Numbers = _numbers([known.setdefault(value, len(known)) for value in values])
+
+    def followed_by(self, fresh: "Numbered", order: Numbers) -> "Numbered":
+        """A column of the same values: places of this one, and behind them of another that knows the same numbers."""
+        made = Numbered((), self.known)
+        made.numbers = np.concatenate([self.numbers, fresh.numbers])[order]
+        return made
+
+    def used(self) -> set[Any]:
+        """Values that stand in the column."""
+        values = list(self.known)
+        return {values[number] for number in np.unique(self.numbers).tolist()}
+
+    def each(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
+        """What is found for each value, by place in the column."""
+        return np.array([found(value) for value in self.known], dtype=kind)[self.numbers]
 
 
 class ParsedSpecs:
@@ -134,30 +170,34 @@ class ParsedSpecs:
 
     Args:
         specs: Specifications of jobs.
+        known: Numbers of values by column, of specifications before.
 
     Attributes:
         specs: The same.
         figures: (:data:`_FIGURES`, specifications); not a number where there is none.
-        columns: By name, the rest: texts, split modes with whether the job tells anything of its communication, kinds
-            of devices that will do (empty where all do), what is read, and the checkpoint it starts from, or none.
+        columns: By name, texts, what is read, and the checkpoint that it starts from, or none.
+        numbered: By name, the task profile and the home domain or none, split modes with whether the job tells anything
+            of its communication, and kinds of devices that will do; empty where all do.
     """
 
-    def __init__(self, specs: list[Plain]) -> None:
+    def __init__(self, specs: list[Plain], known: Mapping[str, dict[Any, int]] | None = None) -> None:
         devices: list[Plain] = [spec["devices"] for spec in specs]
         talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
         needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
         self.specs: list[Plain] = specs
         self.columns: dict[str, list[Any]] = {
             "id": [spec["id"] for spec in specs],
-            "submitted": [spec["submitted_at"] for spec in specs],
-            "deadline": [spec.get("deadline") for spec in specs],
+            "data": [spec.get("data") or () for spec in specs],
+            "start": [spec.get("checkpoint") for spec in specs],
+        }
+        values: dict[str, list[Hashable]] = {
             "profile": [spec.get("task_profile") for spec in specs],
             "home": [spec.get("home_domain") for spec in specs],
             "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
             "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
-            "data": [spec.get("data") or () for spec in specs],
-            "start": [spec.get("checkpoint") for spec in specs],
         }
+        known = known or {name: {} for name in values}
+        self.numbered = {name: Numbered(column, known[name]) for name, column in values.items()}
         self.figures: Floats = np.array(
             [
                 [each["minimum"] for each in devices],
@@ -175,17 +215,21 @@ class ParsedSpecs:
                 [each.get("checkpoint_size") for each in talks],
                 [each.get("bandwidth") for each in needs],
                 [each.get("round_trip_time") for each in needs],
+                _seconds([spec["submitted_at"] for spec in specs]),
+                _seconds([spec.get("deadline") for spec in specs]),
             ],
             dtype=np.float64,
         )
 
     def followed_by(self, specs: list[Plain]) -> "ParsedSpecs":
         """What is read of other specifications, of which those that are the very same objects are not read again."""
+        if any(len(each.known) > STALE * len(specs) + 100 for each in self.numbered.values()):
+            return ParsedSpecs(specs)
         rows = {id(spec): row for row, spec in enumerate(self.specs)}
-        known = [rows.get(id(spec), NOWHERE) for spec in specs]
-        order = np.array(known, dtype=np.intp)
+        order = _numbers([rows.get(id(spec), NOWHERE) for spec in specs])
         missing = np.flatnonzero(order == NOWHERE)
-        fresh = ParsedSpecs([specs[row] for row in missing.tolist()])
+        known = {name: each.known for name, each in self.numbered.items()}
+        fresh = ParsedSpecs([specs[row] for row in missing.tolist()], known)
         order[missing] = len(self.specs) + np.arange(len(missing))
         places = order.tolist()
         made = object.__new__(ParsedSpecs)
@@ -193,6 +237,9 @@ class ParsedSpecs:
         made.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
         made.columns = {
             name: list(map((column + fresh.columns[name]).__getitem__, places)) for name, column in self.columns.items()
+        }
+        made.numbered = {
+            name: column.followed_by(fresh.numbered[name], order) for name, column in self.numbered.items()
         }
         return made
 
@@ -208,13 +255,7 @@ class ParsedJobs:
         specs: What is read of their specifications.
         figures: By name; not a number where there is none.
         names: Of jobs.
-        submitted: Instants, as texts.
-        deadline: Likewise, or none.
-        profile: Name, or none.
-        home: Name of a domain, or none.
-        saved: Likewise.
-        modes: Split modes, and whether the job tells anything of its communication.
-        kinds: Kinds of devices that will do; empty where all do.
+        saved: Name of the domain of its last checkpoint, or none.
         resumes: Whether it goes on from a checkpoint.
         readers: Number of the job, by artefact that is read.
         artefacts: Names of these.
@@ -229,13 +270,7 @@ class ParsedJobs:
         self.specs: ParsedSpecs = ParsedSpecs(specs) if before is None else before.specs.followed_by(specs)
         columns = self.specs.columns
         self.names: list[str] = columns["id"]
-        self.submitted: list[str] = columns["submitted"]
-        self.deadline: list[str | None] = columns["deadline"]
-        self.profile: list[str | None] = columns["profile"]
-        self.home: list[str | None] = columns["home"]
         self.saved: list[str | None] = [entry.get("checkpoint_domain") for entry in entries]
-        self.modes: list[tuple[Any, ...]] = columns["modes"]
-        self.kinds: list[tuple[str, ...]] = columns["kinds"]
         starts: list[tuple[int, Plain]] = [
             (number, start) for number, start in enumerate(columns["start"]) if start is not None
         ]
@@ -366,7 +401,7 @@ def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     for position, copy in enumerate(state.get("copies") or ()):
         if not domains.issuperset(copy["domains"]):
             found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
-    named = {*parsed.home, *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
+    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
     if not domains.issuperset(named):
         for which in ("waiting", "running"):
@@ -540,12 +575,16 @@ class _Known:
 
     def places(self, names: Sequence[str | None]) -> Numbers:
         """Numbers of domains; nowhere for those that are not named, or not known."""
-        known = self.domains
-        return _numbers([NOWHERE if name is None else known.get(name, NOWHERE) for name in names])
+        return _numbers([NOWHERE if name is None else self.domains.get(name, NOWHERE) for name in names])
+
+    def place(self, name: str | None) -> int:
+        """Number of a domain; nowhere for one that is not named, or not known."""
+        return NOWHERE if name is None else self.domains.get(name, NOWHERE)
 
 
 def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
     seen: dict[str, int] = {}
+    numbered = parsed.specs.numbered
     used, requested = parsed.figures["used"], parsed.figures["requested"]
     return Jobs(
         requested=np.where(np.isnan(requested), parsed.figures["maximum"], requested).astype(np.int64),
@@ -553,18 +592,18 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         maximum=parsed.whole("maximum"),
         step=np.maximum(parsed.whole("step", 1.0), 1),
         memory=parsed.figure("memory", 0.0),
-        profile=_numbers([known.profiles.get(name or "", NOWHERE) for name in parsed.profile]),
-        kinds=_allowed(parsed.kinds, known.kinds),
+        profile=numbered["profile"].each(lambda name: known.profiles.get(name or "", NOWHERE), np.intp),
+        kinds=_allowed(numbered["kinds"], known.kinds),
         serial=parsed.figure("serial", 0.0),
         used=np.where(np.isnan(used), 1.0, used),
         measured=~np.isnan(used),
         duration=parsed.figure("duration", 0.0),
         done=parsed.figure("done", 0.0),
-        submitted=_instants(parsed.submitted, now, nan),
-        deadline=_instants(parsed.deadline, now, inf),
+        submitted=parsed.figures["submitted"] - now,
+        deadline=parsed.figure("deadline", inf) - now,
         priority=parsed.whole("priority"),
-        home=known.places(parsed.home),
-        modes=_modes(parsed.modes),
+        home=numbered["home"].each(known.place, np.intp),
+        modes=_modes(numbered["modes"]),
         period=parsed.whole("period"),
         step_time=parsed.figure("step_time", 0.0),
         exchange=parsed.figure("exchange", 0.0),
@@ -619,19 +658,19 @@ def _numbers(values: Sequence[int]) -> Numbers:
     return np.array(values, dtype=np.intp)
 
 
-def _instants(texts: Sequence[str | None], now: float, absent: float) -> Floats:
-    """Seconds from now; many jobs are submitted in the same second, so that each text is read once."""
-    parsed = {text: absent if text is None else instant(text) - now for text in set(texts)}
-    return np.array([parsed[text] for text in texts], dtype=np.float64)
+def _seconds(texts: Sequence[str | None]) -> list[float]:
+    """Seconds from 1970, not a number where there is no text; many are the same, so that each is read once."""
+    known = {text: nan if text is None else instant(text) for text in set(texts)}
+    return [known[text] for text in texts]
 
 
-def _allowed(asked: Sequence[tuple[str, ...]], kinds: Sequence[str | None]) -> Flags:
-    """Whether accelerators are of a kind that will do; what many jobs ask for alike is looked at once."""
-    rows = {each: [not each or kind in each for kind in kinds] for each in set(asked)}
-    return np.array([rows[each] for each in asked], dtype=np.bool_).reshape(len(asked), len(kinds))
+def _allowed(asked: Numbered, kinds: Sequence[str | None]) -> Flags:
+    """Whether accelerators are of a kind that will do, (jobs, accelerators)."""
+    rows = [[not each or kind in each for kind in kinds] for each in asked.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[asked.numbers]
 
 
-def _modes(asked: Sequence[tuple[Any, ...]]) -> Flags:
+def _modes(asked: Numbered) -> Flags:
     """How jobs may be spread; one that tells nothing of its communication is not spread."""
-    rows = {each: [mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in set(asked)}
-    return np.array([rows[each] for each in asked], dtype=np.bool_).reshape(len(asked), len(MODES))
+    rows = [[mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in asked.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[asked.numbers]
