@@ -7,6 +7,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from math import inf, nan
 from operator import itemgetter
 from typing import Any
@@ -279,21 +280,27 @@ class ParsedJobs:
         self.figures: dict[str, Floats] = dict(zip(_FIGURES, self.specs.figures, strict=True))
         self.figures["used"] = np.array([entry.get("used") for entry in entries], dtype=np.float64)
         self.figures["done"] = np.array([entry.get("done") for entry in entries], dtype=np.float64)
-        reads = [(number, each) for number, its in enumerate(columns["data"]) for each in its]
+        reads: list[Plain] = list(chain.from_iterable(columns["data"]))
+        readers = np.repeat(np.arange(len(entries)), list(map(len, columns["data"])))
+        late: list[int] = []
         if starts:
             self.figures["checkpoint"] = self.figures["checkpoint"].copy()
         for number, start in starts:
             if not self.resumes[number]:
                 # what it starts from is read like data until it has written one of its own
-                reads.append((number, start))
+                reads.append(start)
+                late.append(number)
                 self.figures["checkpoint"][number] = start["size"]
             self.resumes[number] = True
-        reads.sort(key=itemgetter(0))
-        self.readers = [number for number, _ in reads]
-        self.artefacts: list[str] = [each["id"] for _, each in reads]
-        self.sizes: list[float] = [each["size"] for _, each in reads]
-        self.pinned: list[bool | None] = [each.get("pinned") for _, each in reads]
-        self.domains: list[Sequence[str]] = [each["domains"] for _, each in reads]
+        if late:
+            readers = np.concatenate([readers, late])
+            order = np.argsort(readers, kind="stable")
+            readers, reads = readers[order], [reads[place] for place in order.tolist()]
+        self.readers: Numbers = readers.astype(np.intp)
+        self.artefacts: list[str] = list(map(itemgetter("id"), reads))
+        self.sizes: list[float] = list(map(itemgetter("size"), reads))
+        self.pinned: list[bool | None] = [each.get("pinned") for each in reads]
+        self.domains: list[Sequence[str]] = list(map(itemgetter("domains"), reads))
 
     def figure(self, name: str, absent: float) -> Floats:
         """Figures by job."""
@@ -613,7 +620,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         resumes=np.array(parsed.resumes, dtype=np.bool_),
         least_bandwidth=parsed.figure("bandwidth", 0.0),
         longest_round_trip=parsed.figure("round_trip", inf),
-        reader=_numbers(parsed.readers),
+        reader=parsed.readers,
         artefact=_numbers([seen.setdefault(each, len(seen)) for each in parsed.artefacts]),
         size=np.array(parsed.sizes, dtype=np.float64),
         pinned=np.array(parsed.pinned, dtype=np.bool_),

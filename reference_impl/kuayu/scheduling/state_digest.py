@@ -5,8 +5,10 @@ epoch to the next, so that they are written once; what changes in jobs that run 
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, Self
 
 from kuayu import canonical
@@ -52,10 +54,10 @@ class CanonicalState:
         """
         known = self._before.parts if self._before else {}
         self._before = None
-        missing = [each for each in _staying(self.state) if id(each) not in known]
-        live = len(self.state["waiting"]) + len(STAYING) * len(self.state["running"])
-        if len(known) + len(missing) > SLACK * live:
-            known = {id(each): known[id(each)] for each in _staying(self.state) if id(each) in known}
+        staying = _staying(self.state)
+        missing = [each for each in staying if id(each) not in known]
+        if len(known) + len(missing) > SLACK * len(staying):
+            known = {id(each): known[id(each)] for each in staying if id(each) in known}
         fresh = zip(missing, _each(missing), strict=True)
         return known | {id(each): (each, written) for each, written in fresh}
 
@@ -105,11 +107,9 @@ def grouped(entries: Sequence[Json]) -> dict[tuple[str, ...], list[int]]:
     return groups
 
 
-def _staying(state: Json) -> Iterator[Any]:
-    yield from state["waiting"]
-    for entry in state["running"]:
-        yield entry["placement"]
-        yield entry["spec"]
+def _staying(state: Json) -> list[Any]:
+    running = state["running"]
+    return [*state["waiting"], *(each for name in STAYING for each in map(itemgetter(name), running))]
 
 
 def _each(values: list[Any]) -> list[bytes]:
@@ -125,14 +125,17 @@ def _rows(entries: Sequence[Json], parts: dict[int, tuple[Any, bytes]]) -> list[
     """Canonical JSON of each of the jobs that run."""
     rows = [b""] * len(entries)
     for names, places in grouped(entries).items():
-        columns = []
-        ordered = sorted(names)
-        for name in ordered:
-            values = [entries[place][name] for place in places]
-            columns.append([parts[id(each)][1] for each in values] if name in STAYING else _column(values))
-        row = b"{%s}" % b",".join(b'"%s":%%b' % name.encode() for name in ordered)
-        for place, texts in zip(places, zip(*columns, strict=True), strict=True):
-            rows[place] = row % texts
+        group = [entries[place] for place in places]
+        pieces: list[Iterable[bytes]] = []
+        before = "{"
+        for name in sorted(names):
+            values = list(map(itemgetter(name), group))
+            texts = [parts[id(each)][1] for each in values] if name in STAYING else _column(values)
+            pieces += repeat(f'{before}"{name}":'.encode()), texts
+            before = ","
+        made = map(b"".join, zip(*pieces, repeat(b"}")))
+        for place, row in zip(places, made, strict=True):
+            rows[place] = row
     return rows
 
 

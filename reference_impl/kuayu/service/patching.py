@@ -109,14 +109,17 @@ def _is_valid(state: Any, base: CanonicalState) -> bool:
         seen = {id(entry) for entry in base.state[queue]}
         queues[queue] = [entry for entry in entries if id(entry) not in seen]
     judged = base.parts
-    moved = [entry for entry in queues["running"] if _stays(entry, judged)]
-    queues["running"] = [entry for entry in queues["running"] if not _stays(entry, judged)]
+    moved: list[Json] = []
+    others: list[Any] = []
+    for entry in queues["running"]:
+        (moved if _stays(entry, judged) else others).append(entry)
+    queues["running"] = others
     return schema.is_valid("SchedulingState", state | queues) and _have_valid_members(moved)
 
 
 def _stays(entry: Any, judged: Mapping[int, Any]) -> bool:
     """Whether a running job has the very same specification and placement as before."""
-    return isinstance(entry, dict) and all(id(entry.get(name)) in judged for name in STAYING)
+    return isinstance(entry, dict) and id(entry.get("spec")) in judged and id(entry.get("placement")) in judged
 
 
 def _have_valid_members(entries: Sequence[Json]) -> bool:

@@ -5,7 +5,7 @@ objects are made.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -74,7 +74,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decide
         if "patch" in asked:
             base, canonical = patching.patched(_bases, tenant, asked, most)
             asked = patching.with_state(asked, canonical.state)
-            _check_instants_of(asked)
+            _check_instants_of(asked, base.canonical.parts)
         elif "digest" in asked:
             canonical = patching.whole(asked)
         _check_state(asked["state"])
@@ -143,21 +143,25 @@ def _read(body: bytes, class_name: str) -> Json:
     return asked
 
 
-def _check_instants_of(asked: Json) -> None:
+def _check_instants_of(asked: Json, known: Container[int] = ()) -> None:
     """Refuse a state with instants that there are not.
+
+    Args:
+        asked: A request with a state.
+        known: Numbers of jobs and specifications that have been looked at before.
 
     Raises:
         ProblemException: invalid-body.
     """
-    if not _all_exist(asked["state"]):
+    if not _all_exist(asked["state"], known):
         check_instants(_instants(asked["state"]))
 
 
-def _all_exist(state: Json) -> bool:
+def _all_exist(state: Json, known: Container[int]) -> bool:
     """Whether there are such days; where one is not, :func:`_instants` tells which."""
     texts = {state["now"]}
     for queue in (state["waiting"], state["running"]):
-        specs = [job["spec"] for job in queue]
+        specs = [job["spec"] for job in queue if id(job) not in known and id(job["spec"]) not in known]
         texts.update(spec["submitted_at"] for spec in specs)
         texts.update(spec["deadline"] for spec in specs if "deadline" in spec)
         texts.update(job["ready_at"] for job in queue if "ready_at" in job)
