@@ -140,7 +140,8 @@ def _content(answer: Answer) -> Any:
     """A report, or of a problem its type and the places that it points to."""
     if answer.status == 200:
         return answer.json
-    return answer.status, answer.problem, sorted(str(place.get("pointer")) for place in answer.items("errors"))
+    places = [place for place in answer.items("errors") if isinstance(place, dict)]
+    return answer.status, answer.problem, sorted(str(place.get("pointer")) for place in places)
 
 
 CHECK = Check("com_snapshots", ("COM-021",), observe, judge, needs=("SCH",))
