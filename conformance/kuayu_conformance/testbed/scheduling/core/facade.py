@@ -5,7 +5,7 @@ Each class stands for that of the engine which it names; only what is looked at 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -97,20 +97,21 @@ class Progress:
 
 
 class Runs(Mapping[int, Run]):
-    """Jobs with devices, in the order in which they were given them."""
+    """Jobs with devices, in the order in which they were given them; what has not changed is not made anew."""
 
     def __init__(self, world: "CompiledWorld") -> None:
         self._world = world
+        self._made: dict[int, tuple[bytes, Run]] = {}
 
     def __len__(self) -> int:
         return int(self._world.state.clock["runs"][0])
 
     def __iter__(self) -> Iterator[int]:
         s = self._world.state
-        run = int(s.clock["first_run"][0])
+        run, jobs_, after = int(s.clock["first_run"][0]), s.runs["job"], s.runs["after"]
         while run != NONE:
-            yield int(s.runs["job"][run])
-            run = int(s.runs["after"][run])
+            yield int(jobs_[run])
+            run = int(after[run])
 
     def __getitem__(self, job: int) -> Run:
         s = self._world.state
@@ -118,6 +119,14 @@ class Runs(Mapping[int, Run]):
         if run == NONE:
             raise KeyError(job)
         row = s.runs[run]
+        content = row.tobytes() + s.run_pools[run].tobytes() + s.then_pools[run].tobytes()
+        known = self._made.get(job)
+        if known is None or known[0] != content:
+            known = self._made[job] = content, self._run(run, row)
+        return known[1]
+
+    def _run(self, run: int, row: Any) -> Run:
+        s = self._world.state
         placement = self._world.placement(s.run_pools[run], s.run_devices[run], row)
         then = None
         if row["then_count"]:
@@ -203,7 +212,8 @@ class CopiesNow:
 
     def moved(self, names: Sequence[str], now: float) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Those of some data sets that are in more domains than at the beginning, with all domains that hold them."""
+        copies, numbers = self._world.state.copies, self._world.dataset_numbers
+        moved = set(np.flatnonzero(((copies >= now) & (copies < np.inf)).any(axis=1)).tolist())
         for name in names:
-            at = self.at(name, now)
-            if len(at) > len(self.always(name)):
-                yield name, at
+            if numbers[name] in moved:
+                yield name, self.at(name, now)
