@@ -1,5 +1,6 @@
 """What tests of several parts share."""
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -9,6 +10,12 @@ import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""Tests fill the processors with processes: threads of linear algebra would wait for each other, and spin meanwhile.
+
+It holds for the programs that tests start as well.
+"""
 
 FLAGS = (
     "--no-sandbox",

@@ -82,7 +82,7 @@ def _run(scripts: list[str], folder: Path, port: int) -> list[str]:
         "curl": f'exec {curl} -sS --fail-with-body "$@"',
     }
     path = os.pathsep.join([_made(tools, folder / "bin"), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "COLUMNS": COLUMNS, "no_proxy": "127.0.0.1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PATH": path, "COLUMNS": COLUMNS, "no_proxy": "127.0.0.1"}
     options = {"cwd": folder, "env": environment, "text": True, "start_new_session": True}
     # into a file: what is left running holds its output open, and nobody should wait for that
     with (folder / "printed").open("w+") as output:

@@ -9,7 +9,6 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -85,15 +84,6 @@ def ignore(_share: float) -> None:
 def largest_part(workload: Workload, budget_s: float = math.inf) -> int:
     """Samples that are computed at once."""
     return measuring._sized(Training(workload, "cpu"), workload, "cpu", budget_s)[0]  # noqa: SLF001 - the choice itself
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """PyTorch with one thread, since tests share processors with others."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -393,11 +383,11 @@ def test_help_and_the_service_do_not_load_pytorch() -> None:
 
 
 def probe(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``kuayu probe`` with these arguments, on one thread."""
+    """``kuayu probe`` with these arguments."""
     code = "from kuayu.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, "probe", *arguments],
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=120,
