@@ -5,31 +5,66 @@ Each class stands for that of the engine which it names; only what is looked at 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core import jobs, network
-from kuayu_conformance.testbed.scheduling.core.layout import NONE, SPLITS, Floats, Numbers
+from kuayu_conformance.testbed.scheduling.core.layout import NONE, SPLITS, Floats, Numbers, State
 from kuayu_conformance.testbed.scheduling.engine.copies import Copies
-from kuayu_conformance.testbed.scheduling.engine.interfaces import Workload
-from kuayu_conformance.testbed.scheduling.engine.places import Holding
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
+from kuayu_conformance.testbed.scheduling.engine.places import Holding, Places
+from kuayu_conformance.testbed.scheduling.engine.routes import Routes
 from kuayu_conformance.testbed.scheduling.engine.runs import Run
 from kuayu_conformance.testbed.scheduling.law.quality import penalty
 from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
 
-if TYPE_CHECKING:
-    from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
-
 EMPTY = np.zeros(0, dtype=np.int64)
+
+
+class Holder(Protocol):
+    """Who holds the arrays of a compiled world.
+
+    Attributes:
+        state: The arrays; others take their place when they have to be longer.
+        handle: What compiled functions are called with.
+        places: Domains and pools by number.
+        truth: Jobs as they truly are.
+        routes: Which links lead where.
+        topology: Where jobs can run.
+        numbers: Of jobs by name.
+        dataset_numbers: Of data sets by name.
+    """
+
+    state: State
+    handle: Any
+    places: Places
+    truth: tuple[Job, ...]
+    routes: Routes
+    topology: Topology
+    numbers: dict[str, int]
+    dataset_numbers: dict[str, int]
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+
+    def placement(self, pools: Numbers, devices: Numbers, row: Any) -> Placement:
+        """A placement in the first pools of a row, with so many devices of each."""
+
+    def grow_runs(self) -> None:
+        """See to it that one more job can have devices."""
+
+    def grow(self) -> None:
+        """Enlarge what was too short, so that whoever waits may start."""
 
 
 class Stages:
     """Jobs with devices, as orders are carried out."""
 
-    def __init__(self, world: "CompiledWorld") -> None:
+    def __init__(self, world: Holder, progress: "Progress", runs: "Runs") -> None:
         self._world = world
-        self.progress, self.runs, self.holdings = world.progress, world.runs, self
+        self.progress, self.runs, self.holdings = progress, runs, self
 
     @property
     def free(self) -> Numbers:
@@ -63,7 +98,7 @@ class Stages:
 class Register:
     """What is known of jobs, as ``engine.register.Register``."""
 
-    def __init__(self, world: "CompiledWorld") -> None:
+    def __init__(self, world: Holder) -> None:
         self._world = world
         self._known: dict[int, Job] = {}
         rows = world.state.jobs
@@ -84,7 +119,7 @@ class Register:
 class Progress:
     """How far jobs are, as ``engine.progress.Progress``."""
 
-    def __init__(self, world: "CompiledWorld") -> None:
+    def __init__(self, world: Holder) -> None:
         rows = world.state.jobs
         self.phase, self.done, self.rate, self.since = rows["phase"], rows["done"], rows["rate"], rows["since"]
         self.saved, self.expected, self.ready = rows["saved"], rows["expected"], rows["ready"]
@@ -99,7 +134,7 @@ class Progress:
 class Runs(Mapping[int, Run]):
     """Jobs with devices, in the order in which they were given them; what has not changed is not made anew."""
 
-    def __init__(self, world: "CompiledWorld") -> None:
+    def __init__(self, world: Holder) -> None:
         self._world = world
         self._made: dict[int, tuple[bytes, Run]] = {}
 
@@ -153,7 +188,7 @@ class Runs(Mapping[int, Run]):
 class Checkpoints(Mapping[int, int]):
     """Number of the domain where the checkpoint of a job is."""
 
-    def __init__(self, world: "CompiledWorld") -> None:
+    def __init__(self, world: Holder) -> None:
         self._world = world
 
     def __len__(self) -> int:
@@ -172,7 +207,7 @@ class Checkpoints(Mapping[int, int]):
 class Links:
     """Links, as ``engine.traffic.Traffic``."""
 
-    def __init__(self, world: "CompiledWorld") -> None:
+    def __init__(self, world: Holder) -> None:
         self._world, self.routes, self.topology = world, world.routes, world.topology
 
     def offered(self, now: float) -> Floats:
@@ -196,7 +231,7 @@ class Links:
 class CopiesNow:
     """Where data are, as ``engine.copies.Copies``."""
 
-    def __init__(self, world: "CompiledWorld", workload: Workload) -> None:
+    def __init__(self, world: Holder, workload: Workload) -> None:
         self._world, self.datasets = world, workload.datasets
         names = {name: number for number, name in enumerate(world.places.sites)}
         self._engine = Copies(workload.datasets, names)

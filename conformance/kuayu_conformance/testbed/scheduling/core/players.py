@@ -8,9 +8,9 @@ import numpy as np
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill, HomeFifo
 from kuayu_conformance.testbed.scheduling.core import baselines, events
 from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
+from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
 from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State
-from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.law.quality import penalty
 
@@ -40,7 +40,7 @@ class CompiledBaseline:
         self._desk: Desk | None = None
         self._handle: Any = None
 
-    def play(self, world: CompiledWorld, until: float, seconds: float) -> tuple[int, int]:
+    def play(self, world: Holder, until: float, seconds: float) -> tuple[int, int]:
         """Decide at each epoch from now until an instant, or until all jobs are finished.
 
         Returns:

@@ -6,7 +6,7 @@ policies look at are the views, checks and records of the engine, over the same 
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from kuayu_conformance.testbed.scheduling.core.packing import (
     sites_of,
     tariff,
 )
+from kuayu_conformance.testbed.scheduling.core.players import CompiledBaseline, player_of
 from kuayu_conformance.testbed.scheduling.engine.copies import KEPT
 from kuayu_conformance.testbed.scheduling.engine.dispatch import Dispatch
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Faults
@@ -66,9 +67,6 @@ from kuayu_conformance.testbed.scheduling.law.published import PublishedLaw
 from kuayu_conformance.testbed.scheduling.topology.clock import DAY
 from kuayu_conformance.testbed.scheduling.topology.weather import Weather
 from kuayu_conformance.testbed.scheduling.values import Placement
-
-if TYPE_CHECKING:
-    from kuayu_conformance.testbed.scheduling.core.players import CompiledBaseline
 
 PHASES = tuple(Phase)
 EVENTS, RUNS = 1024, 64
@@ -125,7 +123,7 @@ class CompiledWorld:
             self._traffic,  # type: ignore[arg-type]
             self._copies,  # type: ignore[arg-type]
         )
-        self._stages = Stages(self)
+        self._stages = Stages(self, self.progress, self.runs)
         self._dispatch = Dispatch(self._parts, self._stages, self._stages)  # type: ignore[arg-type]
 
     @property
@@ -166,8 +164,6 @@ class CompiledWorld:
 
     def play(self, policy: Policy, until: float, seconds: float) -> bool:
         """Let a baseline that is compiled decide until an instant; false of any other policy."""
-        from kuayu_conformance.testbed.scheduling.core.players import player_of
-
         player = self._players.get(policy) or player_of(policy)
         if player is None:
             return False
