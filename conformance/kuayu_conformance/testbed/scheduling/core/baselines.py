@@ -319,17 +319,17 @@ def releases(w: State, d: Desk, pool):
     if d.known[pool] >= 0:
         return
     now, n, holder = w.clock[0].now, 0, w.pools[pool].first
-    jobs_, holders, ends, freed = w.jobs, w.holders, d.ends[pool], d.freed[pool]
+    records, holders, ends, freed = w.jobs, w.holders, d.ends[pool], d.freed[pool]
     while holder != NONE:
         h = holders[holder]
-        j = jobs_[h.job]
+        j = records[h.job]
         seconds = left_of(j, now) / j.expected if j.expected > 0.0 else INF
         begins = now if j.phase == RUNNING else max(j.ready, now)
         ends[n], freed[n] = begins + (0.0 if j.phase == SAVING else seconds), h.devices
         n += 1
         holder = h.after
-    order_ = np.argsort(ends[:n])
-    ends[:n], freed[:n] = ends[:n][order_], freed[:n][order_]
+    by_end = np.argsort(ends[:n])
+    ends[:n], freed[:n] = ends[:n][by_end], freed[:n][by_end]
     d.known[pool] = n
 
 
@@ -492,7 +492,7 @@ def decide_at_home(w: State, d: Desk, backfill):
     now = w.clock[0].now
     prepare(w, d)
     # arrays of a handle are counted each time that they are asked for, so that loops over jobs ask beforehand
-    jobs_, pools, rates, pending = w.jobs, w.pools, w.rates, w.pending
+    records, pools, rates, pending = w.jobs, w.pools, w.rates, w.pending
     way_begin, seats, line, last, after, flags, free = d.way_begin, d.seat, d.line, d.last, d.next, d.flags, d.free
     waiting = 0
     for site in range(w.sites.size):
@@ -529,10 +529,10 @@ def decide_at_home(w: State, d: Desk, backfill):
             continue
         job = line[site]
         while job != NONE:
-            asked = jobs_[job].requested
+            asked = records[job].requested
             flags[job] = asked > biggest
             if asked <= most:
-                left = left_of(jobs_[job], now)
+                left = left_of(records[job], now)
                 for pool in own:
                     rate = rates[job, pools[pool].type]
                     if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
@@ -613,16 +613,16 @@ def decide_anywhere(w: State, d: Desk):
             break
         if best != NONE:
             order(w, d, job, d.way_begin[job] + best, d.scores[best])
-    jobs_, pools, rates, free, flags = w.jobs, w.pools, w.rates, d.free, d.flags
+    records, pools, rates, free, flags = w.jobs, w.pools, w.rates, d.free, d.flags
     biggest = most = 0
     for pool in range(pools.size):
         biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
     for spot in range(place, pending):
         job = w.pending[spot]
-        asked = jobs_[job].requested
+        asked = records[job].requested
         flags[job] = asked > biggest
         if asked <= most:
-            left = left_of(jobs_[job], now)
+            left = left_of(records[job], now)
             for pool in range(pools.size):
                 rate = rates[job, pools[pool].type]
                 if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):

@@ -143,9 +143,9 @@ class Runs(Mapping[int, Run]):
 
     def __iter__(self) -> Iterator[int]:
         s = self._world.state
-        run, jobs_, after = int(s.clock["first_run"][0]), s.runs["job"], s.runs["after"]
+        run, numbers, after = int(s.clock["first_run"][0]), s.runs["job"], s.runs["after"]
         while run != NONE:
-            yield int(jobs_[run])
+            yield int(numbers[run])
             run = int(after[run])
 
     def __getitem__(self, job: int) -> Run:
