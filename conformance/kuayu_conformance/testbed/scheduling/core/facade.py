@@ -143,7 +143,7 @@ class Runs(Mapping[int, Run]):
 
     def __iter__(self) -> Iterator[int]:
         s = self._world.state
-        run, numbers, after = int(s.clock["first_run"][0]), s.runs["job"], s.runs["after"]
+        run, numbers, after = int(s.clock["first"][0]), s.runs["job"], s.runs["after"]
         while run != NONE:
             yield int(numbers[run])
             run = int(after[run])

@@ -22,6 +22,7 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     STAGING,
     State,
 )
+from kuayu_conformance.testbed.scheduling.core.lists import append, unlink
 from kuayu_conformance.testbed.scheduling.core.network import (
     at,
     close_flow,
@@ -63,12 +64,8 @@ def take(w: State, run, pool, devices):
     assert holder != NONE
     h = w.holders[holder]
     c.free_holder = h.after
-    h.job, h.devices, h.before, h.after = w.runs[run].job, devices, p.last, NONE
-    if p.last == NONE:
-        p.first = holder
-    else:
-        w.holders[p.last].after = holder
-    p.last = holder
+    h.job, h.devices = w.runs[run].job, devices
+    append(w.holders, p, holder)
     w.run_holders[run, pool] = holder
 
 
@@ -84,14 +81,7 @@ def give_back(w: State, run, pool, devices):
     assert p.free <= p.working
     if h.devices:
         return
-    if h.before == NONE:
-        p.first = h.after
-    else:
-        w.holders[h.before].after = h.after
-    if h.after == NONE:
-        p.last = h.before
-    else:
-        w.holders[h.after].before = h.before
+    unlink(w.holders, p, holder)
     h.after = w.clock[0].free_holder
     w.clock[0].free_holder = holder
     w.run_holders[run, pool] = NONE
@@ -136,12 +126,8 @@ def wait_for(w: State, job, flow):
     assert wait != NONE
     its, f, j = w.waits[wait], w.flows[flow], w.jobs[job]
     c.free_wait = its.after
-    its.job, its.flow, its.before, its.after = job, flow, f.last, NONE
-    if f.last == NONE:
-        f.first = wait
-    else:
-        w.waits[f.last].after = wait
-    f.last = wait
+    its.job, its.flow = job, flow
+    append(w.waits, f, wait)
     its.previous, its.next = NONE, j.waits
     if j.waits != NONE:
         w.waits[j.waits].previous = wait
@@ -154,14 +140,7 @@ def wait_no_more(w: State, wait):
     """A job waits for a transfer no more."""
     its = w.waits[wait]
     f, j = w.flows[its.flow], w.jobs[its.job]
-    if its.before == NONE:
-        f.first = its.after
-    else:
-        w.waits[its.before].after = its.after
-    if its.after == NONE:
-        f.last = its.before
-    else:
-        w.waits[its.after].before = its.before
+    unlink(w.waits, f, wait)
     if its.previous == NONE:
         j.waits = its.next
     else:
@@ -312,14 +291,7 @@ def leave(w: State, run):
     for place in range(r.count):
         give_back(w, run, w.run_pools[run, place], w.run_devices[run, place])
     write_period(w, run)
-    if r.before == NONE:
-        c.first_run = r.after
-    else:
-        w.runs[r.before].after = r.after
-    if r.after == NONE:
-        c.last_run = r.before
-    else:
-        w.runs[r.after].before = r.before
+    unlink(w.runs, c, run)
     w.jobs[r.job].run = NONE
     r.after = c.free_run
     c.free_run = run
@@ -497,12 +469,7 @@ def begin(w: State, job, pools, devices, count, split, period, penalty, seconds,
     r = w.runs[run]
     c.free_run = r.after
     r.job, r.count, r.split, r.period, r.penalty = job, count, split, period, penalty
-    r.before, r.after = c.last_run, NONE
-    if c.last_run == NONE:
-        c.first_run = run
-    else:
-        w.runs[c.last_run].after = run
-    c.last_run = run
+    append(w.runs, c, run)
     c.runs += 1
     w.jobs[job].run = run
     count_devices(w)

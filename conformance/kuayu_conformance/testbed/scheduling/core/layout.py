@@ -232,8 +232,8 @@ CLOCK = np.dtype(
         ("changed", "i8"),  # links whose shares are to be looked at
         ("shared", "i8"),  # names the last time that links were shared
         ("fresh", "i8"),
-        ("first_run", "i8"),
-        ("last_run", "i8"),
+        ("first", "i8"),  # jobs with devices, in the order in which they were given them
+        ("last", "i8"),
         ("runs", "i8"),
         ("free_run", "i8"),
         ("free_holder", "i8"),

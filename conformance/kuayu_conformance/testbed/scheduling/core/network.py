@@ -10,6 +10,7 @@
 from numba import njit
 
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE, TOUCH, State
+from kuayu_conformance.testbed.scheduling.core.lists import append, unlink
 
 _BIT = 0.5
 """Less than that is nothing: what rounding leaves of a transfer."""
@@ -220,12 +221,8 @@ def open_flow(w: State, source, target, wish, bits, owner):
     f.data, f.site, f.looked_at, f.first, f.last = NONE, NONE, INF, NONE, NONE
     bundle = bundle_of(w, source, target, wish)
     b = w.bundles[bundle]
-    f.bundle, f.before, f.after = bundle, b.last, NONE
-    if b.last == NONE:
-        b.first = flow
-    else:
-        w.flows[b.last].after = flow
-    b.last = flow
+    f.bundle = bundle
+    append(w.flows, b, flow)
     b.count += 1
     b.grown = 1
     begin = w.route_begin[source, target]
@@ -242,14 +239,7 @@ def close_flow(w: State, flow):
     settle(w, flow, c.now)
     f = w.flows[flow]
     b = w.bundles[f.bundle]
-    if f.before == NONE:
-        b.first = f.after
-    else:
-        w.flows[f.before].after = f.after
-    if f.after == NONE:
-        b.last = f.before
-    else:
-        w.flows[f.after].before = f.before
+    unlink(w.flows, b, flow)
     b.count -= 1
     if b.count == 0:
         drop_bundle(w, f.bundle)

@@ -46,7 +46,7 @@ MOST_FLOWS = 1 << 20
 def clock(kept: float) -> Records:
     """The instant nought, with nothing under way; copies stay for so many seconds after their last use."""
     made = np.zeros(1, dtype=CLOCK)
-    for name in ("first_run", "last_run", *LISTS.values()):
+    for name in ("first", "last", *LISTS.values()):
         made[name] = NONE
     made["factored_at"], made["shares_at"], made["kept"] = -1.0, -1.0, kept
     for name in ("overlap", "micro_batches", "storage", "starting", "between_faults"):
