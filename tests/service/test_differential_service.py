@@ -70,7 +70,7 @@ THINNED = {
     "AdjustmentRequest": 10,
 }
 """Classes with thousands of mutants, and of how many one is sent; all of them are judged without a service."""
-BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed"}
+BEYOND_THE_SCHEMA = {"unknown-reference", "target-not-allowed", "unknown-base"}
 """Problems of a body that the schema has nothing against."""
 
 RULES_OF_THE_OPERATION = (
@@ -127,6 +127,7 @@ RULES_OF_THE_OPERATION = (
     "computes a part at least",
     "where a step has",
     "sooner than the change before",
+    "the state has the digest",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

@@ -26,10 +26,10 @@ Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
 
 FILE = "tuning.json"
-CHOICES = tuple(product((110.0, 220.0, 440.0), (3.0, 4.0, 6.0, 8.0, 12.0)))
+CHOICES = tuple(product((110.0, 220.0, 440.0, 880.0, 1760.0), (2.0, 3.0, 4.0)))
 """Seconds that a unit of money is worth, and what a second of waiting counts."""
-TIMING = Timing(6 * HOUR, 8 * HOUR, 28 * 24 * HOUR, 24 * HOUR)
-"""Windows drain until their last job has ended: a shorter drain hides what serves long jobs (decision 29)."""
+TIMING = Timing(6 * HOUR, 8 * HOUR, 10 * HOUR)
+"""Whole windows, as they are judged: what comes of a choice in the first hours is another thing than in the end."""
 MOST = 0.8
 """Of B3c's money. It spends about half of what B1 does, so that less than this reaches about the aim of SCH-005."""
 
