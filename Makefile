@@ -53,7 +53,7 @@ types: $(READY) ## Check types.
 	$(BIN)/mypy docs/hooks
 
 contracts: $(READY) ## Check that imports go one way.
-	PYTHONPATH=schemas:conformance:reference_impl $(BIN)/lint-imports
+	PYTHONPATH=schemas:conformance:reference_impl:training $(BIN)/lint-imports
 
 docs: $(READY) ## Build the site into build/site.
 	$(BIN)/mkdocs build --strict --site-dir build/site
@@ -108,4 +108,5 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m kuayu_conformance.testbed.scheduling.core
 	touch $@

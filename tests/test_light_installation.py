@@ -122,6 +122,25 @@ def test_nothing_heavy_is_installed_or_imported(installation: Path) -> None:
     assert answered(installation, IMPORTING + "looked_through('kuayu_conformance')\n" + program) == []
 
 
+POLICY = """
+class Patient:
+    def decide(self, view):
+        return []
+"""
+
+
+@pytest.mark.slow
+def test_a_policy_is_compared_without_what_trains(installation: Path, tmp_path: Path) -> None:
+    assert answered(installation, IMPORTING + "print(json.dumps(found('kuayu_training')))") is False
+    (tmp_path / "mine.py").write_text(POLICY, "utf-8")
+    world = ["--seeds", "1", "--nodes", "2", "--warm", "0", "--window", "2", "--drain", "0", "--against", "B0"]
+    command = [str(installation / "kuayu"), "bench", "policy", "mine:Patient", *world]
+    compared = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert compared.returncode == 0, compared.stderr
+    assert "yours" in compared.stdout
+    assert "B0" in compared.stdout
+
+
 @pytest.mark.slow
 def test_a_command_of_the_reference_says_what_to_install(installation: Path) -> None:
     answer = subprocess.run(

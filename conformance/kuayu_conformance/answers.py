@@ -23,6 +23,7 @@ class Answer:
         failure: Why no answer came, in words; empty where one did.
         started: Unix time at which the request was sent, in seconds.
         seconds: Time until the whole answer was there.
+        branch: Name of the branch of the episode that the exchange is of, if it is of one.
     """
 
     exchange: int
@@ -33,6 +34,7 @@ class Answer:
     failure: str = ""
     started: float = 0.0
     seconds: float = 0.0
+    branch: str = ""
 
     @cached_property
     def json(self) -> Any:

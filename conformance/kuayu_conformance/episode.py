@@ -97,6 +97,9 @@ class Source(Protocol):
     def hang_up(self, stream: int) -> None:
         """End a stream from this side."""
 
+    def branch(self, label: str) -> "Source":
+        """A source for a part of the episode that goes on beside others, and is recorded under a name of its own."""
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -200,6 +203,7 @@ class Episode:
         self.exchanges: list[tuple[Request, Answer]] = []
         self.patience = PATIENCE
         self._stretch: Stretch | None = None
+        self._branch = ""
         self.passed = passed or (lambda _done, _all: None)
 
     def name_of(self, label: str) -> str:
@@ -231,6 +235,8 @@ class Episode:
             head["content-type"] = media_type
         request = Request(method, path, head, data, tenant)
         answer = self._source.exchange(request)
+        if self._branch:
+            answer = replace(answer, branch=self._branch)
         bare = replace(request, body=b"")  # bodies of a long episode would fill the memory
         self.exchanges.append((bare, answer))
         if self._stretch is not None:
@@ -254,6 +260,25 @@ class Episode:
         self.random.setstate(known.after)
         self.exchanges += zip((each.request for each in known.said), answers, strict=True)
         return known.value
+
+    @property
+    def recorded(self) -> bool:
+        """Whether all answers are recorded ones."""
+        return isinstance(self._source, Repeating)
+
+    def branch(self, label: str) -> "Episode":
+        """A part of this episode that may go on beside others, as long as none needs what came of another.
+
+        Its exchanges are counted from nought, and recorded under the name of this episode and the label.
+        """
+        made = Episode(f"{self.name}/{label}", self.settings, self._source.branch(label))
+        made._branch = made.name
+        return made
+
+    def join(self, branch: "Episode") -> None:
+        """What was asked in a branch that has ended belongs to this episode from now on."""
+        self.exchanges += branch.exchanges
+        self.created += branch.created
 
     def pass_over(self, exchanges: int, digest: str) -> bool:
         """Pass over recorded exchanges of that digest; false where others were recorded, or none are."""

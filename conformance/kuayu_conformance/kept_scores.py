@@ -12,6 +12,7 @@ import json
 import lzma
 import random
 from pathlib import Path
+from threading import Lock
 from typing import Any, BinaryIO, Self
 
 from kuayu_conformance.transcript import TranscriptError
@@ -29,6 +30,7 @@ class KeptScores:
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
         self._drawn: frozenset[str] = frozenset()
+        self._lock = Lock()
         self._path: Path | None = None
         self._file: BinaryIO | None = None
 
@@ -75,6 +77,10 @@ class KeptScores:
             TranscriptError: Another one was kept.
         """
         plain = json.loads(json.dumps(value))
+        with self._lock:
+            self._keep(key, plain)
+
+    def _keep(self, key: str, plain: Any) -> None:
         known = self._known.setdefault(key, plain)
         if known != plain:
             raise TranscriptError(
@@ -85,6 +91,10 @@ class KeptScores:
             self._file = self._file or self._path.open("ab")
             self._file.write(json.dumps([key, plain], ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
             self._file.flush()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        """In another process nothing is kept: the file is this one's."""
+        return type(self), ()
 
     def close(self) -> None:
         """End writing."""

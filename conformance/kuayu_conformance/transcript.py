@@ -1,8 +1,9 @@
 """The record of a run, one JSON object a line.
 
 The first line is the header (what was run and where), the last the footer (when it ended). Between them stands what
-the suite learned from outside, each line with its episode and its number therein. The request itself is not kept but
-its digest: whoever replays the run makes the request again from the nonce and must come to the same digest.
+the suite learned from outside, each line with its episode and its number therein. Parts of an episode that go on beside
+each other are episodes of their own, by its name, a slash and a label. The request itself is not kept but its digest:
+whoever replays the run makes the request again from the nonce and must come to the same digest.
 
 A run that was broken off has no footer; where it had the time to say so, a line ``called off`` says when and why, and
 what had ended is judged. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how

@@ -4073,9 +4073,17 @@ class PlannedShare(KuayuModel):
 
 
 class PlacementRequest(KuayuModel):
-    """Asks what to do with the jobs of a state. The answer depends on nothing else."""
+    """Asks what to do with the jobs of a state, sent whole or as a patch of one that was sent before. The answer
+    depends on nothing else.
+    """
 
-    state: SchedulingState = Field(description="What is to be decided on.")
+    state: Maybe[SchedulingState] = Field(default=None, description="What is to be decided on.")
+    digest: Maybe[Digest] = Field(
+        default=None, description="Digest of the state; stated where a patch of this state may follow."
+    )
+    patch: Maybe[Patch] = Field(
+        default=None, description="In place of the state: what leads to it from one that was answered before."
+    )
     weights: Maybe[ObjectiveWeights] = Field(
         default=None, description="What counts; the service's own where it is absent."
     )
@@ -4086,6 +4094,27 @@ class PlacementRequest(KuayuModel):
     alternatives: Maybe[Annotated[int, WholeNumber(0, 10)]] = Field(
         default=None, description="How many of the next-best an explanation tells at most; three where it is absent."
     )
+
+    @model_validator(mode="after")
+    def state_or_patch(self) -> Self:
+        """A request brings a state or a patch."""
+        if self.patch is None and self.state is None:
+            raise ValueError("A request brings a state or a patch.")
+        return self
+
+    @model_validator(mode="after")
+    def state_not_patched(self) -> Self:
+        """A request does not bring a state and a patch at once."""
+        if self.state is not None and self.patch is not None:
+            raise ValueError("A request does not bring a state and a patch at once.")
+        return self
+
+    @model_validator(mode="after")
+    def digest_of_state(self) -> Self:
+        """The digest is that of a whole state; a patch states its own."""
+        if self.digest is not None and self.state is None:
+            raise ValueError("The digest is that of a whole state; a patch states its own.")
+        return self
 
 
 class PredictedOutcome(KuayuModel):

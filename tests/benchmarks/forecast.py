@@ -103,7 +103,7 @@ def measured(path: str, bodies: list[bytes], calls: int) -> Json:
 
 def fitted() -> dict[str, float]:
     """Seconds that each of the shipped models takes to fit."""
-    from kuayu.training.forecast import fitting, phases, sources
+    from kuayu_training.forecast import fitting, phases, sources
 
     fits: Mapping[str, Callable[[], object]] = {
         "network of histories": lambda: fitting.fit(list(sources.sources(sources.folder())), say),

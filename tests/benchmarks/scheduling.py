@@ -1,11 +1,12 @@
-"""How fast the judge's clusters go under each baseline: simulated jobs a second, and milliseconds of a decision.
+"""How fast the judge's clusters go under each baseline, in Python and compiled: simulated jobs a second.
 
     python tests/benchmarks/scheduling.py [--scale SITESxNODESxHOURS ...] [--load SHARE] [--family NAME] [--json FILE]
 
 One process on one core, and its own processor time, so that what else the machine does does not count. Nodes are those
 of a domain on average; jobs come from the fitted model for so many hours, and are then played out for as long again, so
 that most of them finish. A job counts when it has finished. Active jobs are those that are pending or hold devices, on
-average over the epochs at which something was decided. Drawing the scenario is not counted.
+average over the epochs at which something was decided. Drawing the scenario is not counted. Both worlds have to come to
+the same outcome; of B2, B3c and B4 only the world is compiled, and they decide in Python.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from kuayu_conformance.testbed.scheduling.baselines import (
     HomeFifo,
     WeighedCompletion,
 )
+from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
@@ -79,6 +81,11 @@ def measured(scale: str, load: float, family: str, policy: str, seed: str) -> di
     play(world, timed, 2 * hours * 3600.0)
     seconds = time.process_time() - began
     outcome = world.outcome()
+    began = time.process_time()
+    compiled = CompiledWorld(topology, workload, law, seed)
+    play(compiled, POLICIES[policy](), 2 * hours * 3600.0)
+    fast = time.process_time() - began
+    assert compiled.outcome().jobs == outcome.jobs, "both worlds come to the same"
     finished = sum(record.finished < np.inf for record in outcome.jobs)
     milliseconds = 1000 * np.array(timed.seconds)
     return {
@@ -94,6 +101,8 @@ def measured(scale: str, load: float, family: str, policy: str, seed: str) -> di
         "seconds": seconds,
         "of these deciding": float(milliseconds.sum() / 1000),
         "jobs a second": finished / seconds,
+        "compiled seconds": fast,
+        "compiled jobs a second": finished / fast,
         "decision p50 ms": float(np.median(milliseconds)),
         "decision p99 ms": float(np.quantile(milliseconds, 0.99)),
         "held": float(outcome.held.sum() / outcome.there.sum()),
@@ -116,7 +125,8 @@ def main() -> None:
             row = measured(scale, chosen.load, chosen.family, policy, chosen.seed)
             rows.append(row)
             print(
-                f"{scale:>10} {policy}: {row['jobs a second']:7.0f} jobs/s at {row['active']:6.0f} active"
+                f"{scale:>10} {policy}: {row['jobs a second']:7.0f} jobs/s, compiled"
+                f" {row['compiled jobs a second']:7.0f} at {row['active']:6.0f} active"
                 f" ({row['finished']} of {row['jobs']} finished in {row['seconds']:.1f} s,"
                 f" {row['of these deciding']:.1f} s deciding; p50 {row['decision p50 ms']:.2f} ms,"
                 f" p99 {row['decision p99 ms']:.2f} ms; held {row['held']:.2f}; {row['refusals']} refused)",

@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figure is stat
 
 import numpy as np
 
-from kuayu.training.scheduling.env import SchedulingEnv
+from kuayu_training.scheduling.env import SchedulingEnv
 
 
 def measured(steps: int, seed: str) -> dict[str, float]:

@@ -322,7 +322,7 @@ def test_steps_of_the_scheduling_environment_are_taken(measure: Measurement) -> 
     pytest.importorskip("gymnasium", reason="training is not installed")
     import numpy as np
 
-    from kuayu.training.scheduling.env import SchedulingEnv
+    from kuayu_training.scheduling.env import SchedulingEnv
 
     steps = 150
     environment = SchedulingEnv(purpose="benchmark speed")

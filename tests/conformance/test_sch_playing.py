@@ -22,6 +22,7 @@ from kuayu_conformance.checks.sch_scores import Score
 from kuayu_conformance.episode import Episode, Request, Settings
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.run.taken_up import TakenUp
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
@@ -54,6 +55,11 @@ class Target:
         said = self._answer(json.loads(request.body))
         status = 404 if said is None else 200
         return Answer(len(self.requests), f"POST {request.path}", status, body=json.dumps(said).encode())
+
+    def branch(self, label: str) -> "Target":
+        """The same target, whatever is recorded of it."""
+        del label
+        return self
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"{name} is of no use to these checks")
@@ -132,11 +138,30 @@ def test_whoever_judges_takes_windows_from_what_was_kept_and_plays_those_that_ar
     for spot_checks, plays in ((0, False), (None, True)):
         played: list[str] = []
         _count(monkeypatch, played)
-        source = ReplaySource("sch", live.events)
+        source = ReplaySource("sch", live.events, live.branches)
         again = episode(source, kept=KeptScores.of(tmp_path, spot_checks=spot_checks), run="another process")
         assert sch_gains.observe(again) == one
         assert bool(played) == plays
         assert [answer.status for _, answer in again.exchanges] == [200] * one.asked
+
+
+def test_a_run_that_was_broken_off_goes_on_in_the_middle_of_its_windows() -> None:
+    """One window had ended, of another half the questions stand, and the last had not begun."""
+    first = Recording(first_that_fits)
+    one = sch_gains.observe(episode(first))
+    names = list(first.branches)
+    half = len(first.branches[names[1]]) // 2
+    stand = {names[0]: first.branches[names[0]], names[1]: first.branches[names[1]][:half]}
+    second = Recording(first_that_fits)
+    source = TakenUp("sch", [], second, lambda name: stand.get(name, ()))  # type: ignore[arg-type]  # a target instead
+    again = episode(source)
+    assert sch_gains.observe(again) == one
+    assert second.branches[names[0]] == []
+    assert [event["number"] for event in second.branches[names[1]]] == [*range(half, len(first.branches[names[1]]))]
+    assert {name: len(its) for name, its in second.branches.items() if name not in stand} == {
+        name: len(its) for name, its in first.branches.items() if name not in stand
+    }
+    assert len(again.exchanges) == one.asked
 
 
 def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -144,28 +169,38 @@ def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.Monke
     kept = KeptScores.begin(tmp_path)
     one = sch_gains.observe(episode(live, kept=kept))
     kept.close()
-    body = json.loads(live.events[-1]["body"])
-    live.events[-1]["body"] = json.dumps({**body, "decisions": []})
+    last = list(live.branches.values())[-1][-1]
+    last["body"] = json.dumps({**json.loads(last["body"]), "decisions": []})
     played: list[str] = []
     _count(monkeypatch, played)
-    altered = episode(ReplaySource("sch", live.events), kept=KeptScores.of(tmp_path, spot_checks=0), run="another")
+    source = ReplaySource("sch", live.events, live.branches)
+    altered = episode(source, kept=KeptScores.of(tmp_path, spot_checks=0), run="another")
     with contextlib.suppress(TranscriptError):
         assert sch_gains.observe(altered) != one
     assert played == ["service"], "the window of that answer was played"
 
 
 class Recording(Target):
-    """A target whose exchanges are events as of a transcript."""
+    """A target whose exchanges are events as of a transcript, those of branches by themselves."""
 
-    def __init__(self, answer: Callable[[dict[str, Any]], object]) -> None:
+    def __init__(self, answer: Callable[[dict[str, Any]], object], name: str = "sch", begin: int = 0) -> None:
         super().__init__(answer)
+        self.name, self._begin = name, begin
         self.events: list[dict[str, Any]] = []
+        self.branches: dict[str, list[dict[str, Any]]] = {}
+
+    def branch(self, label: str, begin: int = 0) -> "Recording":
+        """The same target, recorded under another name from some event on."""
+        made = Recording(self._answer, f"{self.name}/{label}", begin)
+        self.branches[made.name] = made.events
+        return made
 
     def exchange(self, request: Request) -> Answer:
         """One answer, recorded."""
         said = super().exchange(request)
         digest = request_digest(request.method, request.path, request.headers, request.body)
-        event = {"kind": "exchange", "number": len(self.events), "method": request.method, "path": request.path}
+        number = self._begin + len(self.events)
+        event = {"kind": "exchange", "number": number, "method": request.method, "path": request.path}
         event |= {"tenant": request.tenant, "request": digest, "status": said.status, "headers": {}, "failure": ""}
         self.events.append(event | {"body": said.body.decode(), "started": 0.0, "seconds": 0.0})
         return said

@@ -5,10 +5,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kuayu.training.demand.handbook import cases
-from kuayu.training.demand.handbook.drawings import drawings
-from kuayu.training.demand.handbook.pages import page
-from kuayu.training.demand.handbook.plots import over
+from kuayu_training.demand.handbook import cases
+from kuayu_training.demand.handbook.drawings import drawings
+from kuayu_training.demand.handbook.pages import page
+from kuayu_training.demand.handbook.plots import over
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

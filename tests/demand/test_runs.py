@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kuayu.demand import CALIBRATED, Recompute, Sharding, calibrate
-from kuayu.training.demand import judging
-from kuayu.training.demand.report import report, tables
-from kuayu.training.demand.runs import TABLE, Run, Unusable, folder, read, run
+from kuayu_training.demand import judging
+from kuayu_training.demand.report import report, tables
+from kuayu_training.demand.runs import TABLE, Run, Unusable, folder, read, run
 
 ROW = {
     "source": "megatron-sc21-table1",

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kuayu.training.demand.sizing import _mean, predictions
-from kuayu.training.demand.sizing_world import KINDS
+from kuayu_training.demand.sizing import _mean, predictions
+from kuayu_training.demand.sizing_world import KINDS
 
 
 def test_a_mean_stands_with_half_of_its_interval() -> None:

@@ -20,7 +20,14 @@ PLACEHOLDER = re.compile(r"[A-Z]{2,}\b|…")
 MADE = re.compile(r"\.(?!ci)|__pycache__|build$|dist$|site$")
 """Folders that are made, and not committed."""
 LONGEST_CELL = 120
-FOLDERS = ("spec", "conformance/kuayu_conformance", "reference_impl/kuayu", "tests", "docs")
+FOLDERS = (
+    "spec",
+    "conformance/kuayu_conformance",
+    "reference_impl/kuayu",
+    "training/kuayu_training",
+    "tests",
+    "docs",
+)
 
 
 def text(page: str) -> str:

@@ -149,7 +149,7 @@ def known_options() -> set[str]:
         ["beat"],
         ["faults"],
     ]
-    parts += [["bench", "policy"], ["train", "scheduler"]]
+    parts += [["bench", "policy"]]
     parts += [["conformance", part] for part in ("run", "doctor", "list")]
     told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]
     assert [each.stderr for each in told if each.returncode != 0] == []

@@ -21,7 +21,7 @@ def hooks() -> Iterator[None]:
 
 
 def trained(folder: Path, lead: float, floor: float) -> None:
-    """Files as ``kuayu train scheduler`` writes them."""
+    """Files as ``python -m kuayu_training scheduler`` writes them."""
     kinds: list[dict[str, Any]] = [
         {
             "kind": kind,

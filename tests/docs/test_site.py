@@ -10,7 +10,7 @@ from docs.published import ROOT, RUNS, report, results
 
 from kuayu_conformance.corpora import flagperf_gaps, load
 from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS
-from kuayu_conformance.testbed.scheduling.windows import BASELINES
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE
 from kuayu_conformance.testbed.scheduling.workload import FAMILIES
 from kuayu_schemas import registers
 
@@ -119,7 +119,7 @@ def test_the_probe_sets_of_every_table_are_shown(site: Path, language: str) -> N
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_world_of_schedulers_is_told_whole(site: Path, language: str) -> None:
     page = parsed(site / LANGUAGES[language] / "reference/scheduling-world.html").text
-    assert all(name in page for name in (*FAMILIES, *BASELINES, *ASSUMPTIONS))
+    assert all(name in page for name in (*FAMILIES, *BASELINES, *LITERATURE, *ASSUMPTIONS))
     assert all(f"{one.low:g} – {one.high:g}" in page for one in ASSUMPTIONS.values())
 
 

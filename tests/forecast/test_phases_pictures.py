@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from kuayu.forecast.phases_definition import boundaries
-from kuayu.training.forecast.phases_curves import MEGATRON, Curve
-from kuayu.training.forecast.phases_pictures import LINE, draw, drawing, longest, model
+from kuayu_training.forecast.phases_curves import MEGATRON, Curve
+from kuayu_training.forecast.phases_pictures import LINE, draw, drawing, longest, model
 
 
 def curve(name: str, points: int = 2000, source: str = MEGATRON) -> Curve:

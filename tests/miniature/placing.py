@@ -1,5 +1,6 @@
 """Placements: jobs that wait are started where they are best off; those that run go on."""
 
+from miniature.bases import Bases
 from miniature.core import Answer, Json, Request
 from miniature.naming import Naming
 from miniature.scene import Scene
@@ -9,12 +10,12 @@ METHOD = {"name": "miniature: earliest completion, weighed", "version": "1"}
 ALTERNATIVES = 3
 
 
-class Placing(Sharing, Naming):
+class Placing(Bases, Sharing, Naming):
     """Answers that follow from the request alone."""
 
     def place(self, request: Request) -> Answer:
         """What is to be done with the jobs of a state."""
-        body = self.body(request, "PlacementRequest")
+        body = self.whole_request(request)
         self.check_scheduling(body)
         state, weights, explain = body["state"], self.weights(body), body.get("explain", False)
         scene = self.scene(state)
@@ -32,6 +33,7 @@ class Placing(Sharing, Naming):
                 if explain:
                     decision["explanation"] = self.told_why(scene, weights, seat, ledger, most)
                 decisions.append(decision)
+        self.hold_state(request, body)
         method = {**METHOD, "weights": dict(weights)}
         return Answer(200, {"revision": self.echoed(state), "method": method, "decisions": decisions})
 

@@ -9,6 +9,7 @@ from miniature.adjusting import Adjusting
 from miniature.agreeing import Agreeing
 from miniature.allocating import Allocating
 from miniature.backing import Backing
+from miniature.bases import Bases
 from miniature.buying import Buying
 from miniature.choosing import Choosing
 from miniature.conversion import Conversion
@@ -89,7 +90,7 @@ CHECKED = tuple(
 )
 """Requirements that have a check which mutants are held against."""
 
-SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) | {"COM-030", "RES-011"}
+SCHEDULED = frozenset(row.id for row in CHECKED if row.profile is Profile.SCH) | {"COM-021", "COM-030", "RES-011"}
 """Requirements whose checks call operations of scheduling."""
 
 HELD = frozenset({"SCH-017", "SCH-018", "SCH-019", "RES-011"})
@@ -104,7 +105,7 @@ DECIDING: tuple[type, ...] = (Placing, Sharing, Explaining, Choosing, Weighing)
 UNDERLYING: tuple[type, ...] = (*DECIDING, Packing, Ways, Speeds)
 """What answers requests for placements and for fronts."""
 
-SCHEDULING: tuple[type, ...] = (*UNDERLYING, Naming, Fronts, Buying, Routing, Reserving, Allocating)
+SCHEDULING: tuple[type, ...] = (*UNDERLYING, Bases, Naming, Fronts, Buying, Routing, Reserving, Allocating)
 """What answers operations of scheduling and nothing else."""
 
 LAID_OUT: tuple[type, ...] = (Counting, Sending, Holding, Demanding)
@@ -236,6 +237,7 @@ SLICES: tuple[Slice, ...] = (
     Slice((Otlp,), frozenset({"MET-021"})),
     Slice((Stepped,), frozenset({"MET-020"})),
     Slice((Graphs, Streams), frozenset({"MET-017", "MET-018", "MET-019", "MET-023"})),
+    Slice((Bases,), frozenset({"COM-021", "COM-022"})),
     Slice((Naming,), SCHEDULED - LONG | {"DEM-006", "FCT-007", "RES-013"}),
     Slice((Layouts,), frozenset({"DEM-005", "DEM-006"})),
     Slice((Sizing,), frozenset({"DEM-006", "DEM-007"})),

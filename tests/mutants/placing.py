@@ -114,7 +114,7 @@ class OffersNeverEnd(Miniature):
         super().account(ledger, shares, [None for _ in offers], sign)
 
 
-@breaks("SCH-013")
+@breaks("COM-021", "SCH-013")
 class TheOrderTurnsEachTime(Miniature):
     """Every second time, those who came last are placed first."""
 
@@ -133,7 +133,7 @@ class WhoHasNotBegunIsStopped(Miniature):
     @override
     def place(self, request: Request) -> Answer:
         answer = super().place(request)
-        state = self.body(request, "PlacementRequest")["state"]
+        state = self.whole_request(request)["state"]
         most = max((row["spec"].get("priority", 0) for row in state["waiting"]), default=0)
         stopped = [
             {"job": row["spec"]["id"], "verb": "preempt"}

@@ -9,7 +9,7 @@ from typing_extensions import override
 from mutants.declaration import breaks
 
 
-@breaks("COM-019", "MET-017")
+@breaks("COM-019", "COM-022", "MET-017")
 class TenantsShareEverything(Miniature):
     """Tokens are checked, and every tenant sees every other's."""
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kuayu.training.forecast.sources import folder
-from kuayu.training.resilience.logs_templates import grouped
-from kuayu.training.resilience.logs_unusual import sessions_100k, sessions_normal
-from kuayu.training.resilience.logs_xids import recognised
+from kuayu_training.forecast.sources import folder
+from kuayu_training.resilience.logs_templates import grouped
+from kuayu_training.resilience.logs_unusual import sessions_100k, sessions_normal
+from kuayu_training.resilience.logs_xids import recognised
 
 BESIDE = Path(__file__).parents[2].parent / "shared" / "data"
 TABLES = ("failures/nvidia_xid_message_examples.csv", "logs/loghub_2k.csv.gz", "logs/hdfs_100k_sessions.csv.gz")

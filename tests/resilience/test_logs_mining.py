@@ -12,7 +12,7 @@ from kuayu.resilience.logs.headers import message
 from kuayu.resilience.logs.library import NoLibrary, read, written
 from kuayu.resilience.logs.masking import LONGEST, MOST_TOKENS, coarse, masked, plain
 from kuayu.resilience.logs.mining import MOST_NEW, NOT_MINED, Miner
-from kuayu.training.resilience.logs_templates import accuracy
+from kuayu_training.resilience.logs_templates import accuracy
 
 
 def mined(*lines: str, miner: Miner | None = None) -> list[int]:

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kuayu.training.resilience import collectives_compare, shards_compare
-from kuayu.training.resilience.shards_measured import ratios
-from kuayu.training.resilience.shards_policies import InOrder, planned
 from kuayu_conformance.testbed.transfers.shards_run import Run
 from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Static
 from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, RATIOS, draw
+from kuayu_training.resilience import collectives_compare, shards_compare
+from kuayu_training.resilience.shards_measured import ratios
+from kuayu_training.resilience.shards_policies import InOrder, planned
 
 SEED = 1003
 NAME = f"comparison/{SEED}"

@@ -16,20 +16,21 @@ pytest.importorskip("sb3_contrib", reason="training needs the extra 'training'")
 
 import torch
 
-from kuayu.training.scheduling import held_out
-from kuayu.training.scheduling.desk import ASKED_AGAIN, Deciding, Desk
-from kuayu.training.scheduling.env import SchedulingEnv
-from kuayu.training.scheduling.ledger import LARGE, MONEY, UNIT, Ledger, beside, yardstick
-from kuayu.training.scheduling.scenarios import LARGER, LEARNED, STRANGE, drawn
-from kuayu.training.scheduling.scorer import Scorer
-from kuayu.training.scheduling.tuning import CHOICES, Tried, chosen, played, tune
-from kuayu.training.scheduling.views import Snapshots
+from kuayu.bench.reference import ReferencePolicy
+from kuayu.bench.snapshots import Snapshots
 from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES
 from kuayu_conformance.testbed.scheduling.wire import Wire
+from kuayu_training.scheduling import held_out
+from kuayu_training.scheduling.desk import ASKED_AGAIN, Desk
+from kuayu_training.scheduling.env import SchedulingEnv
+from kuayu_training.scheduling.ledger import LARGE, MONEY, UNIT, Ledger, beside, yardstick
+from kuayu_training.scheduling.scenarios import LARGER, LEARNED, STRANGE, drawn
+from kuayu_training.scheduling.scorer import Scorer
+from kuayu_training.scheduling.tuning import CHOICES, Tried, chosen, played, tune
 
 HOUR = 3600.0
 BRIEF = Timing(HOUR, 2 * HOUR, 3 * HOUR)
@@ -114,7 +115,7 @@ def test_a_scene_of_a_view_says_what_the_suite_says_over_http() -> None:
             np.testing.assert_allclose(np.sort(ours), np.sort(theirs), rtol=1e-6, atol=2e-3, err_msg=name)
         ours, theirs = snapshot.staging[0][waiting], told.staging[0][waiting]
         np.testing.assert_allclose(np.sort(ours, axis=1), np.sort(theirs, axis=1), rtol=1e-6, atol=1e-3)
-        world.obey(Deciding().decide(view))
+        world.obey(ReferencePolicy().decide(view))
 
 
 def test_a_desk_that_is_always_answered_as_the_rule_would_decides_as_the_rule_does() -> None:
@@ -138,7 +139,7 @@ def test_gymnasium_finds_nothing_wrong_with_the_environment() -> None:
     import gymnasium
     from gymnasium.utils.env_checker import check_env
 
-    name = "kuayu.training.scheduling.registration:kuayu/Scheduling-v0"
+    name = "kuayu_training.scheduling.registration:kuayu/Scheduling-v0"
     check_env(gymnasium.make(name, scenarios=short).unwrapped, skip_render_check=True)
 
 
@@ -178,7 +179,7 @@ def test_a_yardstick_counts_the_time_of_large_jobs_apart() -> None:
 
 @pytest.mark.slow
 def test_a_seed_gives_the_same_weights_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kuayu.training.scheduling import env, learning
+    from kuayu_training.scheduling import env, learning
 
     for module in (env, learning):
         monkeypatch.setattr(module, "drawn", lambda _, number: short(number))

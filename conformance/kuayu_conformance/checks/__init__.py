@@ -4,6 +4,7 @@ from typing import Any
 
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import (
+    com_bases,
     com_bulk,
     com_decisions,
     com_declaration,
@@ -12,6 +13,7 @@ from kuayu_conformance.checks import (
     com_paging,
     com_patches,
     com_schemas,
+    com_snapshots,
     com_streams,
     com_tenancy,
     com_time,
@@ -95,6 +97,8 @@ CHECKS: tuple[Check[Any], ...] = (
     met_sampling.CHECK,
     met_states.CHECK,
     com_decisions.CHECK,
+    com_snapshots.CHECK,
+    com_bases.CHECK,
     idx_plans.CHECK,
     idx_behaviour.CHECK,
     idx_explanation.CHECK,

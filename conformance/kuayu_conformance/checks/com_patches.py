@@ -1,4 +1,4 @@
-"""Patches lead from a snapshot that was given to the present graph (MET-019), and unknown bases are named (COM-022)."""
+"""Patches lead from a snapshot that was given to the present graph (MET-019)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,9 +27,6 @@ from kuayu_conformance.findings import Finding, answered, holds
 TURNS = 4
 """Kinds of change between a snapshot and its patch."""
 
-STRANGE = "sha256:" + "0" * 64
-"""Digest of nothing that anybody has given out."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -44,13 +41,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Observed:
-    """Patches of graphs that changed and of one that did not, and of bases that cannot be held."""
+    """Patches of graphs that changed and of one that did not."""
 
     names: frozenset[str]
     steps: tuple[Step, ...]
-    unknown: Answer
-    malformed: Answer
-    absent: Answer
 
 
 def observe(episode: Episode) -> Observed:
@@ -66,14 +60,7 @@ def observe(episode: Episode) -> Observed:
         base = quote(str(before.at("digest"))[:200], safe="")
         patch = episode.ask("GET", f"/v1/graph/patch?base={base}{'&' * bool(narrowing)}{narrowing}")
         steps.append(Step(narrowing, narrowing.startswith(mine), before, patch, read(episode, _query(narrowing))))
-    path = "/v1/graph/patch"
-    return Observed(
-        frozenset({site, *names}),
-        tuple(steps),
-        episode.ask("GET", f"{path}?base={STRANGE}"),
-        episode.ask("GET", f"{path}?base=sha256:none"),
-        episode.ask("GET", path),
-    )
+    return Observed(frozenset({site, *names}), tuple(steps))
 
 
 def _query(narrowing: str) -> str:
@@ -118,11 +105,6 @@ def judge(o: Observed) -> Iterator[Finding]:
         theirs = only(graph_of(step.after.json), o.names)
         expected = f"what it leads to (of {what}) holds the suite's own as the next snapshot does"
         yield holds("MET-019", ours == theirs, expected, difference(ours, theirs) or "it does", step.patch)
-    problem = "unknown-base"
-    yield answered("COM-022", o.unknown, 409, "a base that was never given is not held", problem=problem)
-    for answer in (o.malformed, o.absent):
-        because = "a base that is no digest, or none at all, is a malformed parameter"
-        yield answered("COM-022", answer, 400, because, problem="invalid-parameter")
 
 
 def _made(step: Step) -> Any:
@@ -134,4 +116,4 @@ def _made(step: Step) -> Any:
     return {part: made.get(part) for part in PARTS} if isinstance(made, dict) else "no object"
 
 
-CHECK = Check("com_patches", ("COM-022", "MET-019"), observe, judge, needs=("MET",), recorded_times=True)
+CHECK = Check("com_patches", ("MET-019",), observe, judge, needs=("MET",), recorded_times=True)

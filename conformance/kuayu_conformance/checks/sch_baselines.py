@@ -14,8 +14,9 @@ import signal
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
+from threading import Lock
 from typing import Any
 
 from kuayu_conformance.caching import Cache
@@ -23,7 +24,6 @@ from kuayu_conformance.checks import sch_scores
 from kuayu_conformance.checks.sch_cells import LONG, POOL, assignment, seed
 from kuayu_conformance.checks.sch_scores import LARGE, Score
 from kuayu_conformance.episode import Settings
-from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
 from kuayu_conformance.testbed.scheduling.digests import code, digest_of
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
@@ -76,6 +76,7 @@ class Baselines:
         self._expected: deque[tuple[Place, tuple[str, ...]]] = deque()
         self._begun: dict[Place, Future[tuple[dict[str, Any], bool]]] = {}
         self._drawn: tuple[Place, Scenario] | None = None
+        self._lock = Lock()
 
     def scenario(self, place: Place) -> Scenario:
         """The scenario of a window; where nothing happens to be submitted in it, the next one that is drawn.
@@ -83,8 +84,9 @@ class Baselines:
         Raises:
             ValueError: Nothing is submitted however often it is drawn.
         """
-        if self._drawn and self._drawn[0] == place:
-            return self._drawn[1]
+        drawn_last = self._drawn  # another thread may be at another window
+        if drawn_last and drawn_last[0] == place:
+            return drawn_last[1]
         timing = place.timing
         for again in range(MAX_DRAWS):
             drawn = f"{seed(self._settings.nonce, place.number)}{again or ''}"
@@ -133,11 +135,13 @@ class Baselines:
         kept = self._settings.kept
         found = {name: kept.get(place.key(name)) for name in (BOUNDS, *names)}
         missing = [name for name, known in found.items() if known is None]
-        future = self._begun.pop(place, None)
+        with self._lock:
+            future = self._begun.pop(place, None)
+            if future is not None:
+                self._begin()
         if not missing:
             return found
         if future is not None and self._trusted:
-            self._begin()
             made, self._trusted = future.result()
         else:
             made, self._trusted = self.played(place, missing, trusted=self._trusted)
@@ -173,8 +177,7 @@ class Baselines:
         """Let the next window that is expected be played."""
         if self._pool and self._expected:
             place, names = self._expected.popleft()
-            settings = replace(self._settings, kept=KeptScores())  # ours is a file that is open
-            self._begun[place] = self._pool.submit(_ahead, settings, self._cache, place, names)
+            self._begun[place] = self._pool.submit(_ahead, self._settings, self._cache, place, names)
 
     def _spotted(self, *key: object) -> bool:
         """Whether what is kept is to be verified; by the nonce, so that nobody knows beforehand."""

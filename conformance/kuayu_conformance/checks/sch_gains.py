@@ -79,19 +79,17 @@ def observe(episode: Episode) -> Observation:
             due += [(Place(cell, its.drained(cell), n), beside) for n in picked.get(cell, usual)[:count]]
         for load in its.loads:
             due += [(Place(its.at_load(load), its.timing, n), its.beside) for n in range(its.load_windows)]
-        player.expect(due)
+        played = player.windows(due)
+        asking = player.asking
+        if asking.hopeless:
+            return Observation(its, {}, {}, asking.asked, asking.bad_answers, asking.bad)
         rows: dict[tuple[Cell, Timing], list[Window]] = {}
-        for done, (place, beside) in enumerate(due, 1):
-            if not player.hopeless:
-                window = player.window(place.cell, place.timing, place.number, beside)
-                rows.setdefault((place.cell, place.timing), []).append(window)
-            episode.passed(done, len(due))
-        if player.hopeless:
-            return Observation(its, {}, {}, player.asked, player.bad_answers, player.bad)
+        for (place, _), window in zip(due, played, strict=True):
+            rows.setdefault((place.cell, place.timing), []).append(window)
         windows = {cell: tuple(rows[cell, its.drained(cell)]) for cell in its.due()}
         grid = {load: tuple(rows[its.at_load(load), its.timing]) for load in its.loads}
         shown = player.pictures(its.at_load(1.0), its.timing, 0, AGAINST) if episode.settings.full else ()
-        return Observation(its, windows, grid, player.asked, player.bad_answers, player.bad, shown)
+        return Observation(its, windows, grid, asking.asked, asking.bad_answers, asking.bad, shown)
 
 
 def judge(o: Observation) -> Iterator[Finding]:

@@ -1,6 +1,8 @@
 """Plays windows: the service through the episode, and baselines beside it (:mod:`.sch_baselines`)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from typing import Self
 
 from kuayu_conformance.answers import Answer
@@ -24,31 +26,53 @@ GIVEN_UP = 20
 """Answers at the beginning, all of them none, after which the service is not asked again."""
 
 
+BESIDE = 2
+"""Windows that are played at a time in a full run: the service decides in one while the suite goes on with another."""
+
+
+@dataclass
+class Asking:
+    """How the service was asked.
+
+    Attributes:
+        asked: How often it was to be asked.
+        bad_answers: How often it gave no answer.
+        bad: What it said the first time, if it said anything.
+    """
+
+    asked: int = 0
+    bad_answers: int = 0
+    bad: Answer | None = None
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it has given no answer at all to many questions."""
+        return self.bad_answers == self.asked >= GIVEN_UP
+
+    def add(self, other: Self) -> None:
+        """Add what was asked elsewhere."""
+        self.asked += other.asked
+        self.bad_answers += other.bad_answers
+        self.bad = self.bad or other.bad
+
+
 class Player:
     """Plays windows of cells in an episode.
 
     Attributes:
-        asked: How often the service was to be asked.
-        bad_answers: How often it gave no answer.
-        bad: What it said the first time, if it said anything.
+        asking: How the service was asked in all windows so far.
     """
 
     def __init__(self, episode: Episode, cache: Cache | None = None) -> None:
         self._episode = episode
         self._baselines = Baselines(episode.settings, cache)
-        self.asked = self.bad_answers = 0
-        self.bad: Answer | None = None
+        self.asking = Asking()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._baselines.close()
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether the service has given no answer at all to many questions."""
-        return self.bad_answers == self.asked >= GIVEN_UP
 
     def chosen(self, cell: Cell, timing: Timing, windows: int, candidates: int) -> tuple[int, ...]:
         """Numbers of the windows of a cell that are played, out of so many candidates for each of them."""
@@ -57,69 +81,102 @@ class Player:
         long = self._baselines.long([Place(cell, timing, number) for number in range(windows * candidates)])
         return chosen(long, windows, self._episode.settings.nonce)
 
-    def expect(self, windows: Iterable[tuple[Place, Sequence[str]]]) -> None:
-        """These windows will be played, in this order, by some baselines each."""
-        self._baselines.expect(windows)
-
     def window(self, cell: Cell, timing: Timing, number: int, baselines: Sequence[str]) -> Window:
         """A window of a cell, played by some baselines and by the service."""
-        place = Place(cell, timing, number)
-        service = self._service(place)
-        known = self._baselines.scores(place, baselines)
-        scores = {name: Score.from_json(known[name]) for name in baselines}
-        return Window(number, Bounds(**known[BOUNDS]), {**scores, SERVICE: service})
+        return self._window(self._episode, Place(cell, timing, number), baselines, self.asking)
+
+    def windows(self, due: Sequence[tuple[Place, Sequence[str]]]) -> list[Window]:
+        """Many windows, each played by some baselines; only the first where the service gives no answers in it.
+
+        Each is a branch of the episode, so that a full run plays ``BESIDE`` at a time.
+        """
+        self._baselines.expect(due)
+        branches = [self._episode.branch(str(number)) for number in range(len(due))]
+        counts = [Asking() for _ in due]
+
+        def played(number: int) -> Window:
+            return self._window(branches[number], *due[number], counts[number])
+
+        windows = [played(0)]
+        self._episode.passed(1, len(due))
+        if not counts[0].hopeless:
+            windows += self._beside(played, range(1, len(due)))
+        for branch, each in zip(branches, counts, strict=True):
+            self._episode.join(branch)
+            self.asking.add(each)
+        return windows
+
+    def _beside(self, played: Callable[[int], Window], numbers: Sequence[int]) -> list[Window]:
+        """Windows by their numbers, some at a time."""
+        live = self._episode.settings.full and not self._episode.recorded
+        pool = ThreadPoolExecutor(BESIDE if live else 1, thread_name_prefix="window")
+        futures = [pool.submit(played, number) for number in numbers]
+        try:
+            for done, future in enumerate(as_completed(futures), 2):
+                future.result()
+                self._episode.passed(done, len(numbers) + 1)
+        finally:
+            # whoever calls a run off has those that are being played end at their next question
+            pool.shutdown(wait=False, cancel_futures=True)
+        return [future.result() for future in futures]
 
     def pictures(self, cell: Cell, timing: Timing, number: int, baseline: str) -> tuple[ReportPlot, ...]:
         """A window under a baseline and under the service, drawn; the service is asked again."""
         its = self._baselines.scenario(Place(cell, timing, number))
-        films = filmed(its, BASELINES[baseline](), baseline), filmed(its, self._asked(its, number), SERVICE)
+        asked = self._asked(self._episode, its, number, self.asking)
+        films = filmed(its, BASELINES[baseline](), baseline), filmed(its, asked, SERVICE)
         return tuple(plot for film in films for plot in pictures(film))
 
-    def _service(self, place: Place) -> Score:
+    def _window(self, episode: Episode, place: Place, baselines: Sequence[str], counts: Asking) -> Window:
+        service = self._service(episode, place, counts)
+        known = self._baselines.scores(place, baselines)
+        scores = {name: Score.from_json(known[name]) for name in baselines}
+        return Window(place.number, Bounds(**known[BOUNDS]), {**scores, SERVICE: service})
+
+    def _service(self, episode: Episode, place: Place, counts: Asking) -> Score:
         """The service's score; a window in which every answer was one need not be played to judge its record."""
-        kept, key = self._episode.settings.kept, place.key(SERVICE)
-        if (known := self._episode.again(key)) is not None:
+        kept, key = episode.settings.kept, place.key(SERVICE)
+        if (known := episode.again(key)) is not None:
             score: Score = known[0]
-            self.asked += known[1]
+            counts.asked += known[1]
             return score
-        if (found := kept.get(key)) is not None and self._episode.pass_over(found["exchanges"], found["digest"]):
-            self.asked += found["asked"]
+        if (found := kept.get(key)) is not None and episode.pass_over(found["exchanges"], found["digest"]):
+            counts.asked += found["asked"]
             return Score.from_json(found["score"])
-        asked, bad = self.asked, self.bad_answers
+        asked, bad = counts.asked, counts.bad_answers
         its = self._baselines.scenario(place)
-        with self._episode.stretch(key) as stretch:
-            score = Score.of(play_window(its, self._asked(its, place.number), SERVICE))
-            if self.bad_answers == bad:
-                stretch.keep((score, self.asked - asked))
-        if self.bad_answers == bad:
+        with episode.stretch(key) as stretch:
+            score = Score.of(play_window(its, self._asked(episode, its, place.number, counts), SERVICE))
+            if counts.bad_answers == bad:
+                stretch.keep((score, counts.asked - asked))
+        if counts.bad_answers == bad:
             digest = digest_of((each.digest, each.answer) for each in stretch.said)
-            said = {"exchanges": len(stretch.said), "digest": digest, "asked": self.asked - asked}
+            said = {"exchanges": len(stretch.said), "digest": digest, "asked": counts.asked - asked}
             kept.put(key, {**said, "score": score.json()})
         return score
 
-    def _asked(self, its: Scenario, number: int) -> "_Counted":
-        wire = Wire(f"{self._episode.settings.nonce}/{its.cell}/{number}")
-        return _Counted(self, self._episode, wire)
+    def _asked(self, episode: Episode, its: Scenario, number: int, counts: Asking) -> "_Counted":
+        return _Counted(episode, counts, Wire(f"{episode.settings.nonce}/{its.cell}/{number}"))
 
 
 class _Counted(Asked):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
-    def __init__(self, player: Player, episode: Episode, wire: Wire) -> None:
+    def __init__(self, episode: Episode, counts: Asking, wire: Wire) -> None:
         super().__init__(self._posted, wire)
-        self._player, self._episode = player, episode
+        self._episode, self._counts = episode, counts
         self._said: Answer | None = None
 
     def decide(self, view: View) -> Sequence[Order]:
         """Ask, unless that is hopeless."""
-        player, before = self._player, self.bad_answers
-        if player.hopeless:
+        counts, before = self._counts, self.bad_answers
+        if counts.hopeless:
             return ()
         orders = super().decide(view)
-        player.asked += 1
+        counts.asked += 1
         if self.bad_answers > before:
-            player.bad_answers += 1
-            player.bad = player.bad or self._said
+            counts.bad_answers += 1
+            counts.bad = counts.bad or self._said
         return orders
 
     def _posted(self, path: str, body: bytes) -> object:

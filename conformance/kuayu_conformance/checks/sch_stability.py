@@ -49,11 +49,11 @@ def observe(episode: Episode) -> Observation:
         rows = []
         for number in range(its.swing_windows):
             rows.append(player.window(its.swinging(swing), its.swing_timing, number, (AGAINST,)))
-            if player.hopeless:
-                return Observation({}, player.bad)
+            if player.asking.hopeless:
+                return Observation({}, player.asking.bad)
             episode.passed(len(windows) * its.swing_windows + len(rows), len(its.swings) * its.swing_windows)
         windows[swing] = tuple(rows)
-    return Observation(windows, player.bad)
+    return Observation(windows, player.asking.bad)
 
 
 def judge(o: Observation) -> Iterator[Finding]:

@@ -169,7 +169,8 @@ def _judged_again(
     if transcript.called_off and duration_of(events) is None:
         return _not_reached(check.name, plan, transcript.called_off), []
     told = partial(passed, check.name) if passed else None
-    episode = Episode(check.name, plan.settings_of(check), ReplaySource(check.name, without_end(events)), told)
+    source = ReplaySource(check.name, without_end(events), transcript.episodes)
+    episode = Episode(check.name, plan.settings_of(check), source, told)
     found = judge_check(check, episode, plan, duration=duration_of(events))
     load = load_of(events)
     results = excused(found, check, episode, load, transcript.header["target"]) if load else found

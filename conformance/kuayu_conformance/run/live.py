@@ -156,6 +156,11 @@ class LiveSource:
         for followed in self._streams.values():
             followed.hang_up()
 
+    def branch(self, label: str, begin: int = 0) -> "LiveSource":
+        """The network, for a part of the episode that is recorded under a name of its own from some event on."""
+        parts = (self._client, self._credentials, self._exporter, self._transcript, self._stop)
+        return LiveSource(f"{self._episode}/{label}", *parts, patience=self._patience, begin=begin)
+
     def _headers(self, request: Request) -> dict[str, str]:
         return {**request.headers, **self._credentials.get(request.tenant, {})}
 

@@ -1,6 +1,6 @@
 """A transcript as a source of episodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kuayu_conformance.answers import Answer
@@ -13,10 +13,13 @@ from kuayu_conformance.transcript import Event, TranscriptError, request_digest,
 class ReplaySource(Repeating):
     """Gives an episode what was recorded for it, and holds the requests against their digests."""
 
-    def __init__(self, episode: str, events: Sequence[Event]) -> None:
-        """Replay these events in order."""
+    def __init__(
+        self, episode: str, events: Sequence[Event], branches: Mapping[str, Sequence[Event]] | None = None
+    ) -> None:
+        """Replay these events in order, and those of branches by their names."""
         self._episode = episode
         self._events = events
+        self._branches = branches or {}
         self._number = 0
 
     def _next(self, kind: str) -> Event:
@@ -88,6 +91,11 @@ class ReplaySource(Repeating):
 
     def hang_up(self, stream: int) -> None:
         """Nothing; the stream has ended long ago."""
+
+    def branch(self, label: str) -> "ReplaySource":
+        """What was recorded of a branch."""
+        name = f"{self._episode}/{label}"
+        return ReplaySource(name, self._branches.get(name, ()), self._branches)
 
     def _answer(self, request: Request, event: Event) -> Answer:
         digest = request_digest(request.method, request.path, request.headers, request.body)

@@ -25,7 +25,7 @@ from kuayu_conformance.run.live import LiveSource, remove
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.runner import Options, Progress, Run, TargetUnreachable, shown_target
-from kuayu_conformance.run.standing import broken_off_at, has_ended, made, standing
+from kuayu_conformance.run.standing import broken_off_at, count_answered, has_ended, made, standing
 from kuayu_conformance.run.taken_up import Misfit, Unlike
 from kuayu_conformance.run.writing import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Event, Transcript, TranscriptError
@@ -113,6 +113,13 @@ class ResumedRun(Run):
 
     def _events_of(self, check: Check[Any]) -> Sequence[Event]:
         return self._begun.episodes.get(check.name, ())
+
+    def _standing(self, transcript: TranscriptWriter, branch: str) -> Sequence[Event]:
+        recorded = self._begun.episodes.get(branch, ())
+        stand = count_answered(recorded)
+        if stand < len(recorded):
+            transcript.write({"kind": "cut", "episode": branch, "stand": stand})
+        return recorded[:stand]
 
     def _left_of(self, plan: Plan) -> list[Check[Any]]:
         return [check for check in plan.checks() if not has_ended(self._events_of(check))]

@@ -283,6 +283,10 @@ class Run:
         """Checks of a plan that are to be made."""
         return plan.checks()
 
+    def _standing(self, transcript: TranscriptWriter, branch: str) -> Sequence[Event]:  # noqa: ARG002 - of those resumed
+        """What stands of a branch that had begun before."""
+        return ()
+
     def _make(
         self,
         check: Check[Any],
@@ -298,7 +302,7 @@ class Run:
                 patience=AWAY,
                 begin=len(known or ()),
             )
-            source = TakenUp(check.name, known, live)
+            source = TakenUp(check.name, known, live, partial(self._standing, transcript))
             begun = Episode(check.name, plan.settings_of(check), source, partial(self._progress.passed, check.name))
             self._episodes.append(begun)
             self._progress.started(check)

@@ -24,8 +24,13 @@ def standing(check: Check[Any], events: Sequence[Event]) -> int:
         return 0
     if not all(event["kind"] == "exchange" and alike(event["method"], event["path"]) for event in events):
         return 0
-    stand = len(events)
-    while stand and not events[stand - 1]["status"]:
+    return count_answered(events)
+
+
+def count_answered(exchanges: Sequence[Event]) -> int:
+    """How many of some exchanges there are up to the last that was answered."""
+    stand = len(exchanges)
+    while stand and not exchanges[stand - 1]["status"]:
         stand -= 1
     return stand
 

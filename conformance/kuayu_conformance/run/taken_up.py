@@ -1,10 +1,11 @@
 """An episode that is taken up in the middle: what was recorded of it first, then the target."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.least import DECISIONS
 from kuayu_conformance.episode import Request, Source, Taken
+from kuayu_conformance.run.live import LiveSource
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.transcript import Event, TranscriptError
 
@@ -35,22 +36,41 @@ class Unlike(BaseException):
 
 
 class TakenUp:
-    """Gives an episode the recorded answers as long as there are any, then those of another source.
+    """Gives an episode the recorded answers as long as there are any, then those of another source."""
 
-    Attributes:
-        waited: Seconds that recorded answers took.
-    """
-
-    def __init__(self, episode: str, events: Sequence[Event] | None, live: Source) -> None:
+    def __init__(
+        self,
+        episode: str,
+        events: Sequence[Event] | None,
+        live: LiveSource,
+        standing: Callable[[str], Sequence[Event]] = lambda _: (),
+    ) -> None:
         """Answer from ``events``, which are exchanges, then from ``live``, whose events are numbered behind them.
 
-        ``events`` is None of an episode that had not begun.
+        ``events`` is None of an episode that had not begun; ``standing`` gives those that stand of a branch, by its
+        name.
         """
+        self._episode = episode
+        self._standing = standing
+        self._branches: list[TakenUp] = []
         self._broken_off = events is not None
         self._recorded = ReplaySource(episode, events or ())
         self._left = len(events or ())
         self._live = live
-        self.waited = 0.0
+        self._waited = 0.0
+
+    @property
+    def waited(self) -> float:
+        """Seconds that recorded answers took, those of branches included."""
+        return self._waited + sum(branch.waited for branch in self._branches)
+
+    def branch(self, label: str) -> "TakenUp":
+        """What was recorded of a branch, then the network."""
+        name = f"{self._episode}/{label}"
+        events = self._standing(name)
+        made = TakenUp(name, events or None, self._live.branch(label, len(events)), self._standing)
+        self._branches.append(made)
+        return made
 
     @property
     def _source(self) -> Source:
@@ -73,7 +93,7 @@ class TakenUp:
         except TranscriptError as error:
             raise Misfit(str(error)) from error
         self._left -= 1
-        self.waited += answer.seconds
+        self._waited += answer.seconds
         return answer
 
     def now(self) -> float:

@@ -127,7 +127,7 @@ def _part(label: str, estimate: float, bound: float | None, n: int) -> Part:
 def _evidence(claim: Claim, episode: str) -> Evidence:
     answer = claim.answer
     return Evidence(
-        episode=episode,
+        episode=(answer and answer.branch) or episode,
         exchange=answer.exchange if answer else None,
         expected=shorten(claim.expected, 2000),
         found=shorten(claim.found, 2000),

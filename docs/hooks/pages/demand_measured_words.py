@@ -11,7 +11,7 @@ INTRODUCTION = Words(
 )
 
 LAW = Words("Step time by the demand law", "算力需求规律给出的步时间")
-LAW_COMMAND = "python -m kuayu.training.demand --json docs/results/demand/law.json"
+LAW_COMMAND = "python -m kuayu_training.demand --json docs/results/demand/law.json"
 LAW_ABOUT = Words(
     "Made by {command} from public runs of training, {timed} of them with a step time; {left} rows of the table could "
     "not be used, since a layout, a batch or a model is not stated. Every source is predicted by a law that was "
@@ -93,7 +93,7 @@ FORESEEN = Words("ran out of memory, and the law says so", "实际显存不足�
 ADMITTED = Words("ran, and the law says that they fit", "实际可运行且规律亦判断可容纳")
 
 SIZING = Words("Right-sizing by kind of task", "按任务类型的资源规整")
-SIZING_COMMAND = "python -m kuayu.training.demand.sizing --json docs/results/demand/sizing.json"
+SIZING_COMMAND = "python -m kuayu_training.demand.sizing --json docs/results/demand/sizing.json"
 SIZING_ABOUT = Words(
     "Made by {command}: {seeds} worlds of tasks (seeds 0 to {last}), {records} records of each kind, held back in "
     "thirds. Figures are means over worlds with half of their 95 % interval. In each cell is the mean absolute error "

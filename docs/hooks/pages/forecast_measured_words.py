@@ -11,7 +11,7 @@ INTRODUCTION = Words(
 )
 
 TRACES = Words("Public traces", "公开数据")
-TRACES_COMMAND = "python -m kuayu.training.forecast --json docs/results/forecast/traces.json"
+TRACES_COMMAND = "python -m kuayu_training.forecast --json docs/results/forecast/traces.json"
 TRACES_ABOUT = Words(
     "Made by {command}: demanded devices by domain, forecast at instants spread over the last quarter of each source, "
     "which nothing was fitted to (sources: demand_series and job_traces of the public data). WAPE is the sum of errors "
@@ -87,7 +87,7 @@ SPEED_COMMAND = "python tests/benchmarks/forecast.py --json docs/results/forecas
 SPEED_ABOUT = Words("Made by {command}.", "命令：{command}。")
 
 CURVES = Words("Phases of real trainings", "真实训练的阶段")
-CURVES_COMMAND = "python -m kuayu.training.forecast.phases_pictures docs/results/forecast"
+CURVES_COMMAND = "python -m kuayu_training.forecast.phases_pictures docs/results/forecast"
 CURVES_ABOUT = Words(
     "Made by {command}: of each model in two sets of public curves its run with the most points, whatever it looks "
     "like. Bands are the [phases of the definition](/standard/fct-02-phases.md), which looks both ways; the strip "

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from functools import cache
 
-from kuayu.training.demand.handbook.drawings import drawings
-from kuayu.training.demand.handbook.pages import PAGE, page
 from kuayu_conformance.rendering.words import Language
+from kuayu_training.demand.handbook.drawings import drawings
+from kuayu_training.demand.handbook.pages import PAGE, page
 
 from .made import Made
 

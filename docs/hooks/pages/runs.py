@@ -35,6 +35,7 @@ from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
 from kuayu_conformance.run.judging import NOT_REACHED, exit_code
+from kuayu_conformance.run.plan import testable
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, RunLevel, Summary, Verdict
@@ -313,11 +314,15 @@ def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
         said += " but for checks that use further measurements (name their folder by KUAYU_DATA)"
     if outdated:
         said += f" but for {', '.join(sorted(outdated))}, whose method was revised since"
+    unjudged = {each.id for each in testable()}.difference(result.requirement for result in run.report.results)
+    if unjudged:
+        said += f" but for {', '.join(sorted(unjudged))}, which had no check then"
+    left_out = outdated | unjudged
 
     def wanted(check: Check[Any]) -> bool:
-        return not (missing and (check.measurements or check.traces)) and outdated.isdisjoint(check.requirements)
+        return not (missing and (check.measurements or check.traces)) and left_out.isdisjoint(check.requirements)
 
-    verdicts = verify_some(folder, wanted, data) if missing or outdated else verify(folder, data)
+    verdicts = verify_some(folder, wanted, data) if missing or left_out else verify(folder, data)
     return said, [f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees]
 
 

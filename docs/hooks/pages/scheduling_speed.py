@@ -41,15 +41,16 @@ def _row(row: Plain) -> Iterator[str]:
     yield row["policy"]
     for number in (domains, domains * nodes, hours, row["jobs"], row["finished"], round(row["active"])):
         yield count(number)
-    yield brief(row["seconds"])
-    yield count(round(row["jobs a second"]))
-    yield from (brief(row[f"decision {name} ms"], 2) for name in ("p50", "p99"))
+    for world in ("", "compiled "):
+        yield brief(row[f"{world}seconds"])
+        yield count(round(row[f"{world}jobs a second"]))
 
 
 def _curve(language: Language, policies: list[str], rows: list[Plain]) -> ReportPlot:
-    """Seconds over jobs, a line for each policy, from nought."""
+    """Seconds of the compiled world over jobs, a line for each policy, from nought."""
     lines = {
-        name: sorted((row["finished"], row["seconds"]) for row in rows if row["policy"] == name) for name in policies
+        name: sorted((row["finished"], row["compiled seconds"]) for row in rows if row["policy"] == name)
+        for name in policies
     }
     return ReportPlot(
         title=words.CURVE.in_(language),

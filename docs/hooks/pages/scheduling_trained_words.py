@@ -24,13 +24,14 @@ TUNED_ROWS = Words("All {count} choices", "全部 {count} 种取值")
 LEARNED = Words(
     "A network may take the rule's place. It begins with what the rule does and is improved by proximal policy "
     "optimisation with masked actions: {seeds} networks, {steps} steps each "
-    "(`kuayu train scheduler --seed {seed}`, [curves](/{file})). The one that was best where it was looked at is then "
-    "compared with the rule and with plain policies in {held} scenarios of each kind by which none of them was chosen. "
+    "(`python -m kuayu_training scheduler --seed {seed}`, [curves](/{file})). The one that was best where it was "
+    "looked at is then compared with the rule and with plain policies in {held} scenarios of each kind by which none "
+    "of them was chosen. "
     "The time that all jobs and those of eight devices or more are there, and money for bandwidth, are relative to "
     "B3c in the same scenario; the objective counts both times alike, and a tenth of the money.",
     "规则可由网络替代。网络先模仿规则，再以带动作掩码的近端策略优化（PPO）改进：共 {seeds} 个网络，各 {steps} 步"
-    "（`kuayu train scheduler --seed {seed}`，[学习曲线数据](/{file})）。再取观测处最优者，在各类未用于选择的 {held} "
-    "个场景中与规则及简单策略比较。"
+    "（`python -m kuayu_training scheduler --seed {seed}`，[学习曲线数据](/{file})）。"
+    "再取观测处最优者，在各类未用于选择的 {held} 个场景中与规则及简单策略比较。"
     "全部作业的耗时、不少于八个加速器的作业的耗时与带宽费用均相对同一场景中的 B3c；"
     "目标值中两种耗时同等计入，费用按十分之一计入。",
 )

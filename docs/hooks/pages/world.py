@@ -12,7 +12,7 @@ from kuayu_conformance.testbed.scheduling import adversity, topology, workload
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS, PLACES, REFERENCE
 from kuayu_conformance.testbed.scheduling.topology.accelerators import SHEETS
-from kuayu_conformance.testbed.scheduling.windows import BASELINES
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE
 from kuayu_conformance.testbed.scheduling.workload.families import Family as Habits
 
 from . import world_words as words
@@ -121,7 +121,7 @@ def _harm() -> Mapping[str, Any]:
 
 
 def _baselines(language: Language) -> str:
-    missing = set(BASELINES) - set(words.BASELINE)
+    missing = {*BASELINES, *LITERATURE} - set(words.BASELINE)
     assert not missing, f"say in world_words what these do: {missing}"
     return table(
         words.BASELINE_COLUMNS[language],

@@ -39,7 +39,6 @@ GROUPS = {
     "Compare and train (researchers)": {
         "bench": ("kuayu.cli.bench", "app", "Compare a scheduling policy with the baselines."),
         "live": ("kuayu.cli.live", "live", "Train a small model while faults are injected."),
-        "train": ("kuayu.cli.train", "app", "Train the models that the reference ships."),
     },
 }
 """Commands by who uses them: name of each, its module, its function or app there, and what it is for."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from kuayu.cli.probe import USAGE, fail
 
 if TYPE_CHECKING:
-    from kuayu.training.scheduling.judging import Result
+    from kuayu.bench.judging import Result
     from kuayu_conformance.testbed.scheduling.engine.view import View
     from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
     from kuayu_conformance.testbed.scheduling.timing import Timing
@@ -60,21 +60,22 @@ def policy(
     """
     from kuayu_conformance.testbed.scheduling.scenarios import Cell
     from kuayu_conformance.testbed.scheduling.timing import Timing
-    from kuayu_conformance.testbed.scheduling.windows import BASELINES
+    from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE
     from kuayu_conformance.testbed.scheduling.workload import FAMILIES, SOURCES
 
     make = _named(name)
     families = list(dict.fromkeys(family or ["reference"]))
     _check(families, FAMILIES, "--family", "family")
     _check([source], SOURCES, "--source", "source")
-    _check(against or (), BASELINES, "--against", "baseline")
+    known = {**BASELINES, **LITERATURE}
+    _check(against or (), known, "--against", "baseline")
     try:
         timing = Timing(*(round(hours * 60) * 60.0 for hours in (warm, window, drain)))
         cells = [Cell(each, load, source, sites, nodes) for each in families]
     except ValueError as error:
         raise fail(str(error), "give hours of warm start, window and drain", USAGE) from error
     policies: dict[str, Callable[[], Any]] = {OURS: lambda: _Checked(name, make)}
-    policies |= {each: made for each, made in BASELINES.items() if not against or each in against}
+    policies |= {each: made for each, made in known.items() if not against or each in against}
     results = _results(policies, cells, timing, range(first, first + seeds))
     if as_json:
         _print_json(name, results)
@@ -139,7 +140,7 @@ def _results(
     """Every policy in every window."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from kuayu.training.scheduling.judging import result
+    from kuayu.bench.judging import result
     from kuayu_conformance.testbed.scheduling.windows import cohort
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))

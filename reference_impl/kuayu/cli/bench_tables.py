@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kuayu.training.scheduling.judging import Result, ratios
+from kuayu.bench.judging import Result, ratios
 
 HOUR = 3600.0
 HEADINGS = ("", "h", "× yours", "money", "× yours", "slow", "used", "left", "moved", "no", "ms")

@@ -49,11 +49,13 @@ def place(
     if alternatives is not None:
         more["alternatives"] = alternatives
     request = _request(file).model_copy(update=more)
+    if request.state is None:
+        raise fail(f"{file} brings a patch of a state that is not here", "give the whole state in place of it", USAGE)
     report = _decided(request, url, token)
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
     else:
-        show_placements(report, request)
+        show_placements(report, request.state)
 
 
 def _request(file: str) -> PlacementRequest:

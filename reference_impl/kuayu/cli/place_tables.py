@@ -11,10 +11,10 @@ from kuayu_schemas.models import (
     JobPlacement,
     PlacementDecision,
     PlacementReport,
-    PlacementRequest,
     PlacementVerb,
     PredictedOutcome,
     PurchaseOption,
+    SchedulingState,
     SplitMode,
 )
 
@@ -31,9 +31,9 @@ NODES_SHOWN = 3
 console = Console(highlight=False)
 
 
-def show_placements(report: PlacementReport, request: PlacementRequest) -> None:
+def show_placements(report: PlacementReport, state: SchedulingState) -> None:
     """Print what is to be done, a line for each job, then why, and how much of everything there is."""
-    now = request.state.now
+    now = state.now
     explained = any(each.explanation for each in report.decisions)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("job", "decision", "where", *(("runs in", "ends in", "money") if explained else ())):
@@ -49,7 +49,7 @@ def show_placements(report: PlacementReport, request: PlacementRequest) -> None:
             console.print(f"[bold]{escape(each.job)}[/] {escape(each.explanation.reason)}")
     if explained:
         console.print()
-    console.print(_summary(report, request))
+    console.print(_summary(report, state))
 
 
 def _rows(decision: PlacementDecision, now: datetime, *, explained: bool) -> Iterator[list[str]]:
@@ -99,10 +99,9 @@ def _span(length: timedelta) -> str:
     return f"{minutes} min {seconds % 60} s" if minutes else f"{seconds} s"
 
 
-def _summary(report: PlacementReport, request: PlacementRequest) -> str:
+def _summary(report: PlacementReport, state: SchedulingState) -> str:
     counts = {verb: sum(each.verb is verb for each in report.decisions) for verb in PlacementVerb}
     done = ", ".join(f"{number} {verb.value}" for verb, number in counts.items() if number) or "nothing to be done"
-    state = request.state
     simpler = "; a simpler method answered" if report.method.fallback else ""
     return (
         f"[bold]{done}[/] of {len(state.waiting)} that wait and {len(state.running)} that run;"

@@ -1,8 +1,10 @@
 """Decisions of a scheduler, allocations, and the actions of a domain."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from kuayu.client.connection import Connection, path_of
+from kuayu.client.placement_session import PlacementSession
 from kuayu_schemas.models import (
     Action,
     ActionResult,
@@ -21,17 +23,23 @@ from kuayu_schemas.models import (
     RouteRequest,
 )
 
+_JSON = {"content-type": "application/json"}
+
 
 class Scheduling(Connection):
     """Where jobs run, and what is held for them.
 
-    Placements, fronts, plans and routes are decided on what the request holds; the service keeps and holds nothing of
-    it. A name that the request does not hold is a :class:`RefusedError` that points to it.
+    Placements, fronts, plans and routes are decided on what the request holds. A name that the request does not hold is
+    a :class:`RefusedError` that points to it.
     """
 
     def place(self, request: PlacementRequest) -> PlacementReport:
         """What to do with the jobs of a state, to be carried out in the order of the answer."""
         return self._ask(PlacementReport, "/v1/placements", request)
+
+    def placement_session(self) -> PlacementSession:
+        """What asks for placements epoch after epoch, and sends only what has changed in the state."""
+        return PlacementSession(partial(self._read, PlacementReport, "POST", "/v1/placements", headers=_JSON))
 
     def pareto_front(self, request: ParetoRequest) -> ParetoFront:
         """The best compromises between the period of jobs and the money for communication, the quickest first."""

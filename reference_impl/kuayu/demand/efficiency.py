@@ -66,7 +66,7 @@ CALIBRATED = Efficiency(
     exposed=0.2334,
     fixed=0.01979,
 )
-"""What all public runs make of the prior: "all runs" of ``python -m kuayu.training.demand``. Not what the law is judged
+"""What all public runs make of the prior: "all runs" of ``python -m kuayu_training.demand``. Not what the law is judged
 by, which never has seen the source it is judged on."""
 
 SPREADS = Efficiency(

@@ -1,7 +1,7 @@
 """A small network that was fitted once to series of public traces, evaluated in NumPy.
 
 It sees features of any series at any horizon, in units of that series' own movement, and tells quantiles of what the
-series will move until then. ``python -m kuayu.training.forecast fit`` makes its weights.
+series will move until then. ``python -m kuayu_training.forecast fit`` makes its weights.
 """
 
 from collections.abc import Mapping

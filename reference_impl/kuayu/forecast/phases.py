@@ -2,7 +2,7 @@
 
 What the definition already settles is settled: a loss that has fallen slowly for long enough does so for ever. Until
 then, whether the definition will call the last step stable is for trees to say that were fitted to drawn curves
-(`python -m kuayu.training.forecast.phases --fit`); their share is the confidence.
+(`python -m kuayu_training.forecast.phases --fit`); their share is the confidence.
 """
 
 from collections.abc import Mapping

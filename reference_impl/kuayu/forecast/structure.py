@@ -23,7 +23,7 @@ LATELY = 86_400.0
 
 TOGETHER = 0.3
 """Shape of the gamma distribution by which rates of arrival vary, where nothing is known of them: jobs come in groups.
-The median over domains of ITP and Philly, first halves, is 0.29 (``python -m kuayu.training.forecast arrivals``)."""
+The median over domains of ITP and Philly, first halves, is 0.29 (``python -m kuayu_training.forecast arrivals``)."""
 
 MOST_SPANS = 1440
 """Spans of time, as long as a horizon, in which arrivals are counted apart."""

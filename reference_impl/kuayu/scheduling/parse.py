@@ -5,13 +5,15 @@
 3. Domains and pools take an order that follows from what they are, so that no decision depends on names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from math import inf, nan
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.state import (
@@ -122,22 +124,139 @@ def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
 _NOTHING: Plain = {}
 
 
+_FIGURES = (
+    *("minimum", "maximum", "requested", "step", "memory", "serial", "duration", "priority", "period"),
+    *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip", "submitted", "deadline"),
+)
+"""What is read of a specification as a number; instants are seconds from 1970."""
+
+STALE = 2
+"""How many times as many values as specifications may be known before those that nobody has any more are let go."""
+
+
+class Numbered:
+    """A column of few values, by the numbers of these.
+
+    Args:
+        values: The column.
+        known: Numbers of values so far; those that are new are added.
+
+    Attributes:
+        known: Numbers of values.
+        numbers: By place in the column.
+    """
+
+    def __init__(self, values: Sequence[Hashable], known: dict[Any, int]) -> None:
+        self.known = known
+        self.numbers: Numbers = _numbers([known.setdefault(value, len(known)) for value in values])
+
+    def followed_by(self, fresh: "Numbered", order: Numbers) -> "Numbered":
+        """A column of the same values: places of this one, and behind them of another that knows the same numbers."""
+        made = Numbered((), self.known)
+        made.numbers = np.concatenate([self.numbers, fresh.numbers])[order]
+        return made
+
+    def used(self) -> set[Any]:
+        """Values that stand in the column."""
+        values = list(self.known)
+        return {values[number] for number in np.unique(self.numbers).tolist()}
+
+    def each(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
+        """What is found for each value, by place in the column."""
+        return np.array([found(value) for value in self.known], dtype=kind)[self.numbers]
+
+
+class ParsedSpecs:
+    """What is read of specifications, column by column: it stays as it is for as long as a job lives.
+
+    Args:
+        specs: Specifications of jobs.
+        known: Numbers of values by column, of specifications before.
+
+    Attributes:
+        specs: The same.
+        figures: (:data:`_FIGURES`, specifications); not a number where there is none.
+        columns: By name, texts, what is read, and the checkpoint that it starts from, or none.
+        numbered: By name, the task profile and the home domain or none, split modes with whether the job tells anything
+            of its communication, and kinds of devices that will do; empty where all do.
+    """
+
+    def __init__(self, specs: list[Plain], known: Mapping[str, dict[Any, int]] | None = None) -> None:
+        devices: list[Plain] = [spec["devices"] for spec in specs]
+        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
+        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
+        self.specs: list[Plain] = specs
+        self.columns: dict[str, list[Any]] = {
+            "id": [spec["id"] for spec in specs],
+            "data": [spec.get("data") or () for spec in specs],
+            "start": [spec.get("checkpoint") for spec in specs],
+        }
+        values: dict[str, list[Hashable]] = {
+            "profile": [spec.get("task_profile") for spec in specs],
+            "home": [spec.get("home_domain") for spec in specs],
+            "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
+            "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
+        }
+        known = known or {name: {} for name in values}
+        self.numbered = {name: Numbered(column, known[name]) for name, column in values.items()}
+        self.figures: Floats = np.array(
+            [
+                [each["minimum"] for each in devices],
+                [each["maximum"] for each in devices],
+                [each.get("requested") for each in devices],
+                [each.get("step") for each in devices],
+                [spec.get("memory_per_device") for spec in specs],
+                [spec.get("serial_share") for spec in specs],
+                [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
+                [spec.get("priority") for spec in specs],
+                [spec.get("sync_period") for spec in specs],
+                [each.get("step_time") for each in talks],
+                [each.get("exchange") for each in talks],
+                [each.get("boundary") for each in talks],
+                [each.get("checkpoint_size") for each in talks],
+                [each.get("bandwidth") for each in needs],
+                [each.get("round_trip_time") for each in needs],
+                _seconds([spec["submitted_at"] for spec in specs]),
+                _seconds([spec.get("deadline") for spec in specs]),
+            ],
+            dtype=np.float64,
+        )
+
+    def followed_by(self, specs: list[Plain]) -> "ParsedSpecs":
+        """What is read of other specifications, of which those that are the very same objects are not read again."""
+        if any(len(each.known) > STALE * len(specs) + 100 for each in self.numbered.values()):
+            return ParsedSpecs(specs)
+        rows = {id(spec): row for row, spec in enumerate(self.specs)}
+        order = _numbers([rows.get(id(spec), NOWHERE) for spec in specs])
+        missing = np.flatnonzero(order == NOWHERE)
+        known = {name: each.known for name, each in self.numbered.items()}
+        fresh = ParsedSpecs([specs[row] for row in missing.tolist()], known)
+        order[missing] = len(self.specs) + np.arange(len(missing))
+        places = order.tolist()
+        made = object.__new__(ParsedSpecs)
+        made.specs = specs
+        made.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
+        made.columns = {
+            name: list(map((column + fresh.columns[name]).__getitem__, places)) for name, column in self.columns.items()
+        }
+        made.numbered = {
+            name: column.followed_by(fresh.numbered[name], order) for name, column in self.numbered.items()
+        }
+        return made
+
+
 class ParsedJobs:
     """What is read of jobs, column by column: a state has thousands of them.
 
     Args:
         entries: Jobs that wait and jobs that run.
+        before: What was read of a state before; specifications that are the very same objects are not read again.
 
     Attributes:
+        specs: What is read of their specifications.
         figures: By name; not a number where there is none.
         names: Of jobs.
-        submitted: Instants, as texts.
-        deadline: Likewise, or none.
-        profile: Name, or none.
-        home: Name of a domain, or none.
-        saved: Likewise.
-        modes: Split modes, and whether the job tells anything of its communication.
-        kinds: Kinds of devices that will do; empty where all do.
+        saved: Name of the domain of its last checkpoint, or none.
         resumes: Whether it goes on from a checkpoint.
         readers: Number of the job, by artefact that is read.
         artefacts: Names of these.
@@ -147,58 +266,41 @@ class ParsedJobs:
         begun: Likewise of what jobs start from, whether it is still read or not.
     """
 
-    def __init__(self, entries: Sequence[Plain]) -> None:
+    def __init__(self, entries: Sequence[Plain], before: "ParsedJobs | None" = None) -> None:
         specs: list[Plain] = [entry["spec"] for entry in entries]
-        devices: list[Plain] = [spec["devices"] for spec in specs]
-        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
-        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
-        starts: list[Plain | None] = [spec.get("checkpoint") for spec in specs]
-        self.names: list[str] = [spec["id"] for spec in specs]
-        self.submitted: list[str] = [spec["submitted_at"] for spec in specs]
-        self.deadline: list[str | None] = [spec.get("deadline") for spec in specs]
-        self.profile: list[str | None] = [spec.get("task_profile") for spec in specs]
-        self.home: list[str | None] = [spec.get("home_domain") for spec in specs]
+        self.specs: ParsedSpecs = ParsedSpecs(specs) if before is None else before.specs.followed_by(specs)
+        columns = self.specs.columns
+        self.names: list[str] = columns["id"]
         self.saved: list[str | None] = [entry.get("checkpoint_domain") for entry in entries]
-        self.modes = [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)]
-        self.kinds: list[tuple[str, ...]] = [tuple(spec.get("device_kinds") or ()) for spec in specs]
-        self.begun: list[Sequence[str]] = [start["domains"] for start in starts if start is not None]
+        starts: list[tuple[int, Plain]] = [
+            (number, start) for number, start in enumerate(columns["start"]) if start is not None
+        ]
+        self.begun: list[Sequence[str]] = [start["domains"] for _, start in starts]
         self.resumes = [saved is not None for saved in self.saved]
-        reads = [(number, each) for number, spec in enumerate(specs) for each in spec.get("data") or ()]
-        sizes: list[float | None] = [each.get("checkpoint_size") for each in talks]
-        for number, start in enumerate(starts):
-            if start is not None and not self.resumes[number]:
+        self.figures: dict[str, Floats] = dict(zip(_FIGURES, self.specs.figures, strict=True))
+        self.figures["used"] = np.array([entry.get("used") for entry in entries], dtype=np.float64)
+        self.figures["done"] = np.array([entry.get("done") for entry in entries], dtype=np.float64)
+        reads: list[Plain] = list(chain.from_iterable(columns["data"]))
+        readers = np.repeat(np.arange(len(entries)), list(map(len, columns["data"])))
+        late: list[int] = []
+        if starts:
+            self.figures["checkpoint"] = self.figures["checkpoint"].copy()
+        for number, start in starts:
+            if not self.resumes[number]:
                 # what it starts from is read like data until it has written one of its own
-                reads.append((number, start))
-                sizes[number] = start["size"]
-            self.resumes[number] |= start is not None
-        reads.sort(key=itemgetter(0))
-        self.readers = [number for number, _ in reads]
-        self.artefacts: list[str] = [each["id"] for _, each in reads]
-        self.sizes: list[float] = [each["size"] for _, each in reads]
-        self.pinned: list[bool | None] = [each.get("pinned") for _, each in reads]
-        self.domains: list[Sequence[str]] = [each["domains"] for _, each in reads]
-        self.figures: dict[str, Floats] = {
-            name: np.array(column, dtype=np.float64)
-            for name, column in (
-                ("minimum", [each["minimum"] for each in devices]),
-                ("maximum", [each["maximum"] for each in devices]),
-                ("requested", [each.get("requested") for each in devices]),
-                ("step", [each.get("step") for each in devices]),
-                ("memory", [spec.get("memory_per_device") for spec in specs]),
-                ("serial", [spec.get("serial_share") for spec in specs]),
-                ("used", [entry.get("used") for entry in entries]),
-                ("duration", [(spec.get("duration") or _NOTHING).get("expected") for spec in specs]),
-                ("done", [entry.get("done") for entry in entries]),
-                ("priority", [spec.get("priority") for spec in specs]),
-                ("period", [spec.get("sync_period") for spec in specs]),
-                ("step_time", [each.get("step_time") for each in talks]),
-                ("exchange", [each.get("exchange") for each in talks]),
-                ("boundary", [each.get("boundary") for each in talks]),
-                ("checkpoint", sizes),
-                ("bandwidth", [each.get("bandwidth") for each in needs]),
-                ("round_trip", [each.get("round_trip_time") for each in needs]),
-            )
-        }
+                reads.append(start)
+                late.append(number)
+                self.figures["checkpoint"][number] = start["size"]
+            self.resumes[number] = True
+        if late:
+            readers = np.concatenate([readers, late])
+            order = np.argsort(readers, kind="stable")
+            readers, reads = readers[order], [reads[place] for place in order.tolist()]
+        self.readers: Numbers = readers.astype(np.intp)
+        self.artefacts: list[str] = list(map(itemgetter("id"), reads))
+        self.sizes: list[float] = list(map(itemgetter("size"), reads))
+        self.pinned: list[bool | None] = [each.get("pinned") for each in reads]
+        self.domains: list[Sequence[str]] = list(map(itemgetter("domains"), reads))
 
     def figure(self, name: str, absent: float) -> Floats:
         """Figures by job."""
@@ -210,9 +312,14 @@ class ParsedJobs:
         return self.figure(name, absent).astype(np.int64)
 
 
-def parse_jobs(state: Plain) -> ParsedJobs:
-    """What is read of the jobs of a state."""
-    return ParsedJobs([*state["waiting"], *state["running"]])
+def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
+    """What is read of the jobs of a state.
+
+    Args:
+        state: A ``SchedulingState``.
+        before: What was read of the state that this one was made of by a patch.
+    """
+    return ParsedJobs([*state["waiting"], *state["running"]], before)
 
 
 def check_state(
@@ -301,7 +408,7 @@ def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     for position, copy in enumerate(state.get("copies") or ()):
         if not domains.issuperset(copy["domains"]):
             found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
-    named = {*parsed.home, *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
+    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
     if not domains.issuperset(named):
         for which in ("waiting", "running"):
@@ -475,12 +582,16 @@ class _Known:
 
     def places(self, names: Sequence[str | None]) -> Numbers:
         """Numbers of domains; nowhere for those that are not named, or not known."""
-        known = self.domains
-        return _numbers([NOWHERE if name is None else known.get(name, NOWHERE) for name in names])
+        return _numbers([NOWHERE if name is None else self.domains.get(name, NOWHERE) for name in names])
+
+    def place(self, name: str | None) -> int:
+        """Number of a domain; nowhere for one that is not named, or not known."""
+        return NOWHERE if name is None else self.domains.get(name, NOWHERE)
 
 
 def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
     seen: dict[str, int] = {}
+    numbered = parsed.specs.numbered
     used, requested = parsed.figures["used"], parsed.figures["requested"]
     return Jobs(
         requested=np.where(np.isnan(requested), parsed.figures["maximum"], requested).astype(np.int64),
@@ -488,18 +599,18 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         maximum=parsed.whole("maximum"),
         step=np.maximum(parsed.whole("step", 1.0), 1),
         memory=parsed.figure("memory", 0.0),
-        profile=_numbers([known.profiles.get(name or "", NOWHERE) for name in parsed.profile]),
-        kinds=_allowed(parsed.kinds, known.kinds),
+        profile=numbered["profile"].each(lambda name: known.profiles.get(name or "", NOWHERE), np.intp),
+        kinds=_allowed(numbered["kinds"], known.kinds),
         serial=parsed.figure("serial", 0.0),
         used=np.where(np.isnan(used), 1.0, used),
         measured=~np.isnan(used),
         duration=parsed.figure("duration", 0.0),
         done=parsed.figure("done", 0.0),
-        submitted=_instants(parsed.submitted, now, nan),
-        deadline=_instants(parsed.deadline, now, inf),
+        submitted=parsed.figures["submitted"] - now,
+        deadline=parsed.figure("deadline", inf) - now,
         priority=parsed.whole("priority"),
-        home=known.places(parsed.home),
-        modes=_modes(parsed.modes),
+        home=numbered["home"].each(known.place, np.intp),
+        modes=_modes(numbered["modes"]),
         period=parsed.whole("period"),
         step_time=parsed.figure("step_time", 0.0),
         exchange=parsed.figure("exchange", 0.0),
@@ -509,7 +620,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         resumes=np.array(parsed.resumes, dtype=np.bool_),
         least_bandwidth=parsed.figure("bandwidth", 0.0),
         longest_round_trip=parsed.figure("round_trip", inf),
-        reader=_numbers(parsed.readers),
+        reader=parsed.readers,
         artefact=_numbers([seen.setdefault(each, len(seen)) for each in parsed.artefacts]),
         size=np.array(parsed.sizes, dtype=np.float64),
         pinned=np.array(parsed.pinned, dtype=np.bool_),
@@ -554,19 +665,19 @@ def _numbers(values: Sequence[int]) -> Numbers:
     return np.array(values, dtype=np.intp)
 
 
-def _instants(texts: Sequence[str | None], now: float, absent: float) -> Floats:
-    """Seconds from now; many jobs are submitted in the same second, so that each text is read once."""
-    parsed = {text: absent if text is None else instant(text) - now for text in set(texts)}
-    return np.array([parsed[text] for text in texts], dtype=np.float64)
+def _seconds(texts: Sequence[str | None]) -> list[float]:
+    """Seconds from 1970, not a number where there is no text; many are the same, so that each is read once."""
+    known = {text: nan if text is None else instant(text) for text in set(texts)}
+    return [known[text] for text in texts]
 
 
-def _allowed(asked: Sequence[tuple[str, ...]], kinds: Sequence[str | None]) -> Flags:
-    """Whether accelerators are of a kind that will do; what many jobs ask for alike is looked at once."""
-    rows = {each: [not each or kind in each for kind in kinds] for each in set(asked)}
-    return np.array([rows[each] for each in asked], dtype=np.bool_).reshape(len(asked), len(kinds))
+def _allowed(asked: Numbered, kinds: Sequence[str | None]) -> Flags:
+    """Whether accelerators are of a kind that will do, (jobs, accelerators)."""
+    rows = [[not each or kind in each for kind in kinds] for each in asked.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[asked.numbers]
 
 
-def _modes(asked: Sequence[tuple[Any, ...]]) -> Flags:
+def _modes(asked: Numbered) -> Flags:
     """How jobs may be spread; one that tells nothing of its communication is not spread."""
-    rows = {each: [mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in set(asked)}
-    return np.array([rows[each] for each in asked], dtype=np.bool_).reshape(len(asked), len(MODES))
+    rows = [[mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in asked.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[asked.numbers]

@@ -11,7 +11,7 @@ import numpy as np
 from kuayu.refusals import repeated
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, traffic
-from kuayu.scheduling.parse import check_state, parse_jobs, snapshot_of
+from kuayu.scheduling.parse import ParsedJobs, check_state, parse_jobs, snapshot_of
 from kuayu.scheduling.preemption import Elsewhere, ScaleDown, migrations, scale_downs
 from kuayu.scheduling.scheduler import decide, planned
 from kuayu.scheduling.scoring import (
@@ -217,12 +217,13 @@ Reasons = dict[str, tuple[Migration | ScaleDown, str]]
 """What becomes of running jobs, and why, by name."""
 
 
-def place(request: Mapping[str, Any], scorer: Scorer | None = None) -> Json:
+def place(request: Mapping[str, Any], scorer: Scorer | None = None, parsed: ParsedJobs | None = None) -> Json:
     """Decide what the jobs of a state do.
 
     Args:
-        request: A valid ``PlacementRequest``.
+        request: A valid ``PlacementRequest`` with a state.
         scorer: Makes scores of candidates; the rule unless it is given.
+        parsed: What has been read of the jobs of the state, if it has.
 
     Returns:
         A ``PlacementReport``.
@@ -233,7 +234,7 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None) -> Json:
     """
     state, shares = request["state"], request.get("shares") or ()
     named = [each["domain"] for each in shares]
-    parsed = parse_jobs(state)
+    parsed = parsed or parse_jobs(state)
     check_state(
         state,
         [(f"/shares/{position}/domain", name) for position, name in enumerate(named)],

@@ -65,7 +65,7 @@ class Scorer(Protocol):
 class Rule:
     """A weighted sum.
 
-    What money and waiting count was tuned by ``kuayu train rule`` in worlds that no judge takes
+    What money and waiting count was tuned by ``python -m kuayu_training rule`` in worlds that no judge takes
     (``docs/results/scheduling/tuning.json``).
 
     Attributes:

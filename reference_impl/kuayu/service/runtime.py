@@ -4,6 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from functools import cache, partial
+from zlib import crc32
 
 import orjson
 from fastapi import Request
@@ -64,6 +65,7 @@ class Runtime:
     scraper: Scraper = field(init=False)
     decisions: Decisions = field(init=False)
     searches: Decisions = field(init=False)
+    patches: tuple[Decisions, ...] = field(init=False)
     coordinator: Coordinator = field(init=False)
     asking: Asking = field(init=False)
 
@@ -94,7 +96,11 @@ class Runtime:
         self.decisions.prepare(*(part.warm for part in parts))
         # A Pareto front or a plan of capacity takes seconds; who wants a placement does not wait behind them.
         self.searches = Decisions(1, self.settings.max_waiting, self.metrics)
-        self.metrics.decisions_waiting.set_function(lambda: self.decisions.waiting + self.searches.waiting)
+        # A worker holds the states that patches start from; so each tenant has its own, which begins when it is needed.
+        workers, most = self.settings.workers, self.settings.max_waiting
+        self.patches = tuple(Decisions(1, most, self.metrics) for _ in range(workers))
+        pools = (self.decisions, self.searches, *self.patches)
+        self.metrics.decisions_waiting.set_function(lambda: sum(pool.waiting for pool in pools))
         self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer, self.bell)
         self.coordinator.start()
         leases, follower = self.coordinator.leases, self.coordinator.follow
@@ -109,7 +115,8 @@ class Runtime:
         await self.scraper.close()
         await self.coordinator.close()
         await run_in_threadpool(self.decisions.close)
-        await run_in_threadpool(self.searches.close)
+        for workers in (self.searches, *self.patches):
+            await run_in_threadpool(workers.close)
         await run_in_threadpool(self.watcher.close)
         await run_in_threadpool(self.writer.close)
         await run_in_threadpool(self.graphs.close)
@@ -150,6 +157,10 @@ class Runtime:
         """Something is received now whose sender's clock showed ``sent``."""
         received = instants.now()
         return Reception(received, clock.offset(sent, received), round(self.settings.retention * 1000))
+
+    def holders(self, tenant: str) -> Decisions:
+        """The worker that holds what a tenant's patches start from."""
+        return self.patches[crc32(tenant.encode()) % len(self.patches)]
 
     async def once(self, key: Key | None, command: Command[Answer]) -> Answer:
         """Write, or give the answer that the idempotency key has had before."""

@@ -5,13 +5,14 @@ objects are made.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime
 from typing import Any
 
 import orjson
 
-from kuayu.service import bodies
+from kuayu.service import bodies, patching
+from kuayu.service.bases import Base, Bases
 from kuayu.service.computing import Decided, check, check_instants, or_problem
 from kuayu_schemas import schema
 
@@ -37,6 +38,9 @@ MOST_ROUTED = 50_000_000
 
 REQUESTS = ("PlacementRequest", "ParetoRequest", "AllocationPlanRequest", "RouteRequest")
 
+_bases = Bases()
+"""Of this worker. What a decision is does not depend on them; whether a patch is taken does."""
+
 
 def warm() -> None:
     """Load what the first request will need: the algorithms and the validators."""
@@ -46,15 +50,38 @@ def warm() -> None:
         schema.is_valid(name, {})
 
 
-def place(body: bytes) -> Decided:
-    """Answer a request for placements, class PlacementRequest."""
+def may_need_bases(body: bytes) -> bool:
+    """Whether a request for placements may state a digest or bring a patch, from a look that costs next to nothing."""
+    return any(name in body for name in (b'"patch"', b'"digest"', b"\\u00"))
+
+
+def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decided:
+    """Answer a request for placements, class PlacementRequest.
+
+    Args:
+        body: The request.
+        tenant: Whose bases a patch may start from.
+        room: Bytes of canonical JSON of the bases that this worker may hold; where it is nought it holds none.
+        most: Bytes of the largest state.
+    """
 
     def decide() -> Decided:
+        from kuayu.scheduling import parse
         from kuayu.scheduling import place as placement
 
         asked = _read(body, "PlacementRequest")
+        base, canonical = None, None
+        if "patch" in asked:
+            base, canonical = patching.patched(_bases, tenant, asked, most)
+            asked = patching.with_state(asked, canonical.state)
+            _check_instants_of(asked, base.canonical.parts)
+        elif "digest" in asked:
+            canonical = patching.whole(asked)
         _check_state(asked["state"])
-        report = placement.place(asked)
+        parsed = parse.parse_jobs(asked["state"], base.parsed if base else None)
+        report = placement.place(asked, parsed=parsed)
+        if canonical is not None:
+            _bases.hold(tenant, Base(canonical, parsed), room)
         decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
         return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
@@ -111,16 +138,30 @@ def _read(body: bytes, class_name: str) -> Json:
         ProblemException: malformed-json or invalid-body.
     """
     asked: Json = bodies.parse(body, class_name)
-    if "state" in asked and not _all_exist(asked["state"]):
-        check_instants(_instants(asked["state"]))
+    if "state" in asked:
+        _check_instants_of(asked)
     return asked
 
 
-def _all_exist(state: Json) -> bool:
+def _check_instants_of(asked: Json, known: Container[int] = ()) -> None:
+    """Refuse a state with instants that there are not.
+
+    Args:
+        asked: A request with a state.
+        known: Numbers of jobs and specifications that have been looked at before.
+
+    Raises:
+        ProblemException: invalid-body.
+    """
+    if not _all_exist(asked["state"], known):
+        check_instants(_instants(asked["state"]))
+
+
+def _all_exist(state: Json, known: Container[int]) -> bool:
     """Whether there are such days; where one is not, :func:`_instants` tells which."""
     texts = {state["now"]}
     for queue in (state["waiting"], state["running"]):
-        specs = [job["spec"] for job in queue]
+        specs = [job["spec"] for job in queue if id(job) not in known and id(job["spec"]) not in known]
         texts.update(spec["submitted_at"] for spec in specs)
         texts.update(spec["deadline"] for spec in specs if "deadline" in spec)
         texts.update(job["ready_at"] for job in queue if "ready_at" in job)

@@ -30,6 +30,8 @@ class Settings:
         max_queue: Samples that may wait for the writer before requests are turned away.
         max_indices: Compute indices of the largest report.
         workers: Decisions that are computed at once.
+        base_bytes: Bytes of canonical JSON of the scheduling states that each worker holds for patches; in memory they
+            take several times as much.
         max_waiting: Decisions that may wait to be computed before requests are turned away.
         scrape_period: Seconds between scrapes of a target that does not say; with its jitter no more than a second.
         scrape_timeout: Seconds that one scrape may take.
@@ -58,6 +60,7 @@ class Settings:
     max_queue: int = 200_000
     max_indices: int = 100_000
     workers: int = 2
+    base_bytes: int = 32 * 1024 * 1024
     max_waiting: int = 64
     scrape_period: float = 0.9
     scrape_timeout: float = 10.0

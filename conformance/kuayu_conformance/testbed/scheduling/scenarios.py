@@ -12,6 +12,7 @@ from typing import Any
 from kuayu_conformance.testbed.scheduling.adversity import adversity
 from kuayu_conformance.testbed.scheduling.bounds import pooled
 from kuayu_conformance.testbed.scheduling.engine.disturbances import Disturbances
+from kuayu_conformance.testbed.scheduling.engine.episode import AnyWorld
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology, Workload
 from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
@@ -19,6 +20,7 @@ from kuayu_conformance.testbed.scheduling.swings import swung
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PLACES, PROFILES, build, capacity
 from kuayu_conformance.testbed.scheduling.topology.sites import PER_NODE
+from kuayu_conformance.testbed.scheduling.topology.weather import Weather
 from kuayu_conformance.testbed.scheduling.workload import demand, draw
 from kuayu_conformance.testbed.scheduling.workload.families import Family, family_of
 
@@ -76,9 +78,13 @@ class Scenario:
     law: Law
     disturbances: Disturbances
 
-    def world(self) -> World:
-        """The world at its begin."""
-        return World(self.topology, self.workload, self.law, self.seed, self.disturbances)
+    def world(self) -> AnyWorld:
+        """The world at its begin: compiled, or in Python where weather or law are not those of the test bed."""
+        if not (isinstance(self.topology.weather, Weather) and isinstance(self.law, PublishedLaw)):
+            return World(self.topology, self.workload, self.law, self.seed, self.disturbances)
+        from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld  # numba takes a while to load
+
+        return CompiledWorld(self.topology, self.workload, self.law, self.seed, self.disturbances)
 
 
 def scenario(

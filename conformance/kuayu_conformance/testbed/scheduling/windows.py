@@ -18,11 +18,13 @@ from types import MappingProxyType
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.baselines import (
+    DominantResourceFairness,
     EarliestCompletion,
     FirstToAdmit,
     Goodput,
     HomeBackfill,
     HomeFifo,
+    ShortestRemainingTime,
     WeighedCompletion,
 )
 from kuayu_conformance.testbed.scheduling.bounds import Needs, capacity, needs
@@ -35,7 +37,7 @@ from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.scores import FLOOR, JobScore, Played, played_of
 from kuayu_conformance.testbed.scheduling.values import Job, Site
 
-__all__ = ["BASELINES", "FLOOR", "Cohort", "JobScore", "Played", "cohort", "play_window", "played_of"]
+__all__ = ["BASELINES", "FLOOR", "LITERATURE", "Cohort", "JobScore", "Played", "cohort", "play_window", "played_of"]
 
 _HOUR, _DAY = 3_600.0, 86_400.0
 _STEP = 3_600.0
@@ -52,6 +54,11 @@ BASELINES: Mapping[str, Callable[[], Policy]] = MappingProxyType(
     }
 )
 """Policies that every other is compared with; a new one for each scenario."""
+
+LITERATURE: Mapping[str, Callable[[], Policy]] = MappingProxyType(
+    {"SRTF": ShortestRemainingTime, "DRF": DominantResourceFairness}
+)
+"""Policies that the literature compares with, for tables beside the baselines; no check plays them."""
 
 
 @dataclass(frozen=True, slots=True)

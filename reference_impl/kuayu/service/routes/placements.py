@@ -20,14 +20,17 @@ router = APIRouter()
     tags=["scheduling"],
     responses={
         200: openapi.answer("PlacementReport", "What is to be done, in this order."),
-        **openapi.problems(*openapi.BODY, "unknown-reference"),
+        **openapi.problems(*openapi.BODY, "unknown-reference", "unknown-base"),
     },
     openapi_extra=openapi.body("PlacementRequest"),
 )
 async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
-    """Where jobs run, and why where that is asked for; nothing is kept or held, so a request may be repeated freely."""
+    """Where jobs run, and why where that is asked for; no devices are held, so a request may be repeated freely.
+
+    A state whose digest is stated may be held for a while, so that a patch can follow.
+    """
     metrics = runtime_of(request).metrics
-    decided = await pure.decide(request, "placeJobs", scheduling.place)
+    decided = await pure.decide_on_bases(request, "placeJobs", scheduling.place, scheduling.may_need_bases)
     for labels, number in decided.counted.items():
         metrics.placements.labels(*labels).inc(number)
     if decided.fallback:

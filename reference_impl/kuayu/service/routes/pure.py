@@ -40,6 +40,32 @@ async def decide(
     return await workers.compute(operation, decide, body, *arguments)
 
 
+async def decide_on_bases(
+    request: Request,
+    operation: str,
+    decide: Callable[[bytes, str, int, int], Decided],
+    may_need_bases: Callable[[bytes], bool],
+) -> Decided:
+    """Have a request answered that may rest on what the service was sent before.
+
+    Args:
+        request: The request.
+        operation: Name of the operation, for the metrics.
+        decide: Function of a module, from the body, the tenant, the bytes that its worker may hold for patches, and
+            those of the largest document.
+        may_need_bases: Whether the body may rest on that; the tenant's own worker then answers it, and any worker else.
+
+    Raises:
+        ProblemException: unauthorised, unsupported-media-type, payload-too-large or overloaded.
+    """
+    runtime = runtime_of(request)
+    tenant = tenant_of(request)
+    body = await bodies.read(request, "application/json", runtime.settings.max_body)
+    workers = runtime.holders(tenant) if may_need_bases(body) else runtime.decisions
+    room, most = runtime.settings.base_bytes, runtime.settings.max_body
+    return await workers.compute(operation, decide, body, tenant, room, most)
+
+
 def answer(decided: Decided) -> Response:
     """The answer of a worker as that of the service."""
     failed = decided.status >= 400  # noqa: PLR2004 - where HTTP's failures begin

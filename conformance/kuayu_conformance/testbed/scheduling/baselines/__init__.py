@@ -7,23 +7,32 @@
 - ``WeighedCompletion``, B3c: the same by completion, money for bandwidth and comparative advantage, weighed.
 - ``Goodput``, B4: a linear programme says which kinds of jobs should run where; its gaps are filled as B3 does.
 
+Policies of the literature, which stand beside them in tables; no requirement is relative to them:
+
+- ``ShortestRemainingTime``, SRTF: any domain, the shortest remaining time first, with preemption where it pays.
+- ``DominantResourceFairness``, DRF: any domain, the tenant of least dominant share first.
+
 What none of them can beat, B5, is in ``bounds``. ``python -m kuayu_conformance.testbed.scheduling.baselines`` tunes
 B3c and B4, and writes what it found to ``tuned.json``.
 """
 
 from kuayu_conformance.testbed.scheduling.baselines.admission import FirstToAdmit
+from kuayu_conformance.testbed.scheduling.baselines.drf import DominantResourceFairness
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Goodput
 from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.baselines.home import HomeBackfill, HomeFifo
+from kuayu_conformance.testbed.scheduling.baselines.srtf import ShortestRemainingTime
 from kuayu_conformance.testbed.scheduling.baselines.tuned import Weights
 from kuayu_conformance.testbed.scheduling.baselines.weighed import WeighedCompletion
 
 __all__ = [
+    "DominantResourceFairness",
     "EarliestCompletion",
     "FirstToAdmit",
     "Goodput",
     "HomeBackfill",
     "HomeFifo",
+    "ShortestRemainingTime",
     "WeighedCompletion",
     "Weights",
 ]

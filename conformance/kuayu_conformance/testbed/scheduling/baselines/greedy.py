@@ -30,8 +30,12 @@ class EarliestCompletion:
         """Start whoever should not, or need not, wait."""
         schedule = Schedule(view, self._trust.free(view))
         orders: list[Order] = []
-        pending = view.pending.tolist()
         self._prepare(view, schedule)
+        self._place(view, schedule, view.pending.tolist(), orders)
+        return orders
+
+    def _place(self, view: View, schedule: Schedule, pending: list[int], orders: list[Order]) -> None:
+        """Start jobs in the order in which they wait, until one rather waits; those behind it fill in."""
         for place, number in enumerate(pending):
             ways = self._of(view, number)
             ends = self._ends(view, number, ways)
@@ -42,7 +46,6 @@ class EarliestCompletion:
                 break
             if best is not None:
                 self._start(view, schedule, number, ways[best], float(ends[best]), orders)
-        return orders
 
     def _prepare(self, view: View, schedule: Schedule) -> None:
         """What is found once for an epoch, before any job is looked at."""

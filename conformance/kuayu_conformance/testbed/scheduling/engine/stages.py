@@ -8,7 +8,7 @@ from kuayu_conformance.testbed.scheduling.engine.copies import Copies
 from kuayu_conformance.testbed.scheduling.engine.holdings import Holdings
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law
 from kuayu_conformance.testbed.scheduling.engine.outcome import Period
-from kuayu_conformance.testbed.scheduling.engine.places import Holding, Places
+from kuayu_conformance.testbed.scheduling.engine.places import Counts, Holding, Places
 from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL, Phase, Progress
 from kuayu_conformance.testbed.scheduling.engine.register import Register
 from kuayu_conformance.testbed.scheduling.engine.runs import Run, Tally, beyond
@@ -135,33 +135,9 @@ class Stages:
         run, earlier = self.runs.get(job), self.tally.periods.get(job)
         if run and self.progress.rate[job] > 0.0:
             return float(self.progress.rate[job])
-        if run:
-            return self._expected(job, run.placement)
-        if earlier:
-            return self._expected(job, earlier[-1].placement)
-        truth, places = self._jobs[job], self._places
-        pinned = self._copies.datasets[truth.data].pinned
-        bound = self._copies.always(truth.data) if pinned else range(len(places.sites))
-        able = [
-            pool
-            for pool in range(len(places.pools))
-            if places.memory[places.type[pool]] >= truth.memory and places.site[pool] in bound
-        ]
-        for devices in (self.holdings.free, places.devices):
-            sizes = {pool: min(int(devices[pool]), truth.maximum) for pool in able}
-            fits = [places.share(pool, size) for pool, size in sizes.items() if size >= truth.minimum]
-            if fits:
-                return max(self._expected(job, Placement((share,))) for share in fits)
-        return 0.0
-
-    def _expected(self, job: int, placement: Placement) -> float:
-        """Work a second in a placement, with the bandwidth that one more flow may hope for."""
-        truth, site = self._jobs[job], self._places.site_number
-        hopes = self._traffic.shares(self._clock.now)
-        flows = self._law.flows(truth, placement) if len(placement.shares) > 1 else ()
-        granted = [min(flow.wish, float(hopes[site(flow.source), site(flow.target)])) for flow in flows]
-        slowest = min(float(self._speeds[site(share.site)]) for share in placement.shares)
-        return self._law.speed(truth, placement, granted).rate * slowest
+        where = run.placement if run else earlier[-1].placement if earlier else None
+        parts = self._law, self._places, self._traffic, self._copies
+        return expected_pace(self._jobs[job], where, *parts, self.holdings.free, self._speeds, self._clock.now)
 
     def done_by(self, now: float) -> tuple[Floats, Floats]:
         """Device seconds of computing, and work, by pool; nothing changes by asking."""
@@ -286,3 +262,53 @@ class Stages:
         done = self.progress.settle(job, now)
         if run.running < inf:
             run.credit(self.tally.computing, self.tally.work, passed, done)
+
+
+def expected_pace(
+    job: Job,
+    where: Placement | None,
+    law: Law,
+    places: Places,
+    traffic: Traffic,
+    copies: Copies,
+    free: Counts,
+    speeds: Floats,
+    now: float,
+) -> float:
+    """Work a second of a job in a placement; without one, in the best pool, one with room if any.
+
+    Links give it what one more flow may hope for. Nought where no pool is large enough.
+
+    Args:
+        job: As it truly is.
+        where: Its placement.
+        law: Speeds.
+        places: Pools by number.
+        traffic: Links.
+        copies: Data.
+        free: Devices that nobody holds, by pool.
+        speeds: Share of its speed on paper that a job has in practice, by domain.
+        now: The instant.
+    """
+
+    def expected(placement: Placement) -> float:
+        site, hopes = places.site_number, traffic.shares(now)
+        flows = law.flows(job, placement) if len(placement.shares) > 1 else ()
+        granted = [min(flow.wish, float(hopes[site(flow.source), site(flow.target)])) for flow in flows]
+        slowest = min(float(speeds[site(share.site)]) for share in placement.shares)
+        return law.speed(job, placement, granted).rate * slowest
+
+    if where:
+        return expected(where)
+    bound = copies.always(job.data) if copies.datasets[job.data].pinned else range(len(places.sites))
+    able = [
+        pool
+        for pool in range(len(places.pools))
+        if places.memory[places.type[pool]] >= job.memory and places.site[pool] in bound
+    ]
+    for devices in (free, places.devices):
+        sizes = {pool: min(int(devices[pool]), job.maximum) for pool in able}
+        fits = [places.share(pool, size) for pool, size in sizes.items() if size >= job.minimum]
+        if fits:
+            return max(expected(Placement((share,))) for share in fits)
+    return 0.0

@@ -13,6 +13,7 @@ from kuayu_conformance.testbed.scheduling.engine.interfaces import Law, Topology
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
 from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record
 from kuayu_conformance.testbed.scheduling.engine.places import Places
+from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.queue import Queue
 from kuayu_conformance.testbed.scheduling.engine.register import Register
@@ -123,6 +124,10 @@ class World:
         self._refusals += len(self._refused)
         self._stages.share()
         return self._refused
+
+    def play(self, policy: Policy, until: float, seconds: float) -> bool:  # noqa: ARG002 - as the compiled world
+        """Whether a policy was played without views and orders: not here."""
+        return False
 
     def outcome(self) -> Outcome:
         """What has become of it by now; nothing changes by asking."""

@@ -1,0 +1,32 @@
+"""The simulated world compiled: structs of arrays, an event queue, and no Python objects inside.
+
+numba keeps what it has compiled beside the source and looks only at the file that a function stands in, not at those
+that it calls. So what was compiled of another version of these files is removed here, before anything is loaded.
+``python -m kuayu_conformance.testbed.scheduling.core`` compiles everything, which takes about half a minute once.
+"""
+
+import contextlib
+import hashlib
+from pathlib import Path
+
+from numba import __version__
+
+_STAMP = "compiled-of"
+
+
+def _forget_what_is_stale(package: Path) -> None:
+    """Remove what was compiled of other sources, or by another numba."""
+    made = hashlib.sha256(__version__.encode())
+    for file in sorted(package.glob("*.py")):
+        made.update(file.name.encode() + file.read_bytes())
+    stamp = package / "__pycache__" / _STAMP
+    if stamp.is_file() and stamp.read_text("utf-8") == made.hexdigest():
+        return
+    with contextlib.suppress(OSError):  # where nothing can be written, nothing is kept here
+        for file in stamp.parent.glob("*.nb[ic]"):
+            file.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(made.hexdigest(), "utf-8")
+
+
+_forget_what_is_stale(Path(__file__).parent)

@@ -1,0 +1,718 @@
+"""B0, B1 and B3 compiled, with the world that they play: what they decide is what they decide in Python.
+
+1. Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines`: ``home`` (B0, B1), ``greedy`` (B3),
+   ``easy`` (reservations), ``seats`` and ``ways`` (where a job can run), ``trust`` (whom to believe).
+2. A decision changes nothing until it is complete: where an array is too short it is made again in a longer one.
+3. Orders are carried out as the engine does, and may be refused for the same reasons.
+"""
+
+from math import ceil, frexp, ldexp
+
+import numpy as np
+from numba import njit
+
+from kuayu_conformance.testbed.scheduling.core import events, jobs
+from kuayu_conformance.testbed.scheduling.core.jobs import held_copy
+from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
+from kuayu_conformance.testbed.scheduling.core.layout import (
+    ALONE,
+    INF,
+    NONE,
+    PERIODIC,
+    RUNNING,
+    SAVING,
+    Desk,
+    State,
+)
+from kuayu_conformance.testbed.scheduling.core.network import hopes, share
+
+FIFO, BACKFILL, EARLIEST = range(3)
+"""B0, B1, B3."""
+
+SHRUNK, PERIOD, WARY = 0.75, 50, 600.0
+"""Of ``baselines.ways`` and ``baselines.trust``."""
+
+_BITS = 8.0
+
+NOBODY = -2
+"""Instead of the last of those who wait behind the first of a domain: nobody waits."""
+
+
+@njit(cache=True)
+def left_of(j, now):
+    """Work that a job is estimated to have before it: what it stated, doubled as often as it has done that."""
+    done = j.done + j.rate * (now - j.since)
+    _, doublings = frexp(done / j.stated_work if j.stated_work > 0.0 else 0.0)
+    return ldexp(j.stated_work, max(doublings, 0)) - done
+
+
+@njit(cache=True)
+def work_left(w: State, job):
+    """The same of a job by its number."""
+    return left_of(w.jobs[job], w.clock[0].now)
+
+
+@njit(cache=True)
+def staging(w: State, job, site, reads):
+    """Seconds until checkpoint, and data if it reads, of a job are in a domain."""
+    j = w.jobs[job]
+    saved = 0.0
+    if j.checkpoint_at != NONE:
+        hoped = share(w, j.checkpoint_at, site)
+        saved = j.checkpoint * _BITS / hoped if hoped > 0.0 else INF
+    if not reads:
+        return saved
+    data = w.datasets[j.data]
+    if data.pinned:
+        return saved + (0.0 if held_copy(w, j.data, site) else INF)
+    most = 0.0
+    for other in range(w.sites.size):
+        if held_copy(w, j.data, other):
+            most = max(most, share(w, other, site))
+    return saved + (data.size * _BITS / most if most > 0.0 else INF)
+
+
+@njit(cache=True)
+def expected(w: State, job, pools, devices, count, split, period, penalty):
+    """Seconds until a job would run in a way, and its rate then, as ``View.expected``."""
+    j = w.jobs[job]
+    seconds = -INF
+    for place in range(count):
+        seconds = max(seconds, staging(w, job, w.pools[pools[place]].site, True))
+    if j.checkpoint_at != NONE:
+        seconds += restart(w, job, devices, count, split)
+    work, _, whole, bits, latency, hidden, _ = terms(
+        w, job, j.known_used, pools, devices, count, split, period, penalty
+    )
+    granted = INF
+    if count > 1:
+        spare = hidden - latency
+        wish = bits / spare if spare > 0.0 else INF
+        for place in range(count):
+            source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % count]].site
+            granted = min(granted, wish, share(w, source, target))
+    return seconds, work / lasts(whole, bits, latency, hidden, granted)
+
+
+@njit(cache=True)
+def seconds_of(w: State, d: Desk, job, way):
+    """How long a job would hold the devices if it were given them now; infinite if it cannot run there."""
+    its = d.ways[way]
+    pools, devices = d.member_pools[its.begin :], d.member_devices[its.begin :]
+    seconds, rate = expected(w, job, pools, devices, its.count, its.split, its.period, its.penalty)
+    return seconds + work_left(w, job) / rate if rate > 0.0 else INF
+
+
+@njit(cache=True)
+def all_seconds_of(w: State, d: Desk, job, way):
+    """The same as B3 finds it: by the rate on what the job asks for, where it asks for that and is fresh."""
+    its = d.ways[way]
+    pool = d.member_pools[its.begin]
+    if w.jobs[job].checkpoint_at != NONE or d.member_devices[its.begin] != w.jobs[job].requested:
+        return seconds_of(w, d, job, way)
+    rate = w.rates[job, w.pools[pool].type]
+    if not rate > 0.0:
+        return INF
+    return staging(w, job, w.pools[pool].site, True) + work_left(w, job) / rate
+
+
+# Ways ---------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def usable(w: State, job, pool):
+    """Whether a pool has memory enough, and data and checkpoint may go there."""
+    p, j = w.pools[pool], w.jobs[job]
+    if not w.rates[job, p.type] > 0.0:
+        return False
+    if held_copy(w, j.data, p.site):
+        return True
+    if w.datasets[j.data].pinned:
+        return False
+    for other in range(w.sites.size):
+        if held_copy(w, j.data, other) and w.round_trip[other, p.site] < INF:
+            return True
+    return False
+
+
+@njit(cache=True)
+def add_way(d: Desk):
+    """A new way, which holds nothing yet."""
+    c = d.counts[0]
+    way = c.ways
+    c.ways += 1
+    its = d.ways[way]
+    its.begin, its.count, its.split, its.period, its.penalty = c.members, 0, ALONE, 1, 1.0
+    return way
+
+
+@njit(cache=True)
+def add_member(d: Desk, way, pool, devices):
+    """A way holds devices of one more pool."""
+    c, its = d.counts[0], d.ways[way]
+    d.member_pools[c.members], d.member_devices[c.members] = pool, devices
+    c.members += 1
+    its.count += 1
+    if its.count > 1:
+        its.split, its.period, its.penalty = PERIODIC, PERIOD, d.penalty[its.count]
+
+
+@njit(cache=True)
+def drop_way(d: Desk, way):
+    """The last way is none."""
+    c = d.counts[0]
+    c.members = d.ways[way].begin
+    c.ways = way
+
+
+@njit(cache=True)
+def shrunk(w: State, d: Desk, job, pool):
+    """Whether a job goes on with three quarters of a pool that is too small for it: a way then."""
+    devices = int(SHRUNK * w.pools[pool].devices)
+    if devices < w.jobs[job].minimum or devices <= 0:
+        return NONE
+    way = add_way(d)
+    add_member(d, way, pool, devices)
+    return way
+
+
+@njit(cache=True)
+def spread(w: State, d: Desk, job, way):
+    """Pools of a way share what a job asks for in proportion to their size; none if that is impossible."""
+    its, j = d.ways[way], w.jobs[job]
+    total = 0
+    for place in range(its.count):
+        total += w.pools[d.member_pools[its.begin + place]].devices
+    wanted = min(j.requested, total)
+    if not j.periodic or wanted < j.minimum:
+        drop_way(d, way)
+        return NONE
+    others, least = 0, 1
+    for place in range(1, its.count):
+        size = w.pools[d.member_pools[its.begin + place]].devices
+        count = min(size, ceil(wanted * size / total))
+        d.member_devices[its.begin + place] = count
+        others += count
+        least = min(least, count)
+    d.member_devices[its.begin] = wanted - others
+    if min(least, wanted - others) <= 0:
+        drop_way(d, way)
+        return NONE
+    return way
+
+
+@njit(cache=True)
+def largest(w: State, d: Desk, job, site):
+    """The largest pool of a domain that a job can use; -1 if there is none."""
+    found = NONE
+    for place in range(d.site_begin[site], d.site_begin[site + 1]):
+        pool = d.site_pools[place]
+        if usable(w, job, pool) and (found == NONE or w.pools[pool].devices > w.pools[found].devices):
+            found = pool
+    return found
+
+
+@njit(cache=True)
+def too_large(w: State, d: Desk, job, site):
+    """The faster of shrinking and a split with the nearest domain; all of the pool where neither is possible."""
+    its, asked = largest(w, d, job, site), w.jobs[job].requested
+    own = w.pools[its].devices
+    enough = False
+    for place in range(w.sites.size):
+        other = d.nearest[site, place]
+        if other == NONE:
+            break
+        pool = largest(w, d, job, other)
+        if pool != NONE and own + w.pools[pool].devices >= asked:
+            enough = True
+            break
+    first = shrunk(w, d, job, its)
+    took = seconds_of(w, d, job, first) if first != NONE else INF
+    begin = d.counts[0].ways
+    for place in range(w.sites.size):
+        other = d.nearest[site, place]
+        if other == NONE:
+            break
+        pool = largest(w, d, job, other)
+        if pool == NONE or (enough and own + w.pools[pool].devices < asked):
+            continue
+        way = add_way(d)
+        add_member(d, way, its, 0)
+        add_member(d, way, pool, 0)
+        if spread(w, d, job, way) != NONE:
+            if first != NONE and not seconds_of(w, d, job, way) < took:
+                drop_way(d, way)
+                return first
+            return way
+    if first != NONE:
+        return first
+    if own < w.jobs[job].minimum:
+        return NONE
+    assert d.counts[0].ways == begin
+    way = add_way(d)
+    add_member(d, way, its, own)
+    return way
+
+
+@njit(cache=True)
+def seat(w: State, d: Desk, job):
+    """Find the ways in which a job can run that stays at home, or in the nearest domain that can hold it."""
+    j, c = w.jobs[job], d.counts[0]
+    d.way_begin[job], d.way_count[job], d.seat[job] = c.ways, 0, j.home
+    for place in range(-1, w.sites.size):
+        site = j.home if place < 0 else d.nearest[j.home, place]
+        if site == NONE:
+            return
+        if largest(w, d, job, site) == NONE:
+            continue
+        d.seat[job] = site
+        for spot in range(d.site_begin[site], d.site_begin[site + 1]):
+            pool = d.site_pools[spot]
+            if usable(w, job, pool) and w.pools[pool].devices >= j.requested:
+                add_member(d, add_way(d), pool, j.requested)
+                d.way_count[job] += 1
+        if d.way_count[job] == 0:
+            way = too_large(w, d, job, site)
+            d.way_begin[job] = way if way != NONE else c.ways
+            d.way_count[job] = 1 if way != NONE else 0
+        return
+
+
+@njit(cache=True)
+def anywhere(w: State, d: Desk, job):
+    """Find the ways in which a job can run in all domains."""
+    j, c = w.jobs[job], d.counts[0]
+    d.way_begin[job], d.way_count[job] = c.ways, 0
+    for pool in range(w.pools.size):
+        if usable(w, job, pool) and w.pools[pool].devices >= j.requested:
+            add_member(d, add_way(d), pool, j.requested)
+            d.way_count[job] += 1
+    if d.way_count[job]:
+        return
+    for pool in range(w.pools.size):
+        if usable(w, job, pool) and shrunk(w, d, job, pool) != NONE:
+            d.way_count[job] += 1
+    for pool in range(w.pools.size):
+        if not usable(w, job, pool):
+            continue
+        way = add_way(d)
+        add_member(d, way, pool, 0)
+        total = w.pools[pool].devices
+        for place in range(w.sites.size):
+            site = d.nearest[w.pools[pool].site, place]
+            if site == NONE or total >= j.requested:
+                break
+            other = largest(w, d, job, site)
+            if other != NONE:
+                add_member(d, way, other, 0)
+                total += w.pools[other].devices
+        if spread(w, d, job, way) != NONE:
+            d.way_count[job] += 1
+
+
+# Reservations -------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def releases(w: State, d: Desk, pool):
+    """See to it that it is known when devices of a pool are estimated to be given back."""
+    if d.known[pool] >= 0:
+        return
+    now, n, holder = w.clock[0].now, 0, w.pools[pool].first
+    records, holders, ends, freed = w.jobs, w.holders, d.ends[pool], d.freed[pool]
+    while holder != NONE:
+        h = holders[holder]
+        j = records[h.job]
+        seconds = left_of(j, now) / j.expected if j.expected > 0.0 else INF
+        begins = now if j.phase == RUNNING else max(j.ready, now)
+        ends[n], freed[n] = begins + (0.0 if j.phase == SAVING else seconds), h.devices
+        n += 1
+        holder = h.after
+    by_end = np.argsort(ends[:n])
+    ends[:n], freed[:n] = ends[:n][by_end], freed[:n][by_end]
+    d.known[pool] = n
+
+
+@njit(cache=True)
+def put(d: Desk, pool, n, end, devices):
+    """Devices of a pool are given back at some time; behind others at the same."""
+    place = n
+    while place > 0 and d.ends[pool, place - 1] > end:
+        d.ends[pool, place], d.freed[pool, place] = d.ends[pool, place - 1], d.freed[pool, place - 1]
+        place -= 1
+    d.ends[pool, place], d.freed[pool, place] = end, devices
+
+
+@njit(cache=True)
+def fits(d: Desk, way):
+    """Whether devices are free now, whoever waits for them."""
+    its = d.ways[way]
+    for place in range(its.begin, its.begin + its.count):
+        if d.member_devices[place] > d.free[d.member_pools[place]]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def may_admit(d: Desk, pool, devices, ends):
+    """Whether a job that holds devices of a pool from now until ``ends`` delays no reservation."""
+    if devices > d.free[pool]:
+        return False
+    for spot in range(d.reserved[pool]):
+        if not (ends <= d.starts[pool, spot] or devices <= d.extras[pool, spot]):
+            return False
+    return True
+
+
+@njit(cache=True)
+def admits(d: Desk, way, ends):
+    """The same of all that a way holds."""
+    its = d.ways[way]
+    for place in range(its.begin, its.begin + its.count):
+        if not may_admit(d, d.member_pools[place], d.member_devices[place], ends):
+            return False
+    return True
+
+
+@njit(cache=True)
+def order(w: State, d: Desk, job, way, ends):
+    """A job starts in a way, and holds the devices until ``ends``."""
+    c, its = d.counts[0], d.ways[way]
+    for place in range(its.begin, its.begin + its.count):
+        pool, devices = d.member_pools[place], d.member_devices[place]
+        releases(w, d, pool)
+        put(d, pool, d.known[pool], ends, devices)
+        d.known[pool] += 1
+        d.free[pool] -= devices
+        for spot in range(d.reserved[pool]):
+            if ends > d.starts[pool, spot]:
+                d.extras[pool, spot] -= devices
+    d.orders[0, c.orders], d.orders[1, c.orders] = job, way
+    c.orders += 1
+
+
+@njit(cache=True)
+def earliest(w: State, d: Desk, way):
+    """When devices will be free, now or later; infinite if nothing says so."""
+    its, latest = d.ways[way], -INF
+    for place in range(its.begin, its.begin + its.count):
+        pool, devices = d.member_pools[place], d.member_devices[place]
+        when = w.clock[0].now
+        if devices > d.free[pool]:
+            releases(w, d, pool)
+            when, freed = INF, d.free[pool]
+            for spot in range(d.known[pool]):
+                freed += d.freed[pool, spot]
+                if freed >= devices:
+                    when = d.ends[pool, spot]
+                    break
+        latest = max(latest, when)
+    return latest
+
+
+@njit(cache=True)
+def reserve(w: State, d: Desk, way):
+    """A job waits for what a way holds; if that will never be free, for nothing."""
+    start = earliest(w, d, way)
+    if start == INF:
+        return
+    its = d.ways[way]
+    for place in range(its.begin, its.begin + its.count):
+        pool, devices = d.member_pools[place], d.member_devices[place]
+        releases(w, d, pool)
+        free = d.free[pool]
+        for spot in range(d.known[pool]):
+            if d.ends[pool, spot] > start:
+                break
+            free += d.freed[pool, spot]
+        spot = d.reserved[pool]
+        d.starts[pool, spot], d.extras[pool, spot] = start, free - devices
+        d.reserved[pool] = spot + 1
+
+
+# Decisions ----------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def prepare(w: State, d: Desk):
+    """A decision begins: what is free, and may be counted upon."""
+    c, now = d.counts[0], w.clock[0].now
+    for spot in range(c.refused):
+        its = d.ways[d.refused[spot]]
+        for place in range(its.begin, its.begin + its.count):
+            d.trusted[d.member_pools[place]] = now + WARY
+    c.refused = c.orders = 0
+    for pool in range(w.pools.size):
+        p = w.pools[pool]
+        site = w.sites[p.site]
+        working, free = (p.cut_working, p.cut_free) if site.cut else (p.working, p.free)
+        if site.claim != 1.0:
+            held = working - free
+            free = max(int(np.rint(working * site.claim)) - held, 0)
+        d.free[pool] = 0 if site.cut or d.trusted[pool] > now else free
+        d.known[pool], d.reserved[pool] = -1, 0
+    hopes(w)
+
+
+@njit(cache=True)
+def start_at_home(w: State, d: Desk, job):
+    """Start a job in the best way in which it fits; whether there is one."""
+    begin, count, now = d.way_begin[job], d.way_count[job], w.clock[0].now
+    fitting = 0
+    for way in range(begin, begin + count):
+        if fits(d, way):
+            took = seconds_of(w, d, job, way)
+            place = fitting
+            while place > 0 and d.scores[place - 1] > took:
+                d.scores[place], w.scratch[0, place] = d.scores[place - 1], w.scratch[0, place - 1]
+                place -= 1
+            d.scores[place], w.scratch[0, place] = took, way
+            fitting += 1
+    for place in range(fitting):
+        took, way = d.scores[place], w.scratch[0, place]
+        if took < INF and admits(d, way, now + took):
+            order(w, d, job, way, now + took)
+            return True
+    return False
+
+
+@njit(cache=True)
+def room_for_ways(w: State, d: Desk):
+    """Whether the ways of one more job have room."""
+    c, pools = d.counts[0], w.pools.size
+    return (
+        c.ways + 2 * pools + 2 <= d.ways.size
+        and c.members + (2 * pools + 2) * (w.sites.size + 1) <= d.member_pools.size
+    )
+
+
+@njit(cache=True)
+def decide_at_home(w: State, d: Desk, backfill):
+    """B0, or B1 with backfill: start who is first in its domain, until one does not fit; False if room is short."""
+    now = w.clock[0].now
+    prepare(w, d)
+    # arrays of a handle are counted each time that they are asked for, so that loops over jobs ask beforehand
+    records, pools, rates, pending = w.jobs, w.pools, w.rates, w.pending
+    way_begin, seats, line, last, after, flags, free = d.way_begin, d.seat, d.line, d.last, d.next, d.flags, d.free
+    waiting = 0
+    for site in range(w.sites.size):
+        last[site] = NOBODY
+    for place in range(w.clock[0].pending):
+        job = pending[place]
+        if way_begin[job] == NONE:
+            if not room_for_ways(w, d):
+                return False
+            seat(w, d, job)
+        site = seats[job]
+        if last[site] != NOBODY:
+            after[job] = NONE
+            if last[site] == NONE:
+                line[site] = job
+            else:
+                after[last[site]] = job
+            last[site] = job
+        elif d.way_count[job] and not start_at_home(w, d, job):
+            last[site], line[site] = NONE, NONE
+            d.sites[waiting] = site
+            waiting += 1
+            if backfill:
+                reserve(w, d, awaited(w, d, job))
+    if not backfill:
+        return True
+    for place in range(waiting):
+        site = d.sites[place]
+        own = d.site_pools[d.site_begin[site] : d.site_begin[site + 1]]
+        biggest = most = 0
+        for pool in own:
+            biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
+        if most == 0:
+            continue
+        job = line[site]
+        while job != NONE:
+            asked = records[job].requested
+            flags[job] = asked > biggest
+            if asked <= most:
+                left = left_of(records[job], now)
+                for pool in own:
+                    rate = rates[job, pools[pool].type]
+                    if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
+                        flags[job] = 1
+            job = after[job]
+        job = line[site]
+        while job != NONE:
+            if flags[job]:
+                start_at_home(w, d, job)
+            job = after[job]
+    return True
+
+
+@njit(cache=True)
+def awaited(w: State, d: Desk, job):
+    """The way in which a job that waits is expected to finish first."""
+    begin, best = d.way_begin[job], INF
+    found = begin
+    if d.way_count[job] > 1:
+        for way in range(begin, begin + d.way_count[job]):
+            when = earliest(w, d, way) + seconds_of(w, d, job, way)
+            if when < best:
+                best, found = when, way
+    return found
+
+
+@njit(cache=True)
+def find_ends(w: State, d: Desk, job):
+    """When a job would be finished in each of its ways, into ``scores``; false if room for its ways is short."""
+    if d.way_begin[job] == NONE:
+        if not room_for_ways(w, d):
+            return False
+        anywhere(w, d, job)
+    for place in range(d.way_count[job]):
+        d.scores[place] = w.clock[0].now + all_seconds_of(w, d, job, d.way_begin[job] + place)
+    return True
+
+
+@njit(cache=True)
+def best_now(d: Desk, job):
+    """Which way is best of those that are free; -1 if none is."""
+    best = NONE
+    for place in range(d.way_count[job]):
+        ends = d.scores[place]
+        if ends < INF and (best == NONE or ends < d.scores[best]) and admits(d, d.way_begin[job] + place, ends):
+            best = place
+    return best
+
+
+@njit(cache=True)
+def waits(w: State, d: Desk, job, best):
+    """Whether the first job waits, for which it then has a reservation."""
+    limit = INF if best == NONE else d.scores[best]
+    awaited = NONE
+    for place in range(d.way_count[job]):
+        if d.scores[place] < limit:
+            score = earliest(w, d, d.way_begin[job] + place) - w.clock[0].now + d.scores[place]
+            if score < limit:
+                limit, awaited = score, d.way_begin[job] + place
+    if awaited != NONE:
+        reserve(w, d, awaited)
+    return awaited != NONE
+
+
+@njit(cache=True)
+def decide_anywhere(w: State, d: Desk):
+    """B3: each job where it is expected to be finished first, with backfill; False if room is short."""
+    prepare(w, d)
+    now, pending = w.clock[0].now, w.clock[0].pending
+    place = 0
+    while place < pending:
+        job = w.pending[place]
+        place += 1
+        if not find_ends(w, d, job):
+            return False
+        best = best_now(d, job)
+        if waits(w, d, job, best):
+            break
+        if best != NONE:
+            order(w, d, job, d.way_begin[job] + best, d.scores[best])
+    records, pools, rates, free, flags = w.jobs, w.pools, w.rates, d.free, d.flags
+    biggest = most = 0
+    for pool in range(pools.size):
+        biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
+    for spot in range(place, pending):
+        job = w.pending[spot]
+        asked = records[job].requested
+        flags[job] = asked > biggest
+        if asked <= most:
+            left = left_of(records[job], now)
+            for pool in range(pools.size):
+                rate = rates[job, pools[pool].type]
+                if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
+                    flags[job] = 1
+                    break
+    for spot in range(place, pending):
+        job = w.pending[spot]
+        if not d.flags[job]:
+            continue
+        if d.way_begin[job] == NONE:
+            if not room_for_ways(w, d):
+                return False
+            anywhere(w, d, job)
+        some = False
+        for way in range(d.way_begin[job], d.way_begin[job] + d.way_count[job]):
+            some |= fits(d, way)
+        if not some:
+            continue
+        find_ends(w, d, job)
+        best = best_now(d, job)
+        if best != NONE:
+            order(w, d, job, d.way_begin[job] + best, d.scores[best])
+    return True
+
+
+@njit(cache=True)
+def obey(w: State, d: Desk):
+    """Carry out the orders of a decision, as ``engine.dispatch``."""
+    c = d.counts[0]
+    c.decisions += 1
+    for number in range(c.orders):
+        job, way = d.orders[0, number], d.orders[1, number]
+        its = d.ways[way]
+        cut = full = False
+        for place in range(its.begin, its.begin + its.count):
+            p = w.pools[d.member_pools[place]]
+            cut |= w.sites[p.site].cut != 0
+            full |= d.member_devices[place] > p.free
+        if cut or full:
+            c.refusals += 1
+            if not cut:
+                d.refused[c.refused] = way
+                c.refused += 1
+            continue
+        pools, devices = d.member_pools[its.begin :], d.member_devices[its.begin :]
+        seconds, rate = expected(w, job, pools, devices, its.count, its.split, its.period, its.penalty)
+        jobs.unqueue(w, job)
+        jobs.begin(w, job, pools, devices, its.count, its.split, its.period, its.penalty, seconds, rate)
+    jobs.set_speeds(w)
+
+
+@njit(cache=True)
+def roomy(w: State, d: Desk):
+    """Whether a decision has room: every job that waits might start."""
+    c = w.clock[0]
+    free = w.runs.size - c.runs
+    least = min(c.pending, total_free(w))
+    return free > least and d.ends.shape[1] > c.runs + c.pending + 1 and c.events + 8 * (c.pending + 8) < w.events.size
+
+
+@njit(cache=True)
+def total_free(w: State):
+    """Devices that nobody holds."""
+    free = 0
+    for pool in range(w.pools.size):
+        free += w.pools[pool].free
+    return free
+
+
+@njit(cache=True)
+def play(w: State, d: Desk, policy, until, seconds):
+    """Let a baseline decide at each epoch from now until an instant, or until all jobs are finished.
+
+    Returns:
+        ``events.OVER``; or ``events.SHORT`` where an array is to be enlarged before it goes on.
+    """
+    c = w.clock[0]
+    while True:
+        if not c.due:
+            if not c.passing:
+                c.epoch = (c.now // seconds + 1.0) * seconds
+            how, c.epoch = events.advance(w, c.epoch, until, seconds)
+            c.passing = how == events.SHORT
+            if how != events.DUE:
+                return how
+            c.due = 1
+        if events.short(w) or not roomy(w, d):
+            return events.SHORT
+        done = decide_anywhere(w, d) if policy == EARLIEST else decide_at_home(w, d, policy == BACKFILL)
+        if not done:
+            return events.SHORT
+        obey(w, d)
+        c.due = 0

@@ -1,0 +1,254 @@
+"""What views, checks and orders of the engine look at, over the arrays of a compiled world.
+
+Each class stands for that of the engine which it names; only what is looked at is there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from kuayu_conformance.testbed.scheduling.core import jobs, network
+from kuayu_conformance.testbed.scheduling.core.layout import NONE, SPLITS, Floats, Numbers, State
+from kuayu_conformance.testbed.scheduling.engine.copies import Copies
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
+from kuayu_conformance.testbed.scheduling.engine.places import Holding, Places
+from kuayu_conformance.testbed.scheduling.engine.routes import Routes
+from kuayu_conformance.testbed.scheduling.engine.runs import Run
+from kuayu_conformance.testbed.scheduling.law.quality import penalty
+from kuayu_conformance.testbed.scheduling.values import Job, Placement, Split
+
+EMPTY = np.zeros(0, dtype=np.int64)
+
+
+class Holder(Protocol):
+    """Who holds the arrays of a compiled world.
+
+    Attributes:
+        state: The arrays; others take their place when they have to be longer.
+        handle: What compiled functions are called with.
+        places: Domains and pools by number.
+        truth: Jobs as they truly are.
+        routes: Which links lead where.
+        topology: Where jobs can run.
+        numbers: Of jobs by name.
+        dataset_numbers: Of data sets by name.
+    """
+
+    state: State
+    handle: Any
+    places: Places
+    truth: tuple[Job, ...]
+    routes: Routes
+    topology: Topology
+    numbers: dict[str, int]
+    dataset_numbers: dict[str, int]
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+
+    def placement(self, pools: Numbers, devices: Numbers, row: Any) -> Placement:
+        """A placement in the first pools of a row, with so many devices of each."""
+
+    def grow_runs(self) -> None:
+        """See to it that one more job can have devices."""
+
+    def grow(self) -> None:
+        """Enlarge what was too short, so that whoever waits may start."""
+
+
+class Stages:
+    """Jobs with devices, as orders are carried out."""
+
+    def __init__(self, world: Holder, progress: "Progress", runs: "Runs") -> None:
+        self._world = world
+        self.progress, self.runs, self.holdings = progress, runs, self
+
+    @property
+    def free(self) -> Numbers:
+        """Devices that nobody holds, by pool."""
+        free: Numbers = self._world.state.pools["free"]
+        return free
+
+    def remove(self, job: int) -> None:
+        """A job is pending no longer."""
+        jobs.unqueue(self._world.handle, job)
+
+    def begin(self, job: int, placement: Placement, expected: tuple[float, float]) -> None:
+        """A job takes devices that are free, and what it needs is sent there."""
+        self._world.grow_runs()
+        jobs.begin(self._world.handle, job, *self._where(placement), *expected)
+
+    def stop(self, job: int, then: Placement | None, expected: tuple[float, float] = (0.0, 0.0)) -> None:
+        """A running job writes its checkpoint, and gives its devices back or goes on elsewhere."""
+        self._world.grow_runs()
+        where = self._where(then) if then else (EMPTY, EMPTY, 0, 0, 1, 1.0)
+        jobs.stop(self._world.handle, job, *where, *expected)
+
+    def _where(self, placement: Placement) -> tuple[Numbers, Numbers, int, int, int, float]:
+        holding = np.array(self._world.places.holding(placement.shares), dtype=np.int64).T.copy()
+        periodic = placement.split is Split.PERIODIC
+        charged = penalty(len(placement.shares), placement.period) if periodic else 1.0
+        split = SPLITS.index(placement.split)
+        return holding[0], holding[1], len(placement.shares), split, placement.period, charged
+
+
+class Register:
+    """What is known of jobs, as ``engine.register.Register``."""
+
+    def __init__(self, world: Holder) -> None:
+        self._world = world
+        self._known: dict[int, Job] = {}
+        rows = world.state.jobs
+        self.number = world.numbers
+        self.home, self.stated_work, self.rates = rows["home"], rows["stated_work"], world.state.rates
+        self.requested, self.minimum, self.maximum = rows["requested"], rows["minimum"], rows["maximum"]
+
+    def known(self, number: int) -> Job:
+        """What is known of a job that was admitted."""
+        row = self._world.state.jobs[number]
+        used, work = float(row["known_used"]), float(row["stated_work"])
+        known = self._known.get(number)
+        if known is None or known.used != used:
+            known = self._known[number] = replace(self._world.truth[number], used=used, work=work)
+        return known
+
+
+class Progress:
+    """How far jobs are, as ``engine.progress.Progress``."""
+
+    def __init__(self, world: Holder) -> None:
+        rows = world.state.jobs
+        self.phase, self.done, self.rate, self.since = rows["phase"], rows["done"], rows["rate"], rows["since"]
+        self.saved, self.expected, self.ready = rows["saved"], rows["expected"], rows["ready"]
+        self.pool, self.devices = rows["pool"], rows["devices"]
+
+    def at(self, numbers: Numbers, now: float) -> Floats:
+        """Work that some jobs have done by now."""
+        done: Floats = self.done[numbers] + self.rate[numbers] * (now - self.since[numbers])
+        return done
+
+
+class Runs(Mapping[int, Run]):
+    """Jobs with devices, in the order in which they were given them; what has not changed is not made anew."""
+
+    def __init__(self, world: Holder) -> None:
+        self._world = world
+        self._made: dict[int, tuple[bytes, Run]] = {}
+
+    def __len__(self) -> int:
+        return int(self._world.state.clock["runs"][0])
+
+    def __iter__(self) -> Iterator[int]:
+        s = self._world.state
+        run, numbers, after = int(s.clock["first"][0]), s.runs["job"], s.runs["after"]
+        while run != NONE:
+            yield int(numbers[run])
+            run = int(after[run])
+
+    def __getitem__(self, job: int) -> Run:
+        s = self._world.state
+        run = int(s.jobs["run"][job])
+        if run == NONE:
+            raise KeyError(job)
+        row = s.runs[run]
+        content = row.tobytes() + s.run_pools[run].tobytes() + s.then_pools[run].tobytes()
+        known = self._made.get(job)
+        if known is None or known[0] != content:
+            known = self._made[job] = content, self._run(run, row)
+        return known[1]
+
+    def _run(self, run: int, row: Any) -> Run:
+        s = self._world.state
+        placement = self._world.placement(s.run_pools[run], s.run_devices[run], row)
+        then = None
+        if row["then_count"]:
+            going = {"count": row["then_count"], "split": row["then_split"], "period": row["then_period"]}
+            then = self._world.placement(s.then_pools[run], s.then_devices[run], going)
+        count = int(row["count"])
+        holding: Holding = tuple(
+            zip(s.run_pools[run, :count].tolist(), s.run_devices[run, :count].tolist(), strict=True)
+        )
+        flows = tuple(s.run_flows[run, : int(row["flows"])].tolist())
+        return Run(
+            placement,
+            holding,
+            begin=float(row["begin"]),
+            devices=int(row["devices"]),
+            running=float(row["running"]),
+            stopped=float(row["stopped"]),
+            flows=flows,
+            computing=float(row["computing"]),
+            then=then,
+        )
+
+
+class Checkpoints(Mapping[int, int]):
+    """Number of the domain where the checkpoint of a job is."""
+
+    def __init__(self, world: Holder) -> None:
+        self._world = world
+
+    def __len__(self) -> int:
+        return int((self._world.state.jobs["checkpoint_at"] != NONE).sum())
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self._world.state.jobs["checkpoint_at"] != NONE).tolist())
+
+    def __getitem__(self, job: int) -> int:
+        site = int(self._world.state.jobs["checkpoint_at"][job])
+        if site == NONE:
+            raise KeyError(job)
+        return site
+
+
+class Links:
+    """Links, as ``engine.traffic.Traffic``."""
+
+    def __init__(self, world: Holder) -> None:
+        self._world, self.routes, self.topology = world, world.routes, world.topology
+
+    def offered(self, now: float) -> Floats:
+        """Bits a second that each link offers to all."""
+        found = np.empty(len(self._world.state.links))
+        network.offered(self._world.handle, now, found)
+        return found
+
+    def hopes(self, now: float) -> Floats:
+        """Bits a second that one more flow may hope for, by link, as it was when first asked at ``now``."""
+        assert now == self._world.now
+        network.hopes(self._world.handle)
+        hoped: Floats = self._world.state.links["hope"].copy()
+        return hoped
+
+    def shares(self, now: float) -> Floats:
+        """The same, (domains, domains); infinite at home."""
+        return self.routes.narrowest(self.hopes(now))
+
+
+class CopiesNow:
+    """Where data are, as ``engine.copies.Copies``."""
+
+    def __init__(self, world: Holder, workload: Workload) -> None:
+        self._world, self.datasets = world, workload.datasets
+        names = {name: number for number, name in enumerate(world.places.sites)}
+        self._engine = Copies(workload.datasets, names)
+
+    def always(self, name: str) -> tuple[int, ...]:
+        """Domains that hold a copy from the beginning to the end, in order."""
+        return self._engine.always(name)
+
+    def at(self, name: str, now: float) -> tuple[int, ...]:
+        """Domains that hold a copy, in order."""
+        row = self._world.state.copies[self._world.dataset_numbers[name]]
+        return tuple(np.flatnonzero(row >= now).tolist())
+
+    def moved(self, names: Sequence[str], now: float) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Those of some data sets that are in more domains than at the beginning, with all domains that hold them."""
+        copies, numbers = self._world.state.copies, self._world.dataset_numbers
+        moved = set(np.flatnonzero(((copies >= now) & (copies < np.inf)).any(axis=1)).tolist())
+        for name in names:
+            if numbers[name] in moved:
+                yield name, self.at(name, now)

@@ -1,0 +1,613 @@
+"""Jobs of the compiled world: who holds which devices; staging, restart, running, saving, and the end of it.
+
+It is ``engine.stages``, ``staging``, ``holdings`` and ``copies`` in arrays; events and sums come in their order.
+"""
+
+from numba import njit
+
+from kuayu_conformance.testbed.scheduling.core.law import flows_of, interval, lasts, rate_alone, restart, saving, terms
+from kuayu_conformance.testbed.scheduling.core.layout import (
+    CHECK,
+    FINISH,
+    FINISHED,
+    INF,
+    NONE,
+    PENDING,
+    PIPELINE,
+    RESTARTING,
+    RUN,
+    RUNNING,
+    SAVED,
+    SAVING,
+    STAGING,
+    State,
+)
+from kuayu_conformance.testbed.scheduling.core.lists import append, unlink
+from kuayu_conformance.testbed.scheduling.core.network import (
+    at,
+    close_flow,
+    hold,
+    hopes,
+    open_flow,
+    rebalance,
+    share,
+    through,
+)
+
+_BITS = 8.0
+
+
+@njit(cache=True)
+def count_devices(w: State):
+    """Account for device seconds until now."""
+    c = w.clock[0]
+    passed = c.now - c.counted
+    for pool in range(w.pools.size):
+        p = w.pools[pool]
+        p.there = p.there + p.working * passed
+        p.taken = p.taken + (p.working - p.free) * passed
+    c.counted = c.now
+
+
+@njit(cache=True)
+def take(w: State, run, pool, devices):
+    """A run takes devices of a pool in addition to those that it has."""
+    p = w.pools[pool]
+    assert 0 < devices <= p.free
+    p.free -= devices
+    holder = w.run_holders[run, pool]
+    if holder != NONE:
+        w.holders[holder].devices += devices
+        return
+    c = w.clock[0]
+    holder = c.free_holder
+    assert holder != NONE
+    h = w.holders[holder]
+    c.free_holder = h.after
+    h.job, h.devices = w.runs[run].job, devices
+    append(w.holders, p, holder)
+    w.run_holders[run, pool] = holder
+
+
+@njit(cache=True)
+def give_back(w: State, run, pool, devices):
+    """A run gives back some of the devices that it has of a pool."""
+    p = w.pools[pool]
+    holder = w.run_holders[run, pool]
+    h = w.holders[holder]
+    h.devices -= devices
+    assert h.devices >= 0
+    p.free += devices
+    assert p.free <= p.working
+    if h.devices:
+        return
+    unlink(w.holders, p, holder)
+    h.after = w.clock[0].free_holder
+    w.clock[0].free_holder = holder
+    w.run_holders[run, pool] = NONE
+
+
+@njit(cache=True)
+def more_than(pools, devices, count, pool):
+    """Devices of a pool in a holding."""
+    for place in range(count):
+        if pools[place] == pool:
+            return devices[place]
+    return 0
+
+
+@njit(cache=True)
+def give_back_beyond(w: State, run, wanted, devices, count, kept, kept_devices, kept_count):
+    """A run gives back what a holding has more than another."""
+    for place in range(count):
+        beyond = devices[place] - more_than(kept, kept_devices, kept_count, wanted[place])
+        if beyond > 0:
+            give_back(w, run, wanted[place], beyond)
+
+
+@njit(cache=True)
+def held_copy(w: State, data, site):
+    """Whether a domain holds a copy now."""
+    return w.copies[data, site] >= w.clock[0].now
+
+
+@njit(cache=True)
+def use_copy(w: State, data, site):
+    """A copy is there, and in use."""
+    if w.copies[data, site] < INF:
+        w.copies[data, site] = w.clock[0].now + w.clock[0].kept
+
+
+@njit(cache=True)
+def wait_for(w: State, job, flow):
+    """A job waits for a transfer."""
+    c = w.clock[0]
+    wait = c.free_wait
+    assert wait != NONE
+    its, f, j = w.waits[wait], w.flows[flow], w.jobs[job]
+    c.free_wait = its.after
+    its.job, its.flow = job, flow
+    append(w.waits, f, wait)
+    its.previous, its.next = NONE, j.waits
+    if j.waits != NONE:
+        w.waits[j.waits].previous = wait
+    j.waits = wait
+    j.missing += 1
+
+
+@njit(cache=True)
+def wait_no_more(w: State, wait):
+    """A job waits for a transfer no more."""
+    its = w.waits[wait]
+    f, j = w.flows[its.flow], w.jobs[its.job]
+    unlink(w.waits, f, wait)
+    if its.previous == NONE:
+        j.waits = its.next
+    else:
+        w.waits[its.previous].next = its.next
+    if its.next != NONE:
+        w.waits[its.next].previous = its.previous
+    j.missing -= 1
+    its.after = w.clock[0].free_wait
+    w.clock[0].free_wait = wait
+
+
+@njit(cache=True)
+def end_transfer(w: State, flow):
+    """A transfer is through, or given up."""
+    f = w.flows[flow]
+    if f.data != NONE:
+        w.under_way[f.data, f.site] = NONE
+    close_flow(w, flow)
+
+
+@njit(cache=True)
+def forget(w: State, job):
+    """A job waits no longer; what nobody else waits for is given up, in the order in which it was sent."""
+    while w.jobs[job].waits != NONE:
+        first, wait = NONE, w.jobs[job].waits
+        while wait != NONE:
+            if first == NONE or w.flows[w.waits[wait].flow].number < w.flows[w.waits[first].flow].number:
+                first = wait
+            wait = w.waits[wait].next
+        flow = w.waits[first].flow
+        wait_no_more(w, first)
+        if w.flows[flow].first == NONE:
+            end_transfer(w, flow)
+
+
+@njit(cache=True)
+def schedule(w: State, flow):
+    """A transfer goes on at another rate; one that has become slower is looked at when it would have been through."""
+    f = w.flows[flow]
+    ends = w.clock[0].now + f.bits / f.rate if f.rate > 0.0 else INF
+    if ends < f.looked_at:
+        f.looked_at = ends
+        at(w.events, w.clock, ends, CHECK, flow, f.number, ends)
+
+
+@njit(cache=True)
+def fetch(w: State, job, data, site):
+    """A job waits for a copy of its data: one that is under way, or from where most may be hoped for."""
+    flow = w.under_way[data, site]
+    if flow == NONE:
+        hopes(w)
+        best, source = -1.0, NONE
+        for other in range(w.sites.size):
+            if held_copy(w, data, other):
+                hoped = share(w, other, site)
+                if hoped > best:
+                    best, source = hoped, other
+        flow = open_flow(w, source, site, INF, w.datasets[data].size * _BITS, job)
+        w.flows[flow].data, w.flows[flow].site = data, site
+        w.under_way[data, site] = flow
+    wait_for(w, job, flow)
+
+
+@njit(cache=True)
+def stage(w: State, run):
+    """A job waits for its data where it reads, and for its checkpoint, if it has one, in all of its domains."""
+    r = w.runs[run]
+    job = r.job
+    j = w.jobs[job]
+    readers = 1 if r.split == PIPELINE else r.count
+    for place in range(r.count):
+        site = w.pools[w.run_pools[run, place]].site
+        if held_copy(w, j.data, site):
+            use_copy(w, j.data, site)
+        elif place < readers:
+            fetch(w, job, j.data, site)
+        if j.checkpoint_at not in (NONE, site) and j.checkpoint > 0.0:
+            wait_for(w, job, open_flow(w, j.checkpoint_at, site, INF, j.checkpoint * _BITS, job))
+
+
+@njit(cache=True)
+def account(w: State, run):
+    """Account for what a run has done until now."""
+    r, now = w.runs[run], w.clock[0].now
+    j = w.jobs[r.job]
+    passed = now - j.since
+    done = j.rate * passed
+    if j.rate > 0.0 and j.interval < INF:
+        last = j.resumed + (now - j.resumed) // j.interval * j.interval
+        if last >= j.since and last > j.resumed:
+            j.saved = j.done + j.rate * (last - j.since)
+    j.done += done
+    j.since = now
+    if r.running < INF:
+        credit(w, run, passed, done)
+
+
+@njit(cache=True)
+def credit(w: State, run, passed, done):
+    """Add what was done in so many seconds to sums by pool."""
+    r = w.runs[run]
+    for place in range(r.count):
+        p, devices = w.pools[w.run_pools[run, place]], w.run_devices[run, place]
+        p.computing += devices * passed * r.computing
+        p.work += done * devices / r.devices
+
+
+@njit(cache=True)
+def end_steps(w: State, run):
+    """A job takes no more steps where it is, whatever it was doing."""
+    r, now = w.runs[run], w.clock[0].now
+    j = w.jobs[r.job]
+    account(w, run)
+    j.rate = 0.0
+    for place in range(r.flows):
+        close_flow(w, w.run_flows[run, place])
+    r.flows, r.computing = 0, 0.0
+    j.version += 1
+    if j.fresh:
+        j.fresh = 0
+        for place in range(w.clock[0].fresh):
+            if w.fresh[place] == r.job:
+                w.fresh[place] = NONE
+    if r.running < INF:
+        r.stopped = min(r.stopped, now)
+        for place in range(r.count):
+            use_copy(w, j.data, w.pools[w.run_pools[run, place]].site)
+
+
+@njit(cache=True)
+def write_period(w: State, run):
+    """Write down that a job held devices without a break."""
+    c, r = w.clock[0], w.runs[run]
+    p = w.periods[c.periods]
+    p.job, p.count, p.split, p.period = r.job, r.count, r.split, r.period
+    p.begin, p.running, p.stopped, p.end = r.begin, r.running, r.stopped, c.now
+    for place in range(r.count):
+        w.period_pools[c.periods, place] = w.run_pools[run, place]
+        w.period_devices[c.periods, place] = w.run_devices[run, place]
+    c.periods += 1
+
+
+@njit(cache=True)
+def leave(w: State, run):
+    """A job gives back all its devices."""
+    c, r = w.clock[0], w.runs[run]
+    count_devices(w)
+    for place in range(r.count):
+        give_back(w, run, w.run_pools[run, place], w.run_devices[run, place])
+    write_period(w, run)
+    unlink(w.runs, c, run)
+    w.jobs[r.job].run = NONE
+    r.after = c.free_run
+    c.free_run = run
+    c.runs -= 1
+    c.changes += 1
+
+
+@njit(cache=True)
+def queue_up(w: State, job):
+    """A job is pending: by priority, then by number; one that was before takes its old place."""
+    c = w.clock[0]
+    place, priority = c.pending, w.jobs[job].priority
+    while place > 0:
+        other = w.pending[place - 1]
+        if w.jobs[other].priority > priority or (w.jobs[other].priority == priority and other < job):
+            break
+        w.pending[place] = other
+        place -= 1
+    w.pending[place] = job
+    c.pending += 1
+    c.queue_changes += 1
+    w.jobs[job].phase = PENDING
+
+
+@njit(cache=True)
+def unqueue(w: State, job):
+    """A job is pending no longer."""
+    c = w.clock[0]
+    place = 0
+    while w.pending[place] != job:
+        place += 1
+    for spot in range(place, c.pending - 1):
+        w.pending[spot] = w.pending[spot + 1]
+    c.pending -= 1
+    c.queue_changes += 1
+
+
+@njit(cache=True)
+def rate_of(w: State, job):
+    """Work a second on what a job asks for, as it is known, by kind of accelerator."""
+    j = w.jobs[job]
+    for kind in range(w.memory.size):
+        if w.memory[kind] >= j.memory:
+            w.rates[job, kind] = rate_alone(w, job, j.known_used, kind, j.requested)
+
+
+@njit(cache=True)
+def pend_again(w: State, job):
+    """A job that has run is pending again."""
+    rate_of(w, job)
+    queue_up(w, job)
+
+
+@njit(cache=True)
+def pace(w: State, run):
+    """From now on a running job goes on as its flows allow."""
+    r, c = w.runs[run], w.clock[0]
+    job = r.job
+    j = w.jobs[job]
+    account(w, run)
+    granted = INF
+    for place in range(r.flows):
+        granted = min(granted, w.flows[w.run_flows[run, place]].rate)
+    work, computing, seconds, bits, latency, hidden, sent = terms(
+        w, job, j.used, w.run_pools[run], w.run_devices[run], r.count, r.split, r.period, r.penalty
+    )
+    whole = lasts(seconds, bits, latency, hidden, granted)
+    for place in range(r.flows):
+        hold(w, w.run_flows[run, place], sent / whole)
+    slowest = INF
+    for place in range(r.count):
+        slowest = min(slowest, w.sites[w.pools[w.run_pools[run, place]].site].speed)
+    rate = work / whole * slowest
+    r.computing = computing / whole
+    j.rate = j.expected = rate
+    j.version += 1
+    if rate > 0.0:
+        left = max(j.work - j.done, 0.0)
+        at(w.events, w.clock, c.now + left / rate, FINISH, job, j.version, 0.0)
+
+
+@njit(cache=True)
+def run_now(w: State, job):
+    """A job takes its first step since it was placed."""
+    c = w.clock[0]
+    run = w.jobs[job].run
+    r, j = w.runs[run], w.jobs[job]
+    forget(w, job)
+    r.running = c.now
+    j.phase = RUNNING
+    j.since = j.resumed = c.now
+    j.interval = interval(w, job, w.run_devices[run], r.count, r.split)
+    if j.known_used != j.used:
+        j.known_used = j.used
+        j.stated_work = j.stated * j.used * j.requested
+    r.flows = 0
+    wanted = flows_of(r.count, r.split)
+    if wanted:
+        _, _, _, bits, latency, hidden, _ = terms(
+            w, job, j.used, w.run_pools[run], w.run_devices[run], r.count, r.split, r.period, r.penalty
+        )
+        spare = hidden - latency
+        wish = bits / spare if spare > 0.0 else INF
+        for number in range(wanted):
+            if r.split == PIPELINE:
+                cut = number % (r.count - 1)
+                one, other = cut, cut + 1
+                if number >= r.count - 1:
+                    one, other = other, one
+            else:
+                one, other = number, (number + 1) % r.count
+            source, target = w.pools[w.run_pools[run, one]].site, w.pools[w.run_pools[run, other]].site
+            w.run_flows[run, number] = open_flow(w, source, target, wish, INF, job)
+        r.flows = wanted
+        j.fresh = 1
+        w.fresh[c.fresh] = job
+        c.fresh += 1
+    else:
+        pace(w, run)
+    c.changes += 1
+
+
+@njit(cache=True)
+def arrived(w: State, job):
+    """All that a job waited for is there."""
+    j = w.jobs[job]
+    if j.checkpoint_at == NONE:
+        run_now(w, job)
+        return
+    j.phase = RESTARTING
+    r = w.runs[j.run]
+    seconds = restart(w, job, w.run_devices[j.run], r.count, r.split)
+    at(w.events, w.clock, w.clock[0].now + seconds, RUN, job, j.version, 0.0)
+
+
+@njit(cache=True)
+def settle_in(w: State, run, seconds, rate):
+    """What a job needs is sent to its devices, which it holds already."""
+    c, r = w.clock[0], w.runs[run]
+    j = w.jobs[r.job]
+    total = 0
+    for place in range(r.count):
+        total += w.run_devices[run, place]
+    r.devices = total
+    r.begin, r.running, r.stopped, r.flows, r.computing, r.then_count = c.now, INF, INF, 0, 0.0, 0
+    j.pool = w.run_pools[run, 0] if r.count == 1 else NONE
+    j.devices = total
+    j.phase = STAGING
+    j.ready, j.expected = c.now + seconds, rate
+    c.changes += 1
+    stage(w, run)
+    if j.missing == 0:
+        arrived(w, r.job)
+
+
+@njit(cache=True)
+def begin(w: State, job, pools, devices, count, split, period, penalty, seconds, rate):
+    """A pending job takes devices that are free.
+
+    Args:
+        w: The world.
+        job: Its number.
+        pools: Where, one pool of a domain each.
+        devices: How many of each.
+        count: How many pools.
+        split: How it is spread.
+        period: Steps between reconciliations.
+        penalty: Times as many steps that a periodic split takes.
+        seconds: Until it is expected to run.
+        rate: Work a second then, as expected.
+    """
+    c = w.clock[0]
+    run = c.free_run
+    assert run != NONE
+    r = w.runs[run]
+    c.free_run = r.after
+    r.job, r.count, r.split, r.period, r.penalty = job, count, split, period, penalty
+    append(w.runs, c, run)
+    c.runs += 1
+    w.jobs[job].run = run
+    count_devices(w)
+    for place in range(count):
+        w.run_pools[run, place], w.run_devices[run, place] = pools[place], devices[place]
+        take(w, run, pools[place], devices[place])
+    settle_in(w, run, seconds, rate)
+
+
+@njit(cache=True)
+def stop(w: State, job, pools, devices, count, split, period, penalty, seconds, rate):
+    """A running job writes its checkpoint, and gives its devices back, or goes on with others where ``count`` is not 0.
+
+    Devices that it will have in addition are taken at once; they are free. Arguments are those of :func:`begin`.
+    """
+    c = w.clock[0]
+    run = w.jobs[job].run
+    r, j = w.runs[run], w.jobs[job]
+    if count:
+        count_devices(w)
+        for place in range(count):
+            has = more_than(w.run_pools[run], w.run_devices[run], r.count, pools[place])
+            if devices[place] > has:
+                take(w, run, pools[place], devices[place] - has)
+    end_steps(w, run)
+    r.then_count, r.then_split, r.then_period, r.then_penalty = count, split, period, penalty
+    r.then_seconds, r.then_rate = seconds, rate
+    for place in range(count):
+        w.then_pools[run, place], w.then_devices[run, place] = pools[place], devices[place]
+    j.stops += 1
+    j.moves += 1 if count else 0
+    j.phase = SAVING
+    takes = saving(w, job, w.run_devices[run], r.count, r.split)
+    j.ready = c.now + takes
+    at(w.events, w.clock, c.now + takes, SAVED, job, j.version, 0.0)
+    c.changes += 1
+
+
+@njit(cache=True)
+def lose(w: State, job):
+    """A node fails under a job: its devices are free, and what no checkpoint holds is lost."""
+    run = w.jobs[job].run
+    r, j = w.runs[run], w.jobs[job]
+    end_steps(w, run)
+    forget(w, job)
+    lost = j.done - j.saved
+    j.done = j.saved
+    j.lost += lost
+    j.failures += 1
+    for place in range(r.count):
+        w.pools[w.run_pools[run, place]].work -= lost * w.run_devices[run, place] / r.devices
+    if j.saved > 0.0 and r.running < INF:
+        j.checkpoint_at = w.pools[w.run_pools[run, 0]].site
+    if r.then_count:
+        count_devices(w)
+        give_back_beyond(
+            w, run, w.then_pools[run], w.then_devices[run], r.then_count, w.run_pools[run], w.run_devices[run], r.count
+        )
+    leave(w, run)
+    pend_again(w, job)
+
+
+@njit(cache=True)
+def saved(w: State, job):
+    """The checkpoint of a job is written."""
+    run = w.jobs[job].run
+    r, j = w.runs[run], w.jobs[job]
+    j.saved = j.done
+    j.checkpoint_at = w.pools[w.run_pools[run, 0]].site
+    if r.then_count == 0:
+        leave(w, run)
+        pend_again(w, job)
+        return
+    count_devices(w)
+    give_back_beyond(
+        w, run, w.run_pools[run], w.run_devices[run], r.count, w.then_pools[run], w.then_devices[run], r.then_count
+    )
+    write_period(w, run)
+    r.count, r.split, r.period, r.penalty = r.then_count, r.then_split, r.then_period, r.then_penalty
+    for place in range(r.count):
+        w.run_pools[run, place], w.run_devices[run, place] = w.then_pools[run, place], w.then_devices[run, place]
+    settle_in(w, run, r.then_seconds, r.then_rate)
+
+
+@njit(cache=True)
+def finish(w: State, job):
+    """A job has done all its work."""
+    run, j = w.jobs[job].run, w.jobs[job]
+    end_steps(w, run)
+    j.done = j.saved = j.work
+    j.phase = FINISHED
+    j.finished = w.clock[0].now
+    leave(w, run)
+
+
+@njit(cache=True)
+def check(w: State, flow):
+    """A transfer may be through."""
+    f = w.flows[flow]
+    f.looked_at = INF
+    if not through(w, flow):
+        schedule(w, flow)
+        return
+    if f.data != NONE:
+        use_copy(w, f.data, f.site)
+    jobs = 0
+    while f.first != NONE:
+        w.scratch[0, jobs] = w.waits[f.first].job
+        jobs += 1
+        wait_no_more(w, f.first)
+    end_transfer(w, flow)
+    for place in range(jobs):
+        job = w.scratch[0, place]
+        if w.jobs[job].missing == 0:
+            arrived(w, job)
+
+
+@njit(cache=True)
+def set_speeds(w: State):
+    """Share links anew after what has happened at this instant, until no speed changes any more."""
+    c = w.clock[0]
+    while True:
+        changed = rebalance(w)
+        for place in range(changed):
+            flow = w.scratch[4, place]
+            if w.flows[flow].bits < INF:
+                schedule(w, flow)
+            else:
+                owner = w.flows[flow].owner
+                if not w.jobs[owner].fresh:
+                    w.jobs[owner].fresh = 1
+                    w.fresh[c.fresh] = owner
+                    c.fresh += 1
+        if c.fresh == 0:
+            return
+        fresh = c.fresh
+        c.fresh = 0
+        for place in range(fresh):
+            if w.fresh[place] != NONE:
+                w.jobs[w.fresh[place]].fresh = 0
+                pace(w, w.jobs[w.fresh[place]].run)

@@ -1,0 +1,128 @@
+"""B0, B1 and B3 as policies that play a compiled world by themselves: no view is made, and no order is written."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill, HomeFifo
+from kuayu_conformance.testbed.scheduling.core import baselines, events
+from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
+from kuayu_conformance.testbed.scheduling.core.facade import Holder
+from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
+from kuayu_conformance.testbed.scheduling.core.layout import COUNTS, NONE, WAY, Desk, State
+from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.law.quality import penalty
+
+RULES: Mapping[type, int] = {
+    HomeFifo: baselines.FIFO,
+    HomeBackfill: baselines.BACKFILL,
+    EarliestCompletion: baselines.EARLIEST,
+}
+"""Baselines that are compiled."""
+
+
+def player_of(policy: Policy) -> "CompiledBaseline | None":
+    """What plays a policy, if it is compiled; a class that is derived of one is another policy."""
+    rules = RULES.get(type(policy))
+    return None if rules is None else CompiledBaseline(rules)
+
+
+class CompiledBaseline:
+    """A baseline that plays whole stretches of time.
+
+    Args:
+        rules: Which of ``baselines.FIFO``, ``BACKFILL`` and ``EARLIEST`` it is.
+    """
+
+    def __init__(self, rules: int) -> None:
+        self._rules = rules
+        self._desk: Desk | None = None
+        self._handle: Any = None
+
+    def play(self, world: Holder, until: float, seconds: float) -> tuple[int, int]:
+        """Decide at each epoch from now until an instant, or until all jobs are finished.
+
+        Returns:
+            How many decisions were made, and how many orders were refused.
+        """
+        if self._desk is None:
+            self._changed(_desk(world.state))
+        assert self._desk is not None
+        counts = self._desk.counts
+        counts["decisions"] = counts["refusals"] = 0
+        while baselines.play(world.handle, self._handle, self._rules, until, seconds) == events.SHORT:
+            world.grow()
+            self._grow(world.state)
+        return int(counts["decisions"][0]), int(counts["refusals"][0])
+
+    def _changed(self, desk: Desk) -> None:
+        self._desk, self._handle = desk, desk_handle(desk)
+
+    def _grow(self, state: State) -> None:
+        """Enlarge what may have been too short."""
+        d = self._desk
+        assert d is not None
+        pools, sites = len(state.pools), len(state.sites)
+        width = int(state.clock["runs"][0] + state.clock["pending"][0]) + 64
+        longer: dict[str, Any] = {}
+        if d.ends.shape[1] < width:
+            longer |= {"ends": np.zeros((pools, 2 * width)), "freed": np.zeros((pools, 2 * width), dtype=np.int64)}
+        if int(d.counts["ways"][0]) + 2 * pools + 2 > len(d.ways):
+            longer["ways"] = np.concatenate([d.ways, np.zeros_like(d.ways)])
+        if int(d.counts["members"][0]) + (2 * pools + 2) * (sites + 1) > len(d.member_pools):
+            for name in ("member_pools", "member_devices"):
+                longer[name] = np.concatenate([getattr(d, name), np.zeros_like(d.member_pools)])
+        if longer:
+            self._changed(d._replace(**longer))
+
+
+def _desk(state: State) -> Desk:
+    jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
+    members = 4 * (2 * pools + 2) * (sites + 1) + jobs
+    of_site = [np.flatnonzero(state.pools["site"] == site) for site in range(sites)]
+    blank = np.zeros(0, dtype=np.int64)
+
+    def numbers(*shape: int, filling: int = 0) -> Any:
+        return np.full(shape, filling, dtype=np.int64)
+
+    return Desk(
+        counts=np.zeros(1, dtype=COUNTS),
+        way_begin=numbers(jobs, filling=NONE),
+        way_count=numbers(jobs),
+        seat=numbers(jobs),
+        ways=np.zeros(4 * (2 * pools + 2) + jobs, dtype=WAY),
+        member_pools=numbers(members),
+        member_devices=numbers(members),
+        penalty=np.array([1.0, *(penalty(count, PERIOD) for count in range(1, sites + 1))]),
+        nearest=_nearest(state),
+        site_begin=np.cumsum([0, *map(len, of_site)]),
+        site_pools=np.concatenate([blank, *of_site]),
+        trusted=np.zeros(pools),
+        orders=numbers(2, jobs),
+        refused=numbers(jobs),
+        free=numbers(pools),
+        known=numbers(pools),
+        ends=np.zeros((pools, 256)),
+        freed=numbers(pools, 256),
+        reserved=numbers(pools),
+        starts=np.zeros((pools, sites + 2)),
+        extras=numbers(pools, sites + 2),
+        line=numbers(sites),
+        next=numbers(jobs),
+        last=numbers(sites),
+        sites=numbers(sites),
+        flags=numbers(jobs),
+        scores=np.zeros(2 * pools + 2),
+    )
+
+
+def _nearest(state: State) -> Any:
+    """Other domains that can be reached, by round-trip time."""
+    found = np.full(state.round_trip.shape, NONE)
+    for site, trips in enumerate(state.round_trip):
+        others: Sequence[int] = [
+            other for other in np.argsort(trips, kind="stable").tolist() if other != site and trips[other] < np.inf
+        ]
+        found[site, : len(others)] = others
+    return found

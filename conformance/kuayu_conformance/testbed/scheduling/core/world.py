@@ -1,0 +1,439 @@
+"""The compiled world as policies and the judge see it: what ``engine.world.World`` is, with the same outcome.
+
+What it consists of is packed into arrays (:mod:`.layout`); compiled functions let time pass and carry out orders. What
+policies look at are the views, checks and records of the engine, over the same memory (:mod:`.facade`).
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kuayu_conformance.testbed.scheduling.core import events, jobs, network
+from kuayu_conformance.testbed.scheduling.core.facade import (
+    Checkpoints,
+    CopiesNow,
+    Links,
+    Progress,
+    Register,
+    Runs,
+    Stages,
+)
+from kuayu_conformance.testbed.scheduling.core.handle import state_handle
+from kuayu_conformance.testbed.scheduling.core.layout import (
+    CLAIM,
+    CUT,
+    DATASET,
+    EVENT,
+    FAULT,
+    HEAL,
+    INF,
+    NONE,
+    PERIOD,
+    SPLITS,
+    UNCLAIM,
+    Floats,
+    Numbers,
+    State,
+)
+from kuayu_conformance.testbed.scheduling.core.packing import (
+    LISTS,
+    clock,
+    jobs_of,
+    links_of,
+    longer,
+    pools_of,
+    room,
+    routed,
+    sites_of,
+    tariff,
+)
+from kuayu_conformance.testbed.scheduling.core.players import CompiledBaseline, player_of
+from kuayu_conformance.testbed.scheduling.engine.copies import KEPT
+from kuayu_conformance.testbed.scheduling.engine.dispatch import Dispatch
+from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Faults
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Topology, Workload
+from kuayu_conformance.testbed.scheduling.engine.orders import Order, Refused
+from kuayu_conformance.testbed.scheduling.engine.outcome import Gauges, Outcome, Period, Record
+from kuayu_conformance.testbed.scheduling.engine.places import Places
+from kuayu_conformance.testbed.scheduling.engine.policy import Policy
+from kuayu_conformance.testbed.scheduling.engine.progress import Phase
+from kuayu_conformance.testbed.scheduling.engine.routes import Routes
+from kuayu_conformance.testbed.scheduling.engine.stages import expected_pace
+from kuayu_conformance.testbed.scheduling.engine.view import Parts, View
+from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
+from kuayu_conformance.testbed.scheduling.law.published import PublishedLaw
+from kuayu_conformance.testbed.scheduling.topology.clock import DAY
+from kuayu_conformance.testbed.scheduling.topology.weather import Weather
+from kuayu_conformance.testbed.scheduling.values import Placement
+
+PHASES = tuple(Phase)
+EVENTS, RUNS = 1024, 64
+"""Events, and jobs with devices, for which there is room at first."""
+AHEAD = 2.0 * DAY
+"""Seconds of weather and faults that are drawn at a time."""
+
+
+class CompiledWorld:
+    """A scenario as it goes; see :class:`kuayu_conformance.testbed.scheduling.engine.world.World`.
+
+    Args:
+        topology: Where jobs can run.
+        workload: What is submitted.
+        law: How fast it is there.
+        seed: Of the faults.
+        disturbances: What goes wrong.
+        kept: Seconds that a copy of data stays after its last use.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        workload: Workload,
+        law: PublishedLaw,
+        seed: str,
+        disturbances: Disturbances = CALM,
+        kept: float = KEPT,
+    ) -> None:
+        assert isinstance(topology.weather, Weather), "other weather is played by the engine in Python"
+        self.truth, self.topology, self._law = workload.jobs, topology, law
+        self.places = places = Places(topology.sites, topology.devices)
+        self.routes = Routes(places.sites, topology.wires)
+        self.dataset_numbers = {name: number for number, name in enumerate(workload.datasets)}
+        self._faults, self._drawn = Faults(disturbances, places, seed), []  # type: tuple[Faults, list[tuple[Any, ...]]]
+        self.numbers = {job.name: number for number, job in enumerate(self.truth)}
+        self._refused: tuple[Refused, ...] = ()
+        self._decisions = self._refusals = 0
+        self._players: dict[Policy, CompiledBaseline] = {}
+        self._changed(self._packed(workload, disturbances, kept))
+        self._chain(dict.fromkeys(LISTS, 0))
+        self._ahead(0.0)
+        self._foresee(disturbances)
+        self.register, self.progress = Register(self), Progress(self)
+        self.runs, self._traffic, self._copies = Runs(self), Links(self), CopiesNow(self, workload)
+        self._parts = Parts(
+            topology,
+            law,
+            places,
+            self.register,  # type: ignore[arg-type]  # as far as views look at it
+            self.progress,  # type: ignore[arg-type]
+            self.runs,
+            Checkpoints(self),
+            self._traffic,  # type: ignore[arg-type]
+            self._copies,  # type: ignore[arg-type]
+        )
+        self._stages = Stages(self, self.progress, self.runs)
+        self._dispatch = Dispatch(self._parts, self._stages, self._stages)  # type: ignore[arg-type]
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+        return float(self.state.clock["now"][0])
+
+    @property
+    def over(self) -> bool:
+        """Whether all jobs have been submitted and are finished."""
+        return bool(events.over(self.handle))
+
+    def advance(self, until: float, seconds: float = EPOCH) -> View | None:
+        """Let time pass to the next epoch at which a job is pending; epochs are so many seconds apart.
+
+        None if it is not before ``until``, or if all jobs are finished before.
+        """
+        epoch = (self.now // seconds + 1.0) * seconds
+        while True:
+            how, epoch = events.advance(self.handle, epoch, until, seconds)
+            if how == events.SHORT:
+                self.grow()
+            else:
+                assert self.now < inf, "something has to happen"
+                return self._view() if how == events.DUE else None
+
+    def obey(self, orders: Sequence[Order]) -> tuple[Refused, ...]:
+        """Carry out orders in turn; those that could not be carried out."""
+        self._decisions += 1
+        network.hopes(self.handle)
+        view = self._view()
+        answers = [(order, self._dispatch.obey(order, view)) for order in orders]
+        self._refused = tuple(Refused(order, why) for order, why in answers if why)
+        self._refusals += len(self._refused)
+        self._grow_if_short()
+        jobs.set_speeds(self.handle)
+        return self._refused
+
+    def play(self, policy: Policy, until: float, seconds: float) -> bool:
+        """Let a baseline that is compiled decide until an instant; false of any other policy."""
+        player = self._players.get(policy) or player_of(policy)
+        if player is None:
+            return False
+        self._players[policy] = player
+        decisions, refusals = player.play(self, until, seconds)
+        self._decisions += decisions
+        self._refusals += refusals
+        return True
+
+    def outcome(self) -> Outcome:
+        """What has become of it by now; nothing changes by asking."""
+        now, s = self.now, self.state
+        bits, money, of_job = self._bill()
+        there, held = self._device_seconds()
+        computing, work = self._done_by()
+        count = int(s.clock["arrived"][0])
+        periods: dict[int, list[Period]] = {}
+        for number in range(int(s.clock["periods"][0])):
+            row = s.periods[number]
+            where = self.placement(s.period_pools[number], s.period_devices[number], row)
+            whole = Period(where, *(float(row[name]) for name in ("begin", "running", "stopped", "end")))
+            periods.setdefault(int(row["job"]), []).append(whole)
+        for job, run in self.runs.items():
+            periods.setdefault(job, []).append(Period(run.placement, run.begin, run.running, run.stopped, inf))
+        done = self.progress.at(np.arange(count), now)
+        records = tuple(
+            Record(
+                name=self.truth[number].name,
+                submitted=self.truth[number].submitted,
+                finished=float(row["finished"]),
+                phase=PHASES[row["phase"]],
+                done=float(done[number]),
+                lost=float(row["lost"]),
+                stops=int(row["stops"]),
+                moves=int(row["moves"]),
+                failures=int(row["failures"]),
+                money=float(of_job[number]),
+                periods=tuple(periods.get(number, ())),
+            )
+            for number, row in enumerate(s.jobs[:count])
+        )
+        return Outcome(now, records, bits, money, there, held, computing, work, self._decisions, self._refusals)
+
+    def finished(self, first: int, beyond: int) -> bool:
+        """Whether all jobs of some numbers are finished."""
+        return bool((self.state.jobs["finished"][first:beyond] < inf).all())
+
+    def pace(self, number: int) -> float:
+        """Work a second that an unfinished job may be taken to go on with; see the engine."""
+        row = self.state.jobs[number]
+        run = self.runs.get(number)
+        if run and row["rate"] > 0.0:
+            return float(row["rate"])
+        earlier = None
+        of_job = np.flatnonzero(self.state.periods["job"][: int(self.state.clock["periods"][0])] == number)
+        if len(of_job):
+            last = int(of_job[-1])
+            earlier = self.placement(
+                self.state.period_pools[last], self.state.period_devices[last], self.state.periods[last]
+            )
+        where = run.placement if run else earlier
+        links: Any = self._traffic
+        copies: Any = self._copies
+        return expected_pace(
+            self.truth[number],
+            where,
+            self._law,
+            self.places,
+            links,
+            copies,
+            self.state.pools["free"],
+            self.state.sites["speed"],
+            self.now,
+        )
+
+    def gauges(self) -> Gauges:
+        """How it stands, without what became of each job; nothing changes by asking."""
+        there, held = self._device_seconds()
+        waiting = self.pending
+        bits, work = self._bill()[0], self._done_by()[1]
+        asked = int(self.state.jobs["requested"][waiting].sum())
+        return Gauges(self.now, bits, there, held, work, len(waiting), asked)
+
+    @property
+    def pending(self) -> Numbers:
+        """Jobs that wait, by priority and then by number."""
+        return self.state.pending[: int(self.state.clock["pending"][0])].copy()
+
+    def _view(self) -> View:
+        s = self.state
+        revision = int(s.clock["queue_changes"][0] + s.clock["changes"][0])
+        cut = frozenset(np.flatnonzero(s.sites["cut"]).tolist())
+        return View(self._parts, self.now, revision, self.pending, self._reported(), cut, self._refused)
+
+    def _reported(self) -> tuple[Numbers, Numbers]:
+        """Working and free devices by pool, as they are reported: true, or when a domain was cut off, or too many."""
+        s, site = self.state, self.places.site
+        working, free = s.pools["working"].copy(), s.pools["free"].copy()
+        cut = s.sites["cut"][site] > 0
+        if cut.any():
+            working[cut], free[cut] = s.pools["cut_working"][cut], s.pools["cut_free"][cut]
+        claim = s.sites["claim"][site]
+        boasts = claim != 1.0
+        if boasts.any():
+            held = working[boasts] - free[boasts]
+            working[boasts] = np.rint(working[boasts] * claim[boasts]).astype(np.int64)
+            free[boasts] = np.maximum(working[boasts] - held, 0)
+        return working, free
+
+    def placement(self, pools: Numbers, devices: Numbers, row: Any) -> Placement:
+        """A placement in the first pools of a row, with so many devices of each."""
+        count = int(row["count"])
+        shares = tuple(self.places.share(int(pools[n]), int(devices[n])) for n in range(count))
+        return Placement(shares, SPLITS[int(row["split"])], int(row["period"]))
+
+    def _bill(self) -> tuple[Floats, Floats, Floats]:
+        s = self.state
+        links, of_job = s.links.copy(), s.jobs["money"].copy()
+        bits, money = links["bits"].copy(), links["money"].copy()
+        active = np.flatnonzero(s.flows["number"])
+        factored = network.factored(self.handle, self.now)
+        for number in active[np.argsort(s.flows["number"][active])].tolist():
+            flow = s.flows[number]
+            if flow["held"] <= 0.0 or self.now <= flow["since"]:
+                continue
+            carried = flow["held"] * (self.now - flow["since"])
+            costs = flow["held"] * (factored - flow["paid"])
+            for link in self.routes.paths[int(flow["source"]), int(flow["target"])]:
+                bits[link] += carried
+                money[link] += costs * links["tariff"][link]
+                of_job[flow["owner"]] += costs * links["tariff"][link]
+        return bits, money, of_job
+
+    def _device_seconds(self) -> tuple[Floats, Floats]:
+        pools = self.state.pools
+        passed = self.now - float(self.state.clock["counted"][0])
+        taken = pools["working"] - pools["free"]
+        return pools["there"] + pools["working"] * passed, pools["taken"] + taken * passed
+
+    def _done_by(self) -> tuple[Floats, Floats]:
+        computing, work = self.state.pools["computing"].copy(), self.state.pools["work"].copy()
+        for job, run in self.runs.items():
+            row = self.state.jobs[job]
+            passed = self.now - float(row["since"])
+            run.credit(computing, work, passed, float(row["rate"]) * passed)
+        return computing, work
+
+    # What is packed ------------------------------------------------------------------------------------------------
+
+    def _packed(self, workload: Workload, disturbances: Disturbances, kept: float) -> State:
+        places, wires, routes = self.places, self.topology.wires, self.routes
+        sites, pools, kinds, count = len(places.sites), len(places.pools), len(places.types), len(self.truth)
+        profiles = sorted({job.profile for job in self.truth})
+        return State(
+            clock=clock(kept),
+            pools=pools_of(places),
+            sites=sites_of(places, disturbances),
+            memory=places.memory,
+            indices=np.array([[self.topology.devices[name].index[p] for p in profiles] for name in places.types]),
+            links=links_of(places, wires),
+            **routed(routes, sites),
+            round_trip=routes.round_trips,
+            weather_at=np.zeros(0),
+            weather_factor=np.zeros(0),
+            tariff=tariff(),
+            jobs=jobs_of(self.truth, places, profiles, self.dataset_numbers),
+            rates=np.zeros((count, kinds)),
+            datasets=np.array([(each.size, each.pinned) for each in workload.datasets.values()], dtype=DATASET),
+            copies=np.array(
+                [[INF if site in each.at else -1.0 for site in places.sites] for each in workload.datasets.values()]
+            ).reshape(-1, sites),
+            under_way=np.full((len(workload.datasets), sites), NONE),
+            faults=np.zeros(0, dtype=FAULT),
+            pending=np.zeros(count + 1, dtype=np.int64),
+            changed=np.zeros(len(wires), dtype=np.int64),
+            fresh=np.zeros(2 * count + 16, dtype=np.int64),
+            events=np.zeros(EVENTS, dtype=EVENT),
+            periods=np.zeros(EVENTS, dtype=PERIOD),
+            period_pools=np.zeros((EVENTS, sites), dtype=np.int64),
+            period_devices=np.zeros((EVENTS, sites), dtype=np.int64),
+            route_first=np.full((sites, sites), NONE),
+            **room(RUNS, sites, pools, routes, len(wires)),
+        )
+
+    def _ahead(self, since: float) -> None:
+        """Draw weather and faults for a while."""
+        s, weather = self.state, self.topology.weather
+        until = since + AHEAD
+        links = np.arange(len(s.links), dtype=np.intp)
+        rows: list[list[tuple[float, float]]] = [[] for _ in links]
+        for link in links.tolist():
+            seen, last = int(s.links["seen"][link]), int(s.links["end"][link])
+            rows[link] = list(zip(s.weather_at[seen:last].tolist(), s.weather_factor[seen:last].tolist(), strict=True))
+            if not rows[link]:
+                rows[link] = [(0.0, float(weather.factor(links[link : link + 1], 0.0)[0]))]
+        for link in links.tolist():
+            one = links[link : link + 1]
+            while rows[link][-1][0] <= until:
+                changes = float(weather.until(one, rows[link][-1][0])[0])
+                if changes == inf:
+                    break
+                rows[link].append((changes, float(weather.factor(one, changes)[0])))
+        ends = np.cumsum([len(its) for its in rows])
+        s.links["begin"] = s.links["seen"] = ends - [len(its) for its in rows]
+        s.links["end"] = ends
+        table = np.array([row for its in rows for row in its]).reshape(-1, 2)
+        while (fault := self._faults.next()) is not None:
+            self._drawn.append((fault.at, fault.pool, fault.place, fault.repaired))
+            if fault.at > until:
+                break
+        at, factor = table.T.copy()
+        self._changed(s._replace(weather_at=at, weather_factor=factor, faults=np.array(self._drawn, dtype=FAULT)))
+        s.clock["weather_until"] = until
+
+    def _changed(self, state: State) -> None:
+        """Other arrays take the place of those that were."""
+        self.state = state
+        self.handle = state_handle(state)
+
+    def _foresee(self, disturbances: Disturbances) -> None:
+        """What is planned, and the first fault, are events."""
+        s, number = self.state, self.places.site_number
+        for cut in disturbances.cuts:
+            network.at(s.events, s.clock, cut.since, CUT, number(cut.site), 0, 0.0)
+            network.at(s.events, s.clock, cut.until, HEAL, number(cut.site), 0, 0.0)
+        for claim in disturbances.claims:
+            network.at(s.events, s.clock, claim.since, CLAIM, number(claim.site), 0, claim.factor)
+            network.at(s.events, s.clock, claim.until, UNCLAIM, number(claim.site), 0, 0.0)
+        events.expect_fault(self.handle)
+
+    def grow(self) -> None:
+        """Enlarge what was too short, so that whoever waits may start."""
+        s = self.state
+        if self.now + AHEAD / 2 > float(s.clock["weather_until"][0]):
+            self._ahead(float(s.clock["weather_until"][0]))
+        self._grow_if_short()
+        self._grow_runs(int(self.state.clock["pending"][0]) + 1)
+
+    def _grow_if_short(self) -> None:
+        while events.short(self.handle):
+            self._lengthen()
+
+    def _lengthen(self) -> None:
+        s = self.state
+        names = ("events", "periods", "period_pools", "period_devices")
+        self._changed(s._replace(**{name: longer(getattr(s, name), 2 * len(s.events)) for name in names}))
+
+    def _chain(self, had: Mapping[str, int]) -> None:
+        """What is new becomes free."""
+        clock = self.state.clock
+        for name, begin in had.items():
+            records, head = getattr(self.state, name), LISTS[name]
+            if len(records) > begin:
+                records["after"][begin:] = np.arange(begin + 1, len(records) + 1)
+                records["after"][-1] = clock[head][0]
+                clock[head] = begin
+
+    def grow_runs(self) -> None:
+        """See to it that one more job can have devices."""
+        if int(self.state.clock["free_run"][0]) == NONE:
+            self._grow_runs(1)
+        self._grow_if_short()
+
+    def _grow_runs(self, more: int) -> None:
+        s = self.state
+        runs, needed = len(s.runs), int(s.clock["runs"][0]) + min(more, int(s.pools["free"].sum())) + 1
+        if needed > runs:
+            had = {name: len(getattr(s, name)) for name in LISTS}
+            longer_ones = room(max(2 * runs, needed), len(s.sites), len(s.pools), self.routes, len(s.links), s)
+            self._changed(s._replace(**longer_ones))
+            self._chain(had)
+        while int(self.state.clock["events"][0]) + 8 * (more + 8) >= len(self.state.events):
+            self._lengthen()

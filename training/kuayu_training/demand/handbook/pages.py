@@ -1,0 +1,207 @@
+"""The page of the handbook."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from kuayu.demand import Demand, profile
+from kuayu.demand.accelerators import CATALOGUE
+from kuayu.demand.feasibility import REASONS
+from kuayu.demand.flops import model_flops
+from kuayu.demand.memory import OPTIMIZER, PARAMETER
+from kuayu.demand.placement import CLASSES
+from kuayu_conformance.rendering.words import Language, Words
+from kuayu_training.demand.handbook import cases
+from kuayu_training.demand.handbook import words as say
+from kuayu_training.demand.handbook.choices import hours, inside, ranked
+
+NODE, DOMAIN, ACROSS = (CLASSES.index(link) for link in ("node", "domain", "across"))
+SIZES = (64, 256, 1024)
+"""Devices for which layouts are chosen."""
+
+PAGE = "demand-handbook.md"
+
+
+def page(language: Language) -> str:
+    """The handbook in a language; drawings are beside it."""
+
+    def t(words: Words) -> str:
+        return words.in_(language)
+
+    tokens = cases.BATCH * cases.SEQUENCE / 1e6
+    blocks = [
+        f"# {t(say.TITLE)}",
+        t(say.MADE),
+        t(say.ASSUMED).format(sequence=cases.SEQUENCE, batch=cases.BATCH, tokens=tokens),
+        f"## {t(say.LAW)}",
+        t(say.LAW_SIGNS),
+        _table(t(say.LAW_COLUMNS), ((t(name), t(law)) for name, law in say.LAW_ROWS)),
+        f"## {t(say.SIZES)}",
+        _table(t(say.SIZES_COLUMNS), _sizes()),
+        t(say.SIZES_NOTE),
+        f"### {t(say.FEWEST)}",
+        _table("|".join(("", *cases.ACCELERATORS)), _fewest()),
+        t(say.FEWEST_NOTE),
+        f"## {t(say.DIMENSIONS)}",
+    ]
+    for name, words in say.DIMENSION_NAMES.items():
+        blocks += [
+            f"### {t(words)}",
+            t(say.DIMENSION_LESSONS[name]),
+            _table(t(say.DIMENSION_COLUMNS), _degrees(name, language)),
+        ]
+    blocks += [
+        _image("traffic", language, say.PLOT_TRAFFIC),
+        f"### {t(say.SAVING)}",
+        _table(t(say.SAVING_COLUMNS), _savings(language)),
+        _image("memory", language, say.PLOT_MEMORY),
+        f"## {t(say.CHOICES)}",
+        t(say.CHOICES_NOTE),
+    ]
+    for model in cases.MODELS:
+        blocks += [
+            f"### {model.name}",
+            _table(t(say.CHOICES_COLUMNS), _choices(model, language)),
+            _why(model, language),
+        ]
+    blocks += [_image("hours", language, say.PLOT_HOURS), _image("scaling", language, say.PLOT_SCALING)]
+    blocks += [f"## {t(say.ACROSS)}", t(say.ACROSS_NOTE), _table(t(say.ACROSS_COLUMNS), _domains(language))]
+    ranking, row = inside()
+    layout = ranking.demand.layouts.row(row)
+    where = {"devices": layout.devices, "name": cases.ACCELERATORS[0], "layout": layout.described()}
+    blocks += [
+        f"## {t(say.INSIDE)}",
+        t(say.INSIDE_NOTE).format(**where),
+        _table(t(say.INSIDE_COLUMNS), _inside(language)),
+        _image("inside", language, say.PLOT_INSIDE),
+        f"## {t(say.LIMITS)}",
+        t(say.LIMITS_TEXT),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(columns: str, rows: Iterable[Sequence[object]]) -> str:
+    heads = columns.split("|")
+    lines = [heads, ["---"] * len(heads), *([str(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(cell or " " for cell in line) + " |" for line in lines)
+
+
+def _image(name: str, language: Language, words: Words) -> str:
+    return f"![{words.in_(language)}](demand-{name}.{language}.svg)"
+
+
+def _sent(demand: Demand, row: int, link: int) -> str:
+    return f"{demand.traffic[:, link, row].sum() / 1e9:.3g}"
+
+
+def _yes(language: Language, *, right: bool) -> str:
+    return (say.YES if right else say.NO).in_(language)
+
+
+def _sizes() -> Iterable[Sequence[object]]:
+    for model in cases.MODELS:
+        made = model.structure
+        step = model_flops(made, cases.BATCH)
+        token = step / (cases.BATCH * made.sequence)
+        state = made.parameters * (PARAMETER + 4 + OPTIMIZER)
+        whole = token * cases.TOKENS_PER_PARAMETER * made.active_parameters
+        yield (
+            model.name,
+            f"{made.parameters / 1e9:.1f}",
+            f"{made.active_parameters / 1e9:.1f}",
+            f"{token / 1e9:.0f}",
+            f"{step / 1e18:.3g}",
+            f"{state / 1e12:.3g}",
+            f"{whole:.1e}",
+        )
+
+
+def _fewest() -> Iterable[Sequence[object]]:
+    for model in cases.MODELS:
+        yield model.name, *(cases.fewest(model, name) or "–" for name in cases.ACCELERATORS)
+
+
+def _degrees(name: str, language: Language) -> Iterable[Sequence[object]]:
+    degrees, demand = cases.degrees(name)
+    memory = demand.memory.total
+    parts = demand.times
+    waiting = parts.tensor + parts.context + parts.expert + parts.gather + parts.pipeline + parts.data
+    for row, degree in enumerate(degrees):
+        step = parts.step[row]
+        yield (
+            degree,
+            int(demand.layouts.devices[row]),
+            f"{step:.2f}",
+            f"{100 * demand.utilization[row]:.0f} %",
+            f"{memory[row] / 1e9:.0f}",
+            _sent(demand, row, NODE),
+            _sent(demand, row, DOMAIN),
+            f"{100 * parts.bubble[row] / step:.1f} %",
+            f"{100 * waiting[row] / step:.1f} %",
+            _yes(language, right=memory[row] <= CATALOGUE[cases.ACCELERATORS[0]].memory),
+        )
+
+
+def _savings(language: Language) -> Iterable[Sequence[object]]:
+    names, demand = cases.savings()
+    for row, name in enumerate(names):
+        fits = demand.memory.total[row] <= CATALOGUE[cases.ACCELERATORS[0]].memory
+        total, step = demand.memory.total[row] / 1e9, demand.times.step[row]
+        yield name, f"{total:.0f}", f"{step:.2f}", _sent(demand, row, DOMAIN), _yes(language, right=bool(fits))
+
+
+def _choices(model: cases.Model, language: Language) -> Iterable[Sequence[object]]:
+    for name in cases.ACCELERATORS:
+        for devices in SIZES:
+            found = ranked(model, name, devices)
+            count = cases.machine(name, devices).devices
+            if not len(found.order):
+                yield name, count, say.NONE_FITS.in_(language), *[""] * 6, 0
+                continue
+            row, demand = int(found.order[0]), found.demand
+            yield (
+                name,
+                count,
+                demand.layouts.row(row).described(),
+                f"{demand.times.step[row]:.3g}",
+                f"{100 * demand.utilization[row]:.0f} %",
+                f"{demand.memory.total[row] / 1e9:.0f}",
+                _sent(demand, row, NODE),
+                _sent(demand, row, DOMAIN),
+                f"{hours(model, demand, row) / 1e3:.3g}",
+                len(found.order),
+            )
+
+
+def _why(model: cases.Model, language: Language) -> str:
+    counts = sum(ranked(model, name, size).demand.broken.sum(axis=0) for name in cases.ACCELERATORS for size in SIZES)
+    order = [int(place) for place in np.argsort(-counts)[:3] if counts[place]]
+    return say.WHY.in_(language).format(
+        ", ".join(say.REASON_NAMES[REASONS[place].code].in_(language) for place in order)
+    )
+
+
+def _domains(language: Language) -> Iterable[Sequence[object]]:
+    ways, demands = cases.domains()
+    alone = demands[0].times.step[0]
+    for (way, speed), demand in zip(ways, demands, strict=True):
+        step = demand.times.step[0]
+        sent = demand.traffic[:, ACROSS, 0].sum() * demand.layouts.devices[0] / 2
+        # Over a step at full speed, evenly: a lower bound of what keeps the computation from waiting.
+        needed = f"{8 * sent / alone / 1e9:.1f}" if speed else ""
+        yield (
+            say.ACROSS_WAYS[way].in_(language),
+            speed or "",
+            f"{sent / 1e9:.0f}" if speed else "",
+            f"{step:.1f}",
+            f"{100 * alone / step:.0f} %",
+            needed,
+        )
+
+
+def _inside(language: Language) -> Iterable[Sequence[object]]:
+    ranking, row = inside()
+    for part in profile(ranking.demand, row):
+        rates = (f"{part.sends[link] / 1e9:.3g}" for link in ("node", "domain"))
+        name = say.SEGMENTS[part.name].in_(language)
+        yield name, f"{part.begins:.3f}", f"{part.lasts:.3f}", f"{100 * part.busy:.0f} %", *rates

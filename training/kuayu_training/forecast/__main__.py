@@ -1,0 +1,93 @@
+"""Judge the forecaster by public traces, or fit it.
+
+``python -m kuayu_training.forecast [judge|fit|arrivals] [--json FILE]``. The traces are ``demand_series`` and
+``job_traces`` in the folder that KUAYU_DATA names (default ../shared/data). The network was fitted to the first half of
+every source; the last quarter is what is judged by. *arrivals* shows how jobs come together in the first half, which
+the forecaster knows as one number.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import kuayu.forecast
+from kuayu_training.forecast import arrivals
+from kuayu_training.forecast.jobs import as_before, missing_by, read
+from kuayu_training.forecast.judging import AHEAD, Judged, judge, judge_jobs, judge_slow
+from kuayu_training.forecast.report import figures, tables
+from kuayu_training.forecast.rivals import Boosting
+from kuayu_training.forecast.sources import Source, folder, sources
+
+SHIPPED = Path(kuayu.forecast.__file__).parent / "history.npz"
+
+ERRORS = (0.1, 0.01, 0.3, 1.0)
+"""Log-normal errors of what is told of durations."""
+
+SEED = 11
+
+
+def main() -> int:
+    """Fit and write the weights, or print the judgement; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m kuayu_training.forecast", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("judge", "fit", "arrivals"), default="judge", help="what to do")
+    parser.add_argument("--data", type=Path, default=folder(), help="folder with demand_series and job_traces in it")
+    parser.add_argument("--origins", type=int, default=240, help="instants from which each source is forecast")
+    parser.add_argument("--slow", type=int, default=16, help="instants for AutoARIMA and AutoETS; 0 leaves them out")
+    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    arguments = parser.parse_args()
+    try:
+        found = list(sources(arguments.data))
+        if arguments.what == "fit":
+            return _fit(found)
+        if arguments.what == "arrivals":
+            return _print(arrivals.tables(list(arrivals.shapes(arguments.data, found))))
+        rows = figures(_judge(arguments.data, found, arguments.origins, arguments.slow))
+    except FileNotFoundError as error:
+        sys.stderr.write(f"no {error.filename}; set KUAYU_DATA to the folder of the public data\n")
+        return 2
+    if arguments.json:
+        _write(arguments.json, rows)
+    return _print(tables(rows))
+
+
+def _print(made: Iterable[Table]) -> int:
+    console = Console(width=150)
+    for each in made:
+        console.print(each)
+    return 0
+
+
+def _fit(found: Sequence[Source]) -> int:
+    from kuayu_training.forecast.fitting import fit, write
+
+    write(fit(found, Console().print), SHIPPED)
+    return 0
+
+
+def _judge(data: Path, found: Sequence[Source], count: int, slow: int) -> list[Judged]:
+    boosting = Boosting(found, AHEAD)
+    made: list[Judged] = []
+    for source in found:
+        made += judge(source, count, boosting)
+        made += judge_slow(source, slow) if slow else []
+        if source.name == "itp":
+            jobs = read(data, "itp", source.domains)
+            tellers = {f"jobs, σ {width}": missing_by(jobs, width, SEED) for width in ERRORS}
+            half = source.offset + 30 * source.values.shape[1]
+            made += judge_jobs(source, jobs, tellers | {"jobs, as before": as_before(jobs, half)}, count)
+    return made
+
+
+def _write(file: Path, rows: Sequence[dict[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,143 @@
+"""An epoch as a sequence of questions: ``kuayu.scheduling.scheduler`` decides, and asks whoever learns.
+
+What is trained is thereby exactly what serves. It runs in a thread of its own, which stands still while a question is
+open and runs while one is awaited: never do both run, so that nothing depends on who is faster.
+"""
+
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
+
+import numpy as np
+
+from kuayu.bench.reference import AGAIN, orders
+from kuayu.bench.snapshots import Snapshots
+from kuayu.scheduling.attempts import EpochResult
+from kuayu.scheduling.policy_network import PolicyObservation, observation
+from kuayu.scheduling.scheduler import decide
+from kuayu.scheduling.scoring import AGE, OWN, SIZE, Rule, Scorer, Weights
+from kuayu.scheduling.state import Floats, Snapshot
+from kuayu_conformance.testbed.scheduling.engine.orders import Order
+from kuayu_conformance.testbed.scheduling.engine.view import View
+
+ASKED_AGAIN = 1800.0
+"""Seconds after which a job that has chosen to wait is asked again although it has no better way."""
+BETTER = 0.02
+"""By how much less is to be regretted of a candidate than of what was refused, for it to be better."""
+
+
+class Gone(Exception):
+    """Nobody will answer any more."""
+
+
+@dataclass(slots=True)
+class Asking:
+    """A scorer that asks: where a job could start now and has a choice.
+
+    One that has chosen to wait is not asked again before there is a better way in which it could start, or half an
+    hour has passed; otherwise whoever tries something now and then would never see what comes of waiting. Jobs
+    of one size that were submitted in the same second wait for each other.
+
+    Attributes:
+        questions: Where it asks; None says that all is decided.
+        answers: Where it is told which row of its sight is taken; None if nobody will.
+        rule: What is asked about is scored by it first; where there is nothing to ask, it decides.
+        now: Seconds since the scenario began.
+    """
+
+    questions: "SimpleQueue[PolicyObservation | None]"
+    answers: "SimpleQueue[int | None]"
+    rule: Scorer
+    now: float = 0.0
+    _waiting: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+
+    def scores(self, features: Floats, weights: Weights) -> Floats:
+        """Scores by which what was answered is best."""
+        by_rule = self.rule.scores(features, weights)
+        its = observation(features, by_rule)
+        if not its.open:
+            return by_rule
+        of = features[its.rows]
+        free = its.seen[:, 0] > 0.0
+        who = int(of[0, SIZE]), round(self.now - float(of[0, AGE]))
+        least = float(its.regrets[free].min())
+        until, refused = self._waiting.get(who, (0.0, 0.0))
+        if self.now < until and least >= refused - BETTER:
+            taken = int(np.argmin(free))
+        else:
+            taken = self._asked(its)
+            if not free[taken]:
+                self._waiting[who] = self.now + ASKED_AGAIN, least
+        found = by_rule.copy()
+        found[its.rows[taken]] = by_rule[its.rows[0]] - 1.0
+        return found
+
+    def _asked(self, its: PolicyObservation) -> int:
+        self.questions.put(its)
+        taken = self.answers.get()
+        if taken is None:
+            raise Gone
+        return taken
+
+
+class Desk:
+    """Decides epoch by epoch in one world.
+
+    Args:
+        rule: Which is asked about and corrected.
+
+    Attributes:
+        orders: Of the epoch, once there is no question left.
+    """
+
+    def __init__(self, rule: Scorer | None = None) -> None:
+        self._snapshots = Snapshots()
+        self._asking = Asking(SimpleQueue(), SimpleQueue(), rule or Rule())
+        self._thread: Thread | None = None
+        self._decided: EpochResult | None = None
+        self._failed: BaseException | None = None
+        self._idle: tuple[int, float] = (-1, 0.0)
+        self.orders: list[Order] = []
+
+    def open(self, view: View) -> PolicyObservation | None:
+        """Begin with an epoch; the first question, if there is one."""
+        self.orders = []
+        revision, until = self._idle
+        if view.revision == revision and view.now < until:
+            return None
+        self._view, self._asking.now = view, view.now
+        self._snapshot, self._numbers = self._snapshots.of(view)
+        self._thread = Thread(target=self._decide, args=(self._snapshot,), daemon=True)
+        self._thread.start()
+        return self._awaited()
+
+    def answer(self, row: int) -> PolicyObservation | None:
+        """Take a row of the question; the next one, if there is one."""
+        self._asking.answers.put(row)
+        return self._awaited()
+
+    def leave(self) -> None:
+        """No answer will come."""
+        if self._thread is not None and self._thread.is_alive():
+            self._asking.answers.put(None)
+            self._thread.join()
+
+    def _awaited(self) -> PolicyObservation | None:
+        its = self._asking.questions.get()
+        if its is None:
+            if self._failed is not None:
+                raise self._failed
+            assert self._decided is not None
+            self.orders = orders(self._view, self._snapshot, self._numbers, self._decided)
+            if not self.orders:
+                self._idle = self._view.revision, self._view.now + AGAIN
+        return its
+
+    def _decide(self, snapshot: Snapshot) -> None:
+        try:
+            self._decided = decide(snapshot, self._asking, OWN)
+        except Gone:
+            return
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it was asked for
+            self._failed = error
+        self._asking.questions.put(None)
