@@ -33,6 +33,7 @@ from kuayu_training.scheduling.scorer import Scorer
 from kuayu_training.scheduling.tuning import CHOICES, Tried, chosen, played, tune
 
 HOUR = 3600.0
+BRIEF = Timing(HOUR, 2 * HOUR, 3 * HOUR)
 ROOT = Path(__file__).parents[2]
 
 
@@ -178,9 +179,10 @@ def test_a_yardstick_counts_the_time_of_large_jobs_apart() -> None:
 
 @pytest.mark.slow
 def test_a_seed_gives_the_same_weights_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kuayu_training.scheduling import learning
+    from kuayu_training.scheduling import env, learning
 
-    monkeypatch.setattr(learning, "drawn", lambda _, number: short(number))
+    for module in (env, learning):
+        monkeypatch.setattr(module, "drawn", lambda _, number: short(number))
     monkeypatch.setattr(learning, "STEPS", 16)
     monkeypatch.setattr(learning, "SHOWN", 1)
     first, second = (learning.learn(11, 256, 1, 1, lambda _: None) for _ in range(2))
@@ -200,9 +202,9 @@ def test_the_rule_ships_with_the_best_of_what_was_tried() -> None:
 @pytest.mark.slow
 def test_tuning_writes_down_what_each_choice_leads_to(tmp_path: Path) -> None:
     choices = [(220.0, 3.0), (1760.0, 2.0)]
-    (path,) = tune(5, tmp_path, 1, 1, lambda _, __: None, choices)
+    (path,) = tune(5, tmp_path, 1, 1, lambda _, __: None, choices, BRIEF)
     found = json.loads(path.read_text("utf-8"))
-    expected = played("tuning 5", 0, choices)
+    expected = played("tuning 5", 0, choices, BRIEF)
     assert [[each["period"], each["large"], each["cost"]] for each in found["tried"]] == np.round(expected, 4).tolist()
     assert expected[0] != expected[1], "what money and waiting count makes a difference"
     assert found["chosen"] in found["tried"]

@@ -64,6 +64,7 @@ def tune(
     processes: int,
     progress: Progress,
     choices: Sequence[Choice] = CHOICES,
+    timing: Timing = TIMING,
 ) -> list[Path]:
     """Try every choice in the same windows, and write down what came of it; returns the path written.
 
@@ -77,10 +78,11 @@ def tune(
         processes: Windows that are played at a time; of no effect on what comes out.
         progress: Told how far it is.
         choices: What is tried.
+        timing: How long a window is.
     """
     found: list[list[Figures]] = [[] for _ in range(windows)]
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        asked = {pool.submit(played, f"tuning {seed}", number, choices): number for number in range(windows)}
+        asked = {pool.submit(played, f"tuning {seed}", number, choices, timing): number for number in range(windows)}
         for done, future in enumerate(as_completed(asked), start=1):
             found[asked[future]] = future.result()
             progress("choices", done / windows)
@@ -98,9 +100,9 @@ def chosen(tried: Sequence[Tried]) -> Tried:
     return min(cheap, key=lambda each: each.period + each.large)
 
 
-def played(purpose: str, number: int, choices: Sequence[Choice]) -> list[Figures]:
+def played(purpose: str, number: int, choices: Sequence[Choice], timing: Timing = TIMING) -> list[Figures]:
     """Figures of each choice in a window, over those of B3c."""
-    its = drawn(purpose, number, TIMING, TUNED)
+    its = drawn(purpose, number, timing, TUNED)
     members = cohort(its)
     other = np.array(_figures(its, members, WeighedCompletion()))
     ours = [_figures(its, members, ReferencePolicy(Rule(money=money, doubt=doubt))) for money, doubt in choices]
