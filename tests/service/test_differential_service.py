@@ -128,6 +128,9 @@ RULES_OF_THE_OPERATION = (
     "where a step has",
     "sooner than the change before",
     "the state has the digest",
+    "the patch leads to",
+    "needs a value",
+    "no canonical JSON",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 
