@@ -13,7 +13,7 @@ PACKAGE = SPEC.parent / "schemas" / "kuayu_schemas"
 
 def from_specification(model: Model, schema: json_schema.Schema) -> dict[str, str]:
     """Texts of the files that follow from ``spec/`` alone, by their paths within the package."""
-    documents = {"kuayu.schema": schema, "kuayu.reader.schema": json_schema.reader(model)}
+    documents = {"kuayu.schema": schema, "kuayu.reader.schema": json_schema.reader(model, schema)}
     for name, class_name in registers.REGISTERS.items():
         documents[name] = registers.load(SPEC / f"{name}.yaml", class_name, schema)
     texts = {f"published/{name}.json": json_schema.to_text(document) for name, document in documents.items()}

@@ -5,6 +5,7 @@ definitions of their own, units, Chinese labels, and the limits of classes that 
 """
 
 import json
+from copy import deepcopy
 from typing import Any
 
 from linkml.generators.jsonschemagen import JsonSchemaGenerator
@@ -26,9 +27,14 @@ def closed(model: Model) -> Schema:
     return _document(model, "kuayu", "Kuayu: what may be sent", definitions)
 
 
-def reader(model: Model) -> Schema:
-    """Schema of what has to be understood: unknown members and unknown values of extensible enumerations pass."""
-    definitions = closed(model)["$defs"]
+def reader(model: Model, closed: Schema) -> Schema:
+    """Schema of what has to be understood: unknown members and unknown values of extensible enumerations pass.
+
+    Args:
+        model: The model.
+        closed: Schema of what may be sent; it is left as it is.
+    """
+    definitions = deepcopy(closed["$defs"])
     for name, schema in definitions.items():
         if schema.get("additionalProperties") is False:
             schema.pop("additionalProperties")
