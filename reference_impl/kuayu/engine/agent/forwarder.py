@@ -205,8 +205,8 @@ class Forwarder:
         self._metrics.parcels.inc()
         self._metrics.forwarded.inc(len(rows) - len(rejected))
         for name, count in lost.items():
-            self._metrics.rejected.labels(name).inc(count)
             logger.error("the service refused %d samples for good: %s: %s", count, name, example[name])
+            self._metrics.rejected.labels(name).inc(count)
 
     def _note(self, away: AwayError) -> None:
         self._metrics.attempts.labels("away").inc()

@@ -1,5 +1,7 @@
 """B4: a linear programme on goodput says which kinds of jobs should run in which pools."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestComple
 from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
 from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
+from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.powers import power
 
@@ -17,6 +20,15 @@ _STEP = 3
 """Jobs of a class differ in what they state by a factor of two to that power at most."""
 _ELSEWHERE = 1e15
 """Seconds by which all ways are worse that are not planned: more than any job takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A job: its profile, the domains that held its data when it was first seen, and bits to fetch from there."""
+
+    profile: str
+    sources: tuple[int, ...]
+    bits: float
 
 
 class Goodput(EarliestCompletion):
@@ -41,13 +53,13 @@ class Goodput(EarliestCompletion):
         self._seen = -1
         self._planned: dict[int, int] = {}
         self._value: dict[int, float] = {}
-        self._sources: dict[int, NDArray[np.bool_]] = {}
+        self._known: dict[int, _Known] = {}
 
     def _prepare(self, view: View, schedule: Schedule) -> None:
         if self._seen != view.revision:
             self._seen = view.revision
             self._planned, self._value = {}, {}
-            if schedule.free.any():
+            if self._some_fit(view, schedule):
                 self._plan(view, schedule)
 
     def _scores(self, view: View, number: int, ways: tuple[Way, ...], ends: Floats) -> Floats:
@@ -61,6 +73,13 @@ class Goodput(EarliestCompletion):
     def _ordered(self, view: View, candidates: list[int]) -> list[int]:
         del view
         return sorted(candidates, key=lambda number: -self._value.get(number, 0.0))
+
+    @staticmethod
+    def _some_fit(view: View, schedule: Schedule) -> bool:
+        """Whether any that waits could start on what is free: else no programme would start one."""
+        asked, rates = view.register.requested[view.pending], view.register.rates[view.pending]
+        fits = (asked[:, np.newaxis] <= schedule.free) & (rates[:, view.places.type] > 0.0)
+        return bool(fits.any())
 
     def _plan(self, view: View, schedule: Schedule) -> None:
         """Which of those that wait should start in which pool."""
@@ -79,7 +98,7 @@ class Goodput(EarliestCompletion):
         waiting = np.isin(jobs, view.pending)
         runs = jobs[~waiting]
         present = np.zeros(means.shape, dtype=np.int64)
-        np.add.at(present, (kind[~waiting], self._pools(view, runs)), 1)
+        np.add.at(present, (kind[~waiting], view.pools(runs)), 1)
         held = (present * gang[:, np.newaxis]).sum(axis=0)
         wanted = allocate(means, gang, counts, held + schedule.free) - present
         starts = gangs(wanted, gang, np.bincount(kind[waiting], minlength=len(gang)), schedule.free)
@@ -98,15 +117,11 @@ class Goodput(EarliestCompletion):
     def _active(view: View) -> Numbers:
         """Jobs that wait, and those that run on what they asked for in one pool; each of a size that some pool has."""
         running = view.running
-        alone = np.array([len(view.holding(int(number))) == 1 for number in running], dtype=np.bool_)
-        same = np.array([view.holding(int(number))[0][1] for number in running]) == view.register.requested[running]
-        jobs = np.concatenate([view.pending, running[alone & same]]) if len(running) else view.pending
+        alone = view.pools(running) != SEVERAL
+        same = view.devices(running) == view.register.requested[running]
+        jobs = np.concatenate([view.pending, running[alone & same]])
         able: Numbers = jobs[view.register.requested[jobs] <= view.places.devices.max()]
         return able
-
-    @staticmethod
-    def _pools(view: View, runs: Numbers) -> Numbers:
-        return np.array([view.holding(int(number))[0][0] for number in runs], dtype=np.intp)
 
     def _worth(self, view: View, jobs: Numbers) -> tuple[Floats, Floats]:
         """Weight of each job, and its normalised goodput by pool; (jobs,) and (jobs, pools)."""
@@ -123,28 +138,29 @@ class Goodput(EarliestCompletion):
 
     def _staging(self, view: View, jobs: Numbers) -> Floats:
         """Seconds until the data of each would be in each domain, at present bandwidths; (jobs, domains)."""
-        sources, sizes = [], []
-        for number in jobs.tolist():
-            its = self._sources.get(number)
-            if its is None:
-                its = self._sources[number] = np.zeros(len(view.places.sites), dtype=np.bool_)
-                its[list(view.data_at(number))] = True
-            data = view.dataset(number)
-            sources.append(its)
-            sizes.append(np.inf if data.pinned else data.size * _BITS)
-        kinds, which = np.unique(np.array(sources), axis=0, return_inverse=True)
-        shares = np.stack([view.shares[kind].max(axis=0) for kind in kinds])[which.reshape(-1)]
-        size = np.array(sizes)[:, np.newaxis]
+        known = [self._of_job(view, number) for number in jobs.tolist()]
+        kinds = {kind: view.shares[list(kind)].max(axis=0) for kind in {each.sources for each in known}}
+        shares = np.stack([kinds[each.sources] for each in known])
+        size = np.array([each.bits for each in known])[:, np.newaxis]
         with np.errstate(invalid="ignore", divide="ignore"):
             seconds = np.where(np.isinf(shares), 0.0, np.where(shares > 0.0, size / shares, np.inf))
         found: Floats = seconds
         return found
 
-    @staticmethod
-    def _keys(view: View, jobs: Numbers, goodput: Floats) -> NDArray[np.int64]:
+    def _of_job(self, view: View, number: int) -> "_Known":
+        """What is looked up when a job is seen for the first time."""
+        known = self._known.get(number)
+        if known is None:
+            data = view.dataset(number)
+            bits = np.inf if data.pinned else data.size * _BITS
+            known = self._known[number] = _Known(view.job(number).profile, view.data_at(number), bits)
+        return known
+
+    def _keys(self, view: View, jobs: Numbers, goodput: Floats) -> NDArray[np.int64]:
         """What jobs of a class have in common; (jobs, members of the key)."""
-        profiles = {name: place for place, name in enumerate(sorted({view.job(int(job)).profile for job in jobs}))}
-        profile = np.array([profiles[view.job(int(job)).profile] for job in jobs], dtype=np.int64)
+        names = [self._of_job(view, number).profile for number in jobs.tolist()]
+        profiles = {name: place for place, name in enumerate(sorted(set(names)))}
+        profile = np.array([profiles[name] for name in names], dtype=np.int64)
         _, length = np.frexp(view.register.stated_work[jobs])
         _, usable = np.unique(goodput > 0.0, axis=0, return_inverse=True)
         requested = view.register.requested[jobs]

@@ -3,7 +3,7 @@
 Each class stands for that of the engine which it names; only what is looked at is there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -103,15 +103,16 @@ class Register:
         self._known: dict[int, Job] = {}
         rows = world.state.jobs
         self.number = world.numbers
+        self._used = rows["known_used"]
         self.home, self.stated_work, self.rates = rows["home"], rows["stated_work"], world.state.rates
         self.requested, self.minimum, self.maximum = rows["requested"], rows["minimum"], rows["maximum"]
 
     def known(self, number: int) -> Job:
         """What is known of a job that was admitted."""
-        row = self._world.state.jobs[number]
-        used, work = float(row["known_used"]), float(row["stated_work"])
+        used = float(self._used[number])
         known = self._known.get(number)
         if known is None or known.used != used:
+            work = float(self.stated_work[number])
             known = self._known[number] = replace(self._world.truth[number], used=used, work=work)
         return known
 
@@ -142,22 +143,38 @@ class Runs(Mapping[int, Run]):
         return int(self._world.state.clock["runs"][0])
 
     def __iter__(self) -> Iterator[int]:
+        return (number for number, _ in self._order())
+
+    def _order(self) -> Iterator[tuple[int, int]]:
+        """Numbers of jobs, and where in the arrays they are."""
         s = self._world.state
-        run, numbers, after = int(s.clock["first"][0]), s.runs["job"], s.runs["after"]
+        run, numbers, after = int(s.clock["first"][0]), s.runs["job"].tolist(), s.runs["after"].tolist()
         while run != NONE:
-            yield int(numbers[run])
-            run = int(after[run])
+            yield numbers[run], run
+            run = after[run]
 
     def __getitem__(self, job: int) -> Run:
         s = self._world.state
         run = int(s.jobs["run"][job])
         if run == NONE:
             raise KeyError(job)
-        row = s.runs[run]
-        content = row.tobytes() + s.run_pools[run].tobytes() + s.then_pools[run].tobytes()
+        return self._kept(job, run, b"".join(array[run].tobytes() for array in (s.runs, s.run_pools, s.then_pools)))
+
+    def items(self) -> ItemsView[int, Run]:
+        """All of them; their rows are looked at as bytes of whole arrays, which is much quicker than one by one."""
+        s = self._world.state
+        arrays = [(array.tobytes(), array[:1].nbytes) for array in (s.runs, s.run_pools, s.then_pools)]
+        found = {}
+        for job, run in self._order():
+            content = b"".join(whole[run * size : (run + 1) * size] for whole, size in arrays)
+            found[job] = self._kept(job, run, content)
+        return found.items()
+
+    def _kept(self, job: int, run: int, content: bytes) -> Run:
+        """As it was made before, unless its row says something else now."""
         known = self._made.get(job)
         if known is None or known[0] != content:
-            known = self._made[job] = content, self._run(run, row)
+            known = self._made[job] = content, self._run(run, self._world.state.runs[run])
         return known[1]
 
     def _run(self, run: int, row: Any) -> Run:
@@ -189,19 +206,24 @@ class Checkpoints(Mapping[int, int]):
     """Number of the domain where the checkpoint of a job is."""
 
     def __init__(self, world: Holder) -> None:
-        self._world = world
+        self._at = world.state.jobs["checkpoint_at"]
 
     def __len__(self) -> int:
-        return int((self._world.state.jobs["checkpoint_at"] != NONE).sum())
+        return int((self._at != NONE).sum())
 
     def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self._world.state.jobs["checkpoint_at"] != NONE).tolist())
+        return iter(np.flatnonzero(self._at != NONE).tolist())
 
     def __getitem__(self, job: int) -> int:
-        site = int(self._world.state.jobs["checkpoint_at"][job])
+        site = int(self._at[job])
         if site == NONE:
             raise KeyError(job)
         return site
+
+    def get(self, job: int, default: Any = None) -> Any:
+        """The same; that of a mapping would raise for each job that has none, which most have not."""
+        site = int(self._at[job])
+        return default if site == NONE else site
 
 
 class Links:
@@ -248,7 +270,8 @@ class CopiesNow:
     def moved(self, names: Sequence[str], now: float) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Those of some data sets that are in more domains than at the beginning, with all domains that hold them."""
         copies, numbers = self._world.state.copies, self._world.dataset_numbers
-        moved = set(np.flatnonzero(((copies >= now) & (copies < np.inf)).any(axis=1)).tolist())
+        there = copies >= now
+        moved = set(np.flatnonzero((there & (copies < np.inf)).any(axis=1)).tolist())
         for name in names:
-            if numbers[name] in moved:
-                yield name, self.at(name, now)
+            if (number := numbers[name]) in moved:
+                yield name, tuple(site for site, has in enumerate(there[number].tolist()) if has)

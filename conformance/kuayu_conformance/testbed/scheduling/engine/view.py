@@ -90,15 +90,28 @@ class View:
         Raises:
             KeyError: It holds none.
         """
-        return self._parts.runs[number].placement
+        return self._held[number].placement
 
     def holding(self, number: int) -> Holding:
         """The same as numbers of pools and devices."""
-        return self._parts.runs[number].holding
+        return self._held[number].holding
 
     def going(self, number: int) -> Placement | None:
         """Where a job that holds devices goes on once its checkpoint is written, if it is being moved."""
-        return self._parts.runs[number].then
+        return self._held[number].then
+
+    @cached_property
+    def _held(self) -> dict[int, Run]:
+        """Jobs with devices; looked up once for all, since nothing changes while a policy decides."""
+        return dict(self._parts.runs.items())
+
+    def pools(self, jobs: Numbers) -> Numbers:
+        """Pool of each that holds devices of one, ``SEVERAL`` of one that holds devices of more."""
+        return self._parts.progress.pool[jobs]
+
+    def devices(self, jobs: Numbers) -> Counts:
+        """Devices that jobs hold in their pool, if they hold some in one."""
+        return self._parts.progress.devices[jobs]
 
     def releases(self, pool: int) -> tuple[Floats, Counts]:
         """When devices of a pool are estimated to be given back, in order, and how many."""
@@ -156,12 +169,12 @@ class View:
         """Bits a second that each wire offers at present, to all flows together."""
         return self._parts.traffic.offered(self.now)
 
-    @property
+    @cached_property
     def shares(self) -> Floats:
         """Bits a second that one more flow may hope for, (domains, domains); infinite at home."""
         return self._parts.traffic.shares(self.now)
 
-    @property
+    @cached_property
     def hopes(self) -> Floats:
         """The same by wire."""
         return self._parts.traffic.hopes(self.now)
