@@ -174,6 +174,8 @@ class _Counted(Asked):
             return ()
         orders = super().decide(view)
         counts.asked += 1
+        if self._said:
+            self._said.release()
         if self.bad_answers > before:
             counts.bad_answers += 1
             counts.bad = counts.bad or self._said
