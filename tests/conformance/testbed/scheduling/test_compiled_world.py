@@ -4,7 +4,9 @@ The engine is the oracle: closed loops of policies, and orders at random that sp
 nodes fail and domains are cut off.
 """
 
+import gc
 import random
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -87,6 +89,19 @@ def test_a_policy_that_is_derived_from_a_compiled_one_decides_for_itself() -> No
 
     play(made("reference", "derived").world(), Noting(), TIMING.horizon)
     assert asked
+
+
+def test_a_world_that_was_played_is_gone_at_once() -> None:
+    """Hundreds are played in a run, each with the jobs of weeks: none may wait for a collection of garbage."""
+    gc.disable()
+    try:
+        world = made("reference", "gone").world()
+        play(world, BASELINES["B2"](), TIMING.horizon)
+        kept = weakref.ref(world)
+        del world
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_the_ideal_pool_comes_to_the_same() -> None:

@@ -7,6 +7,7 @@ policies look at are the views, checks and records of the engine, over the same 
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -110,8 +111,10 @@ class CompiledWorld:
         self._chain(dict.fromkeys(LISTS, 0))
         self._ahead(0.0)
         self._foresee(disturbances)
-        self.register, self.progress = Register(self), Progress(self)
-        self.runs, self._traffic, self._copies = Runs(self), Links(self), CopiesNow(self, workload)
+        # a world in a circle of references would be kept until the next full collection, with all its jobs
+        world: CompiledWorld = proxy(self)
+        self.register, self.progress = Register(world), Progress(world)
+        self.runs, self._traffic, self._copies = Runs(world), Links(world), CopiesNow(world, workload)
         self._parts = Parts(
             topology,
             law,
@@ -119,11 +122,11 @@ class CompiledWorld:
             self.register,  # type: ignore[arg-type]  # as far as views look at it
             self.progress,  # type: ignore[arg-type]
             self.runs,
-            Checkpoints(self),
+            Checkpoints(world),
             self._traffic,  # type: ignore[arg-type]
             self._copies,  # type: ignore[arg-type]
         )
-        self._stages = Stages(self, self.progress, self.runs)
+        self._stages = Stages(world, self.progress, self.runs)
         self._dispatch = Dispatch(self._parts, self._stages, self._stages)  # type: ignore[arg-type]
 
     @property
