@@ -4,6 +4,7 @@ It looks at every way alone, takes the best that has room, and knows no hurry.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from math import inf
@@ -295,7 +296,28 @@ def _problem(path: str, body: Json) -> Json | None:
     for _, pointer, source in TWICE[path]:
         if (name := _at(body, pointer)) is not None and name == _at(body, source):
             return _refusal("invalid-body", pointer)
-    return None
+    return next((_refusal("invalid-body", pointer) for pointer in _contradictions(body.get("state"))), None)
+
+
+def _contradictions(state: Json | None) -> Iterator[str]:
+    """Places where more is free or held than there is, or no number of devices would do."""
+    if state is None:
+        return
+    held: Counter[tuple[str, str]] = Counter()
+    for job in state["running"]:
+        for share in job["placement"]["shares"]:
+            held[share["domain"], share["accelerator"]] += share["devices"]
+    for number, domain in enumerate(state["domains"]):
+        for position, pool in enumerate(domain["pools"]):
+            rooms = [pool, *pool.get("nodes", ())]
+            full = held[domain["id"], pool["accelerator"]] > pool["devices"]
+            if full or any(room["free"] > room["devices"] for room in rooms):
+                yield f"/state/domains/{number}/pools/{position}"
+    for member in ("waiting", "running"):
+        for number, job in enumerate(state[member]):
+            devices = job["spec"]["devices"]
+            if not devices["minimum"] <= devices.get("requested", devices["maximum"]) <= devices["maximum"]:
+                yield f"/state/{member}/{number}/spec/devices"
 
 
 def _refusal(problem: str, pointer: str) -> Json:

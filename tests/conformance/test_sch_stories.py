@@ -45,6 +45,7 @@ def unmet(found: Iterable[Finding]) -> list[str]:
     ("name", "figure"),
     [
         ("sch_names", None),
+        ("sch_contradictions", None),
         ("sch_soundness", None),
         ("sch_routes", None),
         ("sch_plans", None),
@@ -62,7 +63,9 @@ def test_a_scheduler_that_keeps_to_the_text_is_found_to(name: str, figure: float
     assert [each.estimate for each in figures] == ([] if figure is None else [pytest.approx(figure, abs=0.1)])
 
 
-@pytest.mark.parametrize("name", ["sch_names", "sch_soundness", "sch_routes", "sch_plans", "sch_near"])
+@pytest.mark.parametrize(
+    "name", ["sch_names", "sch_contradictions", "sch_soundness", "sch_routes", "sch_plans", "sch_near"]
+)
 def test_a_run_is_made_again_from_its_nonce(name: str) -> None:
     """The same requests in the same order, whatever Python's hashes are."""
     first, again = episode(name), episode(name)

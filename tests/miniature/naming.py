@@ -15,6 +15,7 @@ class Naming(Core):
         """A request with a state names nothing twice, and nothing that it does not hold."""
         self.refuse_if("invalid-body", "names are given twice", self.given_twice(body))
         self.refuse_if("unknown-reference", "names are not in the request", self.not_held(body))
+        self.refuse_if("invalid-body", "numbers contradict each other", self.contradicting(body["state"]))
 
     def refuse_if(self, problem: str, detail: str, wrong: Iterable[Wrong]) -> None:
         """Refuse the request where something is wrong, with all places."""
@@ -60,6 +61,34 @@ class Naming(Core):
             if name in seen:
                 yield pointer, f"{name} is the name of an earlier one"
             seen.add(name)
+
+    def contradicting(self, state: Json) -> Iterator[Wrong]:
+        """More devices free or held than work, and jobs that no number of devices would do for."""
+        for number, domain in enumerate(state["domains"]):
+            for position, pool in enumerate(domain["pools"]):
+                place = f"/state/domains/{number}/pools/{position}"
+                rows = [(place, pool)]
+                rows += [(f"{place}/nodes/{row}", node) for row, node in enumerate(pool.get("nodes", ()))]
+                for pointer, row in rows:
+                    if row["free"] > row["devices"]:
+                        yield f"{pointer}/free", "more than work"
+                if self.held_of_pool(state, domain["id"], pool["accelerator"]) > pool["devices"]:
+                    yield f"{place}/devices", "fewer than running jobs hold"
+        for member in ("waiting", "running"):
+            for number, row in enumerate(state[member]):
+                if self.unsatisfiable(row["spec"]["devices"]):
+                    yield f"/state/{member}/{number}/spec/devices", "no number would do"
+
+    def held_of_pool(self, state: Json, domain: str, accelerator: str) -> int:
+        """Devices of a pool that running jobs hold."""
+        shares = (share for job in state["running"] for share in job["placement"]["shares"])
+        return sum(
+            share["devices"] for share in shares if (share["domain"], share["accelerator"]) == (domain, accelerator)
+        )
+
+    def unsatisfiable(self, devices: Json) -> bool:
+        """Whether a job asks for what cannot be."""
+        return not devices["minimum"] <= devices.get("requested", devices["maximum"]) <= devices["maximum"]
 
     def not_held(self, body: Json) -> Iterator[Wrong]:
         """Names that refer to nothing."""

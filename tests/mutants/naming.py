@@ -37,7 +37,35 @@ class DemandsFromNowhereAreNotServed(Miniature):
         return iter(())
 
 
-@breaks("DEM-006", "FCT-007", "RES-013", "SCH-012")
+@breaks("SCH-020")
+class MoreMayBeFreeThanThereIs(Miniature):
+    """Free devices of pools and nodes are believed, however many."""
+
+    @override
+    def contradicting(self, state: Json) -> Iterator[Wrong]:
+        yield from (wrong for wrong in super().contradicting(state) if not wrong[0].endswith("/free"))
+
+
+@breaks("SCH-020")
+class MoreMayBeHeldThanThereIs(Miniature):
+    """What running jobs hold is not added up."""
+
+    @override
+    def held_of_pool(self, state: Json, domain: str, accelerator: str) -> int:
+        return 0
+
+
+@breaks("SCH-020")
+class LeastMayBeAboveMost(Miniature):
+    """A job that no number of devices would do for waits for ever."""
+
+    @override
+    def unsatisfiable(self, devices: Json) -> bool:
+        asked = devices.get("requested", devices["maximum"])
+        return asked < devices["minimum"] <= devices["maximum"] or asked > devices["maximum"]
+
+
+@breaks("DEM-006", "FCT-007", "RES-013", "SCH-012", "SCH-020")
 class WrongNamesStandInTheState(Miniature):
     """Problems point to the member of the request that a wrong name is in, not to its place."""
 

@@ -16,7 +16,7 @@ from scheduling.states import (
     talks,
 )
 
-from kuayu.refusals import RepeatedName, UnknownName
+from kuayu.refusals import Impossible, RepeatedName, UnknownName
 from kuayu.scheduling.place import place
 from kuayu_schemas import schema
 
@@ -255,3 +255,22 @@ def test_repeated_names_are_pointed_at() -> None:
         place(request([domain("a", pool(8)), domain("a", pool(8))]))
     with pytest.raises(RepeatedName, match="/state/waiting/1/spec/id"):
         place(request([domain("a", pool(8))], [spec("j"), spec("j")]))
+
+
+def test_contradictions_are_pointed_at() -> None:
+    """Whatever is decided on such a state is wrong, and the reason that is given for it too."""
+
+    def pointed(asked: dict[str, Any]) -> list[str]:
+        with pytest.raises(Impossible) as trouble:
+            place(asked)
+        return [pointer for pointer, _ in trouble.value.pointers]
+
+    assert pointed(request([domain("a", {**pool(8), "free": 16})])) == ["/state/domains/0/pools/0/free"]
+    nodes = [{"id": "n1", "devices": 4, "free": 4}, {"id": "n2", "devices": 4, "free": 5}]
+    assert pointed(request([domain("a", {**pool(8), "nodes": nodes})])) == ["/state/domains/0/pools/0/nodes/1/free"]
+    impossible = [{"minimum": 8, "maximum": 4}, {"minimum": 2, "maximum": 4, "requested": 1}]
+    possible = {"minimum": 4, "maximum": 4, "requested": 4}
+    jobs = [{**spec(f"j{n}"), "devices": each} for n, each in enumerate([possible, *impossible])]
+    assert pointed(request([domain("a", pool(8))], jobs)) == [f"/state/waiting/{n}/spec/devices" for n in (1, 2)]
+    full = request([domain("a", {**pool(8), "free": 0})], running=[running(spec("r", 9), [("a", 9)], rate=9.0)])
+    assert pointed(full) == ["/state/domains/0/pools/0/devices"]

@@ -1,10 +1,12 @@
 """A snapshot from the state of a request, in plain dicts of validated JSON.
 
-1. Names are checked first: what they point at, what is unknown, what stands twice.
+1. Names are checked first: what they point at, what is unknown, what stands twice; then whether numbers contradict
+   each other, since whatever was decided on such a state would be wrong, and the reason given for it too.
 2. Jobs are read column by column, since there are thousands of them.
 3. Domains and pools take an order that follows from what they are, so that no decision depends on names.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.refusals import Complaint, RepeatedName, UnknownName, refuse, repeated
+from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.state import (
     MODES,
     NOWHERE,
@@ -325,7 +327,7 @@ def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
 def check_state(
     state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), parsed: ParsedJobs | None = None
 ) -> None:
-    """Check the names of a state that stands at ``/state``.
+    """Check a state that stands at ``/state``: its names, then its numbers.
 
     Domains that only hold copies of data, the home of a job and the domain of its checkpoint are no part of what can be
     decided on unless they are among the domains; a request that names others there names something it does not hold.
@@ -339,6 +341,7 @@ def check_state(
     Raises:
         RepeatedName: Names stand twice.
         UnknownName: A name is not there.
+        Impossible: Numbers contradict each other.
     """
     parsed = parsed or parse_jobs(state)
     refuse(RepeatedName, [*_repeated(state, parsed), *again])
@@ -346,6 +349,47 @@ def check_state(
     known = {each["id"] for each in state["domains"]}
     found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
     refuse(UnknownName, found)
+    refuse(Impossible, [*_beyond_pools(state), *_beyond_elasticity(state, parsed)])
+
+
+def _beyond_pools(state: Plain) -> list[Complaint]:
+    """More devices that are free, or held by running jobs, than work; of pools, and of nodes."""
+    held: Counter[tuple[str, str]] = Counter()
+    for entry in state["running"]:
+        for share in entry["placement"]["shares"]:
+            held[share["domain"], share["accelerator"]] += share["devices"]
+    found: list[Complaint] = []
+    for position, domain in enumerate(state["domains"]):
+        for number, pool in enumerate(domain["pools"]):
+            place, devices = f"/state/domains/{position}/pools/{number}", pool["devices"]
+            if pool["free"] > devices:
+                found.append((f"{place}/free", f"{pool['free']} devices are free, of {devices} that work"))
+            taken = held[domain["id"], pool["accelerator"]]
+            if taken > devices:
+                found.append((f"{place}/devices", f"running jobs hold {taken} devices, of {devices} that work"))
+            found += [
+                (f"{place}/nodes/{row}/free", f"{node['free']} devices are free, of {node['devices']} that work")
+                for row, node in enumerate(pool.get("nodes") or ())
+                if node["free"] > node["devices"]
+            ]
+    return found
+
+
+def _beyond_elasticity(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    """Jobs that work with fewer devices at most than at least, or ask for a number that is neither."""
+    least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
+    wrong = np.flatnonzero((least > most) | (asked < least) | (asked > most)).tolist()
+    waiting = len(state["waiting"])
+    found: list[Complaint] = []
+    for job in wrong:
+        place = f"/state/waiting/{job}" if job < waiting else f"/state/running/{job - waiting}"
+        what = (
+            f"at least {least[job]:.0f} devices, and at most {most[job]:.0f}"
+            if least[job] > most[job]
+            else f"{asked[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
+        )
+        found.append((f"{place}/spec/devices", f"it asks for {what}"))
+    return found
 
 
 def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
