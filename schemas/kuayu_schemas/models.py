@@ -565,6 +565,16 @@ class SplitMode(StrEnum):
     """Of a kind that this version does not name."""
 
 
+class NodeScope(StrEnum):
+    """How near to each other all devices of a job in a domain have to lie."""
+
+    node = "node"
+    """On one node."""
+
+    switch = "switch"
+    """On nodes of one leaf switch."""
+
+
 class JobPhase(StrEnum):
     """Where a job stands."""
 
@@ -2230,6 +2240,15 @@ class LinkNeed(KuayuModel):
     )
 
 
+class NodeNeed(KuayuModel):
+    """How the devices of a job have to lie on the nodes of each domain that it is given."""
+
+    devices_per_node: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="So many on each node that it is given, neither more nor fewer."
+    )
+    within: Maybe[NodeScope] = Field(default=None, description="How near to each other all of them have to lie.")
+
+
 class Artefact(KuayuModel):
     """Data set or checkpoint and where copies of it are."""
 
@@ -2310,6 +2329,9 @@ class JobSpec(KuayuModel):
         ),
     )
     links: Maybe[LinkNeed] = Field(default=None, description="What it needs of the links.")
+    nodes: Maybe[NodeNeed] = Field(
+        default=None, description="What it needs of nodes; where it is absent, it is not cut where one has room for it."
+    )
     data: Maybe[list[Artefact]] = Field(default=None, description="Data that it reads.")
     checkpoint: Maybe[Artefact] = Field(default=None, description="Checkpoint that it starts from.")
     forecast: Maybe[Uri] = Field(default=None, description="Forecast of its demand.")

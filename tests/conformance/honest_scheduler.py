@@ -109,7 +109,9 @@ def _ways(state: Json, entry: Json, account: Account) -> Iterator[Json]:
     pools = [(domain["id"], pool) for domain in state["domains"] for pool in domain["pools"]]
     splits = [split for split in spec["split_modes"] if split != "none"]
     for size in sorted(sizes, reverse=True):
-        found: list[Json] = [{"shares": [_share(name, pool, size)], "split_mode": "none"} for name, pool in pools]
+        found: list[Json] = [
+            {"shares": [_share(name, pool, size, spec.get("nodes"))], "split_mode": "none"} for name, pool in pools
+        ]
         roomy = any(pool["free"] >= size for _, pool in pools)
         for (one, first), (other, second) in permutations(pools, 2) if splits and not roomy else ():
             half = size // 2
@@ -125,17 +127,24 @@ def _period(spec: Json, split: str) -> Json:
     return {"sync_period": spec.get("sync_period", 50)} if split == "periodic" else {}
 
 
-def _share(domain: str, pool: Json, devices: int) -> Json:
+def _share(domain: str, pool: Json, devices: int, need: Json | None = None) -> Json:
     share: Json = {"domain": domain, "accelerator": pool["accelerator"], "devices": devices}
     if "nodes" in pool:
         rooms: dict[str, int] = {}
         for node in pool["nodes"]:
             rooms[node["switch"]] = rooms.get(node["switch"], 0) + node["free"]
-        left, share["nodes"] = devices, []
-        for node in sorted(pool["nodes"], key=lambda node: (-node["free"], -rooms[node["switch"]], node["switch"])):
-            if taken := min(left, node["free"]):
-                share["nodes"].append({"node": node["id"], "devices": taken})
-                left -= taken
+        ordered = sorted(pool["nodes"], key=lambda node: (-node["free"], -rooms[node["switch"]], node["switch"]))
+        each, within = (need or {}).get("devices_per_node"), (need or {}).get("within", "domain")
+        scopes = {"domain": lambda _: 0, "node": lambda node: node["id"], "switch": lambda node: node["switch"]}
+        for scope in dict.fromkeys(map(scopes[within], ordered)):
+            left, share["nodes"] = devices, []
+            for node in ordered:
+                taken = min(left, node["free"], each or left)
+                if scopes[within](node) == scope and taken and taken == (each or taken):
+                    share["nodes"].append({"node": node["id"], "devices": taken})
+                    left -= taken
+            if not left:
+                break
     if "offers" in pool:
         able = [offer for offer in pool["offers"] if offer["devices"] >= devices] or pool["offers"]
         share["purchase"] = min(able, key=lambda offer: offer["price"])["purchase"]

@@ -46,6 +46,7 @@ def unmet(found: Iterable[Finding]) -> list[str]:
     [
         ("sch_names", None),
         ("sch_contradictions", None),
+        ("sch_nodes", None),
         ("sch_soundness", None),
         ("sch_routes", None),
         ("sch_plans", None),
@@ -64,7 +65,7 @@ def test_a_scheduler_that_keeps_to_the_text_is_found_to(name: str, figure: float
 
 
 @pytest.mark.parametrize(
-    "name", ["sch_names", "sch_contradictions", "sch_soundness", "sch_routes", "sch_plans", "sch_near"]
+    "name", ["sch_names", "sch_contradictions", "sch_nodes", "sch_soundness", "sch_routes", "sch_plans", "sch_near"]
 )
 def test_a_run_is_made_again_from_its_nonce(name: str) -> None:
     """The same requests in the same order, whatever Python's hashes are."""

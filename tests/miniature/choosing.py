@@ -95,13 +95,14 @@ class Choosing(Weighing):
             if everybody or keeps or self.may_start(scene, job, ledger):
                 outlook = self.best(scene, weights, job, ledger, later=everybody or keeps)
             seat = Seat(job, outlook.prospect.way if outlook else None, outlook)
-            if outlook and self.starts_now(outlook) and self.buy(scene, ledger, seat):
+            lies = outlook is None or self.lies(scene, ledger, job, outlook.prospect.way)
+            if outlook and lies and self.starts_now(outlook) and self.buy(scene, ledger, seat):
                 self.keep(ledger, outlook)
                 seat.starts = True
                 seat.outlook = self.outlook(scene, weights, job, outlook.prospect, 0.0, seat.offers)
             else:
                 waiting += 1
-                if outlook and keeps:
+                if outlook and lies and keeps:
                     self.keep(ledger, outlook)
             seats.append(seat)
         return seats
@@ -142,6 +143,15 @@ class Choosing(Weighing):
         return max(
             ledger.timelines[number].earliest(devices, prospect.lasting) for number, devices in prospect.way.shares
         )
+
+    def lies(self, scene: Scene, ledger: Ledger, job: Job, way: Way) -> bool:
+        """Whether nodes have room for a way as the job needs it."""
+        need = job.spec.get("nodes")
+        for number, devices in way.shares if need else ():
+            nodes = scene.pools[number].row.get("nodes")
+            if nodes is not None and not self.seats_for(nodes, ledger.nodes[number], devices, need):
+                return False
+        return True
 
     def starts_now(self, outlook: Outlook) -> bool:
         """Whether what is best begins at once."""

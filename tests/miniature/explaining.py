@@ -17,16 +17,19 @@ class Explaining(Choosing):
         middle = median([seat.job.talks() for seat in starting]) if starting else 0.0
         for seat in starting:
             assert seat.way is not None
-            seat.nodes = self.nodes(scene, ledger, seat.way, near=self.is_near(seat, middle))
+            near, need = self.is_near(seat, middle), seat.job.spec.get("nodes")
+            seat.nodes = self.nodes(scene, ledger, seat.way, near=near, need=need)
 
     def is_near(self, seat: Seat, middle: float) -> bool:
         """Whether a job talks so much that its devices are to be near each other."""
         return seat.job.talks() >= middle
 
-    def nodes(self, scene: Scene, ledger: Ledger, way: Way, *, near: bool = True) -> list[list[Json]]:
+    def nodes(
+        self, scene: Scene, ledger: Ledger, way: Way, *, near: bool = True, need: Json | None = None
+    ) -> list[list[Json]]:
         """Nodes of a way, share by share, taken off the ledger."""
         return [
-            self.packed(scene.pools[number].row.get("nodes", ()), ledger.nodes[number], devices, near=near)
+            self.packed(scene.pools[number].row.get("nodes", ()), ledger.nodes[number], devices, near=near, need=need)
             for number, devices in way.shares
         ]
 

@@ -12,10 +12,18 @@ Free = dict[str, int]
 class Packing(Ways):
     """Nodes of a pool."""
 
-    def packed(self, nodes: Sequence[Json], free: Free, devices: int, *, near: bool = True) -> list[Json]:
+    def packed(
+        self, nodes: Sequence[Json], free: Free, devices: int, *, near: bool = True, need: Json | None = None
+    ) -> list[Json]:
         """Devices on nodes, taken off ``free``; near means on as few switches and nodes as possible."""
+        if need:
+            shares = self.seats_for(nodes, free, devices, need)
+            for share in shares:
+                free[share["node"]] -= share["devices"]
+            return shares
         left, shares = devices, []
-        for node in self.nearest(nodes, free, devices) if near else self.scattered(nodes, free):
+        order = self.nearest(nodes, free, devices) if near else self.scattered(nodes, free)
+        for node in self.roomy(nodes, free, devices) or order:
             taken = min(left, free[node["id"]])
             if taken:
                 free[node["id"]] -= taken
@@ -23,12 +31,42 @@ class Packing(Ways):
                 shares.append({"node": node["id"], "devices": taken})
         return shares
 
-    def nearest(self, nodes: Sequence[Json], free: Free, devices: int) -> list[Json]:
-        """The tightest node that has room for all, else nodes of the tightest switch, the roomiest first."""
-        rooms, first = self.rooms(nodes, free), self.first(nodes)
+    def roomy(self, nodes: Sequence[Json], free: Free, devices: int) -> list[Json]:
+        """The tightest node that has room for all, if there is one: no job is cut that fits on a node."""
+        rooms = self.rooms(nodes, free)
         alone = [node for node in nodes if free[node["id"]] >= devices]
-        if alone:
-            return [min(alone, key=lambda node: (free[node["id"]], rooms[self.switch(node)]))]
+        return sorted(alone, key=lambda node: (free[node["id"]], rooms[self.switch(node)]))[:1]
+
+    def seats_for(self, nodes: Sequence[Json], free: Free, devices: int, need: Json) -> list[Json]:
+        """Devices on nodes as a job needs them; nothing where there is no such room."""
+        for group in self.scopes(nodes, need.get("within")):
+            left, shares = devices, []
+            for node in sorted(group, key=lambda node: free[node["id"]]):
+                taken = self.portion(left, free[node["id"]], need.get("devices_per_node"))
+                left -= taken
+                shares += [{"node": node["id"], "devices": taken}] if taken else []
+            if not left:
+                return shares
+        return []
+
+    def scopes(self, nodes: Sequence[Json], within: str | None) -> list[list[Json]]:
+        """Nodes that a job may lie on together."""
+        if within is None:
+            return [list(nodes)]
+        groups: dict[str, list[Json]] = {}
+        for node in nodes:
+            groups.setdefault(node["id"] if within == "node" else node.get("switch", node["id"]), []).append(node)
+        return list(groups.values())
+
+    def portion(self, left: int, free: int, each: int | None) -> int:
+        """Devices of a node that a job is given which needs so many on each."""
+        if each is None:
+            return min(left, free)
+        return each if min(left, free) >= each else 0
+
+    def nearest(self, nodes: Sequence[Json], free: Free, devices: int) -> list[Json]:
+        """Nodes of the tightest switch, the roomiest first."""
+        rooms, first = self.rooms(nodes, free), self.first(nodes)
 
         def rank(node: Json) -> tuple[bool, int, int, int]:
             room = rooms[self.switch(node)]

@@ -5,6 +5,7 @@ from typing import Any
 
 from miniature.choosing import Ledger
 from miniature.core import Answer, Json, Request
+from miniature.packing import Free
 from miniature.scene import Job, Scene, Way
 from miniature.service import Miniature
 from miniature.weighing import Outlook, Weights
@@ -141,3 +142,39 @@ class WhoHasNotBegunIsStopped(Miniature):
             if row["spec"].get("priority", 0) < most
         ]
         return Answer(200, {**answer.body, "decisions": stopped + answer.body["decisions"]})
+
+
+@breaks("SCH-021")
+class JobsThatFitOnANodeAreCut(Miniature):
+    """Jobs that talk little take what is left over, though one node has room for all of it."""
+
+    @override
+    def roomy(self, nodes: Sequence[Json], free: Free, devices: int) -> list[Json]:
+        return []
+
+
+@breaks("SCH-021")
+class NeedsOfNodesAreForgotten(Forgetful):
+    """Whatever a job says of nodes, its devices lie where they fit."""
+
+    @override
+    def taken_for(self, spec: Json) -> Json:
+        return {"nodes": {}}
+
+
+@breaks("SCH-021")
+class OneSwitchMayBeAny(Miniature):
+    """Jobs that need nodes of one switch are given nodes of several."""
+
+    @override
+    def scopes(self, nodes: Sequence[Json], within: str | None) -> list[list[Json]]:
+        return super().scopes(nodes, None if within == "switch" else within)
+
+
+@breaks("SCH-021")
+class PortionsMayBeUneven(Miniature):
+    """A node that has fewer devices than a job needs on each gives what it has."""
+
+    @override
+    def portion(self, left: int, free: int, each: int | None) -> int:
+        return min(left, free) if each is None else min(left, free, each)

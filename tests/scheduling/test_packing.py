@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.scheduling.packing import LIGHT, Gang, NodeAllocator
-from kuayu.scheduling.state import NOWHERE, Nodes
+from kuayu.scheduling.packing import LIGHT, Gang, NodeAllocator, NodeAssignment
+from kuayu.scheduling.state import NOWHERE, ONE_NODE, ONE_SWITCH, Nodes
 
 HEAVY = 1e10
 
@@ -53,10 +53,55 @@ def test_who_communicates_most_chooses_first_wherever_it_stands_in_the_batch() -
     assert little == ((1, 4), (2, 4))
 
 
-def test_who_hardly_communicates_takes_the_pieces_and_leaves_the_whole_node() -> None:
-    place = allocator([8, 3, 3, 2], [0, 0, 1, 1])
-    assert place.pack([Gang(0, 8, LIGHT / 2)]) == (((1, 3), (2, 3), (3, 2)),)
-    assert place.pack([Gang(0, 8, HEAVY)]) == (((0, 8),),)
+def test_who_hardly_communicates_takes_the_pieces_and_leaves_the_whole_nodes() -> None:
+    place = allocator([8, 3, 3, 4, 8], [0, 0, 1, 1, 2])
+    assert place.pack([Gang(0, 10, LIGHT / 2)]) == (((1, 3), (2, 3), (3, 4)),)
+    assert place.pack([Gang(0, 16, HEAVY)]) == (((0, 8), (4, 8)),)
+
+
+def test_whoever_a_node_has_room_for_is_not_cut_whatever_it_sends() -> None:
+    """What its devices send each other on a node is told nobody: tensor parallelism would cross the network."""
+    place = allocator([2, 8, 6], [0, 1, 0])
+    assert place.pack([Gang(0, 8)]) == (((1, 8),),)
+    assert place.pack([Gang(0, 2)]) == (((0, 2),),)
+    assert place.pack([Gang(0, 6, LIGHT / 2)]) == (((2, 6),),)
+
+
+@pytest.mark.parametrize(
+    ("gang", "seats"),
+    [
+        (Gang(0, 8, per_node=4), ((2, 4), (3, 4))),
+        (Gang(0, 12, per_node=4), ((1, 4), (2, 4), (3, 4))),
+        (Gang(0, 16, per_node=8), None),
+        (Gang(0, 10, per_node=4), None),
+        (Gang(0, 6, within=ONE_NODE), ((1, 6),)),
+        (Gang(0, 8, within=ONE_NODE), None),
+        (Gang(0, 4, per_node=2, within=ONE_NODE), None),
+        (Gang(0, 9, within=ONE_SWITCH), ((0, 3), (1, 6))),
+        (Gang(0, 10, within=ONE_SWITCH), None),
+        (Gang(0, 6, per_node=3, within=ONE_SWITCH), ((0, 3), (1, 3))),
+        (Gang(0, 12, per_node=4, within=ONE_SWITCH), None),
+    ],
+)
+def test_what_a_gang_needs_of_nodes_is_kept_or_it_gets_none(gang: Gang, seats: NodeAssignment | None) -> None:
+    place = allocator([3, 6, 4, 5], [0, 0, 1, 1])
+    assert place.allows(gang) is (seats is not None)
+    assert place.pack([gang]) == (seats,)
+
+
+def test_whoever_needs_something_of_nodes_comes_before_those_who_may_lie_anywhere() -> None:
+    anywhere, one_node = allocator([8, 4]).pack([Gang(0, 4, HEAVY), Gang(0, 4, per_node=4, within=ONE_NODE)])
+    assert one_node == ((1, 4),)
+    assert anywhere == ((0, 4),)
+
+
+def test_a_gang_that_needs_so_many_on_each_node_grows_and_shrinks_by_whole_portions() -> None:
+    place = allocator([4, 3, 8], [0, 0, 1])
+    assert place.resize(Gang(0, 8, per_node=4), ((0, 4),)) == ((0, 4), (2, 4))
+    assert place.resize(Gang(0, 12, per_node=4), ((0, 4), (2, 4))) is None
+    assert place.resize(Gang(0, 4, per_node=4), ((0, 4), (2, 4))) == ((0, 4),)
+    assert place.resize(Gang(0, 5, within=ONE_NODE), ((1, 2),)) == ((1, 5),)
+    assert place.resize(Gang(0, 9, within=ONE_NODE), ((1, 5),)) is None
 
 
 def test_room_goes_to_those_earlier_in_the_batch_and_whoever_does_not_fit_gets_none() -> None:

@@ -274,3 +274,52 @@ def test_contradictions_are_pointed_at() -> None:
     assert pointed(request([domain("a", pool(8))], jobs)) == [f"/state/waiting/{n}/spec/devices" for n in (1, 2)]
     full = request([domain("a", {**pool(8), "free": 0})], running=[running(spec("r", 9), [("a", 9)], rate=9.0)])
     assert pointed(full) == ["/state/domains/0/pools/0/devices"]
+
+
+def on_nodes(*free: int, switches: str = "") -> dict[str, Any]:
+    """A pool with so many free devices on nodes of eight, each on the switch of its letter."""
+    nodes = [
+        {"id": f"n{n}", "devices": 8, "free": each, **({"switch": switches[n]} if switches else {})}
+        for n, each in enumerate(free)
+    ]
+    return pool(8 * len(free), sum(free), nodes=nodes)
+
+
+def seats(decision: dict[str, Any]) -> dict[str, int]:
+    """Devices by node."""
+    return {node["node"]: node["devices"] for share in decision["placement"]["shares"] for node in share["nodes"]}
+
+
+def test_a_job_that_fits_on_a_node_is_not_cut() -> None:
+    assert seats(placed(request([domain("a", on_nodes(2, 8, 6))], [spec("tp8", 8)]))["tp8"]) == {"n1": 8}
+
+
+def test_devices_lie_on_nodes_as_a_job_needs_them() -> None:
+    domains = [domain("a", on_nodes(2, 6, 5, 4, switches="xxyy"))]
+    needs = {"per node": {"devices_per_node": 4}, "one node": {"within": "node"}, "one switch": {"within": "switch"}}
+    elastic = {"minimum": 4, "maximum": 16, "requested": 16}
+    found = {
+        name: seats(placed(request(domains, [{**spec("j", 8), "devices": devices, "nodes": needs[name]}]))["j"])
+        for name, devices in (
+            ("per node", elastic),
+            ("one node", {"minimum": 2, "maximum": 6, "requested": 6}),
+            ("one switch", {"minimum": 9, "maximum": 9}),
+        )
+    }
+    assert found == {
+        "per node": {"n1": 4, "n2": 4, "n3": 4},
+        "one node": {"n1": 6},
+        "one switch": {"n2": 5, "n3": 4},
+    }
+
+
+def test_a_job_waits_where_no_nodes_are_as_it_needs_them_and_keeps_nobody_from_what_is_free() -> None:
+    jobs = [{**spec("whole", 8), "nodes": {"within": "node"}}, spec("small", 4, seconds=1e6)]
+    asked = request([domain("a", on_nodes(6, 6))], jobs, explain=True)
+    told = {each["job"]: each for each in place(asked)["decisions"]}
+    assert told["whole"]["verb"] == "wait"
+    assert "not enough free on nodes as it needs them" in told["whole"]["explanation"]["reason"]
+    assert told["small"]["verb"] == "start"
+    huge = place(request([domain("a", on_nodes(8, 8))], [{**spec("j", 16), "nodes": {"within": "node"}}], explain=True))
+    assert "no nodes" not in huge["decisions"][0]["explanation"]["reason"]
+    assert "nodes that can hold devices as it needs them" in huge["decisions"][0]["explanation"]["reason"]

@@ -110,6 +110,7 @@ class Account:
         for share in shares:
             yield from _able(spec, self._accelerators[share["accelerator"]])
             yield from self._named(share)
+            yield from self._laid(spec.get("nodes", {}), share)
         yield from self._spread(spec, placement, domains)
         yield from self._joined(entry, placement, domains)
 
@@ -127,6 +128,24 @@ class Account:
             yield f"the nodes of {where} do not make up its {share['devices']} devices"
         if foreign := set(names) - {node["id"] for node in pool["nodes"]}:
             yield f"{where} has no node {min(foreign)}"
+
+    def _laid(self, needs: Json, share: Json) -> Iterator[str]:
+        """What is wrong with how devices lie on nodes, by what a job needs of these."""
+        pool = self._pools[share["domain"], share["accelerator"]]
+        each, within = needs.get("devices_per_node"), needs.get("within")
+        counts = [node["devices"] for node in share.get("nodes", [])]
+        if "nodes" not in pool:
+            room = pool["devices_per_node"]
+            if (each and (share["devices"] % each or each > room)) or (within == "node" and share["devices"] > room):
+                yield f"{share['devices']} devices, which nodes of {room} cannot hold as it needs them"
+            return
+        if each and set(counts) != {each}:
+            yield f"{counts} devices on its nodes, where it needs {each} on each"
+        switches = {node["id"]: node.get("switch", f"of {node['id']} alone") for node in pool["nodes"]}
+        if within == "node" and len(counts) > 1:
+            yield f"{len(counts)} nodes, where it needs one"
+        if within == "switch" and len({switches.get(node["node"]) for node in share.get("nodes", [])}) > 1:
+            yield "nodes of several switches, where it needs one"
 
     def _spread(self, spec: Json, placement: Json, domains: list[str]) -> Iterator[str]:
         split = placement["split_mode"]

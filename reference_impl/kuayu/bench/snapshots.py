@@ -9,7 +9,7 @@ from math import inf, nan
 import numpy as np
 
 from kuayu.scheduling.paths import Paths
-from kuayu.scheduling.state import MODES, NOWHERE, Flags, Floats, Held, Jobs, Links, Numbers, Pools, Snapshot
+from kuayu.scheduling.state import ANYWHERE, MODES, NOWHERE, Flags, Floats, Held, Jobs, Links, Numbers, Pools, Snapshot
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement
@@ -131,6 +131,8 @@ class Snapshots:
             resumes=where >= 0,
             least_bandwidth=np.zeros(count),
             longest_round_trip=np.full(count, inf),
+            per_node=np.zeros(count, dtype=np.int64),
+            within=np.full(count, ANYWHERE, dtype=np.intp),
             reader=np.arange(count, dtype=np.intp),
             artefact=artefact,
             size=of["size"][numbers],

@@ -97,5 +97,5 @@ def _decided(request: PlacementRequest, url: str | None, token: str | None) -> P
     def here() -> PlacementReport:
         return PlacementReport.model_validate_json(orjson.dumps(placement.place(request.to_wire())))
 
-    hint = "give each name once, and use only names that the request holds"
+    hint = "give each name once, use only names that the request holds, and numbers that go together"
     return answered(here, lambda client: client.place(request), url, token, called="request", hint=hint)

@@ -13,7 +13,18 @@ from math import inf
 import numpy as np
 
 from kuayu.scheduling.availability import paces
-from kuayu.scheduling.state import NONE, NOWHERE, PERIODIC, PIPELINE, SYNCHRONOUS, Counts, Floats, Numbers, Snapshot
+from kuayu.scheduling.state import (
+    NONE,
+    NOWHERE,
+    ONE_NODE,
+    PERIODIC,
+    PIPELINE,
+    SYNCHRONOUS,
+    Counts,
+    Floats,
+    Numbers,
+    Snapshot,
+)
 from kuayu.scheduling.throughput import Speeds, UtilisationPrior, asked_of, restart, spread
 
 
@@ -165,26 +176,29 @@ MONEY = 150.0
 class CandidateSet:
     """Makes candidates, and tells what they lead to.
 
-    Args:
+    Attributes:
         snapshot: What is decided on.
-        pools: Devices of each pool that may be counted upon now.
+
+    Args:
+        snapshot: The same.
+        free: Devices of each pool that may be counted upon now.
     """
 
     def __init__(self, snapshot: Snapshot, free: Counts) -> None:
-        self._snapshot, self._free = snapshot, free
+        self.snapshot, self._free = snapshot, free
         self._utilisation_prior, self._paces = UtilisationPrior(snapshot), paces(snapshot)
         self._open = snapshot.reachable[snapshot.pools.domain] & (snapshot.pools.devices > 0)
 
     @cached_property
     def usable(self) -> np.ndarray:
         """Whether a job may hold devices of a pool, (jobs, pools): kind, memory, and a way for its data."""
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         able = snapshot.worth[:, snapshot.pools.accelerator] > 0.0
         return able & self._open[None, :] & np.isfinite(snapshot.staging[0][:, snapshot.pools.domain])
 
     def alone(self, jobs: Numbers) -> Candidates:
         """Candidates inside one domain: what was asked for, the least and the most of use, and what is free."""
-        snapshot, all_jobs = self._snapshot, self._snapshot.jobs
+        snapshot, all_jobs = self.snapshot, self.snapshot.jobs
         able = self.usable[jobs] & all_jobs.modes[jobs, NONE][:, None]
         row, pool = np.nonzero(able)
         job = jobs[row]
@@ -192,7 +206,11 @@ class CandidateSet:
         asked, least, most = all_jobs.requested[job], all_jobs.minimum[job], all_jobs.maximum[job]
         sizes = np.stack([asked, least, most, np.ceil(SHRUNK * asked).astype(np.int64), free])
         sizes = np.minimum(np.minimum(sizes, room), most)
-        step = all_jobs.step[job]
+        step, per_node = all_jobs.step[job], all_jobs.per_node[job]
+        if (all_jobs.within[job] == ONE_NODE).any():
+            sizes = np.where(all_jobs.within[job] == ONE_NODE, np.minimum(sizes, snapshot.pools.per_node[pool]), sizes)
+        if per_node.any():
+            sizes = np.where((per_node > 0) & (step == 1), sizes // np.maximum(per_node, 1) * per_node, sizes)
         sizes = np.sort(np.where(sizes >= least, least + (sizes - least) // step * step, 0), axis=0)
         new = sizes > 0
         new[1:] &= sizes[1:] != sizes[:-1]
@@ -209,7 +227,7 @@ class CandidateSet:
 
     def outgrown(self, jobs: Numbers) -> Numbers:
         """Those of some jobs that ask for more than any pool has, and may be spread."""
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         room = (self.usable[jobs] * snapshot.pools.devices[None, :]).max(axis=1, initial=0)
         wide = (snapshot.jobs.requested[jobs] > room) & snapshot.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
         found: Numbers = jobs[wide]
@@ -217,7 +235,7 @@ class CandidateSet:
 
     def together(self, job: int) -> Candidates:
         """Candidates over several domains, each in the mode and at the period that serve it best."""
-        snapshot, jobs = self._snapshot, self._snapshot.jobs
+        snapshot, jobs = self.snapshot, self.snapshot.jobs
         modes = [mode for mode in (SYNCHRONOUS, PERIODIC, PIPELINE) if jobs.modes[job, mode]]
         pools = np.flatnonzero(self.usable[job])
         if not modes or len(set(snapshot.pools.domain[pools].tolist())) < PAIR:
@@ -244,7 +262,7 @@ class CandidateSet:
 
     def _sets(self, job: int, pools: Numbers, asked: int) -> list[Numbers]:
         """Pools of different domains, as few as have what is asked for: pairs, and from each pool to its nearest."""
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         domain, size = snapshot.pools.domain, snapshot.pools.devices
         if len(pools) > MOST_POOLS:
             pools = np.sort(pools[np.argsort(-size[pools], kind="stable")[:MOST_POOLS]])
@@ -269,7 +287,7 @@ class CandidateSet:
 
     def _joined(self, job: int, pools: list[int]) -> bool:
         """Whether links between all domains are such as the job needs."""
-        snapshot, jobs = self._snapshot, self._snapshot.jobs
+        snapshot, jobs = self.snapshot, self.snapshot.jobs
         domains = snapshot.pools.domain[pools]
         ends = np.ix_(domains, domains)
         return bool(
@@ -280,7 +298,7 @@ class CandidateSet:
 
     def prediction(self, candidates: Candidates) -> Prediction:
         """What candidates lead to."""
-        snapshot, jobs, pools = self._snapshot, self._snapshot.jobs, self._snapshot.pools
+        snapshot, jobs, pools = self.snapshot, self.snapshot.jobs, self.snapshot.pools
         job, there = candidates.job, candidates.pools >= 0
         devices = candidates.devices.sum(axis=1)
         domain = np.where(there, pools.domain[candidates.pools], 0)
@@ -304,7 +322,7 @@ class CandidateSet:
         self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
     ) -> tuple[Floats, Floats]:
         """Work a second, and money a second for exchanges."""
-        jobs = self._snapshot.jobs
+        jobs = self.snapshot.jobs
         asked = jobs.requested[candidates.job]
         rate = (
             jobs.used[candidates.job]
@@ -324,7 +342,7 @@ class CandidateSet:
         self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
     ) -> tuple[Speeds, Floats]:
         """Speed of jobs that are spread, and the tariff of all their flows."""
-        jobs, paths = self._snapshot.jobs, self._snapshot.paths
+        jobs, paths = self.snapshot.jobs, self.snapshot.paths
         count = there.sum(axis=1)
         rows = np.arange(len(candidates))
         narrow, ring, line = np.full(len(candidates), inf), np.zeros(len(candidates)), np.zeros(len(candidates))

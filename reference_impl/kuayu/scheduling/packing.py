@@ -1,9 +1,13 @@
 """Which nodes of its pools a job is given: who communicates much sits near, who does not takes the scattered rest.
 
-Between two devices of a job lie no hops on one node, one on nodes of one leaf switch, two otherwise. A batch is
-packed at once: those that communicate most choose first. Each takes as few switches as will do, of these as few nodes,
-and of these the room that fits best, so that large pieces stay whole. A gang that hardly communicates loses nothing by
-lying far apart; it takes the smallest pieces, which are of no use to anybody else.
+Between two devices of a job lie no hops on one node, one on nodes of one leaf switch, two otherwise.
+
+1. What a job says of nodes is kept: so many devices on each, all on one node, all on one leaf switch.
+2. A gang that a node has room for is not cut: what its devices send each other inside a node is told nobody. Of several
+   such nodes it takes the tightest, so that large pieces stay whole.
+3. A batch is packed at once: those that communicate most choose first. Each takes as few switches as will do, of these
+   as few nodes, and of these the room that fits best. A gang that hardly communicates loses nothing by lying far apart;
+   it takes the smallest pieces, which are of no use to anybody else.
 
 Placing by network distance: M. Amaral et al., "Topology-aware GPU scheduling for learning workloads in cloud
 environments", SC 2017. Fragments: Q. Weng et al., "Beware of fragmentation", USENIX ATC 2023.
@@ -15,10 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.state import NOWHERE, Counts, Nodes, Numbers, Snapshot
+from kuayu.scheduling.state import ANYWHERE, NOWHERE, ONE_NODE, ONE_SWITCH, Counts, Flags, Nodes, Numbers, Snapshot
 
 NodeAssignment = tuple[tuple[int, int], ...]
 """Numbers of nodes within their pool, each with how many of its devices; in the order of the nodes."""
+
+LIGHT = 1.25e8
+"""Bytes a second between nodes below which distance does not matter: a hundredth of what a port of 100 Gbit/s sends."""
 
 SAME_SWITCH, OTHER_SWITCH = 1.0, 2.0
 """Hops between two devices on different nodes."""
@@ -55,13 +62,9 @@ class FreeNodes:
 
     def near(self, devices: int) -> NodeAssignment:
         """The nearest seats for so many devices as are free: one node, else one switch, else few switches."""
-        enough = np.flatnonzero(self.free >= devices)
-        by_switch = self._free_by_switch()
-        if len(enough):
-            # the tightest node, of these the one on the switch that is fullest already
-            best = np.lexsort((by_switch[self.switch[enough]], self.free[enough]))[0]
-            return ((int(enough[best]), devices),)
-        groups = self._groups()
+        if whole := self.whole(devices):
+            return whole
+        by_switch, groups = self._free_by_switch(), self._groups()
         able = np.flatnonzero(by_switch >= devices)
         if len(able):
             needed = np.array([np.searchsorted(np.cumsum(self.free[groups[one]]), devices) for one in able])
@@ -78,16 +81,73 @@ class FreeNodes:
             devices -= given
         return tuple(sorted(assignment))
 
+    def whole(self, devices: int) -> NodeAssignment:
+        """So many devices of one node: the tightest, of these one on the switch that is fullest; empty without any."""
+        enough = np.flatnonzero(self.free >= devices)
+        if not len(enough):
+            return ()
+        best = np.lexsort((self._free_by_switch()[self.switch[enough]], self.free[enough]))[0]
+        return ((int(enough[best]), devices),)
+
+    def portions(self, devices: int, each: int, *, one_switch: bool) -> NodeAssignment | None:
+        """Seats with so many devices on each node, on as few switches as will do; none where there are none.
+
+        Args:
+            devices: All of them.
+            each: Of them on each node.
+            one_switch: Whether all nodes have to hang on one switch.
+        """
+        count, rest = divmod(devices, each)
+        able = np.flatnonzero(self.free >= each)
+        if rest or count > len(able):
+            return None
+        on_switch = np.bincount(self.switch[able], minlength=self._switches)
+        enough = on_switch >= count
+        if enough.any():
+            chosen = able[self.switch[able] == np.where(enough, on_switch, len(able) + 1).argmin()]
+        elif one_switch:
+            return None
+        else:
+            chosen = able[np.argsort(-on_switch[self.switch[able]], kind="stable")]
+        # of the last switch, or the only one, the tightest nodes
+        order = np.lexsort((self.free[chosen], self.switch[chosen], -on_switch[self.switch[chosen]]))[:count]
+        return tuple(sorted((int(node), each) for node in chosen[order]))
+
+    def seats(self, gang: "Gang") -> NodeAssignment | None:
+        """Seats for a gang as it needs them, where so many devices are free; none where no nodes have them so."""
+        one_node = gang.within == ONE_NODE
+        if gang.per_node and not one_node:
+            return self.portions(gang.devices, gang.per_node, one_switch=gang.within == ONE_SWITCH)
+        if one_node and gang.devices != (gang.per_node or gang.devices):
+            return None
+        if whole := self.whole(gang.devices):
+            return whole
+        if one_node:
+            return None
+        if gang.within == ONE_SWITCH and self._free_by_switch().max(initial=0) < gang.devices:
+            return None
+        near = gang.traffic >= LIGHT or gang.within == ONE_SWITCH
+        return self.near(gang.devices) if near else self.scattered(gang.devices)
+
+    def fulfils(self, gang: "Gang", assignment: NodeAssignment) -> bool:
+        """Whether seats are such as a gang needs."""
+        nodes = [node for node, _ in assignment]
+        return (
+            (not gang.per_node or all(devices == gang.per_node for _, devices in assignment))
+            and (gang.within != ONE_NODE or len(nodes) <= 1)
+            and (gang.within != ONE_SWITCH or len(np.unique(self.switch[nodes])) <= 1)
+        )
+
     def scattered(self, devices: int) -> NodeAssignment:
         """The smallest pieces that make up so many devices as are free, of these those on the fullest switches."""
         order = np.lexsort((self._free_by_switch()[self.switch], self.free))
         return filled(((node, int(self.free[node])) for node in order.tolist()), devices)
 
-    def resized(self, devices: int, held: NodeAssignment) -> NodeAssignment | None:
+    def resized(self, devices: int, held: NodeAssignment, each: int = 0) -> NodeAssignment | None:
         """Other seats for a gang that holds some, which counts as taken; none where not as many are free.
 
-        One that grows keeps its seats and is given more on its own nodes and switches first; one that shrinks gives
-        back those on nodes where it has least.
+        One that grows keeps its seats and is given more on its own nodes and switches first, or so many on each of some
+        others where that is said; one that shrinks gives back those on nodes where it has least.
         """
         more = devices - sum(count for _, count in held)
         if more <= 0:
@@ -99,10 +159,12 @@ class FreeNodes:
         other = np.ones(len(self.free), dtype=np.bool_)
         other[nodes] = False
         order = np.lexsort((-self.free, strange, other))
+        if each:
+            order = order[other[order] & (self.free[order] >= each)]
         together = dict(held)
-        for node, count in filled(((node, int(self.free[node])) for node in order.tolist()), more):
+        for node, count in filled(((node, each or int(self.free[node])) for node in order.tolist()), more):
             together[node] = together.get(node, 0) + count
-        return tuple(sorted(together.items()))
+        return tuple(sorted(together.items())) if sum(together.values()) == devices else None
 
     def distance(self, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang; nought for one device."""
@@ -150,10 +212,6 @@ def filled(places: Iterable[tuple[int, int]], devices: int) -> NodeAssignment:
     return tuple(sorted(assignment))
 
 
-LIGHT = 1.25e8
-"""Bytes a second between nodes below which distance does not matter: a hundredth of what a port of 100 Gbit/s sends."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gang:
     """Devices of one pool that a job is given at once.
@@ -162,11 +220,43 @@ class Gang:
         pool: Number of the pool.
         devices: How many.
         traffic: Bytes a second that its devices send each other.
+        per_node: Devices that it needs on each node; nought where it does not matter.
+        within: How near to each other all of them have to lie, by ``SCOPES``.
     """
 
     pool: int
     devices: int
     traffic: float = 0.0
+    per_node: int = 0
+    within: int = ANYWHERE
+
+    @property
+    def particular(self) -> bool:
+        """Whether it needs something of nodes."""
+        return bool(self.per_node) or self.within != ANYWHERE
+
+
+def gang_of(snapshot: Snapshot, job: int, pool: int, devices: int) -> Gang:
+    """Devices of a pool for a job, with what it sends and what it needs of nodes."""
+    jobs = snapshot.jobs
+    return Gang(pool, devices, traffic(snapshot, job), int(jobs.per_node[job]), int(jobs.within[job]))
+
+
+def shaped(snapshot: Snapshot, job: Numbers, pools: Numbers, devices: Counts) -> Flags:
+    """Whether nodes of pools could hold devices as jobs need them, were all of them free.
+
+    Args:
+        snapshot: Its pools and jobs.
+        job: Numbers, by row.
+        pools: (rows, pools); nowhere where there are fewer.
+        devices: Of each pool, (rows, pools).
+    """
+    each, alone = snapshot.jobs.per_node[job, None], snapshot.jobs.within[job, None] == ONE_NODE
+    room = np.where(pools >= 0, snapshot.pools.per_node[pools], np.iinfo(np.int64).max)
+    able = ~alone | (devices <= np.where(each > 0, np.minimum(each, room), room))
+    able &= (each == 0) | (devices % np.maximum(each, 1) == 0) & (each <= room)
+    found: Flags = able.all(axis=1)
+    return found
 
 
 class NodeAllocator:
@@ -218,11 +308,17 @@ class NodeAllocator:
         back those on nodes where it has least. None, and nothing changes, where not as many are free.
         """
         room = self._room(gang.pool)
-        assignment = room.resized(gang.devices, held)
+        assignment = room.resized(gang.devices, held, gang.per_node)
+        if assignment is not None and not room.fulfils(gang, assignment):
+            return None
         if assignment is not None:
             room.give_back(held)
             room.take(assignment)
         return assignment
+
+    def allows(self, gang: Gang) -> bool:
+        """Whether there are seats for a gang as it needs them; where nodes are not told, nobody can say no."""
+        return not self.told(gang.pool) or self._room(gang.pool).seats(gang) is not None
 
     def distance(self, pool: int, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang, from nought to two; nought for one device."""
@@ -285,11 +381,15 @@ def _packed(room: FreeNodes, gangs: Mapping[int, Gang]) -> dict[int, NodeAssignm
     heavy.sort(key=lambda number: (-gangs[number].traffic, -gangs[number].devices))
     # of those that hardly communicate, the ones that do least take the worst
     light.sort(key=lambda number: (gangs[number].traffic, gangs[number].devices))
-    found = {number: room.take(room.near(gangs[number].devices)) for number in heavy}
-    found |= {number: room.take(room.scattered(gangs[number].devices)) for number in light}
+    found: dict[int, NodeAssignment] = {}
+    # those that need something of nodes come before those that may lie anywhere
+    for number in sorted((*heavy, *light), key=lambda number: not gangs[number].particular):
+        if (seats := room.seats(gangs[number])) is not None:
+            found[number] = room.take(seats)
     by_size: dict[int, list[int]] = {}
     for number in (*heavy, *reversed(light)):
-        by_size.setdefault(gangs[number].devices, []).append(number)
+        if number in found and not gangs[number].particular:
+            by_size.setdefault(gangs[number].devices, []).append(number)
     # of gangs of one size, the one that communicates more gets the nearer of their seats
     for size, same in by_size.items():
         if size > 1 and len(same) > 1:

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, traffic
+from kuayu.scheduling.packing import NodeAllocator, NodeAssignment, gang_of
 from kuayu.scheduling.parse import check_state, snapshot_of
 from kuayu.scheduling.state import (
     MODES,
@@ -670,9 +670,7 @@ def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, 
             for pool, assignment in leaving.pop(end):
                 allocator.give_back(pool, assignment)
         jobs = [job for job, begins in enumerate(schedule.starts) if begins == start]
-        gangs = [
-            (job, Gang(pool, devices, traffic(snapshot, job))) for job in jobs for pool, devices in chosen[job].holding
-        ]
+        gangs = [(job, gang_of(snapshot, job, pool, devices)) for job in jobs for pool, devices in chosen[job].holding]
         packed = allocator.pack([gang for _, gang in gangs])
         for (job, gang), own in zip(gangs, packed, strict=True):
             share: dict[str, Any] = {

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.state import (
+    ANYWHERE,
     MODES,
     NOWHERE,
     PURCHASES,
+    SCOPES,
     Counts,
     Flags,
     Floats,
@@ -129,6 +131,7 @@ _NOTHING: Plain = {}
 _FIGURES = (
     *("minimum", "maximum", "requested", "step", "memory", "serial", "duration", "priority", "period"),
     *("step_time", "exchange", "boundary", "checkpoint", "bandwidth", "round_trip", "submitted", "deadline"),
+    "per_node",
 )
 """What is read of a specification as a number; instants are seconds from 1970."""
 
@@ -180,13 +183,15 @@ class ParsedSpecs:
         figures: (:data:`_FIGURES`, specifications); not a number where there is none.
         columns: By name, texts, what is read, and the checkpoint that it starts from, or none.
         numbered: By name, the task profile and the home domain or none, split modes with whether the job tells anything
-            of its communication, and kinds of devices that will do; empty where all do.
+            of its communication, kinds of devices that will do, empty where all do, and how near to each other these
+            have to lie or none.
     """
 
     def __init__(self, specs: list[Plain], known: Mapping[str, dict[Any, int]] | None = None) -> None:
         devices: list[Plain] = [spec["devices"] for spec in specs]
         talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
         needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
+        nodes: list[Plain] = [spec.get("nodes") or _NOTHING for spec in specs]
         self.specs: list[Plain] = specs
         self.columns: dict[str, list[Any]] = {
             "id": [spec["id"] for spec in specs],
@@ -198,6 +203,7 @@ class ParsedSpecs:
             "home": [spec.get("home_domain") for spec in specs],
             "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
             "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
+            "within": [each.get("within") for each in nodes],
         }
         known = known or {name: {} for name in values}
         self.numbered = {name: Numbered(column, known[name]) for name, column in values.items()}
@@ -220,6 +226,7 @@ class ParsedSpecs:
                 [each.get("round_trip_time") for each in needs],
                 _seconds([spec["submitted_at"] for spec in specs]),
                 _seconds([spec.get("deadline") for spec in specs]),
+                [each.get("devices_per_node") for each in nodes],
             ],
             dtype=np.float64,
         )
@@ -541,6 +548,7 @@ def _missing(place: str, names: Sequence[str], known: set[str]) -> list[Complain
 
 
 _MODE = {name: number for number, name in enumerate(MODES)}
+_SCOPE = {name: number for number, name in enumerate(SCOPES)}
 
 
 def instant(text: str) -> float:
@@ -664,6 +672,8 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         resumes=np.array(parsed.resumes, dtype=np.bool_),
         least_bandwidth=parsed.figure("bandwidth", 0.0),
         longest_round_trip=parsed.figure("round_trip", inf),
+        per_node=parsed.whole("per_node"),
+        within=numbered["within"].each(lambda name: _SCOPE.get(name, ANYWHERE), np.intp),
         reader=parsed.readers,
         artefact=_numbers([seen.setdefault(each, len(seen)) for each in parsed.artefacts]),
         size=np.array(parsed.sizes, dtype=np.float64),

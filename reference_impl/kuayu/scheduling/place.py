@@ -10,7 +10,7 @@ import numpy as np
 
 from kuayu.refusals import repeated
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
-from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, traffic
+from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, gang_of
 from kuayu.scheduling.parse import ParsedJobs, check_state, parse_jobs, snapshot_of
 from kuayu.scheduling.preemption import Elsewhere, ScaleDown, migrations, scale_downs
 from kuayu.scheduling.scheduler import decide, planned
@@ -57,9 +57,9 @@ class Account:
 
     def gangs(self, job: int, row: int) -> list[Gang]:
         """Devices of a candidate, pool by pool."""
-        candidates, bytes_a_second = self._decided.candidates, traffic(self._snapshot, job)
+        candidates = self._decided.candidates
         pairs = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
-        return [Gang(pool, devices, bytes_a_second) for pool, devices in pairs if devices > 0]
+        return [gang_of(self._snapshot, job, pool, devices) for pool, devices in pairs if devices > 0]
 
     def placement(
         self, gangs: Sequence[Gang], row: int, bought: Sequence[int], assignment: Sequence[NodeAssignment]
@@ -173,10 +173,17 @@ class Account:
     def _reason(self, attempt: Attempt, others: Sequence[dict[str, Any]]) -> str:
         """Why, in words."""
         if attempt.chosen is None:
-            return "No pool that can be reached has devices that it can run on, with its data at hand."
+            what = (
+                "nodes that can hold devices as it needs them"
+                if self._particular(attempt)
+                else "devices that it can run on"
+            )
+            return f"No pool that can be reached has {what}, with its data at hand."
         features = attempt.features[attempt.chosen]
         where = self._where(attempt.row)
         if not attempt.starts:
+            if self._particular(attempt) and not all(map(self._allocator.allows, self.gangs(attempt.job, attempt.row))):
+                return f"It waits for {where}: these have not enough free on nodes as it needs them."
             waits = float(features[WAITS])
             if not np.isfinite(waits):
                 return f"It would run best on {where}; nothing says when these will be free."
@@ -189,6 +196,10 @@ class Account:
         if money > 0.0:
             parts.append(f"bandwidth costs {money:.2f}")
         return ", ".join(parts) + ("; the next-best has a higher score." if others else "; nothing else is free.")
+
+    def _particular(self, attempt: Attempt) -> bool:
+        """Whether the job needs something of nodes."""
+        return gang_of(self._snapshot, attempt.job, 0, 0).particular
 
     def _where(self, row: int) -> str:
         candidates, pools, names = self._decided.candidates, self._snapshot.pools, self._snapshot.names
@@ -312,7 +323,7 @@ def _changes(
             share = _resized(snapshot, mover.job, mover.pool, mover.devices, its, allocator, account)
             verb, why = "resize", "expand"
         else:
-            gang = Gang(mover.pool, mover.devices, traffic(snapshot, mover.job))
+            gang = gang_of(snapshot, mover.job, mover.pool, mover.devices)
             (assignment,) = allocator.pack([gang])
             share = None if assignment is None else account.share(gang, mover.bought, assignment)
             verb = why = "migrate"
@@ -327,7 +338,7 @@ def _resized(
     snapshot: Snapshot, job: int, pool: int, devices: int, share: Json, allocator: NodeAllocator, account: Account
 ) -> Json | None:
     """The share of a running job with other devices of its pool; none where nodes have no room for it."""
-    gang = Gang(pool, devices, traffic(snapshot, job))
+    gang = gang_of(snapshot, job, pool, devices)
     held = allocator.assignment(pool, share.get("nodes") or ()) if allocator.told(pool) else ()
     assignment = allocator.resize(gang, held) if held else ()
     if assignment is None or (allocator.told(pool) and not assignment):

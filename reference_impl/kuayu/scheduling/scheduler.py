@@ -5,7 +5,9 @@
    whoever has waited several times its own length goes before, so that large jobs are not starved.
 2. *Attempts.* Each job takes its best candidate; where it has to wait for that, it reserves or books it, unless running
    jobs are preempted for it.
-3. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
+3. *Nodes.* What a job needs of nodes (:mod:`.packing`) rules candidates out whose shape no node has, and keeps it from
+   those for which there is no such room now; nobody is interrupted for it, since that would free devices anywhere.
+4. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
    devices times their index for the job. Large jobs go first, each to the domain that is furthest behind its share, and
    small ones even out what is left (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on Applied
    Mathematics 17, 1969). Where a domain has no more room, the others stop at its level.
@@ -20,6 +22,7 @@ import numpy as np
 from kuayu.scheduling.attempts import Attempt, EpochResult
 from kuayu.scheduling.availability import EPOCH, Availability, ends, trusted
 from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage, device_value
+from kuayu.scheduling.packing import NodeAllocator, gang_of, shaped
 from kuayu.scheduling.preemption import Preemption
 from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scoring import (
@@ -41,7 +44,7 @@ from kuayu.scheduling.scoring import (
     Scoring,
     Weights,
 )
-from kuayu.scheduling.state import NONE, Flags, Floats, Numbers, Snapshot
+from kuayu.scheduling.state import ANYWHERE, NONE, Flags, Floats, Numbers, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def decide(
     columns = features_of(snapshot, candidates, prediction, availability)
     delay = crowding(snapshot, order, queue_policy)
     columns[:, CROWD] *= np.repeat(delay, np.diff(first))
-    preemption = Preemption(snapshot, availability)
+    preemption, node_room = Preemption(snapshot, availability), NodeRoom(snapshot)
     scoring = Scoring(scorer, weights, columns)
     result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
     seconds = prediction.begins + prediction.runs
@@ -130,15 +133,16 @@ def decide(
             continue
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
-        now = availability.admits(pools, devices, seconds[its])
-        now &= not idle
+        now = availability.admits(pools, devices, seconds[its]) & (not idle)
+        unseated = node_room.missing(candidates, its, now)
+        now &= ~unseated
         columns[its, WAITS] = np.where(now, 0.0, np.maximum(availability.earliest(pools, devices), EPOCH))
         attempt = Attempt(job, np.arange(its.start, its.stop), columns[its], now, scoring.scores(its), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
             room
-            and not idle
+            and not (idle or node_room.particular[job])
             and (better := preemption.better(attempt, candidates, scoring, float(delay[place]))) is not None
         ):
             attempt.chosen = better
@@ -148,7 +152,7 @@ def decide(
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
-        elif not idle:
+        elif not idle and not unseated[attempt.chosen]:  # devices kept for it would be free where it cannot sit
             waiting += 1
             start = float(columns[row, WAITS])
             if kept < queue_policy.kept and start < inf:
@@ -157,6 +161,32 @@ def decide(
             availability.book(candidates.pools[row], candidates.devices[row], start, float(seconds[row]))
     result.fallback = scoring.fallback
     return result
+
+
+class NodeRoom:
+    """Whether nodes have free what jobs need of them.
+
+    Attributes:
+        particular: Whether a job needs something of nodes, by job.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
+        self.particular = (snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)
+
+    def missing(self, candidates: Candidates, its: slice, now: Flags) -> Flags:
+        """Which of the candidates of a job could start now, were it not for what it needs of nodes."""
+        found = np.zeros(len(now), dtype=np.bool_)
+        if self.particular[candidates.job[its.start]]:
+            found[:] = [
+                free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)
+            ]
+        return found
+
+    def _allows(self, candidates: Candidates, row: int) -> bool:
+        shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
+        gangs = [gang_of(self._snapshot, int(candidates.job[row]), *share) for share in shares if share[1] > 0]
+        return all(map(self._allocator.allows, gangs))
 
 
 def _distrust(availability: Availability, candidates: Candidates, seconds: Floats) -> None:
@@ -183,6 +213,10 @@ def gathered(candidate_set: CandidateSet, order: Numbers) -> tuple[Candidates, P
     )
     place = np.full(int(order.max(initial=-1)) + 1, len(order))
     place[order] = np.arange(len(order))
+    jobs = candidate_set.snapshot.jobs
+    if jobs.per_node.any() or (jobs.within != ANYWHERE).any():
+        able = shaped(candidate_set.snapshot, candidates.job, candidates.pools, candidates.devices)
+        candidates = candidates.of(np.flatnonzero(able))
     if len(parts) > 1:
         candidates = candidates.of(np.argsort(place[candidates.job], kind="stable"))
     first = np.searchsorted(place[candidates.job], np.arange(len(order) + 1))

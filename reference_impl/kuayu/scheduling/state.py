@@ -27,6 +27,10 @@ RESERVED, ON_DEMAND, SPOT = range(3)
 PURCHASES = ("reserved", "on_demand", "spot")
 """Ways of buying by number."""
 
+ANYWHERE, ONE_NODE, ONE_SWITCH = range(3)
+SCOPES = (None, "node", "switch")
+"""How near to each other the devices of a job in a domain have to lie, by number."""
+
 NOWHERE = -1
 """In place of the number of a domain, a profile or a switch that there is not."""
 
@@ -142,6 +146,8 @@ class Jobs:
         resumes: Whether it goes on from a checkpoint.
         least_bandwidth: Bits a second that links between its domains must offer.
         longest_round_trip: Seconds that they may take.
+        per_node: Devices that it is given on each node; nought where it does not matter.
+        within: Number in ``SCOPES``.
         reader: Number of the job, by artefact that is read; ascending.
         artefact: Number of the artefact, by artefact that is read: the same for all that read it.
         size: Bytes, by artefact that is read.
@@ -175,6 +181,8 @@ class Jobs:
     resumes: Flags
     least_bandwidth: Floats
     longest_round_trip: Floats
+    per_node: Counts
+    within: Numbers
     reader: Numbers
     artefact: Numbers
     size: Floats
