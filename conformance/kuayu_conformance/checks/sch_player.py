@@ -159,13 +159,32 @@ class Player:
         return _Counted(episode, counts, Wire(f"{episode.settings.nonce}/{its.cell}/{number}"))
 
 
+class _Line:
+    """Posts to the service.
+
+    Attributes:
+        said: What it answered last.
+    """
+
+    def __init__(self, episode: Episode) -> None:
+        self._episode = episode
+        self.said: Answer | None = None
+
+    def post(self, path: str, body: bytes) -> object:
+        """The JSON that came back with status 200, or None."""
+        self.said = said = self._episode.ask_patiently("POST", path, content=body)
+        found = said.json if said.status == 200 else None
+        said.release()
+        return found
+
+
 class _Counted(Asked):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
     def __init__(self, episode: Episode, counts: Asking, wire: Wire) -> None:
-        super().__init__(self._posted, wire)
-        self._episode, self._counts = episode, counts
-        self._said: Answer | None = None
+        # not a method of its own: in a circle of references all that was told of a window would be kept
+        self._counts, self._line = counts, _Line(episode)
+        super().__init__(self._line.post, wire)
 
     def decide(self, view: View) -> Sequence[Order]:
         """Ask, unless that is hopeless."""
@@ -174,13 +193,7 @@ class _Counted(Asked):
             return ()
         orders = super().decide(view)
         counts.asked += 1
-        if self._said:
-            self._said.release()
         if self.bad_answers > before:
             counts.bad_answers += 1
-            counts.bad = counts.bad or self._said
+            counts.bad = counts.bad or self._line.said
         return orders
-
-    def _posted(self, path: str, body: bytes) -> object:
-        self._said = said = self._episode.ask_patiently("POST", path, content=body)
-        return said.json if said.status == 200 else None
