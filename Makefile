@@ -16,7 +16,7 @@ export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift lint types contracts docs serve-docs mutants benchmark benchmark-baseline \
-        benchmark-ingest report results results-check verify lock clean
+        benchmark-ingest report results results-check verify licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,9 +44,21 @@ schemas: $(READY) ## Generate the published schemas from spec/.
 drift: $(READY) ## Fail where the published schemas are not what spec/ leads to.
 	PYTHONPATH=spec $(BIN)/python -m generator --check
 
-lint: $(READY) ## Check style.
+lint: $(READY) ## Check style, and the licences of all that is installed.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(BIN)/python .ci/licences >/dev/null
+
+licences: $(READY) ## Print the licences of all that is installed.
+	@$(BIN)/python .ci/licences
+
+sbom: $(READY) ## Write build/sbom.json: a bill of materials of all that is installed (CycloneDX).
+	$(PYTHON) -m venv build/sbom && build/sbom/bin/pip install --quiet cyclonedx-bom
+	build/sbom/bin/cyclonedx-py environment $(VENV) --pyproject pyproject.toml --output-file build/sbom.json
+
+audit: $(READY) ## Ask PyPI for known vulnerabilities of the pinned versions; needs the internet.
+	$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet pip-audit
+	build/audit/bin/pip-audit --require-hashes --disable-pip --requirement requirements.lock
 
 types: $(READY) ## Check types.
 	$(BIN)/mypy
@@ -95,10 +107,14 @@ verify: $(READY) ## Judge every committed run of the suite again from its transc
 results-check: $(READY) ## Fail where the table, the badge or README's lines do not follow from the committed runs.
 	$(BIN)/python docs/hooks/results.py table --check
 
-lock: ## Resolve the pinned versions anew; what only PyTorch's CUDA build needs stays out ([tool.uv] in pyproject.toml).
+# PyTorch is built in several ways, with and without CUDA; which one pip takes is the machine's affair, and so its hash.
+TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)",$$/\1/p' pyproject.toml)
+
+lock: ## Resolve the pinned versions anew, with hashes; what stays out says [tool.uv] in pyproject.toml.
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
 	build/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --quiet --output-file requirements.lock
+	  --no-emit-index-url --no-emit-find-links --generate-hashes --no-emit-package torch --quiet \
+	  --output-file requirements.lock
 
 clean: ## Remove what was made.
 	rm -rf build dist site $(VENV)
@@ -106,7 +122,9 @@ clean: ## Remove what was made.
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	  --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(TORCH)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m kuayu_conformance.testbed.scheduling.core
 	touch $@
