@@ -2818,8 +2818,11 @@ class DemandSeries(KuayuModel):
     step: Annotated[Real, Field(ge=1)] = Field(
         description="From one value to the next.", json_schema_extra={"x-unit": "s"}
     )
-    values: Annotated[list[Amount], Field(min_length=2, max_length=100000)] = Field(
-        description="In order of time, the last no later than now."
+    values: Annotated[list[Amount | None], Field(min_length=2, max_length=100000)] = Field(
+        description=(
+            "In order of time, the last no later than now; null where a value is missing, which is not the same "
+            "as zero."
+        )
     )
 
 
