@@ -600,7 +600,9 @@ class Recomputation(StrEnum):
     """None; all are kept."""
 
     selective = "selective"
-    """Those of attention."""
+    """Those of attention: its scores; of compressed attention what is quick to compute anew, up-projections,
+    normalisations and activation functions.
+    """
 
     full = "full"
     """All."""
@@ -2335,7 +2337,9 @@ class JobStatus(KuayuModel):
 class LatentAttention(KuayuModel):
     """Attention with compressed queries, keys and values."""
 
-    query_rank: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Width of compressed queries.")
+    query_rank: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="Width of compressed queries; absent where queries are not compressed."
+    )
     value_rank: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
         description="Width of compressed keys and values."
     )
@@ -2393,6 +2397,13 @@ class ModelStructure(KuayuModel):
         default=None,
         description="Every how manieth layer is windowed, where there is a window; every second where it is absent.",
     )
+    windowed_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None,
+        description=(
+            "How many layers are windowed, where there is a window and window_frequency does not say it: five of "
+            "six, for instance."
+        ),
+    )
     latent: Maybe[LatentAttention] = Field(default=None, description="Compressed attention.")
     further_tokens: Maybe[Annotated[int, WholeNumber(0, 1000)]] = Field(
         default=None, description="Further tokens predicted, each by a layer of its own."
@@ -2407,6 +2418,13 @@ class ParallelStrategy(KuayuModel):
     pipeline: Annotated[int, WholeNumber(1, 100000)] = Field(description="Stages.")
     virtual_stages: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
         default=None, description="Pieces of each stage; one where it is absent."
+    )
+    first_stage_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None,
+        description="Layers of the first stage, where it has fewer or more than others; the others share the rest evenly.",
+    )
+    last_stage_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None, description="Layers of the last stage, likewise; those of further tokens not counted."
     )
     context: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
         default=None, description="Parts of the sequence; one where it is absent."

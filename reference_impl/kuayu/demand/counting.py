@@ -74,6 +74,7 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
     scores = 2 * t * structure.seen(causal=common.fused_attention) * (structure.query_width + structure.value_width)
     scores = scores / split
     fused = common.fused_attention
+    quick = (layouts.recompute == Recompute.SELECTIVE) & (structure.latent is not None)
     held = shared + moe * structure.experts * structure.expert_parameters / layouts.expert
     weights = held / split * BYTES[common.precision]
     forward = WIDTH * t * _passed(structure, layouts)
@@ -83,12 +84,12 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
     vectors = t * _elementwise(structure, layouts)
     softmax = 0.0 if fused else t * structure.sequence * structure.heads / split * (9 if structure.dropout else 4)
     return Counted(
-        products=2 * t * shared / split * passes,
+        products=2 * t * (shared * passes + quick * structure.up_parameters) / split,
         plain_products=np.zeros_like(scores) if fused else scores * (1 + BACKWARD + again),
         expert_products=2 * (t * routed / split + _padding(structure, layouts)) * passes,
         scores=scores * (1 + BACKWARD_FUSED + full) if fused else np.zeros_like(scores),
         product_bytes=(weights + forward) * passes + unfused * (1 + BACKWARD + again),
-        vector_bytes=vectors * passes + softmax * (1 + BACKWARD + again),
+        vector_bytes=vectors * passes + softmax * (1 + BACKWARD + again) + quick * t * _quick(structure, layouts),
         kernels=kernels * passes,
         edges=_edges(structure, layouts, full),
         expert_edges=_expert_edges(structure, layouts, full),
@@ -156,6 +157,14 @@ def _passed(structure: ModelStructure, layouts: Layouts) -> Floats:
     common = 2 * structure.hidden + structure.matrices * structure.shared_feed_forward / split
     beside = common * (structure.shared_feed_forward > 0)
     return attention + (1 - moe) * dense + moe * (structure.experts_per_token * routed + beside)
+
+
+def _quick(structure: ModelStructure, layouts: Layouts) -> Floats:
+    """Bytes that two normalisations and the activation function read and write for a token."""
+    moe = structure.moe_layers / structure.all_layers
+    wide = (1 - moe) * structure.feed_forward
+    wide += moe * (structure.experts_per_token * structure.expert_feed_forward + structure.shared_feed_forward)
+    return 4 * WIDTH * structure.hidden / layouts.divided + WIDTH * structure.matrices * wide / layouts.tensor
 
 
 def _elementwise(structure: ModelStructure, layouts: Layouts) -> Floats:

@@ -8,7 +8,7 @@ from kuayu.demand.counting import WIDTH, tokens
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.memory import held, stage_layers
 from kuayu.demand.placement import Exchange, all_to_all, groups, hop, ring
-from kuayu.demand.strategy import Layouts, Recompute, Sharding
+from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
 
 DIMENSIONS = ("tensor", "context", "expert", "pipeline", "data")
@@ -68,7 +68,18 @@ def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> 
     own = held(structure, layouts, np.ones(len(layouts)), 0.0)
     sizes = {Sharding.GRADIENTS: common.exchanged_bytes, Sharding.PARAMETERS: 2 * WIDTH + common.exchanged_bytes}
     size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
-    return ring(place.data, own.shared * size, hardware) + ring(place.expert_data, own.routed * size, hardware)
+    moved = ring(place.data, own.shared * size, hardware) + ring(place.expert_data, own.routed * size, hardware)
+    return moved.times(rounds(layouts))
+
+
+def rounds(layouts: Layouts) -> Floats:
+    """How often a piece's gradients are scattered, for each of its micro-batches.
+
+    An interleaved schedule runs as many micro-batches of a piece after each other as there are stages; where gradients
+    are divided they are added up over these and then scattered once (arXiv:2407.21783, section 3.3.2).
+    """
+    together = (layouts.sharding == Sharding.GRADIENTS) & (layouts.virtual > 1)
+    return np.where(together, 1.0 / layouts.pipeline, 1.0)
 
 
 def _data(structure: ModelStructure, layouts: Layouts, hardware: Hardware, tables: np.ndarray) -> Exchange:

@@ -30,7 +30,9 @@ def hardware_flops(structure: ModelStructure, layouts: Layouts, *, causal: bool 
     outer = 2.0 * structure.vocabulary * structure.hidden * (1 + structure.ahead)
     whole = _forward(structure, causal=causal)
     again = np.select(
-        [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE], [whole - outer, scores], 0.0
+        [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE],
+        [whole - outer, scores + 2 * structure.all_layers * structure.up_parameters],
+        0.0,
     )
     return np.asarray(layouts.global_batch * structure.sequence * (3 * whole + again), dtype=float)
 

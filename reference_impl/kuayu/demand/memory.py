@@ -51,11 +51,19 @@ class Held:
 def stage_layers(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, Floats]:
     """Layers of the fullest stage, and of the last one, which has the output layer too.
 
-    Where stages do not divide layers, the last one gets one less.
+    Where stages do not divide layers, the last one gets one less. Where layers of the first or the last are stated, the
+    others share what is left.
     """
-    whole = structure.all_layers / layouts.pipeline
-    most = np.ceil(whole)
-    return most, np.where((most > whole) & (most > 1), most - 1, most)
+    common = layouts.common
+    stated = [each for each in (common.first_layers, common.last_layers) if each >= 0]
+    ends = sum(stated) + structure.ahead * (common.last_layers >= 0)
+    others = np.maximum(layouts.pipeline - len(stated), 0)
+    whole = np.where(others > 0, (structure.all_layers - ends) / np.maximum(others, 1), 0.0)
+    most = np.ceil(np.maximum(whole, 0.0))
+    last = np.where((most > whole) & (most > 1), most - 1, most)
+    if common.last_layers >= 0:
+        last = np.full_like(most, common.last_layers) + structure.ahead
+    return np.maximum(most, common.first_layers), last
 
 
 def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
@@ -72,9 +80,9 @@ def memory(structure: ModelStructure, layouts: Layouts) -> Memory:
     most, last = stage_layers(structure, layouts)
     single = layouts.pipeline == 1
     own = 1.0 if structure.tied else 2.0
-    first = _stage(
-        structure, layouts, most, np.where(single, own, 1.0), single.astype(float), layouts.pipeline.astype(float)
-    )
+    # a first stage that has fewer layers is not the fullest; the second holds a micro-batch less
+    waiting = layouts.pipeline - ((layouts.common.first_layers >= 0) & (layouts.common.first_layers < most))
+    first = _stage(structure, layouts, most, np.where(single, own, 1.0), single.astype(float), waiting.astype(float))
     final = _stage(structure, layouts, last, np.where(single, own, 1.0), np.ones_like(most), np.ones_like(most))
     fuller = first.total >= final.total
     return Memory(
@@ -121,6 +129,9 @@ def _stage(
     activations = held_layers * whole + at_work + logits
     layer_parameters = (own.shared + own.routed) / np.maximum(layers, 1)
     gathered = np.where(sharded >= Sharding.PARAMETERS, 2 * (PARAMETER + common.gradient_bytes) * layer_parameters, 0.0)
+    # gradients of the piece at work are added up before they are scattered (`exchanges.rounds`)
+    scattered = (sharded == Sharding.GRADIENTS) & (layouts.virtual > 1)
+    gathered += scattered * common.gradient_bytes * layer_parameters * layers / layouts.virtual
     total = parameters + gradients + optimizer + activations + gathered
     return Memory(parameters, gradients, optimizer, activations, gathered + CONTEXT_BYTES + SLACK * total)
 
@@ -142,9 +153,29 @@ def layer_activations(structure: ModelStructure, layouts: Layouts) -> tuple[Floa
     scores = t * structure.heads * structure.sequence * (4 + masks) / split
     extra = np.zeros_like(scores) if fused else scores
     full = outside + attention + forward + extra
+    selective = full - extra if structure.latent is None else _without_quick(structure, layouts, kept)
     stays = np.select(
         [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE],
-        [2.0 * t * structure.hidden / between, full - extra],
+        [2.0 * t * structure.hidden / between, selective],
         full,
     )
     return stays, full
+
+
+def _without_quick(structure: ModelStructure, layouts: Layouts, kept: float) -> Floats:
+    """Bytes that a layer with latent attention keeps where what is quick to compute is computed again.
+
+    What stays: inputs of both normalisations, compressed queries, keys and values, what attention puts out, what
+    experts take in, and what goes into the activation function, as it was multiplied (arXiv:2412.19437, sections 3.2.3
+    and 3.3.3). The weight of an expert is applied before its last product, so that what it puts out is not needed.
+    """
+    latent, t = structure.latent, tokens(structure, layouts)
+    assert latent is not None
+    moe = structure.moe_layers / structure.all_layers
+    queries = np.where(latent.query_rank == 0, structure.query_width / layouts.tensor, latent.query_rank)
+    attention = 2 * (queries + latent.value_rank + latent.rotary_width) + kept * structure.value_width / layouts.tensor
+    inside = kept * (structure.matrices - 1)
+    routed = structure.experts_per_token * (inside * structure.expert_feed_forward + kept * structure.hidden)
+    routed += inside * structure.shared_feed_forward
+    forward = ((1 - moe) * inside * structure.feed_forward + moe * routed) / layouts.tensor
+    return np.asarray(t * (structure.hidden * (4 + 2.0 * structure.dropout) / layouts.divided + attention + forward))

@@ -28,7 +28,7 @@ class LatentAttention:
     """Attention with compressed queries, keys and values (DeepSeek-V2, arXiv:2405.04434).
 
     Attributes:
-        query_rank: Width of compressed queries.
+        query_rank: Width of compressed queries; 0 where queries are not compressed, as in DeepSeek-V2-Lite.
         value_rank: Width of compressed keys and values.
         rotary_width: Width of the part of a key that carries the position, shared by all heads.
     """
@@ -64,6 +64,8 @@ class ModelStructure:
         dense_layers: First layers that have none in any case.
         window: Tokens that a head looks back over, in every `window_frequency`-th layer; 0: all of them.
         window_frequency: Every how manieth layer has that window.
+        windowed_layers: How many layers have it, where the frequency does not say that (Gemma 3: five of six,
+            arXiv:2503.19786); -1 where it does.
         latent: Compressed attention, if any.
         ahead: Further tokens predicted, each by a layer of its own and the output layer once more.
     """
@@ -87,6 +89,7 @@ class ModelStructure:
     dense_layers: int = 0
     window: int = 0
     window_frequency: int = 2
+    windowed_layers: int = -1
     latent: LatentAttention | None = None
     ahead: int = 0
 
@@ -94,11 +97,14 @@ class ModelStructure:
         """Fill in what follows, and refuse what is no model.
 
         Raises:
-            ValueError: If a size is not positive, or tokens go to more experts than there are.
+            ValueError: If a size is not positive, heads of keys and values do not divide heads, or tokens go to more
+                experts than there are.
         """
         sizes = (self.layers, self.hidden, self.heads, self.sequence, self.vocabulary, self.experts)
         if min(*sizes, self.experts_per_token, self.moe_frequency, self.window_frequency) < 1:
             raise ValueError("every size of a model is at least 1")
+        if self.key_value_heads and self.heads % self.key_value_heads:
+            raise ValueError(f"{self.key_value_heads} heads of keys and values do not divide {self.heads} heads")
         if self.experts_per_token > self.experts:
             raise ValueError(f"a token cannot go to {self.experts_per_token} of {self.experts} experts")
         object.__setattr__(self, "key_value_heads", self.key_value_heads or self.heads)
@@ -142,9 +148,17 @@ class ModelStructure:
         out = 1.0 * self.value_width * self.hidden
         if self.latent is None:
             return self.hidden * (self.value_width + 2 * self.key_value_width) + out
-        queries = self.latent.query_rank * (self.hidden + self.query_width)
+        rank = self.latent.query_rank
+        queries = rank * (self.hidden + self.query_width) + (rank == 0) * self.hidden * self.query_width
         down = self.hidden * (self.latent.value_rank + self.latent.rotary_width)
         return queries + down + 2 * self.latent.value_rank * self.value_width + out
+
+    @property
+    def up_parameters(self) -> float:
+        """Those of its up-projections from compressed queries, keys and values; none where nothing is compressed."""
+        if self.latent is None:
+            return 0.0
+        return self.latent.query_rank * self.query_width + 2.0 * self.latent.value_rank * self.value_width
 
     @property
     def dense_parameters(self) -> float:
@@ -190,7 +204,8 @@ class ModelStructure:
         if not np.any(self.window):
             return whole
         narrow: float = np.minimum(self.window, whole)
-        windows = self.all_layers // self.window_frequency
+        stated = self.windowed_layers >= 0
+        windows = stated * self.windowed_layers + (1 - stated) * (self.all_layers // self.window_frequency)
         return (windows * narrow + (self.all_layers - windows) * whole) / self.all_layers
 
 
