@@ -2348,6 +2348,29 @@ class LatentAttention(KuayuModel):
     )
 
 
+class Adapter(KuayuModel):
+    """Low-rank matrices beside frozen weights (LoRA); they alone are trained."""
+
+    rank: Annotated[int, WholeNumber(1, 10000000)] = Field(description="Their rank.")
+    attention: Maybe[Boolean] = Field(
+        default=None, description="Whether the products of attention have them; they do where this is absent."
+    )
+    feed_forward: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether the products of the feed-forward part have them, each expert its own; they do where this is "
+            "absent."
+        ),
+    )
+    frozen_size: Maybe[Annotated[Real, Field(ge=1e-30, le=8)]] = Field(
+        default=None,
+        description=(
+            "Bytes of a frozen weight as it is kept, a half where it is quantised to four bits; two where it is absent."
+        ),
+        json_schema_extra={"x-unit": "By"},
+    )
+
+
 class ModelStructure(KuayuModel):
     """Transformer, dense or with a mixture of experts."""
 
@@ -2405,6 +2428,9 @@ class ModelStructure(KuayuModel):
         ),
     )
     latent: Maybe[LatentAttention] = Field(default=None, description="Compressed attention.")
+    adapter: Maybe[Adapter] = Field(
+        default=None, description="What is trained in place of the weights, which are frozen then."
+    )
     further_tokens: Maybe[Annotated[int, WholeNumber(0, 1000)]] = Field(
         default=None, description="Further tokens predicted, each by a layer of its own."
     )
@@ -2648,6 +2674,11 @@ class TrainingDemand(KuayuModel):
     parameters: PositiveAmount = Field(description="Parameters of the model.", json_schema_extra={"x-unit": "1"})
     active_parameters: PositiveAmount = Field(
         description="Those that a token meets.", json_schema_extra={"x-unit": "1"}
+    )
+    trained_parameters: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Those that are trained, where an adapter is in place of the others.",
+        json_schema_extra={"x-unit": "1"},
     )
     devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Accelerators of the strategy.")
     work: PositiveAmount = Field(

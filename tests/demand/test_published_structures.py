@@ -207,3 +207,72 @@ def test_deepseek_v3_fits_with_what_it_computes_again_and_its_time_is_within_the
     assert full["memory"] < selective["memory"] < 80e9 < kept["memory"]
     assert kept["executed_work"] < selective["executed_work"] < full["executed_work"]
     assert selective["step_time"]["low"] < 19.9 < selective["step_time"]["high"]
+
+
+LLAMA_8B: dict[str, Any] = {
+    "layers": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "key_value_heads": 8,
+    "feed_forward": 14336,
+    "gated": True,
+    "tied": False,
+    "vocabulary": 128256,
+    "sequence": 4096,
+}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "trained"),
+    [({"rank": 16}, 41_943_040), ({"rank": 8}, 20_971_520), ({"rank": 16, "feed_forward": False}, 13_631_488)],
+)
+def test_adapters_have_the_parameters_that_peft_prints(adapter: dict[str, Any], trained: float) -> None:
+    """Llama 3 8B, all linear layers or q, k, v and o alone: print_trainable_parameters of PEFT."""
+    told = answered(LLAMA_8B | {"adapter": adapter}, ONE)
+    assert told["trained_parameters"] == trained
+    assert told["parameters"] == pytest.approx(answered(LLAMA_8B, ONE)["parameters"] + trained)
+
+
+def test_adapters_spare_gradients_optimizer_and_a_third_of_the_work() -> None:
+    parts = {}
+    for name, members in {"whole": {}, "lora": {"adapter": {"rank": 16}}}.items():
+        told = answered(LLAMA_8B | members, ONE)
+        parts[name] = told | {each["part"]: each["size"] for each in told["memory_parts"]}
+    whole, lora = parts["whole"], parts["lora"]
+    assert lora["gradients"] == pytest.approx(4 * 41_943_040)
+    assert lora["optimizer"] == pytest.approx(12 * 41_943_040)
+    assert lora["parameters"] == pytest.approx(whole["parameters"] + 2 * 41_943_040), "bytes of weights"
+    # three products become two but for scores and adapters
+    assert 0.66 < lora["work"] / whole["work"] < 0.72
+    assert 0.5 < lora["step_time"]["expected"] / whole["step_time"]["expected"] < 0.9
+    sent = {name: sum(each["size"] for each in told["traffic"]) for name, told in parts.items()}
+    assert sent["lora"] / sent["whole"] == pytest.approx(2 * 41_943_040 / whole["parameters"], rel=0.01)
+
+
+def test_four_bits_for_what_is_frozen_let_a_large_model_be_tuned_on_one_device() -> None:
+    """QLoRA (arXiv:2305.14314): 65e9 parameters within 48 GB."""
+    guanaco = {"layers": 80, "hidden": 8192, "heads": 64, "feed_forward": 22016, "gated": True, "tied": False}
+    guanaco |= {"vocabulary": 32000, "sequence": 512}
+    layout = {"data": 1, "tensor": 1, "pipeline": 1, "micro_batch": 1, "global_batch": 16, "recomputation": "full"}
+    quantised = answered(guanaco | {"adapter": {"rank": 16, "frozen_size": 0.5}}, layout)
+    assert quantised["memory"] < 48e9
+    assert answered(guanaco | {"adapter": {"rank": 16}}, layout)["memory"] > 120e9
+
+
+@pytest.mark.parametrize(
+    ("adapter", "place"),
+    [({"rank": 5000}, "model/adapter/rank"), ({"rank": 8, "attention": False, "feed_forward": False}, "model/adapter")],
+)
+def test_adapters_that_cannot_be_are_refused(adapter: dict[str, Any], place: str) -> None:
+    assert [each for each, _ in refused(LLAMA_8B | {"adapter": adapter})] == [place]
+
+
+def test_adapters_of_experts_and_compressed_attention_are_told_as_alone() -> None:
+    models = [V2_LITE | {"adapter": {"rank": 8}}, DEEPSEEK_V3 | {"adapter": {"rank": 16}}, V2_LITE]
+    cases = [
+        {"id": f"c{number}", "hardware": "h100", "model": model, "strategy": ONE} for number, model in enumerate(models)
+    ]
+    both = demand({"revision": REVISION, "hardware": [HOPPER], "cases": cases})["demands"]
+    alone = [answered(model, ONE) for model in models]
+    assert [each["work"] for each in both] == pytest.approx([each["work"] for each in alone], rel=1e-12)
+    assert [each["memory"] for each in both] == pytest.approx([each["memory"] for each in alone], rel=1e-12)

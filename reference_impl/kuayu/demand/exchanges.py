@@ -6,7 +6,7 @@ import numpy as np
 
 from kuayu.demand.counting import WIDTH, tokens
 from kuayu.demand.hardware import Hardware
-from kuayu.demand.memory import held, stage_layers
+from kuayu.demand.memory import held, stage_layers, trained
 from kuayu.demand.placement import Exchange, all_to_all, groups, hop, ring
 from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
@@ -65,10 +65,12 @@ def exchanges(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -
 def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:
     """A layer's gradients scattered, and its parameters gathered twice where they are divided too; mean over layers."""
     place, common = groups(layouts), layouts.common
-    own = held(structure, layouts, np.ones(len(layouts)), 0.0)
-    sizes = {Sharding.GRADIENTS: common.exchanged_bytes, Sharding.PARAMETERS: 2 * WIDTH + common.exchanged_bytes}
-    size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
-    moved = ring(place.data, own.shared * size, hardware) + ring(place.expert_data, own.routed * size, hardware)
+    one = np.ones(len(layouts))
+    own, learning = held(structure, layouts, one, 0.0), trained(structure, layouts, one, 0.0)
+    gathers = 2 * WIDTH * (layouts.sharding == Sharding.PARAMETERS)
+    scatters = common.exchanged_bytes * (layouts.sharding >= Sharding.GRADIENTS)
+    moved = ring(place.data, own.shared * gathers + learning.shared * scatters, hardware)
+    moved += ring(place.expert_data, own.routed * gathers + learning.routed * scatters, hardware)
     return moved.times(rounds(layouts))
 
 
@@ -86,13 +88,16 @@ def _data(structure: ModelStructure, layouts: Layouts, hardware: Hardware, table
     """Gradients of the fullest stage; an all-reduce, or a reduce-scatter with the parameters' all-gather."""
     place, common = groups(layouts), layouts.common
     most, _ = stage_layers(structure, layouts)
-    own = held(structure, layouts, most, tables)
+    own = trained(structure, layouts, most, tables)
     sent = common.exchanged_bytes
     sizes = {Sharding.NOTHING: 2 * sent, Sharding.OPTIMIZER: sent + WIDTH, Sharding.GRADIENTS: WIDTH}
     size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
     # Tables are not exchanged layer by layer, but once a step.
+    learns = float(structure.adapter is None)
     later = np.select(
-        [layouts.sharding == Sharding.GRADIENTS, layouts.sharding == Sharding.PARAMETERS], [sent, 2 * WIDTH + sent], 0.0
+        [layouts.sharding == Sharding.GRADIENTS, layouts.sharding == Sharding.PARAMETERS],
+        [learns * sent, 2 * WIDTH + learns * sent],
+        0.0,
     )
     outer = tables * structure.vocabulary * structure.hidden / layouts.tensor * later
     return ring(place.data, own.shared * size + outer, hardware) + ring(place.expert_data, own.routed * size, hardware)

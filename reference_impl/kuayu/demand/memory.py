@@ -75,6 +75,20 @@ def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Fl
     return Held(np.asarray(shared), layers * moe * experts / (groups(layouts).expert.size * layouts.tensor))
 
 
+def trained(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
+    """Parameters of a stage that get gradients: all that it holds, or its adapters."""
+    if structure.adapter is None:
+        return held(structure, layouts, layers, tables)
+    moe = structure.moe_layers / structure.all_layers
+    shared = structure.attention_adapter + (1 - moe) * structure.feed_forward_adapter(structure.feed_forward)
+    shared += moe * structure.feed_forward_adapter(structure.shared_feed_forward)
+    experts = structure.experts * structure.feed_forward_adapter(structure.expert_feed_forward)
+    return Held(
+        np.asarray(layers * shared / layouts.tensor),
+        np.asarray(layers * moe * experts / (groups(layouts).expert.size * layouts.tensor)),
+    )
+
+
 def memory(structure: ModelStructure, layouts: Layouts) -> Memory:
     """Memory of the fullest stage."""
     most, last = stage_layers(structure, layouts)
@@ -107,18 +121,20 @@ def _stage(
         waiting: Micro-batches whose activations it holds at once, at most.
     """
     common, place = layouts.common, groups(layouts)
-    own = held(structure, layouts, layers, tables)
+    own, learning = held(structure, layouts, layers, tables), trained(structure, layouts, layers, tables)
+    adapter = structure.adapter
     sharded = layouts.sharding
     data, expert_data = place.data.size, place.expert_data.size
 
-    def kept(size: float, stage: int) -> Floats:
+    def kept(of: Held, size: float, stage: int) -> Floats:
         divided = sharded >= stage
-        return size * (own.shared / np.where(divided, data, 1) + own.routed / np.where(divided, expert_data, 1))
+        return size * (of.shared / np.where(divided, data, 1) + of.routed / np.where(divided, expert_data, 1))
 
     parameter = PARAMETER + (BYTES[common.precision] if BYTES[common.precision] < PARAMETER else 0.0)
-    parameters = kept(parameter, Sharding.PARAMETERS)
-    gradients = kept(common.gradient_bytes, Sharding.GRADIENTS)
-    optimizer = kept(OPTIMIZER, Sharding.OPTIMIZER)
+    parameters = kept(own, parameter if adapter is None else adapter.frozen_bytes, Sharding.PARAMETERS)
+    parameters += 0.0 if adapter is None else kept(learning, PARAMETER, Sharding.PARAMETERS)
+    gradients = kept(learning, common.gradient_bytes, Sharding.GRADIENTS)
+    optimizer = kept(learning, OPTIMIZER, Sharding.OPTIMIZER)
     whole, inner = layer_activations(structure, layouts)
     micro = layouts.micro_batches
     pieces = np.where(layouts.virtual > 1, 1 + (waiting - 1) / (waiting * layouts.virtual), 1.0)
@@ -127,11 +143,12 @@ def _stage(
     t = tokens(structure, layouts)
     logits = outputs * t * (8.0 * structure.vocabulary / layouts.tensor + 4.0 * structure.hidden / layouts.divided)
     activations = held_layers * whole + at_work + logits
-    layer_parameters = (own.shared + own.routed) / np.maximum(layers, 1)
-    gathered = np.where(sharded >= Sharding.PARAMETERS, 2 * (PARAMETER + common.gradient_bytes) * layer_parameters, 0.0)
+    layer_parameters, of_those = ((of.shared + of.routed) / np.maximum(layers, 1) for of in (own, learning))
+    at_once = 2 * (PARAMETER * layer_parameters + common.gradient_bytes * of_those)
+    gathered = np.where(sharded >= Sharding.PARAMETERS, at_once, 0.0)
     # gradients of the piece at work are added up before they are scattered (`exchanges.rounds`)
     scattered = (sharded == Sharding.GRADIENTS) & (layouts.virtual > 1)
-    gathered += scattered * common.gradient_bytes * layer_parameters * layers / layouts.virtual
+    gathered += scattered * common.gradient_bytes * of_those * layers / layouts.virtual
     total = parameters + gradients + optimizer + activations + gathered
     return Memory(parameters, gradients, optimizer, activations, gathered + CONTEXT_BYTES + SLACK * total)
 

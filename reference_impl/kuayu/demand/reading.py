@@ -7,7 +7,7 @@ from typing import Any
 from kuayu.demand.counting import BYTES
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.strategy import Outermost, Recompute, Sharding, Strategy
-from kuayu.demand.structure import LatentAttention, ModelStructure
+from kuayu.demand.structure import Adapter, LatentAttention, ModelStructure
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 
 Plain = Mapping[str, Any]
@@ -121,6 +121,10 @@ def structure_of(model: Plain, sequence: int | None = None) -> ModelStructure:
     given = {ours: _whole_number(model[theirs]) for theirs, ours in _MODEL.items() if theirs in model}
     if "latent" in model:
         given["latent"] = LatentAttention(**{"query_rank": 0} | {name: int(of) for name, of in model["latent"].items()})
+    if "adapter" in model:
+        told = model["adapter"]
+        sides = {name: bool(told.get(name, True)) for name in ("attention", "feed_forward")}
+        given["adapter"] = Adapter(int(told["rank"]), **sides, frozen_bytes=float(told.get("frozen_size", 2.0)))
     return ModelStructure(
         layers=int(model["layers"]),
         hidden=int(model["hidden"]),
@@ -232,6 +236,7 @@ def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
     experts, each = model.get("experts", 1), model.get("experts_per_token", 1)
     if each > experts:
         yield f"{place}/experts_per_token", f"a token cannot go to {each} of {experts} experts"
+    yield from _impossible_adapter(model.get("adapter", {"rank": 1}), model["hidden"], f"{place}/adapter")
     groups = model.get("key_value_heads", model["heads"])
     if groups > model["heads"]:
         yield f"{place}/key_value_heads", f"there are only {model['heads']} heads to share {groups} of keys and values"
@@ -246,6 +251,13 @@ def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
         yield f"{place}/windowed_layers", "without a window no layer is windowed"
     if "head_width" not in model and model["heads"] > model["hidden"]:
         yield f"{place}/heads", f"a width of {model['hidden']} has no part for each of {model['heads']} heads"
+
+
+def _impossible_adapter(adapter: Plain, hidden: int, place: str) -> Iterator[Complaint]:
+    if adapter["rank"] > hidden:
+        yield f"{place}/rank", f"it is more than the width of {hidden}, and no low rank"
+    if not (adapter.get("attention", True) or adapter.get("feed_forward", True)):
+        yield place, "no product has one, so that nothing is trained"
 
 
 def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
