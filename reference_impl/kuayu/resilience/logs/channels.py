@@ -76,8 +76,14 @@ _PIECE = re.compile(
     rb"|\d{4}-\d\d-\d\dt\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d(?= )"
     rb"|kern {0,4}:[a-z]{2,7} {0,4}:|\d{1,3},\d{1,12},\d{1,16},[-c+][^;\n]{0,64};"
     rb"|kernel: )"
-    # Syslog and journals.
+    # Syslog and journals, and logs of daemons that have a form of their own.
     rb"|(?P<priority><\d{1,3}>(?:1 )?)"
+    rb"|(?P<fabric>\["
+    + _MONTH
+    + rb" \d\d \d{4} "
+    + _CLOCK
+    + rb"\] \[(?:info|warning|error|fatal)\](?: \[tid \d{1,10}\])?)"
+    rb"|(?P<repeated>message repeated \d{1,9} times: \[ ?)"
     rb"|(?P<daemon>(?:slurm(?:stepd|d|ctld|dbd)|srun|salloc|sbatch|nv-fabricmanager)(?:\[\d{1,10}\])?: )"
     rb"|(?P<instant>\[?(?:"
     + _DATE
@@ -171,7 +177,7 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> list[Start]:
         if after is None and (piece := _PIECE.match(low, here.at, end)):
             kind = piece.lastgroup or ""
             if kind != "raised" or _is_class(block, piece):
-                program = re.split(rb"[\[:]", piece[0])[0] if kind == "daemon" else here.program
+                program = _program(kind, piece[0]) or here.program
                 after = Start(piece.end(), here.before | _ADDS.get(kind, 0), program)
                 structured = structured or (kind == "priority" and piece[0].endswith(b" "))
         if after is None and not here.before & _KERNEL:
@@ -182,6 +188,13 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> list[Start]:
         here = Start(_blanks(low, after.at, end), after.before, after.program)
         found.append(here)
     return found
+
+
+def _program(kind: str, piece: bytes) -> bytes | None:
+    """Program that a piece is the header of; the fabric manager's own log is known by its form."""
+    if kind == "daemon":
+        return re.split(rb"[\[:]", piece)[0]
+    return b"nv-fabricmanager" if kind == "fabric" else None
 
 
 def _blanks(low: bytes, at: int, end: int) -> int:
