@@ -58,6 +58,15 @@ DRAINS = [fault for fault in FAULTS if fault.follows is Follows.DRAIN]
         '"{}"',
         "he said: {} and left",
         "2026-03-12 04:12:15,120 - trainer - INFO - {}",
+        "2026-03-12 04:12:15,120 {}",
+        "[2026-03-12 04:12:15] {}",
+        "04:12:15 {}",
+        "out3: {}",
+        "<|assistant|>{}",
+        "Generated: {}",
+        "`{}`",
+        "# {}",
+        "* {}",
         "[2026-03-12 04:12:15,120] [WARNING] [loop.py:88:train] {}",
         "INFO:root:{}",
         '{{"level":"error","msg":"{}"}}',
@@ -85,6 +94,7 @@ KERNEL = [fault for fault in DRAINS if fault.channel is Channel.KERNEL and fault
         "<3>1 2026-03-12T04:12:15.000003Z n12 kernel - - - {}",
         "2026-03-12T04:12:15.123456+08:00 n12 kernel: {}",
         "2026-03-12 04:12:15 n12 kernel: {}",
+        "Thu 2026-03-12 04:12:15 CST n12 kernel: {}",
         "[  812.123456] {}",
         "[  812.123456] [ T1234] {}",
         "[Thu Mar 12 04:12:15 2026] {}",
@@ -204,7 +214,7 @@ def test_faults_of_amd_s_runtime_and_kernel_are_told() -> None:
 def test_at_least_95_of_100_lines_of_each_list_are_told_rightly() -> None:
     found = judged()
     assert sum(found[name]["lines"] for name in LISTS) >= 200
-    assert len(faulty("held_out")) * 3 >= sum(found[name]["lines"] for name in LISTS)
+    assert len(faulty("held_out")) * 3 >= len(faulty("held_out")) + len(faulty("collected"))
     for name in LISTS:
         assert found[name]["told"] >= 0.95 * found[name]["lines"], found[name]["misses"]
 

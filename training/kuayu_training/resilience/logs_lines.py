@@ -1,8 +1,9 @@
 """Judge the catalogue of log faults by lists of lines: ``python -m kuayu_training.resilience.logs_lines [--misses]``.
 
-``lines/held_out.yaml`` was written down before the catalogue's patterns were, and ``lines/collected.yaml`` is what they
-were made with; a line of either is right where a verdict says what to do and of what, as the list does. After the lines
-of ``lines/calm.yaml`` nothing may be drained, and for most of them nothing be done at all.
+``lines/held_out.yaml`` was written down before the catalogue's patterns were, ``lines/collected.yaml`` is what they
+were made with, and ``lines/later.yaml`` was sought out afterwards among rarer forms, to widen them. A line is right
+where a verdict says what to do and of what, as its list does. After the lines of ``lines/calm.yaml`` nothing may be
+drained, and for most of them nothing be done at all.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from rich.table import Table
 from kuayu.resilience.logs.reading import LogReader
 from kuayu.resilience.logs.values import Follows, Verdict
 
-LISTS = ("held_out", "collected")
+LISTS = ("held_out", "collected", "later")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def main() -> None:
         row = found[name]
         table.add_row(name, str(row["lines"]), str(row["told"]), f"{row['told'] / row['lines']:.1%}")
     lines, told = (sum(found[name][key] for name in LISTS) for key in ("lines", "told"))
-    table.add_row("both", str(lines), str(told), f"{told / lines:.1%}")
+    table.add_row("all", str(lines), str(told), f"{told / lines:.1%}")
     console = Console(width=160, highlight=False, markup=False)
     console.print(table)
     quiet = found["calm"]

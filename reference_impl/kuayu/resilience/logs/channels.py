@@ -9,6 +9,7 @@ quoted later in a line has none.
 """
 
 import re
+from collections.abc import Iterator
 from enum import IntFlag, StrEnum
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ class Before(IntFlag):
     """What a launcher, a container or a tool that gathers lines puts there."""
     INSTANT = 16
     """An instant."""
+    LOCAL = 32
+    """An instant as loggers write it, with a blank between date and time, a comma before milliseconds or no date."""
 
 
 class Start(NamedTuple):
@@ -85,7 +88,11 @@ _PIECE = re.compile(
     + rb"\] \[(?:info|warning|error|fatal)\](?: \[tid \d{1,10}\])?)"
     rb"|(?P<repeated>message repeated \d{1,9} times: \[ ?)"
     rb"|(?P<daemon>(?:slurm(?:stepd|d|ctld|dbd)|srun|salloc|sbatch|nv-fabricmanager)(?:\[\d{1,10}\])?: )"
-    rb"|(?P<instant>\[?(?:"
+    rb"|(?P<instant>"
+    + _DAY
+    + rb" "
+    + _DATE
+    + rb" [a-z]{3,5}|\[?(?:"
     + _DATE
     + rb"|(?:"
     + _DAY
@@ -99,8 +106,9 @@ _PIECE = re.compile(
     + _CLOCK
     + rb")\]?)"
     # Launchers and containers.
-    rb"|(?P<prefixed>\d{1,7}:(?= )|\[pod/[^\]\n]{1,200}\]|std(?:out|err) [fp] |[\w.-]{1,80}[-_]\d{1,4} {1,8}\| )"
-    rb"|(?P<launched>\[(?:rank|default)[ _]?\d{1,7}\]:?|\[\d{1,4},\d{1,7}\]<std(?:err|out)>:"
+    rb"|(?P<prefixed>\[pod/[^\]\n]{1,200}\]|std(?:out|err) [fp] |[\w.-]{1,80}[-_]\d{1,4} {1,8}\| )"
+    rb"|(?P<task>(?:[0-9a-f]{8} )?(?:\[rank=\d{1,7}\] )?\|\| )"
+    rb"|(?P<launched>\d{1,7}:(?= )|\[(?:rank|default)[ _]?\d{1,7}\]:?|\[\d{1,4},\d{1,7}\]<std(?:err|out)>:"
     rb"|\([a-z_][\w:.]{0,80}(?: [\w:]{1,40}){0,2},? (?:pid|ip)=[^)\n]{1,60}\)|\(raylet(?:, ip=[\d.]{7,15})?\)"
     rb"|\[pg [^\]\n]{1,160}\]"
     rb"|" + _NAME + rb":\d{1,10}:\d{1,10} \[\d{1,4}\])"
@@ -115,7 +123,7 @@ _PIECE = re.compile(
     rb"|[\w./]{1,60}\.(?:cc|h|cu):\d{1,6}(?= nccl)"
     rb"|nccl warn|terminate called after throwing an instance of '[^'\n]{1,80}'|what\(\):)"
     # Loggers: Python's, glog's and klog's without brackets, Loguru's.
-    rb"|(?P<logger>[iwefd]\d{4} " + _CLOCK + rb" {1,8}\d{1,10} [^\s\]]{1,120}\]"
+    rb"|(?P<logger>torch\.[a-z_.]{1,80}:(?=[^ ])|[iwefd]\d{4} " + _CLOCK + rb" {1,8}\d{1,10} [^\s\]]{1,120}\]"
     rb"|\[?" + _LEVEL + rb"\]?(?:[:|]| -)?(?=[ :\[|])|:[\w.]{1,80}:|[|] |- "
     rb"|(?:[a-z_][\w]{0,40}\.){1,8}[a-z_]\w{0,40}:(?= ?\[" + _LEVEL + rb")"
     rb"|(?<= - )[a-z_][\w.]{0,80}(?= - )|[a-z_][\w.]{0,80}:[\w<>]{1,60}:\d{1,6} -|\[tid \d{1,10}\]"
@@ -124,8 +132,15 @@ _PIECE = re.compile(
     rb"|(?P<raised>(?:[a-z_]\w{0,60}\.){0,8}[a-z_]\w{0,60}(?:error|exception|exit|interrupt)\w{0,20}:(?= ))",
 )
 
+_IS_LOCAL = re.compile(rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d(?: |.{9},)|\d\d[-:])")
+
 _NAMED = re.compile(rb"(" + _NAME + rb") ([a-z0-9_./()@-]{1,64})(?:\[\d{1,10}\])?:(?:\x1b\[[0-9;]{0,16}m)? ")
 """Host and program of syslog."""
+
+_SYSLOG = re.compile(
+    _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d " + _NAME + rb" kernel: (?:\[ {0,8}\d{1,9}\.\d{1,9}\] )?(?=[a-z])"
+)
+"""The kernel's header in a syslog of RFC 3164."""
 
 _STRUCTURED = re.compile(rb"(" + _NAME + rb") (\S{1,48}) \S{1,128} \S{1,32} (?:-|\[[^\]\n]{0,512}\]) ")
 """Host and program of RFC 5424."""
@@ -134,7 +149,9 @@ _ALONE = re.compile(rb"([a-z][\w./@-]{0,63})\[\d{1,10}\]: ")
 """A program without a host, as in short forms of journals."""
 
 _HOST_ONLY = re.compile(
-    rb"(?!(?:sample|example|prompt|gen|case|item|line|test|step|q|a)\d)[a-z][a-z.-]{0,40}\d[a-z0-9.-]{0,40}: "
+    rb"(?!(?:samples?|examples?|prompt|gen|case|item|line|test|step|q|a|out|output|text|txt|msg|log|row|doc|ex|idx|id|batch"
+    rb"|epoch|seq|resp|ans|turn|user|human|assistant|entry|record|token|label|question|answer)\d)"
+    rb"[a-z][a-z.-]{0,40}\d[a-z0-9.-]{0,40}: "
 )
 """A host as pdsh and clush put it before each line; without a digit it could be any word."""
 
@@ -142,13 +159,14 @@ _FIELD = re.compile(rb'\{[^{}]{0,512}?"(?:log|msg|message|error|err|exception|ex
 """A field of a structured log that has a message."""
 
 
-_KERNEL, _LOGGER, _JOB, _GATHERED, _INSTANT = (int(flag) for flag in Before)
+_KERNEL, _LOGGER, _JOB, _GATHERED, _INSTANT, _LOCAL = (int(flag) for flag in Before)
 
 _ADDS = {
     "kernel": _KERNEL,
     "instant": _INSTANT,
     "prefixed": _GATHERED,
     "launched": _JOB,
+    "task": _JOB,
     "native": _JOB,
     "cann": _JOB,
     "raised": _JOB,
@@ -156,11 +174,33 @@ _ADDS = {
 }
 """What each kind of piece adds to what stands before the message."""
 
+_OWN_HEADERS = frozenset({"instant", "fabric", "daemon"})
+"""Pieces with which the line of a program begins."""
+
 _BEFORE_NAMES = frozenset({"instant", "priority", "prefixed", "kernel"})
 """Pieces that host and program may follow."""
 
 
-def starts(block: bytes, low: bytes, begin: int, end: int) -> list[Start]:
+class Starts:
+    """Places at which the message of a line may begin, read as far as they are asked for and kept.
+
+    Args:
+        places: As ``starts`` yields them.
+    """
+
+    def __init__(self, places: Iterator[Start]) -> None:
+        self._read: list[Start] = []
+        self._places = places
+
+    def __iter__(self) -> Iterator[Start]:
+        """From the first on."""
+        yield from self._read
+        for place in self._places:
+            self._read.append(place)
+            yield place
+
+
+def starts(block: bytes, low: bytes, begin: int, end: int) -> Iterator[Start]:
     """Places at which the message of a line may begin, from the first on.
 
     Args:
@@ -169,8 +209,11 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> list[Start]:
         begin: Where the line begins.
         end: Where it ends.
     """
-    here = Start(_blanks(low, begin, end), 0, None)
-    found, structured, nameable = [here], False, True
+    # Most lines of faults are the kernel's in a syslog; their pieces one by one would come to the same.
+    syslog = _SYSLOG.match(low, begin, end)
+    here = Start(syslog.end(), _KERNEL | _INSTANT, b"kernel") if syslog else Start(_blanks(low, begin, end), 0, None)
+    yield here
+    structured, nameable = False, syslog is None
     for count in range(MOST_PIECES):
         kind = ""
         after = _named(low, here, end, structured=structured) if nameable else None
@@ -178,16 +221,20 @@ def starts(block: bytes, low: bytes, begin: int, end: int) -> list[Start]:
             kind = piece.lastgroup or ""
             if kind != "raised" or _is_class(block, piece):
                 program = _program(kind, piece[0]) or here.program
-                after = Start(piece.end(), here.before | _ADDS.get(kind, 0), program)
+                before = here.before | _ADDS.get(kind, 0)
+                if here.before & _LOCAL and kind in _OWN_HEADERS:
+                    before |= _LOGGER  # what a logger cites has a header of its own
+                if kind == "instant" and _IS_LOCAL.match(piece[0]):
+                    before |= _LOCAL
+                after = Start(piece.end(), before, program)
                 structured = structured or (kind == "priority" and piece[0].endswith(b" "))
         if after is None and not here.before & _KERNEL:
             after = _rare(low, here, end, first=count <= 1)
         if after is None:
-            break
+            return
         nameable = kind in _BEFORE_NAMES
         here = Start(_blanks(low, after.at, end), after.before, after.program)
-        found.append(here)
-    return found
+        yield here
 
 
 def _program(kind: str, piece: bytes) -> bytes | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kuayu.resilience.logs.catalogue import RECOVERY_SOURCE, RESOLUTIONS, XID_SOURCE, Catalogue, Fault, catalogue
-from kuayu.resilience.logs.channels import KERNEL, Before, Channel, Start, starts
+from kuayu.resilience.logs.channels import KERNEL, Before, Channel, Start, Starts, starts
 from kuayu.resilience.logs.headers import host_of
 from kuayu.resilience.logs.needles import Needles
 from kuayu.resilience.logs.values import TEXT, About, Confidence, Evidence, Follows, Severity, Verdict
@@ -31,8 +31,9 @@ BEFORE_LINES, BEFORE_BYTES = 16, 2048
 _ORDER = tuple(Follows)
 
 # Plain numbers, since flags as such cost more than the patterns.
-_OF_KERNEL, _OF_LOGGER = int(Before.KERNEL), int(Before.LOGGER)
-_GATHERED, _STAMPED, _OF_PROGRAM = int(Before.GATHERED), int(Before.INSTANT), int(Before.LOGGER | Before.JOB)
+_OF_KERNEL, _OF_LOGGER = int(Before.KERNEL), int(Before.LOGGER | Before.LOCAL)
+_NOT_BARE, _STAMPED = int(Before.GATHERED | Before.LOCAL), int(Before.INSTANT)
+_OF_PROGRAM = int(Before.LOGGER | Before.JOB)
 
 _ALL, _RESTARTED, _COUNTED = (Follows.DRAIN, True), (Follows.RESTART, True), (Follows.WATCH, False)
 """What may follow at most of a form behind a header, and whether that header is its channel's."""
@@ -117,7 +118,7 @@ class Recogniser:
         """One verdict for each stretch of ``REACH`` bytes in which something is told."""
         told = 0
         next_hit = 0
-        known: dict[int, list[Start]] = {}
+        known: dict[int, Starts] = {}
         while next_hit < len(hits) and told < MOST_IN_LINE:
             beyond = bisect.bisect_right(hits, (hits[next_hit][0] + REACH, len(self._known.faults)))
             near = {place: at for at, place in reversed(hits[next_hit:beyond])}
@@ -129,20 +130,20 @@ class Recogniser:
                     yield found
                     break
 
-    def _told(self, fault: Fault, line: _Line, at: int, known: dict[int, list[Start]], before: bytes) -> Verdict | None:
+    def _told(self, fault: Fault, line: _Line, at: int, known: dict[int, Starts], before: bytes) -> Verdict | None:
         """The verdict where a line tells a fault near a place."""
         # What a program has written over its own line, such as a bar of progress, is another line.
         begin = line.low.rfind(b"\r", max(line.begin, at - REACH), at) + 1 or line.begin
         if begin < at - REACH or (line.cut and begin == line.begin):
             return None
         if begin not in known:
-            known[begin] = list(starts(line.block, line.low, begin, line.end))
+            known[begin] = Starts(starts(line.block, line.low, begin, line.end))
         stop = min(line.end, at + REACH)
         found = _match(fault, line.low, at, stop, known[begin])
         if found is None:
             return None
         match, most, sure = found
-        subject = next((text for name in ("subject", "subject2") if (text := _group(line.block, match, name))), None)
+        subject = _group(line.block, match, "subject") or _group(line.block, match, "subject2")
         if fault.subject_before is not None:
             subject = _subject_before(fault.subject_before, line, before)
         made = Verdict(
@@ -192,18 +193,19 @@ class Recogniser:
 
 
 def _match(
-    fault: Fault, low: bytes, at: int, stop: int, begins: Sequence[Start]
+    fault: Fault, low: bytes, at: int, stop: int, begins: Starts
 ) -> tuple[re.Match[bytes], Follows, bool] | None:
     """Where a fault's form begins a message, what may follow at most, and whether the header is its channel's."""
+    start = None
     for start in begins:
         if start.at > at:
-            break
+            return None
         allowed = _allowed(fault, start)
         match = fault.pattern.match(low, start.at, stop) if allowed else None
         if match is not None and allowed is not None:
             return match, *allowed
-    if fault.channel is Channel.JOB and fault.follows is not Follows.DRAIN:
-        return _loose(fault, low, at, stop, begins[-1])
+    if start is not None and fault.channel is Channel.JOB and fault.follows is not Follows.DRAIN:
+        return _loose(fault, low, at, stop, start)
     return None
 
 
@@ -213,7 +215,7 @@ def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
     if fault.channel is Channel.KERNEL:
         if before & _OF_PROGRAM or (program is not None and program not in KERNEL):
             return None
-        return _ALL if before & _OF_KERNEL or (fault.bare and not before & _GATHERED) else _COUNTED
+        return _ALL if before & _OF_KERNEL or (fault.bare and not before & _NOT_BARE) else _COUNTED
     if fault.channel is Channel.SYSTEM:
         if before & _OF_PROGRAM:
             return None
