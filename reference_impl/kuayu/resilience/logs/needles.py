@@ -21,6 +21,10 @@ _USUAL = {byte: place for place, byte in enumerate(b"zqjxk'[]<>()#/v0123456789:-
 """Bytes from rare to frequent in text in lower case; what is not named is rarer still."""
 
 
+_EVERYWHERE = b" kernel: gpu nvidia device driver version task process memory job node error failed link info python "
+"""Words of logs without any fault; four bytes of them would be found in nearly every line."""
+
+
 class Needles:
     """Finds where words stand in blocks of bytes.
 
@@ -66,7 +70,7 @@ def _hash(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     return hashed
 
 
-def _usual(gram: bytes) -> tuple[int, int]:
-    """How usual four bytes are: by the sum over them, then by the rarest of them."""
+def _usual(gram: bytes) -> tuple[bool, int, int]:
+    """How usual four bytes are: whether words of all logs have them, by the sum over them, by the rarest of them."""
     places = [_USUAL.get(byte, -1) for byte in gram]
-    return sum(places), min(places)
+    return gram in _EVERYWHERE, sum(places), min(places)
