@@ -196,6 +196,8 @@ def test_what_slurm_says_of_a_killed_step_and_of_a_lost_node_is_told() -> None:
         "LOG FOR DETAILS ***"
     )
     assert (lost.about, lost.follows, lost.subject) == (About.NODE, Follows.WATCH, "n07")
+    for line in ("srun: error: Node failure on n07", "slurmctld: error: Nodes n07 not responding, setting DOWN"):
+        assert one(line).subject == "n07"
 
 
 def test_faults_of_amd_s_runtime_and_kernel_are_told() -> None:
