@@ -5,8 +5,8 @@
 A service in a process of its own is told of this host once a second and, as another node, once in ten, with what
 ``kuayu collect`` reads; and once a second of each captured page that ships with the suite, for a node of its own and
 unchanged, as an exporter shows gauges that stand still. ``--load`` keeps every processor busy in every second minute.
-Printed: for how many seconds each node was shown in each state, and why. The exit status is 1 where one was ever shown
-degraded, straggling, faulty or offline without having reported so itself.
+Printed: how often each node was looked at, about once a second, and seen in each state, and why. The exit status is 1
+where one was ever shown degraded, straggling, faulty or offline without having reported so itself.
 """
 
 import argparse
@@ -96,13 +96,13 @@ def burn(burning: Event) -> None:
 
 
 def watch(url: str, seconds: int, *, load: bool) -> dict[str, Counter[tuple[str, str]]]:
-    """Seconds for which each node was shown in each state, with the reason."""
+    """How often each node was seen in each state, with the reason, over so many seconds."""
     found: dict[str, Counter[tuple[str, str]]] = {}
     hosts, pages = {HOST: Host.here(), SELDOM: Host.here()}, captured()
     with httpx.Client(base_url=url, timeout=30) as client, burners() as burning:
         register(client, hosts[HOST], pages)
         began = time.monotonic()
-        for second in range(seconds):
+        while (second := int(time.monotonic() - began)) < seconds:
             if load and second // MINUTE % 2:
                 burning.set()
             else:
@@ -127,12 +127,12 @@ def main() -> None:
     false = 0
     rows: list[dict[str, Any]] = []
     for name, shown in sorted(found.items()):
-        for (state, reason), seconds in shown.most_common():
+        for (state, reason), seen in shown.most_common():
             wrong = state in WRONG and not reason.startswith(REPORTED)
-            false += seconds * wrong
-            rows.append({"node": name, "state": state, "reason": reason, "seconds": seconds})
-            say(f"{name:24}{state:12}{seconds:6d} s  {reason}{'   <- false' if wrong else ''}")
-    say(f"{false} false seconds in {asked.seconds} s")
+            false += seen * wrong
+            rows.append({"node": name, "state": state, "reason": reason, "seen": seen})
+            say(f"{name:24}{state:12}{seen:6d}  {reason}{'   <- false' if wrong else ''}")
+    say(f"{false} false states seen in {asked.seconds} s")
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")
     sys.exit(1 if false else 0)
