@@ -4080,6 +4080,12 @@ class RunningJob(KuayuModel):
         json_schema_extra={"x-unit": "1"},
     )
     ready_at: Maybe[Instant] = Field(default=None, description="When it is expected to run; stated until it does.")
+    interrupted_at: Maybe[Instant] = Field(
+        default=None,
+        description=(
+            "When a decision interrupted it last: it was told to stop, to migrate or to resize; absent where none did."
+        ),
+    )
     checkpoint_domain: Maybe[Identifier] = Field(default=None, description="Domain that holds its last checkpoint.")
 
 
@@ -4226,6 +4232,13 @@ class PlacementExplanation(KuayuModel):
     )
     alternatives: list[PlacementAlternative] = Field(
         description="The next-best, the better first; those that could be carried out now."
+    )
+    overtaken_until: Maybe[Instant] = Field(
+        default=None,
+        description=(
+            "Until when jobs of its priority that were submitted later may be tried before it; stated for a job "
+            "that waits."
+        ),
     )
     reason: Text = Field(description="In words.")
 
