@@ -98,7 +98,7 @@ def _spec(draft: Draft, profile: str, home: str, devices: int, length: float, su
 
 def _bound(asked: Asked, spec: Json) -> float | None:
     """Until when a job may be overtaken, as its explanation says."""
-    told = next((each for each in asked.told["decisions"] if each["job"] == spec["id"]), {})
+    told: Json = next((each for each in asked.told["decisions"] if each["job"] == spec["id"]), {})
     return seconds_of(told.get("explanation", {}).get("overtaken_until"))
 
 

@@ -42,9 +42,7 @@ class VictimOptions:
         devices: On how many; none where it is stopped.
         freed: Devices that it gives up.
         left: Seconds that it has before it where it is.
-        saves: Seconds until it gives them up.
-        pause: Seconds for which it is interrupted, these included.
-        share: Of what it has before it.
+        pause: Seconds for which it is interrupted, until it gives them up included.
         slower: Share of its speed that it loses.
         cost: Seconds that the change counts, money included.
     """
@@ -55,9 +53,7 @@ class VictimOptions:
     devices: Counts
     freed: Counts
     left: Floats
-    saves: Floats
     pause: Floats
-    share: Floats
     slower: Floats
     cost: Floats
 
@@ -134,11 +130,12 @@ class Elsewhere:
         Args:
             row: Of the job among these.
             pool: Where it goes on.
-            devices: On how many.
+            devices: On how many; none where it is stopped, to go on one day on as many as it has.
         """
         snapshot, jobs, pools, paths = self._snapshot, self._snapshot.jobs, self._snapshot.pools, self._snapshot.paths
         job, was, has = self.job[row], self.pool[row], self.devices[row].astype(np.float64)
-        here, there, then = pools.domain[was], pools.domain[pool], devices.astype(np.float64)
+        here, there, stopped = pools.domain[was], pools.domain[pool], devices == 0
+        then = np.where(stopped, has, devices)
         size, stays = jobs.checkpoint[job], was == pool
         sent = (here != there) & (size > 0.0)
         staging, paid = (np.where(stays, 0.0, each[job, there]) for each in snapshot.data_staging)
@@ -149,7 +146,8 @@ class Elsewhere:
             money = np.where(sent, size * BITS * paths.tariff[here, there], 0.0)
         saves = saving(size, has)
         pause = saves + moving + staging + restart(size, then)
-        return Change(speed * self._paces[there] / self._paces[here], saves, pause, money + paid)
+        speed *= np.where(stopped, 0.0, self._paces[there] / self._paces[here])
+        return Change(speed, saves, pause, money + paid)
 
 
 def _undisturbed(snapshot: Snapshot) -> Numbers:
@@ -287,7 +285,7 @@ class Preemption:
         its = its[
             (priority < own)
             | (options.left[its] >= MIN_REMAINING_RATIO * seconds)
-            & (options.share[its] <= MAX_PAUSE_SHARE)
+            & (options.pause[its] <= MAX_PAUSE_SHARE * options.left[its])
             & ((priority == own) | (options.pause[its] <= MAX_PAUSE_SECONDS))
             & (options.devices[its] > 0)
         ]
@@ -304,14 +302,11 @@ class Preemption:
         beyond = sum(int(options.freed[row]) for row in chosen) - more
         if beyond < 0:
             return None
-        rows, devices = self._kept(chosen, beyond)
-        changed = self._running.change(options.row[rows], options.pool[rows], np.maximum(devices, 1))
-        stopped = devices == 0
-        slower = np.where(stopped, 1.0, np.maximum(1.0 - changed.speed, 0.0))
-        cost = np.where(stopped, options.cost[rows], _cost(changed.pause, changed.money))
-        start = max(EPOCH, float(np.ceil(options.saves[rows].max() / EPOCH)) * EPOCH)
-        lost = self._lost(job, rows, slower, cost, seconds, delay)
-        return VictimSet(rows.tolist(), devices.tolist(), start, float(lost.sum()))
+        rows, keeps = self._kept(chosen, beyond)
+        change = self._running.change(options.row[rows], options.pool[rows], keeps)
+        start = max(EPOCH, float(np.ceil(change.saves.max() / EPOCH)) * EPOCH)
+        lost = self._lost(job, rows, np.maximum(1.0 - change.speed, 0.0), _cost(change), seconds, delay)
+        return VictimSet(rows.tolist(), keeps.tolist(), start, float(lost.sum()))
 
     def _lost(self, job: int, its: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
         """Seconds that options count, those of others included who find devices taken elsewhere."""
@@ -409,29 +404,22 @@ class Preemption:
         has, least, step = running.devices, jobs.minimum[running.job], jobs.step[running.job]
         fewer = np.minimum(jobs.requested[running.job], has - 1)
         fewer = least + (fewer - least) // step * step
-        sizes = np.stack([has, fewer, np.where(fewer > least, least, 0)])
+        sizes = np.stack([has, fewer, np.where(fewer > least, least, 0), np.zeros_like(has)])
         pools = np.arange(len(free))
         able = (sizes >= least)[:, :, None] & (free[None, None, :] >= sizes[:, :, None])
-        able &= running.pool[None, :, None] != pools
-        shrinks = (sizes >= least) & (sizes < has)
-        able[:, np.arange(len(has)), running.pool] = shrinks
+        able &= (running.pool[None, :, None] != pools) & (sizes > 0)[:, :, None]
+        gives = (sizes >= least) & (sizes < has) & (sizes > 0)
+        gives[-1] = self._priority < jobs.priority[: self._snapshot.waiting].max(initial=np.iinfo(np.int64).min)
+        able[:, np.arange(len(has)), running.pool] = gives
         size, row, pool = np.nonzero(able)
         devices = sizes[size, row]
         change = running.change(row, pool, devices)
-        highest = jobs.priority[: self._snapshot.waiting].max(initial=np.iinfo(np.int64).min)
-        stops = np.flatnonzero(self._priority < highest)
-        row, pool = np.append(row, stops), np.append(pool, running.pool[stops])
-        devices = np.append(devices, np.zeros(len(stops), dtype=np.int64))
-        size = jobs.checkpoint[running.job[stops]]
-        saves = np.append(change.saves, saving(size, has[stops].astype(np.float64)))
-        pause = np.append(change.pause, saves[len(change.saves) :] + restart(size, has[stops].astype(np.float64)))
-        speed, money = np.append(change.speed, np.zeros(len(stops))), np.append(change.money, np.zeros(len(stops)))
         left, was = running.left[row], running.pool[row]
         keep = np.flatnonzero(
-            (saves <= MAX_SAVING_SECONDS)
-            & bearable(running.undisturbed[row], pause)
-            & ((speed > 0.0) | (devices == 0))
-            & np.isfinite(pause + money)
+            (change.saves <= MAX_SAVING_SECONDS)
+            & bearable(running.undisturbed[row], change.pause)
+            & ((change.speed > 0.0) | (devices == 0))
+            & np.isfinite(change.pause + change.money)
         )
         return VictimOptions(
             row=row[keep],
@@ -440,17 +428,15 @@ class Preemption:
             devices=devices[keep],
             freed=(running.devices[row] - np.where(pool == was, devices, 0))[keep],
             left=left[keep],
-            saves=saves[keep],
-            pause=pause[keep],
-            share=np.divide(pause, left, out=np.full(len(left), inf), where=left > 0.0)[keep],
-            slower=np.maximum(1.0 - speed, 0.0)[keep],
-            cost=_cost(pause, money)[keep],
+            pause=change.pause[keep],
+            slower=np.maximum(1.0 - change.speed, 0.0)[keep],
+            cost=_cost(change)[keep],
         )
 
 
-def _cost(pause: Floats, money: Floats) -> Floats:
+def _cost(change: Change) -> Floats:
     """Seconds that interruptions count, money included."""
-    found: Floats = PAUSE_WEIGHT * pause + INTERRUPTION_SECONDS + MONEY * money
+    found: Floats = PAUSE_WEIGHT * change.pause + INTERRUPTION_SECONDS + MONEY * change.money
     return found
 
 
