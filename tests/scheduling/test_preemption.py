@@ -200,3 +200,21 @@ def test_there_is_room_for_all_that_is_decided(
             used[share["accelerator"]] += share["devices"]
     assert used["plain"] <= 24 - taken
     assert used["slow"] <= slow
+
+
+@settings(max_examples=60, deadline=None)
+@given(waiting=jobs, held=jobs, minutes=st.lists(st.integers(0, 59), min_size=6, max_size=6), slow=st.integers(0, 8))
+def test_nobody_is_interrupted_twice_in_half_an_hour(
+    waiting: list[tuple[int, float]], held: list[tuple[int, float]], minutes: list[int], slow: int
+) -> None:
+    """Whatever others would gain by it, of whatever priority."""
+    taken = sum(count for count, _ in held)
+    places = [domain("a", pool(24, 24 - taken), pool(8, slow, kind="slow"))]
+    queue = [spec(f"w{n}", count, hours * HOUR, priority=n % 3) for n, (count, hours) in enumerate(waiting)]
+    there = [
+        long_one(f"r{n}", count, hours * HOUR, devices={"minimum": 1, "maximum": 8, "requested": count})
+        | {"interrupted_at": f"2026-01-04T23:{minute:02d}:00Z"}
+        for n, ((count, hours), minute) in enumerate(zip(held, minutes, strict=False))
+    ]
+    made = verbs(request(places, queue, running=there, accelerators=KINDS))
+    assert not [f"r{n}" for n, minute in enumerate(minutes[: len(there)]) if minute > 30 and f"r{n}" in made]
