@@ -610,7 +610,9 @@ class Recomputation(StrEnum):
     """None; all are kept."""
 
     selective = "selective"
-    """Those of attention."""
+    """Those of attention: its scores; of compressed attention what is quick to compute anew, up-projections,
+    normalisations and activation functions.
+    """
 
     full = "full"
     """All."""
@@ -2357,12 +2359,37 @@ class JobStatus(KuayuModel):
 class LatentAttention(KuayuModel):
     """Attention with compressed queries, keys and values."""
 
-    query_rank: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Width of compressed queries.")
+    query_rank: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="Width of compressed queries; absent where queries are not compressed."
+    )
     value_rank: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
         description="Width of compressed keys and values."
     )
     rotary_width: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
         description="Width of the part of a key that carries the position, shared by all heads."
+    )
+
+
+class Adapter(KuayuModel):
+    """Low-rank matrices beside frozen weights (LoRA); they alone are trained."""
+
+    rank: Annotated[int, WholeNumber(1, 10000000)] = Field(description="Their rank.")
+    attention: Maybe[Boolean] = Field(
+        default=None, description="Whether the products of attention have them; they do where this is absent."
+    )
+    feed_forward: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether the products of the feed-forward part have them, each expert its own; they do where this is "
+            "absent."
+        ),
+    )
+    frozen_size: Maybe[Annotated[Real, Field(ge=1e-30, le=8)]] = Field(
+        default=None,
+        description=(
+            "Bytes of a frozen weight as it is kept, a half where it is quantised to four bits; two where it is absent."
+        ),
+        json_schema_extra={"x-unit": "By"},
     )
 
 
@@ -2415,7 +2442,17 @@ class ModelStructure(KuayuModel):
         default=None,
         description="Every how manieth layer is windowed, where there is a window; every second where it is absent.",
     )
+    windowed_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None,
+        description=(
+            "How many layers are windowed, where there is a window and window_frequency does not say it: five of "
+            "six, for instance."
+        ),
+    )
     latent: Maybe[LatentAttention] = Field(default=None, description="Compressed attention.")
+    adapter: Maybe[Adapter] = Field(
+        default=None, description="What is trained in place of the weights, which are frozen then."
+    )
     further_tokens: Maybe[Annotated[int, WholeNumber(0, 1000)]] = Field(
         default=None, description="Further tokens predicted, each by a layer of its own."
     )
@@ -2429,6 +2466,13 @@ class ParallelStrategy(KuayuModel):
     pipeline: Annotated[int, WholeNumber(1, 100000)] = Field(description="Stages.")
     virtual_stages: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
         default=None, description="Pieces of each stage; one where it is absent."
+    )
+    first_stage_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None,
+        description="Layers of the first stage, where it has fewer or more than others; the others share the rest evenly.",
+    )
+    last_stage_layers: Maybe[Annotated[int, WholeNumber(0, 100000)]] = Field(
+        default=None, description="Layers of the last stage, likewise; those of further tokens not counted."
     )
     context: Maybe[Annotated[int, WholeNumber(1, 100000)]] = Field(
         default=None, description="Parts of the sequence; one where it is absent."
@@ -2653,6 +2697,11 @@ class TrainingDemand(KuayuModel):
     active_parameters: PositiveAmount = Field(
         description="Those that a token meets.", json_schema_extra={"x-unit": "1"}
     )
+    trained_parameters: Maybe[PositiveAmount] = Field(
+        default=None,
+        description="Those that are trained, where an adapter is in place of the others.",
+        json_schema_extra={"x-unit": "1"},
+    )
     devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Accelerators of the strategy.")
     work: PositiveAmount = Field(
         description="Of a step, as the model needs it; nothing computed twice.", json_schema_extra={"x-unit": "{FLOP}"}
@@ -2840,8 +2889,11 @@ class DemandSeries(KuayuModel):
     step: Annotated[Real, Field(ge=1)] = Field(
         description="From one value to the next.", json_schema_extra={"x-unit": "s"}
     )
-    values: Annotated[list[Amount], Field(min_length=2, max_length=100000)] = Field(
-        description="In order of time, the last no later than now."
+    values: Annotated[list[Amount | None], Field(min_length=2, max_length=100000)] = Field(
+        description=(
+            "In order of time, the last no later than now; null where a value is missing, which is not the same "
+            "as zero."
+        )
     )
 
 

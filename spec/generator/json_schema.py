@@ -81,6 +81,9 @@ def _class(model: Model, name: str, schema: Schema) -> Schema:
         properties = schema["properties"]
         if member.range in model.types:
             properties[member.name] = _refer(properties[member.name], member.range, model.scalars[member.range])
+        if member.gaps:
+            items = properties[member.name]["items"]
+            properties[member.name]["items"] = {"anyOf": [items, {"type": "null"}]}
         if member.unit is not None:
             properties[member.name]["x-unit"] = member.unit
     order = [member.name for member in model.all_members(name)]

@@ -55,6 +55,8 @@ class Member:
     min_items: int | None
     max_items: int | None
     unit: str | None
+    gaps: bool = False
+    """Whether an item may be null: its place in a list is kept, its value is missing (annotation `gaps`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ class Model:
             min_items=slot.minimum_cardinality,
             max_items=slot.maximum_cardinality,
             unit=_unit(slot, scalar),
+            gaps=annotation(slot, "gaps") == "true",
         )
         self._check(member, scalar)
         return member
@@ -183,6 +186,8 @@ class Model:
         bounded = member.minimum is not None or member.maximum is not None
         if bounded and (member.many or scalar is None):
             raise ModelError(f"slot {member.name}: bounds are for a single number; put them on a type instead")
+        if member.gaps and not (member.many and scalar):
+            raise ModelError(f"slot {member.name}: gaps are for lists of plain values")
         if scalar and scalar.base == "integer":
             ends = [_either(member.minimum, scalar.minimum), _either(member.maximum, scalar.maximum)]
             if any(end is None or abs(end) > LARGEST_EXACT_INTEGER for end in ends):

@@ -121,7 +121,7 @@ def _member(model: Model, member: Member) -> str:
     annotation_ = _range(model, member)
     if member.many:
         bounds = _arguments(min_length=member.min_items, max_length=member.max_items)
-        annotation_ = f"list[{annotation_}]"
+        annotation_ = f"list[{annotation_} | None]" if member.gaps else f"list[{annotation_}]"
         annotation_ = f"Annotated[{annotation_}, Field({bounds})]" if bounds else annotation_
     default = "default=None, "
     if member.required:

@@ -37,7 +37,7 @@ def test_those_that_cannot_run_say_why() -> None:
     [
         ({"data": 4}, "the product of data, tensor, context and pipeline is not the number of devices"),
         ({"data": 8, "global_batch": 12}, "data times micro-batch does not divide the global batch"),
-        ({"pipeline": 8, "virtual": 3}, "pipeline and virtual stages do not divide the layers"),
+        ({"pipeline": 8, "virtual": 3}, "there are more stages, or pieces of stages, than layers"),
         ({"pipeline": 8, "virtual": 1, "data": 1, "global_batch": 3, "micro_batch": 2}, "data times micro-batch"),
         ({"pipeline": 4, "virtual": 2, "data": 2, "global_batch": 6}, "virtual stages ask for a multiple"),
         ({"data": 8, "expert": 3}, "expert does not divide the experts and the replicas"),

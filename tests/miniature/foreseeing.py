@@ -51,18 +51,27 @@ class Foreseeing(Premises):
             for place in range(len(body["horizons"]))
         ]
 
+    def known_values(self, series: Json) -> list[float]:
+        """Values up to the last that is known; one that is missing is as the one before it."""
+        values: list[float] = []
+        known = [place for place, value in enumerate(series["values"]) if value is not None]
+        for value in series["values"][: known[-1] + 1]:
+            values.append(value if value is not None else values[-1] if values else series["values"][known[0]])
+        return values
+
     def ahead(self, body: Json, series: Json) -> list[int]:
         """How many values after the last one is shown at each horizon."""
-        begin, last = self.seconds_until(series["begin"], body["now"]), len(series["values"]) - 1
+        begin, last = self.seconds_until(series["begin"], body["now"]), len(self.known_values(series)) - 1
         return [max(0, math.floor((one - begin) / series["step"] + 1e-9) - last) for one in body["horizons"]]
 
     def forecast_point(
         self, body: Json, series: Json, place: int, changes: Sequence[float], paths: Paths, ahead: int
     ) -> Json:
         """The forecast for one horizon."""
-        last = series["values"][-1]
+        values = self.known_values(series)
+        last = values[-1]
         share = min(1.0, paths[0][0] / last) if last > 0 and paths else 0.0
-        errors = [(1 - share) * error for error in self.errors(series["values"], ahead)]
+        errors = [(1 - share) * error for error in self.errors(values, ahead)]
         added = self.added(body, series, body["horizons"][place])
         cases = sorted(max(0.0, last + added + change + error) for change, error in self.paired(changes, errors))
         return {
@@ -193,11 +202,12 @@ class Foreseeing(Premises):
 
     def reservation(self, body: Json, series: Json, violations: float, laid: Sequence[Paths]) -> Json:
         """What to reserve from a series."""
-        horizon, last = body["horizon"], series["values"][-1]
+        values = self.known_values(series)
+        horizon, last = body["horizon"], values[-1]
         paths = self.paths(body, series, laid)
         rises = [max(path[1:]) - path[0] for path in paths]
         share = min(1.0, paths[0][0] / last) if last > 0 and paths else 0.0
-        most = self.highest(series["values"], max(1, math.floor(horizon / series["step"])))
+        most = self.highest(values, max(1, math.floor(horizon / series["step"])))
         errors = [(1 - share) * error for error in most]
         cases = sorted(max(0.0, last + change + error) for change, error in self.paired(rises, errors))
         return {

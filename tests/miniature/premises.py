@@ -10,6 +10,8 @@ from miniature.phasing import Phasing
 
 MOST = 1e15
 """Devices and prices beyond it are nobody's, and may not add up to a number."""
+LEAST_KNOWN = 2
+"""Values of a series, fewer than which say nothing."""
 MOST_POINTS = 100_000
 
 
@@ -32,7 +34,10 @@ class Premises(Phasing):
     def endless(self, body: Json) -> Iterator[Wrong]:
         """Numbers and waveforms that are too large to be worked with."""
         for number, series in enumerate(body.get("series", ())):
-            if max(series["values"]) > MOST:
+            known = [value for value in series["values"] if value is not None]
+            if len(known) < LEAST_KNOWN:
+                yield f"/series/{number}/values", "too little of it is known"
+            elif max(known) > MOST:
                 yield f"/series/{number}/values", "more devices than there are"
         for number, row in enumerate(body.get("prices", ())):
             if row["price"] > MOST:

@@ -70,6 +70,8 @@ def type_words(member: Mapping[str, Any], many: str) -> str:
         return class_link(str(member["$ref"]).rpartition("/")[2])
     if member.get("type") == "array":
         return f"{many}{type_words(member['items'], many)}"
+    if "anyOf" in member:
+        return " / ".join(type_words(each, many) for each in member["anyOf"])
     return code(member["type"])
 
 

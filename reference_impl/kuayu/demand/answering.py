@@ -24,6 +24,7 @@ from kuayu.demand.reading import (
     structure_of,
     training_of,
 )
+from kuayu.demand.structure import ModelStructure
 from kuayu.demand.timing import times
 from kuayu.refusals import Complaint, Impossible, refuse
 
@@ -161,6 +162,7 @@ def _told(
         "case": case,
         "parameters": float(training.structure.parameters),
         "active_parameters": float(training.structure.active_parameters),
+        **_trained(training.structure),
         "devices": training.strategy.devices,
         "work": float(made.model_flops[row]),
         "executed_work": float(made.hardware_flops[row]),
@@ -172,6 +174,10 @@ def _told(
         "obstacles": obstacles,
         "traffic": _traffic(made, row),
     }
+
+
+def _trained(structure: ModelStructure) -> dict[str, float]:
+    return {} if structure.adapter is None else {"trained_parameters": float(structure.adapter_parameters)}
 
 
 def _beyond(told: Sequence[Plain]) -> list[Complaint]:

@@ -78,7 +78,8 @@ def _grouped(trainings: Sequence[Training]) -> list[_Group]:
 def _key(each: Training) -> Hashable:
     """What trainings of a group share; hardware is told by its name, which a request has once."""
     of, common = each.structure, replace(each.strategy, **Layouts.neutral())
-    sort = of.gated, of.tied, of.dropout, of.window > 0, of.latent is None
+    adapted = of.adapter and (of.adapter.attention, of.adapter.feed_forward)
+    sort = of.gated, of.tied, of.dropout, of.window > 0, of.latent is None, adapted
     return sort, common, each.hardware.name
 
 

@@ -14,9 +14,10 @@ from kuayu.demand.structure import ModelStructure
 BACKWARD, BACKWARD_FUSED = 2.0, 2.5
 """Operations of the backward pass for one of the forward pass; fused attention computes its scores again."""
 
-KERNELS, KERNELS_DROPOUT, KERNELS_EXPERTS, KERNELS_QUANTISED, KERNELS_HEAD = 14, 3, 12, 6, 5
+KERNELS, KERNELS_DROPOUT, KERNELS_EXPERTS, KERNELS_QUANTISED, KERNELS_ADAPTER, KERNELS_HEAD = 14, 3, 12, 6, 12, 5
 """Kernels of a layer's forward pass: four products, scores, normalisation, activation, residuals, reshaping;
-with dropout, experts (routing, permuting) or numbers of fewer than 16 bits, so many more."""
+with dropout, experts (routing, permuting), numbers of fewer than 16 bits or adapters (two narrow products beside each
+of six), so many more."""
 
 HALF_TILE = 64
 """Rows by which an expert's tokens miss whole tiles on the mean."""
@@ -68,27 +69,35 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
     full = (layouts.recompute == Recompute.FULL).astype(float)
     again = (layouts.recompute != Recompute.NONE).astype(float)
     passes = 1 + BACKWARD + full
+    # frozen weights get no gradient; their adapters are two narrow products more
+    plain = passes if structure.adapter is None else passes - 1
+    beside = structure.attention_adapter + (1 - moe) * structure.feed_forward_adapter(structure.feed_forward)
+    beside += moe * structure.feed_forward_adapter(structure.shared_feed_forward)
+    of_experts = moe * structure.experts_per_token * structure.feed_forward_adapter(structure.expert_feed_forward)
 
     shared = structure.attention_parameters + (1 - moe) * structure.dense_parameters + moe * structure.shared_parameters
     routed = moe * structure.experts_per_token * structure.expert_parameters
     scores = 2 * t * structure.seen(causal=common.fused_attention) * (structure.query_width + structure.value_width)
     scores = scores / split
     fused = common.fused_attention
+    quick = (layouts.recompute == Recompute.SELECTIVE) & (structure.latent is not None)
     held = shared + moe * structure.experts * structure.expert_parameters / layouts.expert
     weights = held / split * BYTES[common.precision]
     forward = WIDTH * t * _passed(structure, layouts)
     unfused = 0.0 if fused else 2 * WIDTH * t * structure.sequence * structure.heads / split
     kernels = KERNELS + KERNELS_DROPOUT * structure.dropout + moe * KERNELS_EXPERTS
+    kernels += KERNELS_ADAPTER * (structure.adapter is not None)
     kernels += KERNELS_QUANTISED * (BYTES[common.precision] < WIDTH)
     vectors = t * _elementwise(structure, layouts)
     softmax = 0.0 if fused else t * structure.sequence * structure.heads / split * (9 if structure.dropout else 4)
     return Counted(
-        products=2 * t * shared / split * passes,
+        products=2 * t * (shared * plain + beside * passes + quick * structure.up_parameters) / split,
         plain_products=np.zeros_like(scores) if fused else scores * (1 + BACKWARD + again),
-        expert_products=2 * (t * routed / split + _padding(structure, layouts)) * passes,
+        expert_products=2
+        * ((t * routed / split + _padding(structure, layouts)) * plain + t * of_experts / split * passes),
         scores=scores * (1 + BACKWARD_FUSED + full) if fused else np.zeros_like(scores),
         product_bytes=(weights + forward) * passes + unfused * (1 + BACKWARD + again),
-        vector_bytes=vectors * passes + softmax * (1 + BACKWARD + again),
+        vector_bytes=vectors * passes + softmax * (1 + BACKWARD + again) + quick * t * _quick(structure, layouts),
         kernels=kernels * passes,
         edges=_edges(structure, layouts, full),
         expert_edges=_expert_edges(structure, layouts, full),
@@ -98,7 +107,7 @@ def layer(structure: ModelStructure, layouts: Layouts) -> Counted:
 def head(structure: ModelStructure, layouts: Layouts) -> Counted:
     """Output layer with its loss: once, and once more for each further token predicted."""
     t, split, times = tokens(structure, layouts), layouts.tensor, 1 + structure.ahead
-    passes = times * (1 + BACKWARD)
+    passes = times * (1 + BACKWARD - (structure.adapter is not None))
     zero = np.zeros_like(t)
     wide = structure.vocabulary / split
     return Counted(
@@ -156,6 +165,14 @@ def _passed(structure: ModelStructure, layouts: Layouts) -> Floats:
     common = 2 * structure.hidden + structure.matrices * structure.shared_feed_forward / split
     beside = common * (structure.shared_feed_forward > 0)
     return attention + (1 - moe) * dense + moe * (structure.experts_per_token * routed + beside)
+
+
+def _quick(structure: ModelStructure, layouts: Layouts) -> Floats:
+    """Bytes that two normalisations and the activation function read and write for a token."""
+    moe = structure.moe_layers / structure.all_layers
+    wide = (1 - moe) * structure.feed_forward
+    wide += moe * (structure.experts_per_token * structure.expert_feed_forward + structure.shared_feed_forward)
+    return 4 * WIDTH * structure.hidden / layouts.divided + WIDTH * structure.matrices * wide / layouts.tensor
 
 
 def _elementwise(structure: ModelStructure, layouts: Layouts) -> Floats:

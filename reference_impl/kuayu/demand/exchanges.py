@@ -6,9 +6,9 @@ import numpy as np
 
 from kuayu.demand.counting import WIDTH, tokens
 from kuayu.demand.hardware import Hardware
-from kuayu.demand.memory import held, stage_layers
+from kuayu.demand.memory import held, stage_layers, trained
 from kuayu.demand.placement import Exchange, all_to_all, groups, hop, ring
-from kuayu.demand.strategy import Layouts, Recompute, Sharding
+from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
 
 DIMENSIONS = ("tensor", "context", "expert", "pipeline", "data")
@@ -65,23 +65,39 @@ def exchanges(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -
 def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:
     """A layer's gradients scattered, and its parameters gathered twice where they are divided too; mean over layers."""
     place, common = groups(layouts), layouts.common
-    own = held(structure, layouts, np.ones(len(layouts)), 0.0)
-    sizes = {Sharding.GRADIENTS: common.exchanged_bytes, Sharding.PARAMETERS: 2 * WIDTH + common.exchanged_bytes}
-    size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
-    return ring(place.data, own.shared * size, hardware) + ring(place.expert_data, own.routed * size, hardware)
+    one = np.ones(len(layouts))
+    own, learning = held(structure, layouts, one, 0.0), trained(structure, layouts, one, 0.0)
+    gathers = 2 * WIDTH * (layouts.sharding == Sharding.PARAMETERS)
+    scatters = common.exchanged_bytes * (layouts.sharding >= Sharding.GRADIENTS)
+    moved = ring(place.data, own.shared * gathers + learning.shared * scatters, hardware)
+    moved += ring(place.expert_data, own.routed * gathers + learning.routed * scatters, hardware)
+    return moved.times(rounds(layouts))
+
+
+def rounds(layouts: Layouts) -> Floats:
+    """How often a piece's gradients are scattered, for each of its micro-batches.
+
+    An interleaved schedule runs as many micro-batches of a piece after each other as there are stages; where gradients
+    are divided they are added up over these and then scattered once (arXiv:2407.21783, section 3.3.2).
+    """
+    together = (layouts.sharding == Sharding.GRADIENTS) & (layouts.virtual > 1)
+    return np.where(together, 1.0 / layouts.pipeline, 1.0)
 
 
 def _data(structure: ModelStructure, layouts: Layouts, hardware: Hardware, tables: np.ndarray) -> Exchange:
     """Gradients of the fullest stage; an all-reduce, or a reduce-scatter with the parameters' all-gather."""
     place, common = groups(layouts), layouts.common
     most, _ = stage_layers(structure, layouts)
-    own = held(structure, layouts, most, tables)
+    own = trained(structure, layouts, most, tables)
     sent = common.exchanged_bytes
     sizes = {Sharding.NOTHING: 2 * sent, Sharding.OPTIMIZER: sent + WIDTH, Sharding.GRADIENTS: WIDTH}
     size = np.select([layouts.sharding == stage for stage in sizes], list(sizes.values()), 0.0)
     # Tables are not exchanged layer by layer, but once a step.
+    learns = float(structure.adapter is None)
     later = np.select(
-        [layouts.sharding == Sharding.GRADIENTS, layouts.sharding == Sharding.PARAMETERS], [sent, 2 * WIDTH + sent], 0.0
+        [layouts.sharding == Sharding.GRADIENTS, layouts.sharding == Sharding.PARAMETERS],
+        [learns * sent, 2 * WIDTH + learns * sent],
+        0.0,
     )
     outer = tables * structure.vocabulary * structure.hidden / layouts.tensor * later
     return ring(place.data, own.shared * size + outer, hardware) + ring(place.expert_data, own.routed * size, hardware)

@@ -41,11 +41,13 @@ _RULES: tuple[tuple[Reason, _Rule], ...] = (
         lambda _, of, hardware: hardware.per_node % of.tensor != 0,
     ),
     (
-        Reason("stages", "pipeline and virtual stages do not divide the layers"),
-        lambda model, of, _: (
-            (of.pipeline * of.virtual > model.layers)
-            | ((of.virtual > 1) & (model.layers % (of.pipeline * of.virtual) != 0))
-        ),
+        # Embedding and output layer may be pieces of their own: 126 layers in 128 pieces (arXiv:2407.21783, 3.3.2).
+        Reason("stages", "there are more stages, or pieces of stages, than layers with embedding and output layer"),
+        lambda model, of, _: (of.pipeline > model.layers) | (of.pipeline * of.virtual > model.layers + 2),
+    ),
+    (
+        Reason("ends", "layers of the first and the last stage leave none for a stage between them, or some for none"),
+        lambda model, of, _: _left_over(model, of),
     ),
     (
         Reason("interleaving", "virtual stages ask for a multiple of the stages as micro-batches, and for stages"),
@@ -95,6 +97,13 @@ def broken(structure: ModelStructure, layouts: Layouts, hardware: Hardware, need
     full = (memory(structure, layouts).total if needed is None else needed) > hardware.memory
     unknown = np.full(len(layouts), layouts.common.precision not in hardware.peak)
     return np.column_stack([unknown, *(rule(structure, layouts, hardware) for _, rule in _RULES), full])
+
+
+def _left_over(structure: ModelStructure, layouts: Layouts) -> Flags:
+    """Where stated layers of the ends and those of all other stages are not all layers."""
+    stated = [each for each in (layouts.common.first_layers, layouts.common.last_layers) if each >= 0]
+    others, left = layouts.pipeline - len(stated), structure.layers - sum(stated)
+    return np.asarray(bool(stated) & (layouts.pipeline > 1) & ((left < others) | ((others == 0) & (left != 0))))
 
 
 def _reach(layouts: Layouts) -> Whole:

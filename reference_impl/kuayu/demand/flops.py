@@ -21,7 +21,7 @@ def model_flops(structure: ModelStructure, sequences: Number, *, causal: bool = 
         sequences: How many.
         causal: Count of the scores only what the mask leaves.
     """
-    return 3 * sequences * structure.sequence * _forward(structure, causal=causal)
+    return sequences * structure.sequence * (3 * _forward(structure, causal=causal) - _frozen(structure))
 
 
 def hardware_flops(structure: ModelStructure, layouts: Layouts, *, causal: bool = False) -> Floats:
@@ -30,9 +30,19 @@ def hardware_flops(structure: ModelStructure, layouts: Layouts, *, causal: bool 
     outer = 2.0 * structure.vocabulary * structure.hidden * (1 + structure.ahead)
     whole = _forward(structure, causal=causal)
     again = np.select(
-        [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE], [whole - outer, scores], 0.0
+        [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE],
+        [whole - outer, scores + 2 * structure.all_layers * structure.up_parameters],
+        0.0,
     )
-    return np.asarray(layouts.global_batch * structure.sequence * (3 * whole + again), dtype=float)
+    return np.asarray(layouts.global_batch * structure.sequence * (3 * whole - _frozen(structure) + again), dtype=float)
+
+
+def _frozen(structure: ModelStructure) -> float:
+    """FLOP of a token that frozen weights save: their gradients."""
+    if structure.adapter is None:
+        return 0.0
+    outputs = structure.ahead * structure.vocabulary * structure.hidden
+    return 2 * (structure.active_parameters - structure.active_adapter_parameters + outputs)
 
 
 def _scores(structure: ModelStructure, *, causal: bool) -> float:

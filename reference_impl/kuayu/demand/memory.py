@@ -51,11 +51,19 @@ class Held:
 def stage_layers(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, Floats]:
     """Layers of the fullest stage, and of the last one, which has the output layer too.
 
-    Where stages do not divide layers, the last one gets one less.
+    Where stages do not divide layers, the last one gets one less. Where layers of the first or the last are stated, the
+    others share what is left.
     """
-    whole = structure.all_layers / layouts.pipeline
-    most = np.ceil(whole)
-    return most, np.where((most > whole) & (most > 1), most - 1, most)
+    common = layouts.common
+    stated = [each for each in (common.first_layers, common.last_layers) if each >= 0]
+    ends = sum(stated) + structure.ahead * (common.last_layers >= 0)
+    others = np.maximum(layouts.pipeline - len(stated), 0)
+    whole = np.where(others > 0, (structure.all_layers - ends) / np.maximum(others, 1), 0.0)
+    most = np.ceil(np.maximum(whole, 0.0))
+    last = np.where((most > whole) & (most > 1), most - 1, most)
+    if common.last_layers >= 0:
+        last = np.full_like(most, common.last_layers) + structure.ahead
+    return np.maximum(most, common.first_layers), last
 
 
 def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
@@ -67,14 +75,28 @@ def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Fl
     return Held(np.asarray(shared), layers * moe * experts / (groups(layouts).expert.size * layouts.tensor))
 
 
+def trained(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
+    """Parameters of a stage that get gradients: all that it holds, or its adapters."""
+    if structure.adapter is None:
+        return held(structure, layouts, layers, tables)
+    moe = structure.moe_layers / structure.all_layers
+    shared = structure.attention_adapter + (1 - moe) * structure.feed_forward_adapter(structure.feed_forward)
+    shared += moe * structure.feed_forward_adapter(structure.shared_feed_forward)
+    experts = structure.experts * structure.feed_forward_adapter(structure.expert_feed_forward)
+    return Held(
+        np.asarray(layers * shared / layouts.tensor),
+        np.asarray(layers * moe * experts / (groups(layouts).expert.size * layouts.tensor)),
+    )
+
+
 def memory(structure: ModelStructure, layouts: Layouts) -> Memory:
     """Memory of the fullest stage."""
     most, last = stage_layers(structure, layouts)
     single = layouts.pipeline == 1
     own = 1.0 if structure.tied else 2.0
-    first = _stage(
-        structure, layouts, most, np.where(single, own, 1.0), single.astype(float), layouts.pipeline.astype(float)
-    )
+    # a first stage that has fewer layers is not the fullest; the second holds a micro-batch less
+    waiting = layouts.pipeline - ((layouts.common.first_layers >= 0) & (layouts.common.first_layers < most))
+    first = _stage(structure, layouts, most, np.where(single, own, 1.0), single.astype(float), waiting.astype(float))
     final = _stage(structure, layouts, last, np.where(single, own, 1.0), np.ones_like(most), np.ones_like(most))
     fuller = first.total >= final.total
     return Memory(
@@ -99,18 +121,20 @@ def _stage(
         waiting: Micro-batches whose activations it holds at once, at most.
     """
     common, place = layouts.common, groups(layouts)
-    own = held(structure, layouts, layers, tables)
+    own, learning = held(structure, layouts, layers, tables), trained(structure, layouts, layers, tables)
+    adapter = structure.adapter
     sharded = layouts.sharding
     data, expert_data = place.data.size, place.expert_data.size
 
-    def kept(size: float, stage: int) -> Floats:
+    def kept(of: Held, size: float, stage: int) -> Floats:
         divided = sharded >= stage
-        return size * (own.shared / np.where(divided, data, 1) + own.routed / np.where(divided, expert_data, 1))
+        return size * (of.shared / np.where(divided, data, 1) + of.routed / np.where(divided, expert_data, 1))
 
     parameter = PARAMETER + (BYTES[common.precision] if BYTES[common.precision] < PARAMETER else 0.0)
-    parameters = kept(parameter, Sharding.PARAMETERS)
-    gradients = kept(common.gradient_bytes, Sharding.GRADIENTS)
-    optimizer = kept(OPTIMIZER, Sharding.OPTIMIZER)
+    parameters = kept(own, parameter if adapter is None else adapter.frozen_bytes, Sharding.PARAMETERS)
+    parameters += 0.0 if adapter is None else kept(learning, PARAMETER, Sharding.PARAMETERS)
+    gradients = kept(learning, common.gradient_bytes, Sharding.GRADIENTS)
+    optimizer = kept(learning, OPTIMIZER, Sharding.OPTIMIZER)
     whole, inner = layer_activations(structure, layouts)
     micro = layouts.micro_batches
     pieces = np.where(layouts.virtual > 1, 1 + (waiting - 1) / (waiting * layouts.virtual), 1.0)
@@ -119,8 +143,12 @@ def _stage(
     t = tokens(structure, layouts)
     logits = outputs * t * (8.0 * structure.vocabulary / layouts.tensor + 4.0 * structure.hidden / layouts.divided)
     activations = held_layers * whole + at_work + logits
-    layer_parameters = (own.shared + own.routed) / np.maximum(layers, 1)
-    gathered = np.where(sharded >= Sharding.PARAMETERS, 2 * (PARAMETER + common.gradient_bytes) * layer_parameters, 0.0)
+    layer_parameters, of_those = ((of.shared + of.routed) / np.maximum(layers, 1) for of in (own, learning))
+    at_once = 2 * (PARAMETER * layer_parameters + common.gradient_bytes * of_those)
+    gathered = np.where(sharded >= Sharding.PARAMETERS, at_once, 0.0)
+    # gradients of the piece at work are added up before they are scattered (`exchanges.rounds`)
+    scattered = (sharded == Sharding.GRADIENTS) & (layouts.virtual > 1)
+    gathered += scattered * common.gradient_bytes * of_those * layers / layouts.virtual
     total = parameters + gradients + optimizer + activations + gathered
     return Memory(parameters, gradients, optimizer, activations, gathered + CONTEXT_BYTES + SLACK * total)
 
@@ -142,9 +170,29 @@ def layer_activations(structure: ModelStructure, layouts: Layouts) -> tuple[Floa
     scores = t * structure.heads * structure.sequence * (4 + masks) / split
     extra = np.zeros_like(scores) if fused else scores
     full = outside + attention + forward + extra
+    selective = full - extra if structure.latent is None else _without_quick(structure, layouts, kept)
     stays = np.select(
         [layouts.recompute == Recompute.FULL, layouts.recompute == Recompute.SELECTIVE],
-        [2.0 * t * structure.hidden / between, full - extra],
+        [2.0 * t * structure.hidden / between, selective],
         full,
     )
     return stays, full
+
+
+def _without_quick(structure: ModelStructure, layouts: Layouts, kept: float) -> Floats:
+    """Bytes that a layer with latent attention keeps where what is quick to compute is computed again.
+
+    What stays: inputs of both normalisations, compressed queries, keys and values, what attention puts out, what
+    experts take in, and what goes into the activation function, as it was multiplied (arXiv:2412.19437, sections 3.2.3
+    and 3.3.3). The weight of an expert is applied before its last product, so that what it puts out is not needed.
+    """
+    latent, t = structure.latent, tokens(structure, layouts)
+    assert latent is not None
+    moe = structure.moe_layers / structure.all_layers
+    queries = np.where(latent.query_rank == 0, structure.query_width / layouts.tensor, latent.query_rank)
+    attention = 2 * (queries + latent.value_rank + latent.rotary_width) + kept * structure.value_width / layouts.tensor
+    inside = kept * (structure.matrices - 1)
+    routed = structure.experts_per_token * (inside * structure.expert_feed_forward + kept * structure.hidden)
+    routed += inside * structure.shared_feed_forward
+    forward = ((1 - moe) * inside * structure.feed_forward + moe * routed) / layouts.tensor
+    return np.asarray(t * (structure.hidden * (4 + 2.0 * structure.dropout) / layouts.divided + attention + forward))

@@ -12,6 +12,8 @@ from kuayu.refusals import Impossible, refuse
 
 Plain = Mapping[str, Any]
 
+ENDS = ("first_stage_layers", "last_stage_layers")
+
 LAYOUTS = 10
 """How many are told at most where a request does not say."""
 
@@ -66,8 +68,9 @@ def rank(request: Plain) -> dict[str, Any]:
 
 
 def wire_of(strategy: Strategy) -> dict[str, Any]:
-    """A strategy as the wire has it, whole: nothing is left to what an absent member means."""
+    """A strategy as the wire has it, whole: nothing but even stages is left to what an absent member means."""
     plain = {theirs: getattr(strategy, ours) for theirs, ours in STRATEGY.items()}
+    plain = {name: value for name, value in plain.items() if name not in ENDS or value >= 0}
     return plain | {
         "sharding": int(strategy.sharding),
         "recomputation": strategy.recompute.name.lower(),

@@ -7,7 +7,7 @@ from typing import Any
 from kuayu.demand.counting import BYTES
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.strategy import Outermost, Recompute, Sharding, Strategy
-from kuayu.demand.structure import LatentAttention, ModelStructure
+from kuayu.demand.structure import Adapter, LatentAttention, ModelStructure
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 
 Plain = Mapping[str, Any]
@@ -33,6 +33,7 @@ _MODEL = {
     "dense_layers": "dense_layers",
     "window": "window",
     "window_frequency": "window_frequency",
+    "windowed_layers": "windowed_layers",
     "further_tokens": "ahead",
 }
 """Members of the wire that may be absent, and what the law calls them."""
@@ -42,6 +43,8 @@ STRATEGY = {
     "tensor": "tensor",
     "pipeline": "pipeline",
     "virtual_stages": "virtual",
+    "first_stage_layers": "first_layers",
+    "last_stage_layers": "last_layers",
     "context": "context",
     "expert": "expert",
     "sequence_parallel": "sequence_parallel",
@@ -117,7 +120,11 @@ def structure_of(model: Plain, sequence: int | None = None) -> ModelStructure:
     """A model of the wire, perhaps with sequences of another length."""
     given = {ours: _whole_number(model[theirs]) for theirs, ours in _MODEL.items() if theirs in model}
     if "latent" in model:
-        given["latent"] = LatentAttention(**{name: int(value) for name, value in model["latent"].items()})
+        given["latent"] = LatentAttention(**{"query_rank": 0} | {name: int(of) for name, of in model["latent"].items()})
+    if "adapter" in model:
+        told = model["adapter"]
+        sides = {name: bool(told.get(name, True)) for name in ("attention", "feed_forward")}
+        given["adapter"] = Adapter(int(told["rank"]), **sides, frozen_bytes=float(told.get("frozen_size", 2.0)))
     return ModelStructure(
         layers=int(model["layers"]),
         hidden=int(model["hidden"]),
@@ -229,10 +236,28 @@ def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
     experts, each = model.get("experts", 1), model.get("experts_per_token", 1)
     if each > experts:
         yield f"{place}/experts_per_token", f"a token cannot go to {each} of {experts} experts"
-    if model.get("dense_layers", 0) > model["layers"]:
-        yield f"{place}/dense_layers", f"there are only {model['layers']} layers"
+    yield from _impossible_adapter(model.get("adapter", {"rank": 1}), model["hidden"], f"{place}/adapter")
+    groups = model.get("key_value_heads", model["heads"])
+    if groups > model["heads"]:
+        yield f"{place}/key_value_heads", f"there are only {model['heads']} heads to share {groups} of keys and values"
+    elif model["heads"] % groups:
+        yield f"{place}/key_value_heads", f"{groups} heads of keys and values do not divide {model['heads']} heads"
+    for name in ("dense_layers", "windowed_layers"):
+        if model.get(name, 0) > model["layers"]:
+            yield f"{place}/{name}", f"there are only {model['layers']} layers"
+    if "windowed_layers" in model and "window_frequency" in model:
+        yield f"{place}/windowed_layers", "either it or window_frequency says which layers are windowed"
+    if model.get("windowed_layers") and not model.get("window"):
+        yield f"{place}/windowed_layers", "without a window no layer is windowed"
     if "head_width" not in model and model["heads"] > model["hidden"]:
         yield f"{place}/heads", f"a width of {model['hidden']} has no part for each of {model['heads']} heads"
+
+
+def _impossible_adapter(adapter: Plain, hidden: int, place: str) -> Iterator[Complaint]:
+    if adapter["rank"] > hidden:
+        yield f"{place}/rank", f"it is more than the width of {hidden}, and no low rank"
+    if not (adapter.get("attention", True) or adapter.get("feed_forward", True)):
+        yield place, "no product has one, so that nothing is trained"
 
 
 def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
@@ -242,6 +267,9 @@ def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
         yield f"{place}/recomputation", f"{strategy['recomputation']} is no recomputation of this version"
     if strategy.get("precision", "bf16") not in BYTES:
         yield f"{place}/precision", f"{strategy['precision']} is no number format of training"
+    for name in ("first_stage_layers", "last_stage_layers"):
+        if name in strategy and strategy["pipeline"] == 1:
+            yield f"{place}/{name}", "with one stage it has all layers"
     devices = strategy["data"] * strategy["tensor"] * strategy["pipeline"] * strategy.get("context", 1)
     if devices > MOST_DEVICES:
         yield place, f"{devices} accelerators are more than can be told"

@@ -180,7 +180,6 @@ def _dividing(
     keep = (structure.heads % tensor == 0) & (structure.feed_forward % tensor == 0) & (hardware.per_node % tensor == 0)
     keep &= (context == 1) | (structure.sequence % (2 * context) == 0)
     keep &= (structure.experts % expert == 0) & (replicas * context % expert == 0)
-    keep &= (virtual == 1) | (structure.layers % (pipeline * virtual) == 0)
     if "context" in columns:  # only then replicas are what they will be
         keep &= common.global_batch % (replicas * micro) == 0
         keep &= (virtual == 1) | (common.global_batch // (replicas * micro) % pipeline == 0)
@@ -199,5 +198,6 @@ def _sensible(columns: dict[str, Whole], structure: ModelStructure, common: Stra
     keep &= (columns.get("sharding", 0 * one) < Sharding.GRADIENTS) | (pipeline == 1)
     keep &= (columns.get("sharding", 0 * one) == Sharding.NOTHING) | (replicas * context > 1)
     keep &= columns.get("micro_batch", one) * np.minimum(replicas, common.global_batch) <= common.global_batch
-    keep &= (columns.get("recompute", 0 * one) != Recompute.SELECTIVE) | (not common.fused_attention)
+    changes = not common.fused_attention or structure.latent is not None
+    keep &= (columns.get("recompute", 0 * one) != Recompute.SELECTIVE) | changes
     return {name: column[keep] for name, column in columns.items()}

@@ -18,7 +18,9 @@ class Recompute(IntEnum):
 
     NONE = 0
     SELECTIVE = 1
-    """The scores of attention."""
+    """The scores of attention. Of latent attention what DeepSeek-V3 computes again (arXiv:2412.19437, section 3.2.3;
+    Megatron-Core's ``--recompute-modules mla_up_proj layernorm moe_act``): up-projections, normalisations and
+    activation functions."""
     FULL = 2
     """Every layer from its input."""
 
@@ -49,6 +51,8 @@ class Strategy:
         tensor: Devices over which a layer's matrices are divided.
         pipeline: Stages.
         virtual: Pieces of each stage (interleaved schedule).
+        first_layers: Layers of the first stage where it is stated; -1 where stages share layers evenly.
+        last_layers: Layers of the last stage, likewise, without those of further tokens.
         context: Devices over which a sequence is divided.
         expert: Devices, of data × context, over which the experts of a layer are divided.
         sequence_parallel: What lies between the matrices is divided over the tensor devices too.
@@ -88,6 +92,8 @@ class Strategy:
     gradient_bytes: float = 4.0
     exchanged_bytes: float = 4.0
     outermost: Outermost = Outermost.PIPELINE
+    first_layers: int = -1
+    last_layers: int = -1
 
     @property
     def devices(self) -> int:

@@ -28,7 +28,7 @@ class LatentAttention:
     """Attention with compressed queries, keys and values (DeepSeek-V2, arXiv:2405.04434).
 
     Attributes:
-        query_rank: Width of compressed queries.
+        query_rank: Width of compressed queries; 0 where queries are not compressed, as in DeepSeek-V2-Lite.
         value_rank: Width of compressed keys and values.
         rotary_width: Width of the part of a key that carries the position, shared by all heads.
     """
@@ -36,6 +36,23 @@ class LatentAttention:
     query_rank: int
     value_rank: int
     rotary_width: int
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Low-rank matrices beside frozen weights, which alone are trained (LoRA, arXiv:2106.09685).
+
+    Attributes:
+        rank: Their rank.
+        attention: The products of attention have them.
+        feed_forward: So do those of the feed-forward part, each expert its own.
+        frozen_bytes: Bytes of a frozen weight (QLoRA, arXiv:2305.14314: a half).
+    """
+
+    rank: int
+    attention: bool = True
+    feed_forward: bool = True
+    frozen_bytes: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +81,10 @@ class ModelStructure:
         dense_layers: First layers that have none in any case.
         window: Tokens that a head looks back over, in every `window_frequency`-th layer; 0: all of them.
         window_frequency: Every how manieth layer has that window.
+        windowed_layers: How many layers have it, where the frequency does not say that (Gemma 3: five of six,
+            arXiv:2503.19786); -1 where it does.
         latent: Compressed attention, if any.
+        adapter: What is trained in place of the weights, if anything.
         ahead: Further tokens predicted, each by a layer of its own and the output layer once more.
     """
 
@@ -87,18 +107,23 @@ class ModelStructure:
     dense_layers: int = 0
     window: int = 0
     window_frequency: int = 2
+    windowed_layers: int = -1
     latent: LatentAttention | None = None
+    adapter: Adapter | None = None
     ahead: int = 0
 
     def __post_init__(self) -> None:
         """Fill in what follows, and refuse what is no model.
 
         Raises:
-            ValueError: If a size is not positive, or tokens go to more experts than there are.
+            ValueError: If a size is not positive, heads of keys and values do not divide heads, or tokens go to more
+                experts than there are.
         """
         sizes = (self.layers, self.hidden, self.heads, self.sequence, self.vocabulary, self.experts)
         if min(*sizes, self.experts_per_token, self.moe_frequency, self.window_frequency) < 1:
             raise ValueError("every size of a model is at least 1")
+        if self.key_value_heads and self.heads % self.key_value_heads:
+            raise ValueError(f"{self.key_value_heads} heads of keys and values do not divide {self.heads} heads")
         if self.experts_per_token > self.experts:
             raise ValueError(f"a token cannot go to {self.experts_per_token} of {self.experts} experts")
         object.__setattr__(self, "key_value_heads", self.key_value_heads or self.heads)
@@ -142,9 +167,17 @@ class ModelStructure:
         out = 1.0 * self.value_width * self.hidden
         if self.latent is None:
             return self.hidden * (self.value_width + 2 * self.key_value_width) + out
-        queries = self.latent.query_rank * (self.hidden + self.query_width)
+        rank = self.latent.query_rank
+        queries = rank * (self.hidden + self.query_width) + (rank == 0) * self.hidden * self.query_width
         down = self.hidden * (self.latent.value_rank + self.latent.rotary_width)
         return queries + down + 2 * self.latent.value_rank * self.value_width + out
+
+    @property
+    def up_parameters(self) -> float:
+        """Those of its up-projections from compressed queries, keys and values; none where nothing is compressed."""
+        if self.latent is None:
+            return 0.0
+        return self.latent.query_rank * self.query_width + 2.0 * self.latent.value_rank * self.value_width
 
     @property
     def dense_parameters(self) -> float:
@@ -171,14 +204,53 @@ class ModelStructure:
         """All parameters."""
         dense = (self.all_layers - self.moe_layers) * self.dense_parameters
         moe = self.moe_layers * (self.experts * self.expert_parameters + self.shared_parameters)
-        return self.all_layers * self.attention_parameters + dense + moe + self.embedding_parameters
+        plain = self.all_layers * self.attention_parameters + dense + moe + self.embedding_parameters
+        return plain + self.adapter_parameters
 
     @property
     def active_parameters(self) -> float:
         """Parameters that a token meets, the output layer once."""
         dense = (self.all_layers - self.moe_layers) * self.dense_parameters
         moe = self.moe_layers * (self.experts_per_token * self.expert_parameters + self.shared_parameters)
-        return self.all_layers * self.attention_parameters + dense + moe + self.vocabulary * self.hidden
+        plain = self.all_layers * self.attention_parameters + dense + moe + self.vocabulary * self.hidden
+        return plain + self.active_adapter_parameters
+
+    @property
+    def attention_adapter(self) -> float:
+        """Parameters of one layer's adapters of attention: rank times both sides of each product."""
+        if self.adapter is None or not self.adapter.attention:
+            return 0.0
+        sides = 1.0 * self.value_width + self.hidden
+        if self.latent is None:
+            return self.adapter.rank * (sides + 3 * self.hidden + self.value_width + 2 * self.key_value_width)
+        rank, keys = self.latent.query_rank, self.latent.value_rank
+        sides += (rank == 0) * (self.hidden + self.query_width) + (rank > 0) * (
+            self.hidden + 2 * rank + self.query_width
+        )
+        sides += self.hidden + 2 * keys + self.latent.rotary_width + 2 * self.value_width
+        return self.adapter.rank * sides
+
+    def feed_forward_adapter(self, width: float) -> float:
+        """Parameters of the adapters of a feed-forward part of this width."""
+        if self.adapter is None or not self.adapter.feed_forward:
+            return 0.0
+        return 1.0 * self.adapter.rank * self.matrices * (self.hidden + width) * (width > 0)
+
+    @property
+    def adapter_parameters(self) -> float:
+        """Parameters of adapters; none where there are none."""
+        return self._adapters(self.experts)
+
+    @property
+    def active_adapter_parameters(self) -> float:
+        """Those that a token meets."""
+        return self._adapters(self.experts_per_token)
+
+    def _adapters(self, experts: float) -> float:
+        moe = experts * self.feed_forward_adapter(self.expert_feed_forward)
+        moe += self.feed_forward_adapter(self.shared_feed_forward)
+        dense = (self.all_layers - self.moe_layers) * self.feed_forward_adapter(self.feed_forward)
+        return self.all_layers * self.attention_adapter + dense + self.moe_layers * moe
 
     def seen(self, *, causal: bool) -> float:
         """Tokens that a token looks at, on the mean over layers.
@@ -190,7 +262,8 @@ class ModelStructure:
         if not np.any(self.window):
             return whole
         narrow: float = np.minimum(self.window, whole)
-        windows = self.all_layers // self.window_frequency
+        stated = self.windowed_layers >= 0
+        windows = stated * self.windowed_layers + (1 - stated) * (self.all_layers // self.window_frequency)
         return (windows * narrow + (self.all_layers - windows) * whole) / self.all_layers
 
 

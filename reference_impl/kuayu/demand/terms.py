@@ -9,7 +9,7 @@ import numpy as np
 from kuayu.demand.counting import Counted, head, layer
 from kuayu.demand.exchanges import exchanges
 from kuayu.demand.hardware import Hardware
-from kuayu.demand.memory import OPTIMIZER, PARAMETER, held, stage_layers
+from kuayu.demand.memory import OPTIMIZER, PARAMETER, stage_layers, trained
 from kuayu.demand.placement import Exchange, groups
 from kuayu.demand.strategy import Flags, Floats, Layouts, Sharding, Whole
 from kuayu.demand.structure import ModelStructure
@@ -134,7 +134,7 @@ def _update(structure: ModelStructure, layouts: Layouts, most: Floats) -> Floats
     """Bytes that the optimizer reads and writes: its numbers both ways, gradients in, parameters out."""
     place = groups(layouts)
     tables = np.where(layouts.pipeline == 1, 1.0 if structure.tied else 2.0, 1.0)
-    own = held(structure, layouts, most, tables)
+    own = trained(structure, layouts, most, tables)
     divided = layouts.sharding >= Sharding.OPTIMIZER
     shared = own.shared / np.where(divided, place.data.size, 1)
     routed = own.routed / np.where(divided, place.expert_data.size, 1)

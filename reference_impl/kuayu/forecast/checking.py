@@ -19,6 +19,9 @@ MOST = 2.0**53
 TOO_LONG = "longer than anybody can foresee"
 TOO_MUCH = "more than a double tells apart"
 
+KNOWN = 2
+"""Least values of a series that are known."""
+
 POINTS = 1_000_000
 """Most points of a waveform."""
 
@@ -98,8 +101,8 @@ def check_peak(request: Plain) -> None:
     refuse(Impossible, found)
 
 
-def _above(values: Sequence[float]) -> list[int]:
-    return [at for at, one in enumerate(values) if one > MOST] if max(values) > MOST else []
+def _above(values: Sequence[float | None]) -> list[int]:
+    return [at for at, one in enumerate(values) if one is not None and one > MOST]
 
 
 def _names(request: Plain, place: str) -> list[Complaint]:
@@ -111,12 +114,14 @@ def _rising(place: str, values: Sequence[float], detail: str, last: str = "") ->
 
 
 def _late(request: Plain) -> Iterable[Complaint]:
-    """Series whose last step begins after now."""
+    """Series whose last step begins after now, or of which too little is known."""
     now = seconds(request["now"])
     for at, series in enumerate(request["series"]):
         yield from ((f"/series/{at}/values/{place}", TOO_MUCH) for place in _above(series["values"]))
         if seconds(series["begin"]) + (len(series["values"]) - 1) * series["step"] > now + SLACK:
             yield f"/series/{at}/values", "they reach beyond now"
+        if sum(one is not None for one in series["values"]) < KNOWN:
+            yield f"/series/{at}/values", f"fewer than {KNOWN} values are known; leave out a series of which nothing is"
 
 
 def _events(request: Plain) -> Iterable[Complaint]:

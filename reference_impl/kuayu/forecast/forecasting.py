@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 
 from kuayu.forecast.checking import check_forecast
+from kuayu.forecast.clocks import change, on_one_clock
 from kuayu.forecast.courses import courses
+from kuayu.forecast.gaps import filled, known, last_known
 from kuayu.forecast.history import told
-from kuayu.forecast.joining import Remembered, at_levels, join, unannounced
+from kuayu.forecast.joining import Remembered, at_levels, believed, join, mixture, unannounced
 from kuayu.forecast.matching import matched, shifts
-from kuayu.forecast.past import DAY, WEEK, WINDOW, Past
+from kuayu.forecast.outliers import cleaned
+from kuayu.forecast.past import WEEK, WINDOW, Past
 from kuayu.forecast.standing import Standing
 from kuayu.forecast.structure import QUANTITIES, Crowd, Foreseen, foresee
 from kuayu.forecast.values import Floats, Plain, Whole, rounded, seconds
 
-METHOD = {"name": "kuayu-hybrid", "version": "1.0.0"}
+METHOD = {"name": "kuayu-hybrid", "version": "1.1.0"}
 
 LONGEST = 12_288
 """Values of a series that are looked at: a week of minutes, and WINDOW before it."""
+
+WEEKS = 5
+"""Weeks of a series that are looked at, where they are told."""
 
 TOGETHER = 256
 """Series that are looked at together."""
@@ -116,6 +122,7 @@ def answer(request: Plain, question: Question, remembered: Sequence[Remembered] 
     share = unannounced([each for at, each in foreseen.items() if "job" not in series[at]], len(question.after))
     made = []
     for at, (each, past) in enumerate(zip(series, remembered, strict=True)):
+        past = believed(foreseen[at], past) if at in foreseen else past  # noqa: PLW2901 - the same, known better
         moved = shifts(each, request.get("events") or (), question.now, question.after)
         if at in foreseen and "job" in each:
             # nothing comes to a job, and there is no crowd
@@ -148,44 +155,96 @@ def _foreseen(request: Plain, question: Question) -> dict[int, Foreseen]:
 
 
 def _end(series: Plain) -> float:
-    """Instant of the last value, seconds since 1970."""
-    return seconds(series["begin"]) + (len(series["values"]) - 1) * float(series["step"])
+    """Instant of the last value that is known, seconds since 1970."""
+    return seconds(series["begin"]) + last_known(series) * float(series["step"])
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """A series as it is looked at.
+
+    Attributes:
+        place: Of the series in the request.
+        values: Without gaps and without what stands alone, L.
+        told: As told, not a number where a value is missing, L.
+        ahead: Steps of each horizon after the last value, T.
+        fresh: Its last value is taken for the begin of something new.
+        doubt: Chance that this is right, and not the other one of two.
+    """
+
+    place: int
+    values: Floats
+    told: Floats
+    ahead: Whole
+    doubt: float
+    fresh: bool
 
 
 def remember(series: Sequence[Plain], question: Question) -> list[Remembered]:
     """What history says of series."""
-    groups: dict[tuple[float, int, tuple[int, ...]], list[int]] = defaultdict(list)
-    for at, each in enumerate(series):
-        ahead = tuple(steps(each, question))
-        groups[float(each["step"]), min(len(each["values"]), LONGEST), ahead].append(at)
-    made: dict[int, Remembered] = {}
-    for (step, _, ahead), places in groups.items():
-        for some in (places[first : first + TOGETHER] for first in range(0, len(places), TOGETHER)):
-            values = [np.array(series[at]["values"][-LONGEST:], dtype=float) for at in some]
-            made.update(zip(some, _together(values, step, np.array(ahead)), strict=True))
-    return [made[at] for at in range(len(series))]
+    groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
+    for place, each in enumerate(series):
+        for looked in _looked_at(place, each, question):
+            groups[float(each["step"]), len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
+    made: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
+    for (step, *_), alike in groups.items():
+        for some in (alike[first : first + TOGETHER] for first in range(0, len(alike), TOGETHER)):
+            for looked, found in zip(some, _together(some, step), strict=True):
+                made[looked.place].append((looked, found))
+    return [_mixed(made[place]) for place in range(len(series))]
+
+
+def _looked_at(place: int, series: Plain, question: Question) -> Iterator[_Looked]:
+    """A series as it is; where its end is new, as something new and as history has it, without what may be an error."""
+    step, ahead = float(series["step"]), np.array(steps(series, question))
+    most = min(LONGEST, max(WINDOW + 20 * int(ahead.max()), WEEKS * round(WEEK / step), round(WEEK / step) + WINDOW))
+    told = known(series, most)
+    clean = cleaned(filled(told, step))
+    values = clean.values
+    column, shift = change(values, step)
+    if shift:
+        told, values = on_one_clock(told, column, shift), filled(on_one_clock(values, column, shift), step)
+    yield _Looked(place, values, told, ahead, 0.0, clean.chance > 0)
+    if clean.chance:
+        upto = len(values) - clean.doubtful
+        yield _Looked(place, values[:upto], told[:upto], ahead + clean.doubtful, clean.chance, False)
+
+
+def _mixed(found: Sequence[tuple[_Looked, Remembered]]) -> Remembered:
+    """One forecast of a series from that with all its readings and that without those that are in doubt."""
+    (doubted, before), (_, taken) = max(found, key=_doubt), min(found, key=_doubt)
+    if not doubted.doubt:
+        return taken
+    rows = zip(taken.values, before.values, strict=True)
+    values = np.stack([mixture(one, other, doubted.doubt) for one, other in rows])
+    return Remembered(taken.last, values, taken.whole, before if before.last != taken.last else None)
+
+
+def _doubt(found: tuple[_Looked, Remembered]) -> float:
+    return found[0].doubt
 
 
 def steps(series: Plain, question: Question) -> list[int]:
-    """How many steps after the last value each horizon lies."""
+    """How many steps after the last value that is known each horizon lies."""
     begin, step = seconds(series["begin"]), float(series["step"])
-    last = len(series["values"]) - 1
+    last = last_known(series)
     return [max(int((question.now + after - begin) / step + 1e-9) - last, 0) for after in question.after.tolist()]
 
 
-def _together(values: Sequence[Floats], step: float, ahead: Whole) -> Iterator[Remembered]:
-    """What history says of series of one step, at so many steps after their last values, T."""
-    most = min(LONGEST, max(WINDOW + 20 * int(ahead.max()), round(WEEK / step) + WINDOW, round(DAY / step) + WINDOW))
-    past = Past(np.stack([every[-most:] for every in values]), step)
+def _together(looked: Sequence[_Looked], step: float) -> Iterator[Remembered]:
+    """What history says of series of one step and length, at so many steps after their last values."""
+    ahead = looked[0].ahead
+    past = Past(np.stack([each.values for each in looked]), step, np.stack([each.told for each in looked]))
     distinct = np.unique(np.maximum(ahead, 1))
     if len(distinct) > KNOTS:
         distinct = np.unique(distinct[np.linspace(0, len(distinct) - 1, KNOTS).round().astype(int)])
-    knots = np.stack([told(past, int(one)) for one in distinct])
+    knots = np.stack([told(past, int(one), fresh=looked[0].fresh) for one in distinct])
     whole = (past.values % 1 == 0).all(axis=1)
-    for row, every in enumerate(values):
+    for row, each in enumerate(looked):
+        last = float(each.values[-1])
         curves = _between(knots[:, row], distinct, ahead)
-        curves[ahead == 0] = every[-1]
-        yield Remembered(float(every[-1]), curves, bool(whole[row]))
+        curves[ahead == 0] = last
+        yield Remembered(last, curves, bool(whole[row]))
 
 
 def _between(knots: Floats, distinct: Whole, ahead: Whole) -> Floats:

@@ -24,6 +24,9 @@ SHARP = 0.5
 """Sharpness from which jobs are believed altogether. What jobs do that may leave at any time hangs together: they come
 and leave in groups, and one replaces another. Independent chances miss that, and history has it."""
 
+SURE = 1e-9
+"""Mass that sums may be off."""
+
 MIDDLES = (np.arange(CASES) + 0.5) / CASES
 
 
@@ -34,12 +37,39 @@ class Remembered:
     Attributes:
         last: Its last value.
         values: Quantiles at the levels of the network, T × Q.
-            whole: Whether all its values are whole.
+        whole: Whether all its values are whole.
+        before: The same without readings at its end that may be an error; nothing where there are none.
     """
 
     last: float
     values: Floats
     whole: bool
+    before: "Remembered | None" = None
+
+
+def mixture(taken: Floats, before: Floats, doubt: float) -> Floats:
+    """Quantiles of what is one or the other, at the levels of the network, Q.
+
+    Args:
+        taken: Quantiles of the one, Q.
+        before: Quantiles of the other, Q.
+        doubt: Chance of the other.
+    """
+    both = np.concatenate([at_levels(each[None], MIDDLES)[0] for each in (taken, before)])
+    order = np.argsort(both, kind="stable")
+    mass = np.repeat([1 - doubt, doubt], CASES)[order] / CASES
+    found: Floats = both[order][np.minimum(np.searchsorted(np.cumsum(mass), LEVELS - SURE), len(both) - 1)]
+    return found
+
+
+def believed(foreseen: Foreseen, remembered: Remembered) -> Remembered:
+    """What history says, without readings that may be an error where jobs say that they are one."""
+    if remembered.before is None:
+        return remembered
+    apart, before = (
+        abs(each.last - min(max(each.last, foreseen.low), foreseen.high)) for each in (remembered, remembered.before)
+    )
+    return remembered.before if before < apart else remembered
 
 
 def at_levels(values: Floats, levels: Floats) -> Floats:

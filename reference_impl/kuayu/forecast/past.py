@@ -5,12 +5,15 @@ from functools import cached_property
 
 import numpy as np
 
-from kuayu.forecast.values import Floats, Whole
+from kuayu.forecast.values import Flags, Floats, Whole
 
 WINDOW = 2000
 """Values over which it is measured how much a series moves."""
 
 DAY, WEEK = 86_400.0, 604_800.0
+
+HABIT, HABITUAL = 7, 3
+"""Days over which it is looked at what is usual at a time of the day: at most, and at least."""
 
 REACHES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Windows that are looked at, in horizons."""
@@ -29,12 +32,19 @@ class Past:
     """Values of S series of the same length and step.
 
     Attributes:
-        values: S × L.
+        values: Without gaps and without what stands alone (`outliers`), S × L.
         step: Seconds from one value to the next.
+        told: Values as they were told, not a number where one was missing, S × L; the same where absent.
     """
 
     values: Floats
     step: float
+    told: Floats | None = None
+
+    @property
+    def real(self) -> Floats:
+        """What came in truth, not a number where nobody knows, S × L."""
+        return self.values if self.told is None else self.told
 
     @property
     def length(self) -> int:
@@ -138,6 +148,28 @@ class Past:
         was = self.around(np.minimum(then + ahead, self.length - 1), min(ahead // 8, max(back - ahead, 0)))
         since = self.mean(width, origins) - self.mean(width, then)
         return np.where(known, was, last), np.where(known, was + since, last)
+
+    def usual(self, ahead: int, origins: Whole) -> tuple[Floats, Floats, Flags]:
+        """What a series usually was at a time of the day, and its last level moved as it usually is then.
+
+        Medians over the last days at the same time, HABIT at most and HABITUAL at least.
+
+        Returns:
+            Both S × N, and at which origins they are known, N; elsewhere they are the last value.
+        """
+        last = self.values[:, origins]
+        back = np.round(np.arange(1, HABIT + 1) * DAY / self.step).astype(np.int64)
+        then = origins - back[:, None]
+        enough = (then >= 0).sum(axis=0)
+        known = (enough >= HABITUAL) & (back[0] > ahead)
+        if not known.any():
+            return last, last, known
+        later = np.where(then >= 0, self.values[:, np.maximum(then, 0) + ahead], np.nan)
+        moved = later - self.values[:, np.maximum(then, 0)]
+        was, moves = np.full_like(last, np.nan), np.zeros_like(last)
+        was[:, known] = np.nanmedian(later[:, :, known], axis=1)
+        moves[:, known] = np.nanmedian(moved[:, :, known], axis=1)
+        return np.where(known, was, last), last + moves, known
 
     def features(self, ahead: int, origins: Whole) -> tuple[Floats, Floats]:
         """What can be seen at origins, for a horizon.

@@ -7,8 +7,10 @@ import numpy as np
 
 from kuayu.forecast.checking import check_reservations
 from kuayu.forecast.forecasting import LONGEST, Question, answer, remember, steps
+from kuayu.forecast.gaps import filled, known
 from kuayu.forecast.history import TRUST, independent, origins
 from kuayu.forecast.joining import Remembered, at_levels
+from kuayu.forecast.outliers import cleaned
 from kuayu.forecast.past import Past
 from kuayu.forecast.values import Floats, Plain, rounded, seconds
 
@@ -82,7 +84,8 @@ def _passed(series: Plain, past: Remembered, question: Question) -> Floats:
     way twice as often as it is exceeded at the end (the reflection principle of random walks).
     """
     ends: Floats = at_levels(past.values, 1 - (1 - question.levels) / 2)[-1]
-    history = Past(np.array(series["values"][-LONGEST:], dtype=float)[None], float(series["step"]))
+    step = float(series["step"])
+    history = Past(cleaned(filled(known(series, LONGEST), step)).values[None], step)
     ahead = max(1, steps(series, question)[-1])
     tried = origins(history, ahead)
     if not len(tried):
@@ -93,5 +96,7 @@ def _passed(series: Plain, past: Remembered, question: Question) -> Floats:
     trust /= trust + TRUST
     # the level p stands at the order statistic p·(n + 1), as split conformal prediction wants it
     place = np.clip(np.ceil(question.levels * (len(tried) + 1)) - 1, 0, len(tried) - 1).astype(int)
-    found: Floats = (1 - trust) * ends + trust * (past.last + np.sort(moved)[place])
+    # nothing is given away for a reading that may be an error
+    last = past.last if past.before is None else max(past.last, past.before.last)
+    found: Floats = (1 - trust) * ends + trust * (last + np.sort(moved)[place])
     return found
