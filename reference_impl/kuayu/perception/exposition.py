@@ -13,6 +13,15 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+MAX_LINE = 16_384
+"""Characters of a line. The parser's work grows with the square of its labels and of the quotes in a value."""
+
+MAX_LABELS = 128
+"""Labels of a line; kube-state-metrics, which has the most of what is in use, writes some dozens."""
+
+MAX_SERIES = 200_000
+"""Lines with values of a page; each becomes an object."""
+
 TYPES = frozenset({"counter", "gauge", "histogram", "summary", "untyped"})
 _TYPE_LINE = re.compile(r"#\s*TYPE\s")
 
@@ -62,6 +71,7 @@ def parse(page: str) -> list[Series]:
 
 def _checked_lines(page: str) -> Iterator[str]:
     """Yield the lines that the parser needs, without types, after looking at what the parser overlooks."""
+    series = 0
     for number, line in enumerate(page.split("\n"), start=1):
         text = line.strip()
         if _TYPE_LINE.match(text):
@@ -70,6 +80,13 @@ def _checked_lines(page: str) -> Iterator[str]:
                 raise MalformedExpositionError(f"line {number}: a TYPE line is '# TYPE name type'")
             continue
         if text and not text.startswith("#"):
+            series += 1
+            if series > MAX_SERIES:
+                raise MalformedExpositionError(f"line {number}: more than {MAX_SERIES} series on one page")
+            if len(text) > MAX_LINE:
+                raise MalformedExpositionError(f"line {number}: longer than {MAX_LINE} characters")
+            if text.count('="') > MAX_LABELS:
+                raise MalformedExpositionError(f"line {number}: more than {MAX_LABELS} labels")
             _check_numbers(number, text)
             yield text
 

@@ -106,8 +106,11 @@ def read_batch(body: bytes, max_batch: int) -> Batch:
     """
     try:
         value = strict_json.parse_leniently(body)
+    except strict_json.TooManyValuesError as error:
+        raise ProblemException("payload-too-large", str(error)) from error
     except strict_json.MalformedJsonError as error:
         raise ProblemException("malformed-json", str(error)) from error
+    SAMPLES.check_length(value, max_batch)
     if not (schema.is_valid(SAMPLES.class_name, value) and _has_no_repetition(body, value)):
         value = bodies.parse_json(body)
     broken = SAMPLES.judge(value, max_batch)
