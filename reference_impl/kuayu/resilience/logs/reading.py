@@ -12,7 +12,7 @@ import numpy as np
 from kuayu.resilience.logs.headers import host_of
 from kuayu.resilience.logs.masking import LONGEST
 from kuayu.resilience.logs.mining import MOST, Miner
-from kuayu.resilience.logs.recognising import REACH, recogniser, shown
+from kuayu.resilience.logs.recognising import BEFORE_BYTES, REACH, recogniser, shown
 from kuayu.resilience.logs.unusual import Rarity, calm
 from kuayu.resilience.logs.values import About, Confidence, Evidence, Follows, Severity, Verdict
 
@@ -47,6 +47,7 @@ class LogReader:
         self._unusual = unusual
         self._recogniser = recogniser()
         self._rest = b""
+        self._before = b""
         self._since = 0
         self._head: bytes | None = None
         self._rarity = Rarity.of({})
@@ -90,7 +91,8 @@ class LogReader:
         block, self._rest = self._rest[:cut], self._rest[cut:]
         ends: list[int] = (np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1).tolist()
         first = self.lines + 1
-        found = list(self._recogniser.scan(block, ends, first, self._since))
+        found = list(self._recogniser.scan(block, ends, first, self._since, before=self._before))
+        self._before = (self._before + block[-BEFORE_BYTES:])[-BEFORE_BYTES:]
         self.lines += len(ends)
         if self._unusual:
             found = self._mine(block, ends, first, found)

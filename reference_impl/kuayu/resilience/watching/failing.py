@@ -31,14 +31,18 @@ def read(lines: Sequence[Mapping[str, Any]], received: float) -> Iterator[Failin
 
     A job's own fault makes no node fail, nor does what only has to be counted.
     """
-    texts = [line["text"].encode(errors="replace") for line in lines]
-    ends = list(accumulate(len(text) + 1 for text in texts))
-    told = -1
-    for verdict in recogniser().scan(b"".join(text + b"\n" for text in texts), ends, 0):
-        place = verdict.evidence.line
-        if verdict.follows is Follows.DRAIN and place != told:
-            told = place
-            yield Failing(lines[place]["node"], verdict.code, _because(verdict), received)
+    by_node: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        by_node.setdefault(line["node"], []).append(place)
+    found: dict[int, Verdict] = {}
+    for places in by_node.values():  # what one node writes over several lines is no matter of another's
+        texts = [lines[place]["text"].encode(errors="replace") for place in places]
+        ends = list(accumulate(len(text) + 1 for text in texts))
+        for verdict in recogniser().scan(b"".join(text + b"\n" for text in texts), ends, 0):
+            if verdict.follows is Follows.DRAIN:
+                found.setdefault(places[verdict.evidence.line], verdict)
+    for place, verdict in sorted(found.items()):
+        yield Failing(lines[place]["node"], verdict.code, _because(verdict), received)
 
 
 def _because(verdict: Verdict) -> str:
