@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from kuayu.perception.recognition import PlainRecogniser, Recogniser, RuleRecogniser
 from kuayu.perception.recognition.damping import Belief, Damping
+from kuayu.perception.recognition.evidence import Evidence
 from kuayu.perception.recognition.network import Weights
 from kuayu.perception.recognition.sight import Seen
 from kuayu.perception.recognition.values import OFFLINE, WORKING, Flags, Floats, Telemetry
@@ -93,10 +94,10 @@ def _recorded(
     taken: list[tuple[Seen, Floats]] = []
 
     class Listening(kind):  # type: ignore[valid-type,misc]
-        """Hands over what the classifier says."""
+        """Hands over what is said of each moment."""
 
-        def _classify(self, seen: Seen) -> Floats:
-            made: Floats = super()._classify(seen)
+        def _said(self, seen: Seen, evidence: Evidence) -> Floats:
+            made: Floats = super()._said(seen, evidence)
             taken.append((seen, made))
             return made
 

@@ -51,6 +51,14 @@ WORKS_AT, WORKS_AT_PIPE, WORKS_AT_POWER = 0.1, 0.05, 0.15
 HOLDS = 0.1
 """Share of the most memory ever used above which a node holds a job."""
 
+REST = 10.0
+"""Seconds for which a node has to rest with its memory held before that counts as a rest: longer than checkpoints and
+stalls of most jobs take."""
+
+TWO_LEVELS = 1.4
+"""Highest over lowest power from which on a node was seen both at rest and at work: noise makes about 1.2 of it, and
+an idle accelerator draws half of its highest power at the most."""
+
 MOVES = 1e6
 """Bytes a second below which flows tell nothing of what is sent again."""
 
@@ -70,6 +78,8 @@ class _History:
     power: Annotated[Floats, Column(np.nan)]
     still: Annotated[Floats, Column(0.0, np.float32, 2)]
     faults: Annotated[Floats, Column(0.0, np.float32, 3)]
+    resting: Annotated[Floats, Column(0.0)]
+    rested: Annotated[Flags, Column(0, np.bool_)]
 
 
 class Tracker:
@@ -144,10 +154,29 @@ class Tracker:
         np.copyto(made, 0, where=np.isnan(made))
         np.clip(made, -LARGEST, LARGEST, out=made)
         np.copyto(self._features, made, where=fresh)
+        self._rest(fresh, working, held_memory, step)
         usual.forget(held, fresh & (held_memory < HOLDS))
         usual.learn(held, logs, memory, step, fresh, working)
         usual.learn_share(held, share, step, fresh, working)
         return self._features
+
+    @property
+    def rested(self) -> Flags:
+        """Whether each node has once been at rest with its memory held for ``REST`` seconds, and has gone on."""
+        return self._history.rested
+
+    @property
+    def varied(self) -> Flags:
+        """Whether the power of each node has been seen at two levels."""
+        made: Flags = self._baselines.highest > TWO_LEVELS * self._baselines.lowest
+        return made
+
+    def _rest(self, fresh: Flags, working: Flags, memory: Floats, step: Floats) -> None:
+        """Notice nodes that rest with their memory held and then go on without a fault: nothing was wrong with them."""
+        held = self._history
+        rests = fresh & ~working & (memory > HOLDS) & (self._baselines.counted > 0)
+        held.rested |= fresh & working & (held.resting >= REST) & (held.faults[1] < 0.01)  # noqa: PLR2004 - none
+        held.resting = np.where(fresh, np.where(rests, held.resting + step, np.float32(0.0)), held.resting)
 
     def _steps(self, telemetry: Telemetry) -> Floats:
         """Seconds since the sample before, for fresh rows."""

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from kuayu.perception.recognition import network, rules
 from kuayu.perception.recognition import values as states
 from kuayu.perception.recognition.damping import Belief, Damping, calibrated
+from kuayu.perception.recognition.evidence import Evidence
 from kuayu.perception.recognition.features import OWN
 from kuayu.perception.recognition.network import Space, Weights
 from kuayu.perception.recognition.reasons import OF_REPORTS, of_recognised
 from kuayu.perception.recognition.sight import Seen, Sight
 from kuayu.perception.recognition.values import (
+    REASONS,
     SIGNALS,
     WORKING,
     Flags,
@@ -36,6 +38,9 @@ AT_WORK = tuple(
     for name in ("accelerator_utilisation", "matrix_pipe_activity", "power", "memory_bandwidth_utilisation")
 )
 """Columns of which one has to be known for a state to be told."""
+
+PLAINLY = tuple(each for each in AT_WORK if SIGNALS[each] != "power")
+"""Those of them of which one value tells work from rest."""
 
 
 class _Filtered:
@@ -69,34 +74,45 @@ class _Filtered:
         self._now = telemetry.now if np.isnan(self._now) else max(telemetry.now, self._now)
         seen = self._sight.update(telemetry)
         back = self._gone & telemetry.fresh
-        state, odds = self._belief.update(self._classify(seen), telemetry.fresh, back, step)
-        return self._settle(telemetry, seen, state, odds)
+        evidence = Evidence(seen.features, seen.rested)
+        state, odds = self._belief.update(self._said(seen, evidence), telemetry.fresh, back, step)
+        return self._settle(telemetry, seen, evidence, state, odds)
+
+    def _said(self, seen: Seen, evidence: Evidence) -> Floats:
+        """What is said of the moment: that of the classifier, as far as there is evidence for it."""
+        return evidence.weigh(self._classify(seen))
 
     def _classify(self, seen: Seen) -> Floats:
         """Logarithms of the probabilities of the states told from signals, (states, nodes)."""
         raise NotImplementedError
 
-    def _settle(self, telemetry: Telemetry, seen: Seen, state: NDArray[np.int8], odds: Floats) -> Recognition:
+    def _settle(
+        self, telemetry: Telemetry, seen: Seen, evidence: Evidence, state: NDArray[np.int8], odds: Floats
+    ) -> Recognition:
         """Put together what is recognised, reported, and not heard."""
         silence = seen.silence
         confidence = calibrated(odds, self._damping.confidence)
-        reason = of_recognised(state, seen.features)
-        nothing = np.all(np.isnan(telemetry.values[:, AT_WORK]), axis=1)
+        reason = of_recognised(state, evidence)
+        known = ~np.isnan(telemetry.values)
+        nothing: Flags = np.logical_not(known[:, AT_WORK].any(axis=1))
+        one_level: Flags = ~nothing & ~known[:, PLAINLY].any(axis=1) & ~seen.varied
         late = np.log(np.maximum(silence.missing, 1e-3))
+        by_silence = calibrated(late, self._damping.silence)
 
-        def put(where: Flags, what: int, why: int, sure: float | Floats) -> None:
+        def put(where: Flags, what: int, why: str, sure: float | Floats) -> None:
             state[where] = what
-            reason[where] = why
+            reason[where] = REASONS.index(why)
             np.copyto(confidence, np.asarray(sure, np.float32), where=where)
 
-        put(nothing, states.UNKNOWN, 2, 0.0)
-        put(silence.silent, states.OFFLINE, 3, calibrated(late, self._damping.silence))
+        put(nothing, states.UNKNOWN, "nothing is known of its accelerators", 0.0)
+        put(one_level, states.UNKNOWN, "its power alone, at one level, does not tell work from rest", 0.0)
+        put(silence.silent, states.OFFLINE, "several samples missed while others of its domain arrive", by_silence)
         straggles = state == states.STRAGGLING
         health = telemetry.values[:, HEALTH]
         for code, (what, why) in OF_REPORTS.items():
             put((health == code) & ~(straggles & (what == states.DEGRADED)), what, why, 1.0)
-        put(~silence.known, states.UNKNOWN, 0, 0.0)
-        put(silence.cut, states.UNKNOWN, 1, 0.0)
+        put(~silence.known, states.UNKNOWN, "no sample yet", 0.0)
+        put(silence.cut, states.UNKNOWN, "nothing arrives from its domain", 0.0)
         self._gone = ~silence.known | silence.silent | silence.cut
         return Recognition(state, confidence, reason, silence.reachable)
 

@@ -9,7 +9,7 @@ from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.network import Ties
 from kuayu.perception.recognition.relations import RELATED, relate
 from kuayu.perception.recognition.silence import Listener, Silence
-from kuayu.perception.recognition.values import Floats, Places, Population, Telemetry
+from kuayu.perception.recognition.values import Flags, Floats, Places, Population, Telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,15 @@ class Seen:
         silence: Who answers.
         features: Own features above those that need other nodes, (features, nodes); the next look overwrites them.
         answers: One where a node answers, else nought, (nodes,).
+        rested: Whether each node has once been at rest with its memory held, and has gone on, (nodes,).
+        varied: Whether the power of each node has been seen at two levels, (nodes,).
     """
 
     silence: Silence
     features: Floats
     answers: Floats
+    rested: Flags
+    varied: Flags
 
 
 class Sight:
@@ -53,7 +57,8 @@ class Sight:
         self._features[: len(OWN)] = own
         related = self._features[len(OWN) :]
         relate(own, silence.missing, answers, self.ties.families, self.ties.domains, related)
-        return Seen(silence, self._features, answers.astype(np.float32))
+        tracker = self._tracker
+        return Seen(silence, self._features, answers.astype(np.float32), tracker.rested, tracker.varied)
 
 
 def _ties(population: Population) -> Ties:

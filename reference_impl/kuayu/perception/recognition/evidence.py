@@ -1,0 +1,138 @@
+"""What each state has to rest on: without it a state is not told of a node, whatever a classifier makes of the rest.
+
+A classifier knows the telemetry that it was trained on. Exporters publish less, and other things: some signals are not
+there, some stand still for hours (a power cap, a gauge in whole percent, a page that is made every half minute). So
+that nothing is told from what was not received:
+
+- A signal that is not received says nothing. All features of it are zero, and zero is never evidence here.
+- Accelerators that show as utilised are not idle.
+- A signal that stands still says nothing of a change. Who is ``faulty``, ``degraded`` or ``straggling`` has reported
+  faults, has fewer accelerators than it had, or differs from what is usual for it or for its family.
+- A node outside families that comes to rest with its memory held may hang, or may be a server or a notebook of which
+  nobody asks anything. It is taken to hang only where two signals of work say that even work stopped (that of a server
+  is uneven), and only until it has been seen once to rest so and to go on.
+- Power alone tells work from rest only once it has been seen at two levels.
+"""
+
+import numpy as np
+
+from kuayu.perception.recognition import values as states
+from kuayu.perception.recognition.features import EFFICIENCIES, HOLDS, OWN, WORKS_AT
+from kuayu.perception.recognition.relations import IDLE_UTILISATION, RELATED
+from kuayu.perception.recognition.values import WORKING, Flags, Floats
+
+FAULTS = 0.02
+"""Logarithm of the samples with faults in a minute below which the last fault is four minutes old."""
+
+PART = 0.01
+"""Share of the accelerators that is missing."""
+
+SLOWER = -0.06
+"""Difference of logarithms from the usual at which a node is slower: about twice the noise of an averaged sample."""
+
+STOPPED = -0.5
+"""The same at which work has stopped, or is done for the most part no more."""
+
+LESS_POWER = -0.25
+"""The same for power, of which a share is drawn at rest too."""
+
+AGAIN = 0.05
+"""Logarithm of what is sent over what is received, above the family's, at which a port sends again."""
+
+UNEVEN = 1.0
+"""Restlessness above which the work of a node is as uneven as a server's."""
+
+AGREEING = 3
+"""Signals of work that have to be lower together where none is lower for each unit of utilisation."""
+
+NEAR = 0.35
+"""Difference of logarithms below the usual utilisation within which power for each unit of it compares: at rest some is
+drawn too, and how much is not known before a node has rested."""
+
+STANDS_OUT = 0.1
+"""Difference from the median of its family at which a node stands out: of those that all do the same none hangs."""
+
+MOST = 0.5
+"""Share of a family that takes part in its work, below which a node is looked at as if it were alone."""
+
+UNLIKELY = np.float32(-30.0)
+"""Logarithm of the probability of a state for which there is no evidence."""
+
+_PLACE = {name: place for place, name in enumerate((*OWN, *RELATED))}
+_OF_FAMILY = ("utilisation", "pipe", "memory pipe", "power", "flow")
+_COMPARED = (
+    "level of utilisation",
+    "level of pipe",
+    "level of dynamic power",
+    *(f"usual of {name}" for name in _OF_FAMILY),
+)
+_OF_WORK = ("utilisation", "pipe", "memory pipe", "power")
+
+
+class Evidence:
+    """Evidence for the states of the nodes, each an array of shape (nodes,).
+
+    Args:
+        features: Own features above those that need other nodes, (features, nodes).
+        rested: Whether each node has once been at rest with its memory held, and has gone on.
+    """
+
+    def __init__(self, features: Floats, rested: Flags) -> None:
+        self._features = features
+        family = self.named("in a family") > 0
+        even = self.named("restlessness") < UNEVEN
+        self.faults: Flags = self.named("samples with faults in a minute") > FAULTS
+        self.missing: Flags = self.named("device share") < -PART
+        self.withheld: Flags = self.named("allocatable share lost") > PART
+        utilisation = self.named("level of utilisation")
+        self.utilised: Flags = utilisation > WORKS_AT
+        at_rest = (self.named("has utilisation") > 0) & (utilisation <= IDLE_UTILISATION)
+        near = self.named("usual of utilisation") > -NEAR
+        by_power = np.where(near, self.named("usual of power per utilisation"), np.float32(0.0))
+        efficiency = np.minimum(self._least([f"usual of {name}" for name in EFFICIENCIES[:2]]), by_power)
+        usual = np.stack([self.named(f"usual of {name}") for name in _OF_WORK])
+        few = np.where(self.named("has utilisation") > 0, AGREEING, AGREEING - 1)
+        together = even & ((usual < SLOWER).sum(axis=0) >= few)
+        at_rest |= (self.named("has utilisation") == 0) & (usual.min(axis=0) < STOPPED)
+        self.slower: Flags = ~at_rest & ((efficiency < SLOWER) | together)
+        self.spins: Flags = (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED)
+        own = self._least([f"usual of {name}" for name in _OF_FAMILY])
+        of_family = self._least([f"family's usual of {name}" for name in _OF_FAMILY])
+        beside = self._least([f"usual of {name} beside family" for name in _OF_FAMILY])
+        stands_out = np.abs(self._features[[_PLACE[f"{name} beside family"] for name in _COMPARED]]).max(axis=0)
+        singled_out = stands_out > STANDS_OUT
+        fell = np.minimum(np.minimum(own, of_family), beside) < STOPPED
+        self.stops: Flags = family & fell & singled_out
+        alone = ~family | (self.named("family takes part") < MOST)
+        again = self.named("sent over received beside family") > AGAIN
+        self.waited_for: Flags = family & ((np.minimum(of_family, own) < SLOWER) | again)
+        stopped = np.stack([
+            self.named(f"usual of {name}") < (LESS_POWER if name == "power" else STOPPED) for name in _OF_WORK
+        ])  # fmt: skip
+        holds = (self.named("has memory") > 0) & (self.named("level of memory") > HOLDS)
+        self.rests_with_memory: Flags = holds & (utilisation <= IDLE_UTILISATION)
+        agree = stopped.sum(axis=0) >= np.where(even, AGREEING - 1, AGREEING)
+        self.hangs: Flags = self.rests_with_memory & agree & (alone | singled_out) & ~rested
+
+    def permits(self) -> Flags:
+        """Whether each state may be told of each node, (states, nodes)."""
+        may = np.ones((WORKING, self._features.shape[1]), bool)
+        may[states.IDLE] = ~self.utilised
+        may[states.DEGRADED] = self.faults | self.missing | self.withheld | self.slower
+        may[states.STRAGGLING] = self.waited_for
+        may[states.FAULTY] = self.faults | self.spins | self.stops | self.hangs
+        return may
+
+    def weigh(self, said: Floats) -> Floats:
+        """What a classifier says, (states, nodes), without the states for which there is no evidence."""
+        made: Floats = np.where(self.permits(), said, np.minimum(said, UNLIKELY))
+        return made
+
+    def named(self, name: str) -> Floats:
+        """A feature, (nodes,)."""
+        row: Floats = self._features[_PLACE[name]]
+        return row
+
+    def _least(self, names: list[str]) -> Floats:
+        made: Floats = self._features[[_PLACE[name] for name in names]].min(axis=0)
+        return made
