@@ -138,7 +138,7 @@ class Conversion(Samples):
         return newest is None or at > newest
 
     def increase(self, before: float, now: float) -> float:
-        """Increase of a counter; one that fell far was reset and counted on from nought, one that slipped gained nothing."""
+        """Increase of a counter; one that fell far was reset, and one that slipped gained nothing."""
         if now >= before:
             return now - before
         return 0.0 if before >= SMALL and now >= RESET * before else now

@@ -32,6 +32,7 @@ def test_a_counter_that_slipped_back_gives_nothing_and_counts_on_from_there() ->
 
 def test_a_counter_that_was_reset_gives_its_value() -> None:
     assert amounts([5e12, 1e9, 2e9]) == [None, 1e9, 1e9]
+    assert amounts([1e6, 3e6, 1e6]) == [None, 2e6, 1e6]
     assert amounts([3, 2]) == [None, 2]  # a small count does not slip
 
 

@@ -36,6 +36,9 @@ LEAP = 20.0
 FAR_LEAP = 100.0
 """Times its usual pace, or its value, by which a rise is kept in mind as one that may be undone."""
 
+FIRST_LEAP = 10.0
+"""Times its value by which it is where no pace is known yet."""
+
 MEMORY = 600_000
 """Milliseconds for which earlier values are kept, and after which sources that alternated no longer count as two."""
 
@@ -141,7 +144,8 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
     gain = value - known.value
     if gain >= 0:
         pace = gain / seconds
-        leapt = known.pace is None or value > FAR_LEAP * known.value or pace > FAR_LEAP * known.pace
+        times = FIRST_LEAP if known.pace is None else FAR_LEAP
+        leapt = value > times * known.value or (known.pace is not None and pace > times * known.pace)
         now = replace(now, pace=pace, earlier=_noted(known) if leapt else known.earlier)
         return _told(now, gain, seconds)
     if began is not None and known.began is not None:
