@@ -132,9 +132,12 @@ def judge(o: Observed) -> Iterator[Finding]:
     kind = o.out_of_range.at("rejected", 0, "problem", "type")
     expected_kind = "urn:kuayu:problem:out-of-range"
     yield holds("MET-008", kind == expected_kind, "250 % utilisation is refused as out-of-range", kind, o.out_of_range)
-    count = len(o.after_out_of_range.items("items"))
-    found = f"{count} samples"
-    yield holds("MET-008", count == 0, "nothing of the sample with the value is held", found, o.after_out_of_range)
+    kept = [item["accelerator_utilisation"] for item in o.after_out_of_range.items("items") if _has_utilisation(item)]
+    yield holds("MET-008", not kept, "the value out of range is not held", f"held {kept}", o.after_out_of_range)
+
+
+def _has_utilisation(item: object) -> bool:
+    return isinstance(item, dict) and "accelerator_utilisation" in item
 
 
 def _rates(o: Observed) -> Iterator[Finding]:

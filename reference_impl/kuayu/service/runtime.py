@@ -34,7 +34,7 @@ from kuayu.service.lanes import Threads
 from kuayu.service.maintenance import Maintenance
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import Place, ProblemException
-from kuayu.service.scraper import Scraper, Target
+from kuayu.service.scraper import Scraper, Target, Warnings
 from kuayu.service.settings import Settings
 from kuayu.service.storage.answers import Answer, Key, Once
 from kuayu.service.storage.catalogue import Catalogue
@@ -211,10 +211,11 @@ class Runtime:
             self.metrics.took("page", result["accepted"], len(result["rejected"]))
         return answer
 
-    async def _take_scraped(self, target: Target, page: str) -> None:
-        await self.take_page(
-            target.tenant, target.node, collection_map(target.exporter), page, None, self.reception(None)
-        )
+    async def _take_scraped(self, target: Target, page: str) -> Warnings:
+        exporter = collection_map(target.exporter)
+        answer = await self.take_page(target.tenant, target.node, exporter, page, None, self.reception(None))
+        warnings: Warnings = orjson.loads(answer.body).get("warnings", ())
+        return warnings
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,10 @@ ACCEPT = "text/plain;version=0.0.4;charset=utf-8, text/plain;q=0.5"
 PAGES = 32
 """Pages that are in hand at once."""
 
-Ingest = Callable[["Target", str], Awaitable[None]]
+Warnings = Sequence[Mapping[str, Any]]
+"""What is to be known of a page, each of class PageWarning."""
+
+Ingest = Callable[["Target", str], Awaitable[Warnings]]
 """What is done with a page."""
 
 
@@ -46,6 +49,7 @@ class Status:
     state: str = "pending"
     at: int | None = None
     problem: Mapping[str, Any] | None = None
+    warnings: Warnings = ()
 
     def to_wire(self) -> dict[str, Any]:
         """The members that class ScrapeTargetRecord has for it."""
@@ -54,6 +58,8 @@ class Status:
             wire["last_scrape_at"] = instants.to_text(self.at)
         if self.problem is not None:
             wire["last_problem"] = self.problem
+        if self.warnings:
+            wire["last_warnings"] = list(self.warnings)
         return wire
 
 
@@ -132,7 +138,7 @@ class Scraper:
                     # Not before: an exporter that does not answer takes no place.
                     await stack.enter_async_context(self._pages.place(target.tenant))
                     page = await self._read(response)
-                await self._ingest(target, page)
+                warnings = await self._ingest(target, page)
         except ProblemException as error:
             return Status("failed", at, error.to_wire())
         except NotAllowedError as error:
@@ -145,7 +151,7 @@ class Scraper:
         except Exception as error:
             logger.exception("scraping %s", target.name)
             return Status("failed", at, ProblemException("internal", type(error).__name__).to_wire())
-        return Status("succeeded", at)
+        return Status("succeeded", at, warnings=warnings)
 
     async def _open(self, url: str) -> httpx.Response:
         """Ask for a page at the very address that the allow-list approved; redirects are not followed."""

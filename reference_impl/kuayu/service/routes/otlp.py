@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from kuayu.perception import otlp, otlp_size
+from kuayu.perception import otlp, otlp_size, page_hints
 from kuayu.perception.otlp import JSON, PROTOBUF, MetricsMap
 from kuayu.service import bodies, conditions, openapi, unpacking
 from kuayu.service.ingest import Reception
@@ -117,7 +117,10 @@ def _command(runtime: Runtime, tenant: str, media_type: str, body: bytes, recept
             nodes.append(StorePoints(*page, feed=runtime.feed(tenant)))
         else:
             refused[_unknown(node)] += len(points)
-    return StoreMetrics(nodes, refused, metrics.left_out, media_type)
+    unused = None
+    if metrics.unused and not metrics.nodes and not metrics.left_out:
+        unused = page_hints.unused(metrics.unused, _map(), registers.indicators())
+    return StoreMetrics(nodes, refused, metrics.left_out, media_type, unused)
 
 
 def _message(media_type: str, body: bytes, max_batch: int) -> ExportMetricsServiceRequest:
