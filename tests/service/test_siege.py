@@ -1,246 +1,26 @@
-"""One tenant attacks, another must not notice: waits, detection and memory of the service under siege.
+"""Attacks of one tenant on a service that another uses: nobody is stalled, nothing is killed."""
 
-Each attack runs for some seconds, while the other tenant reads, beats, and loses a node. What is bounded is how much
-longer that takes than without an attack, so that a busy host does not fail what stands; and of the waits the second
-longest, because what an attack does, it does again and again.
-"""
-
-import gzip
-import json
-import os
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
-import psutil
 import pytest
-from service.conftest import Service, instant
+from service.siege import besieged, siege
 
-from kuayu.service.auth import hash_of
+STALLED = 2.0
+"""Seconds that no request of the other tenant may take, nor the detection longer than without an attack.
 
-ATTACKER, VICTIM = "token-of-the-attacker", "token-of-the-victim"
-PERIOD = 0.2
-"""Seconds between two beats of the victim's nodes."""
-
-LONGER = 0.25
-"""Seconds by which an attack may make the other's worst request longer."""
-
-DETECTION = 3.0
-"""Seconds from the last beat of a node until it is told to be dead."""
+Before work was bounded, bodies of `{}` stalled everybody for 2 to 48 s, and clients that hang up others for 209 s.
+"""
 
 MEMORY = 1_024
 """MiB that the service and its workers may take together, whatever comes."""
 
-ATTEMPTS = 2
-"""Times that an attack is made at most."""
 
-BUSY = 3
-"""Load of the host, for each processor, from which times tell nothing of the service."""
-
-NODES = 24
-"""Of the victim; each attempt loses one."""
-
-Attack = Callable[[Service, threading.Event], None]
-SAMPLES, BEATS = "/v1/samples", "/v1/heartbeats"
-
-
-def post(service: Service, path: str, body: bytes, kind: str = "application/json", **headers: str) -> httpx.Response:
-    """A request of the attacker."""
-    with service.as_tenant(ATTACKER) as client:
-        stated = {"Content-Type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
-        return client.post(path, content=body, headers=stated)
-
-
-def again(path: str, body: bytes, kind: str = "application/json", **headers: str) -> Attack:
-    """The same request over and over."""
-
-    def attack(service: Service, over: threading.Event) -> None:
-        while not over.is_set():
-            assert post(service, path, body, kind, **headers).status_code != 500
-
-    return attack
-
-
-def raw(service: Service, *pieces: bytes) -> socket.socket:
-    """A connection with the beginning of a request."""
-    connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
-    for piece in pieces:
-        connection.sendall(piece)
-    return connection
-
-
-def head(path: str, length: int, token: str = ATTACKER) -> bytes:
-    """The head of a request with a body of JSON."""
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
-
-
-def hang_up(service: Service, over: threading.Event) -> None:
-    """Decisions that take long, asked for by clients that do not wait for them."""
-    while not over.is_set():
-        raw(service, head("/v1/compute-indices", len(LONG_WORK)), LONG_WORK).close()
-        over.wait(0.05)
-
-
-def trickle(service: Service, over: threading.Event) -> None:
-    """Bodies of which a byte comes now and then."""
-    connections = [raw(service, head(SAMPLES, 1000), b"{") for _ in range(40)]
-    over.wait()
-    for connection in connections:
-        connection.close()
-
-
-def hold_on(service: Service, over: threading.Event) -> None:
-    """Streams that are opened and held."""
-    begin = f"GET /v1/faults/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ATTACKER}\r\n\r\n".encode()
-    connections = [raw(service, begin) for _ in range(150)]
-    over.wait()
-    for connection in connections:
-        connection.close()
-
-
-EMPTY_ITEMS = b'{"mode":"per_item","samples":[' + b"{}," * 9_999 + b"{}]}"
-MANY_ITEMS = b'{"mode":"per_item","samples":[' + b"{}," * 200_000 + b"{}]}"
-MANY_BEATS = b'{"beats":[' + b"{}," * 200_000 + b"{}]}"
-MANY_DEVICES = b'{"id":"n","domain":"d","devices":[' + b"{}," * 200_000 + b"{}]}"
-FILL = b"[" + b"{}," * 5_000_000 + b"{}]"
-LONG_WORK = b'{"devices":[' + b"{}," * 100_000 + b"{}]}"
-LINES = json.dumps(
-    {"lines": [{"node": "a", "logged_at": instant(), "text": "NVRM: Xid (PCI:0000:3b:00): 79, " * 20}] * 9_000}
-).encode()
-PAGE = ("x{" + ",".join(f'l{number}="v"' for number in range(100_000)) + "} 1\n").encode()
-
-ATTACKS: dict[str, Attack] = {
-    "bad items": again(SAMPLES, EMPTY_ITEMS),
-    "too many items": again(SAMPLES, MANY_ITEMS),
-    "too many beats": again(BEATS, MANY_BEATS),
-    "fifteen megabytes of objects": again(SAMPLES, FILL),
-    "fifteen megabytes of protobuf, packed": again(
-        "/v1/metrics", gzip.compress(b"\x0a\x00" * 8_000_000), "application/x-protobuf", Content_Encoding="gzip"
-    ),
-    "log lines": again("/v1/log-lines", LINES),
-    "labels": again("/v1/expositions?node=a&exporter=dcgm-exporter", PAGE, "text/plain"),
-    "clients that hang up": hang_up,
-    "bodies that trickle": trickle,
-    "streams": hold_on,
-}
-
-
-class Victim:
-    """The other tenant: it reads and beats all the time, and knows how long each took.
-
-    Attributes:
-        waits: Seconds of each request.
-    """
-
-    def __init__(self, client: httpx.Client) -> None:
-        self.waits: list[float] = []
-        self.alive: set[str] = set()
-        self._client = client
-        self._number = 0
-
-    def live(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Read and beat for so long, or until something holds."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not until():
-            self._number += 1
-            beats = [{"node": node, "number": self._number, "sent_at": instant()} for node in sorted(self.alive)]
-            began = time.monotonic()
-            self._client.post(BEATS, json={"beats": beats}).raise_for_status()
-            between = time.monotonic()
-            self._client.get("/v1/domains/d").raise_for_status()
-            self.waits += [between - began, time.monotonic() - between]
-            time.sleep(max(0.0, began + PERIOD - time.monotonic()))
-
-    def lose(self, node: str) -> float:
-        """Have a node no longer beat; seconds until it is told to be dead."""
-        self.alive.discard(node)
-        began = time.monotonic()
-        self.live(20.0, lambda: self.is_dead(node))
-        assert self.is_dead(node), sorted(self.waits)[-5:]
-        return time.monotonic() - began
-
-    def is_dead(self, node: str) -> bool:
-        """Whether it is told so."""
-        found = self._client.get("/v1/faults", params={"state": "open"}).raise_for_status().json()["items"]
-        return any(fault.get("node") == node for fault in found)
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with two tenants."""
-    folder = tmp_path_factory.mktemp("siege")
-    tokens: Path = folder / "tokens"
-    tokens.write_text(f"attacker={hash_of(ATTACKER)}\nvictim={hash_of(VICTIM)}\n", encoding="utf-8")
-    tokens.chmod(0o600)
-    service = Service(f"sqlite:///{folder / 'kuayu.db'}", "--token-file", str(tokens))
-    service.start()
-    for token, nodes in ((ATTACKER, ["a"]), (VICTIM, [f"n{number}" for number in range(NODES)])):
-        with service.as_tenant(token) as client:
-            client.put("/v1/domains/d", json={"id": "d"}).raise_for_status()
-            for node in nodes:
-                client.put(f"/v1/nodes/{node}", json={"id": node, "domain": "d"}).raise_for_status()
-    yield service
-    service.client.close()
-    service.stop()
-
-
-def memory_of(service: Service) -> int:
-    """Bytes of the service and its workers."""
-    assert service.process is not None
-    process = psutil.Process(service.process.pid)
-    found = 0
-    for each in (process, *process.children(recursive=True)):
-        found += each.memory_info().rss
-    return found
-
-
+@pytest.mark.alone
 @pytest.mark.slow
-def test_no_attack_of_one_tenant_is_noticed_by_another(service: Service) -> None:
-    with service.as_tenant(VICTIM) as client:
-        besiege(service, Victim(client))
-
-
-def besiege(service: Service, victim: Victim) -> None:
-    """Attack by attack; one that was noticed is repeated, because a host that is busy is noticed as well."""
-    nodes = [f"n{number}" for number in range(NODES)]
-    victim.alive = set(nodes)
-    victim.live(3.0)
-    quiet = victim.lose(nodes.pop())
-    usual = sorted(victim.waits[5:])[-2]
-    noticed: dict[str, tuple[float, float]] = {}
-    for name, attack in ATTACKS.items():
-        for _ in range(ATTEMPTS):
-            waited, told = under(attack, service, victim, nodes.pop())
-            memory = memory_of(service) >> 20
-            print(f"{name}: waited {waited:.3f} s ({usual:.3f}), told in {told:.2f} s ({quiet:.2f}), {memory} MiB")
-            assert memory <= MEMORY, name
-            noticed[name] = (waited, told)
-            if waited <= usual + LONGER and told <= max(DETECTION, quiet + 1.0):
-                del noticed[name]
-                break
-    if noticed and os.getloadavg()[0] > BUSY * (os.cpu_count() or 1):
-        pytest.skip(f"the host is too busy to tell whether an attack is noticed: {noticed}")
-    assert noticed == {}
-
-
-def under(attack: Attack, service: Service, victim: Victim, node: str) -> tuple[float, float]:
-    """The second longest wait while an attack goes on, and the seconds in which the loss of a node is told."""
-    victim.waits.clear()
-    over = threading.Event()
-    attackers = [threading.Thread(target=attack, args=(service, over)) for _ in range(2)]
-    for attacker in attackers:
-        attacker.start()
-    try:
-        victim.live(0.4)
-        told = victim.lose(node)
-    finally:
-        over.set()
-        for attacker in attackers:
-            attacker.join()
-    return sorted(victim.waits)[-2], told
+def test_no_attack_of_one_tenant_stalls_another(tmp_path: Path) -> None:
+    with besieged(tmp_path) as service:
+        quiet, *attacks = siege(service)
+    noticed = [
+        each for each in attacks if max(each.wait, each.detection - quiet.detection) > STALLED or each.memory > MEMORY
+    ]
+    assert noticed == [], quiet
