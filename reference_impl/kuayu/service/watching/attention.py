@@ -1,4 +1,8 @@
-"""Whether the service itself kept up: silence that it slept through tells nothing about nodes."""
+"""Whether the service itself kept up: silence that it slept through tells nothing about nodes.
+
+The event loop gives a sign of life every so often, by itself. That the watcher is late, with log lines to read, is no
+stall: beats are taken in meanwhile. Where the loop is late, beats wait in its sockets.
+"""
 
 import time
 from collections.abc import Callable
@@ -9,28 +13,35 @@ STALLED = 0.5
 RECOVERY = 0.5
 """Seconds after a stall in which what has waited is taken in, before silence tells anything again."""
 
+TICK = STALLED / 5
+"""Seconds between two signs of life."""
+
 
 class Attention:
-    """Asks the event loop for a sign of life again and again.
+    """Has the event loop give signs of life.
 
     Args:
-        ask: Has a function called in the event loop.
+        later: Has a function called in the event loop so many seconds from now.
         clock: Seconds that never go back.
     """
 
-    def __init__(self, ask: Callable[[Callable[[], None]], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._ask = ask
+    def __init__(
+        self, later: Callable[[float, Callable[[], None]], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._later = later
         self._clock = clock
         self._seen = clock()
         self._ready_at = self._seen
+        later(TICK, self._see)
 
     def given(self) -> bool:
-        """Whether the service has kept up, so that it may judge; call it every period of looking."""
+        """Whether the event loop has kept up, so that silence tells something."""
+        now = self._clock()
+        return now - self._seen <= STALLED and now >= self._ready_at
+
+    def _see(self) -> None:
         now = self._clock()
         if now - self._seen > STALLED:
             self._ready_at = now + RECOVERY
-        self._ask(self._see)
-        return now >= self._ready_at
-
-    def _see(self) -> None:
-        self._seen = self._clock()
+        self._seen = now
+        self._later(TICK, self._see)

@@ -196,7 +196,7 @@ class Watcher:
         self._known.setdefault(tenant, set()).update(nodes)
 
     def _run(self) -> None:
-        attention = Attention(self._in_loop)
+        attention = Attention(self._later)
         while not self._closing.is_set():
             self._woken.wait(self._settings.fault_period)
             self._woken.clear()
@@ -332,7 +332,13 @@ class Watcher:
             else:
                 self._metrics.open_faults.labels(kind).dec()
 
-    def _in_loop(self, call: Callable[[], None]) -> None:
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        loop = self._loop
+        assert loop is not None
+        if not self._closing.is_set():
+            self._in_loop(lambda: loop.call_later(seconds, call))
+
+    def _in_loop(self, call: Callable[[], object]) -> None:
         assert self._loop is not None
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would be told
             self._loop.call_soon_threadsafe(call)

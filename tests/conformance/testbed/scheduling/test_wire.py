@@ -123,7 +123,8 @@ def test_a_domain_that_is_cut_off_says_so_and_its_links_offer_nothing() -> None:
 
 def test_prices_are_told_where_they_are_asked_for() -> None:
     its = scenario(Cell("reference", 0.5), Timing(0.0, HOUR, 0.0), "prices")
-    view = viewed(its.world(), HOUR)
+    world = its.world()
+    view = viewed(world, HOUR)
     for domain in Wire("run", priced=True).state_of(view)["domains"]:
         for pool in domain["pools"]:
             ((purchase, devices, price),) = [tuple(offer.values()) for offer in pool["offers"]]
