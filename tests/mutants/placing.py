@@ -100,8 +100,10 @@ class NodesAreGivenTwice(Miniature):
     """Every job is given nodes as if it were the only one."""
 
     @override
-    def nodes(self, scene: Scene, ledger: Ledger, way: Way, *, near: bool = True) -> list[list[Json]]:
-        return super().nodes(scene, ledger.copy(), way, near=near)
+    def nodes(
+        self, scene: Scene, ledger: Ledger, way: Way, *, near: bool = True, need: Json | None = None
+    ) -> list[list[Json]]:
+        return super().nodes(scene, ledger.copy(), way, near=near, need=need)
 
 
 @breaks("COM-030", "SCH-013")

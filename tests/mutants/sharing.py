@@ -70,7 +70,8 @@ class Ranked(Miniature):
         for near in (True, False):
             for seat in starting:
                 if seat.way is not None and (ranks[seat.job.name] in self.near) is near:
-                    seat.nodes = self.nodes(scene, ledger, seat.way, near=near)
+                    need = seat.job.spec.get("nodes")
+                    seat.nodes = self.nodes(scene, ledger, seat.way, near=near, need=need)
 
 
 @near_miss("SCH-010")
@@ -95,7 +96,7 @@ class TrafficIsNotLookedAt(Miniature):
     def settle(self, scene: Scene, seats: list[Seat], ledger: Ledger) -> None:
         for seat in seats:
             if seat.starts and seat.way is not None:
-                seat.nodes = self.nodes(scene, ledger, seat.way)
+                seat.nodes = self.nodes(scene, ledger, seat.way, need=seat.job.spec.get("nodes"))
 
 
 @breaks("SCH-010")

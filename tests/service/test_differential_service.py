@@ -131,6 +131,10 @@ RULES_OF_THE_OPERATION = (
     "the patch leads to",
     "needs a value",
     "no canonical JSON",
+    "devices are free, of",
+    "running jobs hold",
+    "it asks for",
+    "a horizon is more than nought",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 
