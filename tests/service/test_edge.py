@@ -1,10 +1,12 @@
 """What a connection may do before there is a request, and where the service may be reached without tokens or TLS."""
 
 import os
+import re
 import signal
 import socket
 import stat
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,106 @@ def test_connections_from_one_address_are_counted(start_service: StartService) -
     with connect(service) as again:
         again.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert answer_of(again).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.slow
+def test_a_connection_outlives_an_answer_that_came_before_the_body(shared: Service) -> None:
+    line = HTTPConnection("127.0.0.1", shared.port, timeout=20)
+    line.auto_open = 0
+    line.connect()
+    try:
+        line.putrequest("PUT", "/v1/nothing")
+        line.putheader("Content-Type", "application/json")
+        line.putheader("Content-Length", "2")
+        line.endheaders()
+        answer = line.getresponse()
+        assert answer.status == 404
+        assert answer.getheader("Connection") is None
+        answer.read()
+        line.send(b"{}")
+        for _ in range(14):  # a second longer than what is left of a body may take
+            time.sleep(0.5)
+            line.request("GET", "/v1/health")
+            following = line.getresponse()
+            assert following.status == 200
+            following.read()
+        began = time.monotonic()
+        assert line.sock.recv(1) == b""
+        assert time.monotonic() - began < 10  # idle connections are closed after it too
+    finally:
+        line.close()
+
+
+@pytest.mark.slow
+def test_a_body_that_does_not_go_on_after_its_answer_ends_the_connection(shared: Service) -> None:
+    head = b"PUT /v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with connect(shared) as connection:
+        connection.sendall(head + b"Content-Length: 1000\r\n\r\n{")
+        began = time.monotonic()
+        assert answer_of(connection).startswith(b"HTTP/1.1 404 ")
+        assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("size", [1_000_000, 40_000_000])
+def test_who_is_refused_before_the_body_was_read_gets_the_answer(shared: Service, size: int) -> None:
+    head = f"POST /v1/samples HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n"
+    with connect(shared) as connection:
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        for _ in range(size // 100_000):
+            connection.sendall(b" " * 100_000)
+        answer = answer_of(connection)
+    assert answer.startswith(b"HTTP/1.1 400 " if size == 1_000_000 else b"HTTP/1.1 413 ")
+    assert b"connection: close\r\n" in answer.lower()
+    assert b"application/problem+json" in answer
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nLong: " + b"x" * 1_000_000, 431),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200, 431),
+        (b"no request\r\n\r\n", 400),
+        pytest.param(b"GET / HTTP/1.1\r\n", 408, marks=pytest.mark.slow),
+    ],
+)
+def test_who_is_refused_is_answered_in_turn(shared: Service, rest: bytes, status: int) -> None:
+    shared.put("/v1/domains/waiting", {"id": "waiting"}).raise_for_status()
+    waiting = b"GET /v1/actions?domain=waiting&wait=1 HTTP/1.1\r\nHost: x\r\n\r\n"
+    with connect(shared) as connection:
+        connection.sendall(waiting * 2 + rest)
+        found = answer_of(connection)
+    assert [int(code) for code in re.findall(rb"HTTP/1.1 (\d+) ", found)] == [200, 200, status]
+    assert found.lower().count(b"connection: close") == 1
+    assert b"application/problem+json" in found
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"1\r\n{\r\n0\r\n" + b"more: " + b"x" * 1_000_000, 431),
+        (b"1\r\n{\r\n0\r\n" + b"more: x\r\n" * 200, 431),
+        (b"1;" + b"x" * 1_000_000, 431),
+        (b"1\r\n{\r\nno chunk", 400),
+    ],
+)
+def test_what_surrounds_the_chunks_of_a_body_is_bounded(shared: Service, body: bytes, status: int) -> None:
+    head = (
+        b"POST /v1/samples HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with connect(shared) as connection:
+        connection.sendall(head + body)
+        answer = answer_of(connection)
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"application/problem+json" in answer
+
+
+def test_many_small_chunks_are_a_body(shared: Service) -> None:
+    head = b"POST /v1/samples HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    with connect(shared) as connection:
+        body = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"mode":"per_item","samples":[]}' + b" " * 50_000)
+        connection.sendall(head + b"Connection: close\r\n\r\n" + body + b"0\r\nmore: x\r\n\r\n")
+        answer = answer_of(connection)
+    assert answer.startswith(b"HTTP/1.1 422 ")  # it was read to its end: a batch without a sample
 
 
 def refused(*options: str) -> str:
