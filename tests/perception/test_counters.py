@@ -36,6 +36,34 @@ def test_a_counter_that_was_reset_gives_its_value() -> None:
     assert amounts([3, 2]) == [None, 2]  # a small count does not slip
 
 
+@pytest.mark.parametrize(
+    ("values", "last"),
+    [
+        ([100, 50, 100], 50),  # as much again as since the reset, and just where it had been
+        ([150, 300, 150, 50, 200, 305, 115, 265, 415, 150], 150),  # a reset to where it has been, and counted past
+        ([150, 150, 150, 50, 150], 100),  # it stood still, which is no pace
+        ([5e12, 3e12, 5.1e12], 2.1e12),
+    ],
+)
+def test_a_counter_that_was_reset_may_come_by_where_it_had_been(values: list[float], last: float) -> None:
+    found = steps(values)
+    assert not any(each.returned for each in found)
+    assert found[-1].amount == last
+
+
+@given(st.lists(st.tuples(st.integers(1, 150), st.booleans()), min_size=2, max_size=30))
+def test_resets_of_a_counter_that_goes_on_evenly_are_no_returns(gains: list[tuple[int, bool]]) -> None:
+    values, counted = [0.0], 0.0
+    for gain, reset in gains:
+        gain += 3000  # noqa: PLW2901 - even enough that no rise is a leap
+        resets = reset and gain < 0.75 * values[-1]
+        values.append(gain if resets else values[-1] + gain)
+        counted += gain
+    found = steps(values)
+    assert not any(each.returned for each in found)
+    assert sum(each.amount or 0 for each in found) == counted
+
+
 @pytest.mark.parametrize("blank", [0, 12, 1e6])
 def test_a_value_that_goes_on_where_it_was_is_compared_with_that(blank: float) -> None:
     *_, dip, back = steps([5e12, 5.0001e12, blank, 5.0003e12])

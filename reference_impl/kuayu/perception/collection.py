@@ -130,16 +130,17 @@ class _Cell:
 
     row: _Row
     same: bool = False
-    numbers: dict[str, float] = field(default_factory=dict)
+    numbers: dict[str, list[float]] = field(default_factory=dict)
     states: list[HealthState] = field(default_factory=list)
     refused: dict[str, list[str]] = field(default_factory=dict)
     contradictory: bool = False
 
     def add(self, name: str, term: float) -> None:
         """Add a term of a field; of parts that all show the whole, the one that is held stays."""
-        if not self.same:
-            self.numbers[name] = self.numbers.get(name, 0.0) + term
-        elif not math.isclose(self.numbers.setdefault(name, term), term, rel_tol=repetition.NEAR):
+        terms = self.numbers.setdefault(name, [])
+        if not self.same or not terms:
+            terms.append(term)
+        elif not math.isclose(terms[0], term, rel_tol=repetition.NEAR):
             self.contradict(name, f"{name} of the parts should be that of the whole, and differs between them")
 
     def refuse(self, name: str, reason: str) -> None:
@@ -168,7 +169,7 @@ class _Cell:
             return worst(self.states).value if self.states else None
         if self.refused or self.numbers.keys() != set(self.row.entry.fields):
             return None
-        return _sum(self.numbers.values()) if len(self.numbers) > 1 else next(iter(self.numbers.values()))
+        return _sum([*chain.from_iterable(self.numbers.values())])
 
 
 class CollectionMap:

@@ -8,7 +8,8 @@ Rules (clause on expositions):
   by less slipped back, as counters of the kernel do (prometheus/node_exporter#1686, #2568): this page gives nothing,
   and the next one is compared with it. A count below 100 does not slip.
 * A value that goes on where the series had been before it fell or leapt is compared with that earlier value: what stood
-  between was wrong (prometheus/node_exporter#2155), or is of another source.
+  between was wrong (prometheus/node_exporter#2155), or is of another source. An earlier value that the counter has since
+  counted past is none to go back to: what comes near it after a fall was reset.
 * A series that within ten minutes went back to where it had been, both up and down, comes from two sources under one
   identity (cloned machines: coroot/coroot#145, netdata/netdata#21527). Until that ends it gives nothing.
 
@@ -29,6 +30,12 @@ SMALL_COUNT = 100
 NEAR_ABOVE, NEAR_BELOW = 0.03, 0.01
 """How far past an earlier value, as a share of the leap, a counter goes on from there: after a rise, after a fall. What
 a reset leaves may by chance lie near where the counter once was, and is no return."""
+
+NEAR_UNSURE = 0.001
+"""The same after a rise that may well be what a counter gained since it was reset: its pace is not known."""
+
+SURE_LEAP = 1000
+"""Counts that such a rise has at least: of less, one count is more than that share."""
 
 LEAP = 20.0
 """Times its usual pace by which a rise may be a return."""
@@ -144,9 +151,10 @@ def step(known: Known | None, instant: int, value: float, began: int | None = No
     gain = value - known.value
     if gain >= 0:
         pace = gain / seconds
-        times = FIRST_LEAP if known.pace is None else FAR_LEAP
-        leapt = value > times * known.value or (known.pace is not None and pace > times * known.pace)
-        now = replace(now, pace=pace, earlier=_noted(known) if leapt else known.earlier)
+        times = FAR_LEAP if known.pace else FIRST_LEAP
+        leapt = value > times * known.value or (bool(known.pace) and pace > times * (known.pace or 0.0))
+        ahead = tuple(point for point in known.earlier if not known.value <= point[1] <= value)
+        now = replace(now, pace=pace, earlier=_noted(known) if leapt else ahead)
         return _told(now, gain, seconds)
     if began is not None and known.began is not None:
         return Step(now)
@@ -213,14 +221,18 @@ def _earlier(known: Known, value: float, seconds: float) -> Point | None:
     """The earlier value from which a counter goes on, if it does."""
     if value == known.value:
         return None
-    leap = abs(value - known.value)
-    share = NEAR_ABOVE if value > known.value else NEAR_BELOW
-    if value > known.value and known.pace is not None and leap / seconds < LEAP * known.pace:
+    rose, leap = value > known.value, abs(value - known.value)
+    share = NEAR_ABOVE if rose else NEAR_BELOW
+    if rose and known.pace and leap / seconds < LEAP * known.pace:
         return None
+    if rose and not known.pace and value <= FIRST_LEAP * known.value:
+        if leap < SURE_LEAP:
+            return None
+        share = NEAR_UNSURE
     near = (
         (at, held)
         for at, held in known.earlier
-        if held >= SMALL_COUNT and (held > known.value) == (value > known.value) and 0 <= value - held <= share * leap
+        if held >= SMALL_COUNT and (held > known.value) == rose and 0 <= value - held <= share * leap
     )
     return min(near, key=lambda point: value - point[1], default=None)
 
