@@ -98,9 +98,11 @@ class Conversion(Samples):
                     made.setdefault(part, {}).setdefault(measure["name"], value)
         order = sorted(made)
         bad = [(order.index(part), refusal) for part, refusal in strays]
+        spoilt = {part for part, _ in strays}
         good = []
         for index, (device, at) in enumerate(order):
-            sample = Good("device" if device else "node", node, device, at, made[device, at])
+            rest = self.rest(made[device, at]) if (device, at) in spoilt else made[device, at]
+            sample = Good("device" if device else "node", node, device, at, rest)
             try:
                 self.check_subject(tenant, sample, "")
                 self.check_moment(at, "")
@@ -110,6 +112,10 @@ class Conversion(Samples):
                 good += [sample] if sample.measures else []
         self.take(tenant, good)
         return self.result(len(good), sorted(bad, key=lambda row: row[0]), offset)
+
+    def rest(self, measures: Json) -> Json:
+        """What is taken of a sample of which a value was refused."""
+        return measures
 
     def collection(self, exporter: str) -> Iterator[tuple[Json, Json]]:
         """Rows of the collection map for an exporter, each with its measure."""

@@ -9,7 +9,7 @@ from miniature.exposition import Line, read_page
 from miniature.service import Miniature
 from typing_extensions import override
 
-from mutants.declaration import breaks
+from mutants.declaration import breaks, control
 
 
 @breaks("MET-003", "MET-008")
@@ -52,3 +52,30 @@ class OneSeriesCounts(Miniature):
     @override
     def combined(self, values: list[Value]) -> Value:
         return values[0]
+
+
+@breaks("MET-008")
+class OneBadValueDropsTheSample(Miniature):
+    """A sample with a value that its measure cannot have is dropped whole, a fault that it tells of included."""
+
+    @override
+    def rest(self, measures: Json) -> Json:
+        return {}
+
+
+@breaks("MET-008")
+class StatesBesideABadValueAreDropped(Miniature):
+    """Of a sample with a value that its measure cannot have numbers are taken, and no state."""
+
+    @override
+    def rest(self, measures: Json) -> Json:
+        return {name: value for name, value in measures.items() if not isinstance(value, str)}
+
+
+@control("MET-008")
+class TheRestIsTakenInAnotherOrder(Miniature):
+    """Of a sample with a value that its measure cannot have all else is taken, in another order than usual."""
+
+    @override
+    def rest(self, measures: Json) -> Json:
+        return dict(sorted(measures.items(), reverse=True))
