@@ -8,8 +8,8 @@ Rules (clause on expositions):
   by less slipped back, as counters of the kernel do (prometheus/node_exporter#1686, #2568): this page gives nothing,
   and the next one is compared with it. A count below 100 does not slip.
 * A value that goes on where the series had been before it fell or leapt is compared with that earlier value: what stood
-  between was wrong (prometheus/node_exporter#2155), or is of another source. An earlier value that the counter has since
-  counted past is none to go back to: what comes near it after a fall was reset.
+  between was wrong (prometheus/node_exporter#2155), or is of another source. An earlier value that the counter has
+  counted past since is none to go back to: what comes near it after a fall was reset.
 * A series that within ten minutes went back to where it had been, both up and down, comes from two sources under one
   identity (cloned machines: coroot/coroot#145, netdata/netdata#21527). Until that ends it gives nothing.
 
