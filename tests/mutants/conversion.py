@@ -9,7 +9,7 @@ from miniature.exposition import Line, read_page
 from miniature.service import Miniature
 from typing_extensions import override
 
-from mutants.declaration import breaks, control
+from mutants.declaration import breaks
 
 
 @breaks("MET-003", "MET-008")
@@ -70,12 +70,3 @@ class StatesBesideABadValueAreDropped(Miniature):
     @override
     def rest(self, measures: Json) -> Json:
         return {name: value for name, value in measures.items() if not isinstance(value, str)}
-
-
-@control("MET-008")
-class TheRestIsTakenInAnotherOrder(Miniature):
-    """Of a sample with a value that its measure cannot have all else is taken, in another order than usual."""
-
-    @override
-    def rest(self, measures: Json) -> Json:
-        return dict(sorted(measures.items(), reverse=True))

@@ -1,6 +1,6 @@
 """How pages of exporters are taken: times, gaps, strangers, broken pages (MET-008)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
@@ -143,18 +143,18 @@ def judge(o: Observed) -> Iterator[Finding]:
     kind = o.out_of_range.at("rejected", 0, "problem", "type")
     expected_kind = "urn:kuayu:problem:out-of-range"
     yield holds("MET-008", kind == expected_kind, "250 % utilisation is refused as out-of-range", kind, o.out_of_range)
-    yield from _one_value(o)
+    yield from judge_rest(o.after_out_of_range, o.rest)
 
 
-def _one_value(o: Observed) -> Iterator[Finding]:
-    """The value out of range is refused by itself, and the rest of its sample is taken."""
-    items = [item for item in o.after_out_of_range.items("items") if isinstance(item, dict)]
+def judge_rest(answer: Answer, rest: Sequence[Cell]) -> Iterator[Finding]:
+    """Hold what is held after a value out of range against the rest of its sample."""
+    items = [item for item in answer.items("items") if isinstance(item, dict)]
     kept = [item[SPOILT] for item in items if SPOILT in item]
-    yield holds("MET-008", not kept, "the value out of range is not held", f"held {kept}", o.after_out_of_range)
-    missing = [cell.measure for cell in o.rest if not any(_is_held(cell, item) for item in items)]
+    yield holds("MET-008", not kept, "the value out of range is not held", f"held {kept}", answer)
+    missing = [cell.measure for cell in rest if not any(_is_held(cell, item) for item in items)]
     expected = "the other measures of the sample are held, with the values that the page shows"
     found = f"missing or different: {', '.join(missing) or 'none'}"
-    yield holds("MET-008", not missing, expected, found, o.after_out_of_range)
+    yield holds("MET-008", not missing, expected, found, answer)
 
 
 def _is_held(cell: Cell, item: Mapping[str, object]) -> bool:
