@@ -252,7 +252,7 @@ class Transform(StrEnum):
 
     rate = "rate"
     """Increase of the counter since the previous page, times the factor, over the time between the pages. A counter
-    that fell has been reset; its increase is its value.
+    that fell below three quarters has been reset; its increase is its value.
     """
 
     increase = "increase"
@@ -263,6 +263,16 @@ class Transform(StrEnum):
 
     present = "present"
     """One when the field's value is not nought, otherwise nought."""
+
+
+class PartRule(StrEnum):
+    """How readings of the parts of a device become that of the whole."""
+
+    sum = "sum"
+    """The parts are added up, by the transform."""
+
+    same = "same"
+    """Each part shows the whole, so that one of them counts."""
 
 
 class BulkMode(StrEnum):
@@ -318,6 +328,24 @@ class ScrapeState(StrEnum):
 
     failed = "failed"
     """No value could be taken."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class WarningKind(StrEnum):
+    """What is to be known of a page that was taken."""
+
+    nothing_used = "nothing_used"
+    """The page has series and the collection map takes none of them."""
+
+    counter_returned = "counter_returned"
+    """A counter went back to where it had been before it fell or leapt, so that what it showed in between was wrong
+    or another's.
+    """
+
+    identity_conflict = "identity_conflict"
+    """Two sources report under one identity, as cloned hosts do; their counters give nothing until that ends."""
 
     unknown = "unknown"
     """Of a kind that this version does not name."""
@@ -1417,6 +1445,10 @@ class CollectionEntry(KuayuModel):
     factor: Real = Field(description="From the field's unit to the measure's.")
     subject: SubjectKind = Field(description="What the field is about; series of the same subject are summed.")
     match: Maybe[list[LabelMatch]] = Field(default=None, description="Conditions on labels.")
+    parts: Maybe[PartRule] = Field(
+        default=None,
+        description="What is taken where the page shows parts of a device and not the whole; nothing where it is absent.",
+    )
     states: Maybe[list[StateMatch]] = Field(default=None, description="For the transform state.")
     resolution: Amount = Field(description="Least step of the field, in its own unit.")
     source: Text = Field(description="Citation.")
@@ -1436,6 +1468,13 @@ class Measure(KuayuModel):
     kind: ValueKind = Field(description="Form of the value.")
     minimum: Maybe[Real] = Field(default=None, description="Least possible value.")
     maximum: Maybe[Real] = Field(default=None, description="Greatest possible value.")
+    ceiling: Maybe[Real] = Field(
+        default=None,
+        description=(
+            "Greatest value that a single series of an exporter's page can give; more is refused. Sums over parts"
+            " may exceed it."
+        ),
+    )
     constancy: Constancy = Field(description="How often it can change.")
     period: Maybe[Duration] = Field(
         default=None,
@@ -1483,6 +1522,28 @@ class Exporter(KuayuModel):
     version: Text = Field(description="Version that the map was made for.")
     device_label: Maybe[Text] = Field(
         default=None, description="Label that names the device; absent where the exporter reports on the node only."
+    )
+    blanks: Maybe[list[Real]] = Field(
+        default=None,
+        description="Values by which its fields say that there is none, beside the limits of integer and floating types.",
+    )
+    sharing_labels: Maybe[list[Text]] = Field(
+        default=None,
+        description="Labels that say who uses a device; series that differ in nothing else repeat one reading.",
+    )
+    part_labels: Maybe[list[Text]] = Field(
+        default=None,
+        description=(
+            "Labels that name parts of a device, such as partitions; series that differ in these are readings of "
+            "their own."
+        ),
+    )
+    identity_labels: Maybe[list[Text]] = Field(
+        default=None,
+        description=(
+            "Labels that name the piece of hardware, such as its serial number; they tell that pages are of two "
+            "hosts, and nothing else."
+        ),
     )
     source: Text = Field(description="Citation of its documentation or code.")
     note: Maybe[Text] = Field(default=None, description="What to know of it.")
@@ -1641,6 +1702,13 @@ class ItemRejection(KuayuModel):
     problem: Problem = Field(description="Why.")
 
 
+class PageWarning(KuayuModel):
+    """What is to be known of an exporter's page that was taken."""
+
+    kind: WarningKind = Field(description="What kind of thing.")
+    detail: Text = Field(description="What, and what may help, for people.")
+
+
 class BatchResult(KuayuModel):
     """What became of a bulk request."""
 
@@ -1651,6 +1719,9 @@ class BatchResult(KuayuModel):
     clock_offset: Real = Field(
         description="Seconds that were added to each observed_at, nought where the sender's clock was near enough.",
         json_schema_extra={"x-unit": "s"},
+    )
+    warnings: Maybe[list[PageWarning]] = Field(
+        default=None, description="What is to be known of an exporter's page; absent where there is nothing."
     )
 
 
@@ -1683,6 +1754,10 @@ class ScrapeTargetRecord(ScrapeTarget):
     state: ScrapeState = Field(description="How the last scrape went.")
     last_scrape_at: Maybe[Instant] = Field(default=None, description="When it was last scraped.")
     last_problem: Maybe[Problem] = Field(default=None, description="Why the last scrape failed.")
+    last_warnings: Maybe[list[PageWarning]] = Field(
+        default=None,
+        description="What is to be known of the page that was last scraped; absent where there is nothing.",
+    )
     revision: Revision = Field(description="Revision at which it last changed.")
     updated_at: Instant = Field(description="When it last changed.")
 

@@ -11,6 +11,9 @@ from miniature.samples import AHEAD, Good, Samples
 WORST = ("healthy", "degraded", "unknown", "faulty", "offline")
 """Health states from best to worst."""
 
+SMALL, RESET = 100, 0.75
+"""Counts below the first do not slip; a counter that falls below this share of its value was reset."""
+
 Value = float | str
 Part = tuple[str, int]
 """Device ("" for the node itself) and instant: what one sample of a page is about."""
@@ -95,11 +98,11 @@ class Conversion(Samples):
                     made.setdefault(part, {}).setdefault(measure["name"], value)
         order = sorted(made)
         bad = [(order.index(part), refusal) for part, refusal in strays]
+        spoilt = {part for part, _ in strays}
         good = []
         for index, (device, at) in enumerate(order):
-            sample = Good("device" if device else "node", node, device, at, made[device, at])
-            if any(part == (device, at) for part, _ in strays):
-                continue
+            rest = self.rest(made[device, at]) if (device, at) in spoilt else made[device, at]
+            sample = Good("device" if device else "node", node, device, at, rest)
             try:
                 self.check_subject(tenant, sample, "")
                 self.check_moment(at, "")
@@ -109,6 +112,10 @@ class Conversion(Samples):
                 good += [sample] if sample.measures else []
         self.take(tenant, good)
         return self.result(len(good), sorted(bad, key=lambda row: row[0]), offset)
+
+    def rest(self, measures: Json) -> Json:
+        """What is taken of a sample of which a value was refused."""
+        return measures
 
     def collection(self, exporter: str) -> Iterator[tuple[Json, Json]]:
         """Rows of the collection map for an exporter, each with its measure."""
@@ -137,8 +144,10 @@ class Conversion(Samples):
         return newest is None or at > newest
 
     def increase(self, before: float, now: float) -> float:
-        """Increase of a counter; one that fell was reset, and counted on from nought."""
-        return now if now < before else now - before
+        """Increase of a counter; one that fell far was reset, and one that slipped gained nothing."""
+        if now >= before:
+            return now - before
+        return 0.0 if before >= SMALL and now >= RESET * before else now
 
     def convert(
         self, entry: Json, exporter: Json, lines: list[tuple[Line, int]], changes: dict[tuple[object, int], Change]

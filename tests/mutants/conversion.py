@@ -52,3 +52,21 @@ class OneSeriesCounts(Miniature):
     @override
     def combined(self, values: list[Value]) -> Value:
         return values[0]
+
+
+@breaks("MET-008")
+class OneBadValueDropsTheSample(Miniature):
+    """A sample with a value that its measure cannot have is dropped whole, a fault that it tells of included."""
+
+    @override
+    def rest(self, measures: Json) -> Json:
+        return {}
+
+
+@breaks("MET-008")
+class StatesBesideABadValueAreDropped(Miniature):
+    """Of a sample with a value that its measure cannot have numbers are taken, and no state."""
+
+    @override
+    def rest(self, measures: Json) -> Json:
+        return {name: value for name, value in measures.items() if not isinstance(value, str)}

@@ -19,7 +19,7 @@ class MebibytesAreMegabytes(Miniature):
         return super().gauge(entry, value, 1e6 if entry["field_unit"] == "MiBy" else factor)
 
 
-@breaks("MET-001", "MET-002", "MET-003", "MET-008", "MET-010")
+@breaks("MET-001", "MET-003", "MET-008", "MET-010")
 class PercentIsNoRatio(Miniature):
     """Fields in percent are taken as they are."""
 

@@ -1,5 +1,6 @@
 """The judge: what it says is wrong, where, and how documents are named by their digest."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,35 @@ def test_the_published_files_hold_chinese_as_it_is_and_end_with_a_newline() -> N
         text = path.read_text("utf-8")
         assert "\\u4e" not in text
         assert text.endswith("}\n")
+
+
+@pytest.mark.parametrize(
+    ("class_name", "instance"),
+    [
+        ("SampleBatch", {"mode": "atomic", "samples": [{}] * 300_000}),
+        ("HeartbeatBatch", {"beats": [{}] * 300_000}),
+        ("Node", {"id": "a", "domain": "d", "devices": [{}] * 300_000}),
+        ("Node", {"id": "a", "domain": "d", "extensions": {f"{number}": {} for number in range(300_000)}}),
+        ("Node", {f"m{number}": [{}] for number in range(300_000)}),
+        ("Node", [{}] * 300_000),
+        ("PlacementRequest", {"state": {"waiting": [{}] * 300_000}}),
+    ],
+)
+def test_the_time_does_not_follow_how_much_is_wrong(class_name: str, instance: object) -> None:
+    began = time.process_time()
+    found = schema.errors(class_name, instance)
+    assert 1 <= len(found) <= schema.MAX_ERRORS
+    assert time.process_time() - began < 2  # to collect all errors took a minute
+
+
+def test_errors_of_large_instances_stand_where_those_of_small_ones_do() -> None:
+    beat = {"node": "a", "number": 0, "sent_at": "2026-01-01T00:00:00Z"}
+    broken = {"beats": [*([beat] * 200), {**beat, "number": -1}, {**beat, "more": 1}, {"node": "a", "number": 0}]}
+    assert [error.pointer for error in schema.errors("HeartbeatBatch", broken)] == [
+        *("/beats/200/number", "/beats/201/more", "/beats/202")
+    ]
+    names = schema.errors("Domain", {"id": "d", "extensions": {f"x/{number}": 0 for number in range(65)}})
+    assert [error.pointer for error in names] == ["/extensions"]
+    assert schema.errors("HeartbeatBatch", {"beats": [beat] * 200}) == []
+    missing = schema.errors("HeartbeatBatch", {"more": [0] * 200})
+    assert sorted(error.pointer for error in missing) == ["", "/more"]

@@ -1,5 +1,6 @@
 """Exporters' pages: posted to the service and fetched by it."""
 
+import gzip
 import threading
 import time
 from collections.abc import Iterator
@@ -87,6 +88,8 @@ class Exporter(ThreadingHTTPServer):
         self.page = DCGM
         self.status = 200
         self.location = ""
+        self.encoding = ""
+        self.packed = b""
         self.fetched = 0
         super().__init__(("127.0.0.1", 0), Handler)
 
@@ -107,8 +110,10 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(self.server.status)
         if self.server.location:
             self.send_header("Location", self.server.location)
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
         self.end_headers()
-        self.wfile.write(self.server.page.encode())
+        self.wfile.write(self.server.packed or self.server.page.encode())
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -152,6 +157,22 @@ def test_a_target_is_scraped_at_once_and_then_every_period(shared: Service, expo
     listed = shared.client.get("/v1/scrape-targets").json()["items"]
     assert [item["id"] for item in listed] == ["t"]
     assert shared.client.delete("/v1/scrape-targets/t").status_code == 204
+
+
+def test_packed_pages_are_taken_once_packed_and_within_bounds(shared: Service, exporter: Exporter) -> None:
+    shared.register(node="packed")
+    exporter.encoding, exporter.packed = "gzip", gzip.compress(DCGM.encode())
+    body = {"id": "p", "node": "packed", "exporter": "dcgm-exporter", "url": exporter.url, "period": 0.2}
+    shared.put("/v1/scrape-targets/p", body).raise_for_status()
+    wait_for_state(shared, "p", "succeeded")
+    exporter.packed = gzip.compress(b"\0" * (64 << 20))
+    assert "larger than" in wait_for_state(shared, "p", "failed")["last_problem"]["detail"]
+    exporter.packed = gzip.compress(DCGM.encode())
+    wait_for_state(shared, "p", "succeeded")
+    exporter.packed = gzip.compress(gzip.compress(b"\0" * (64 << 20)))
+    exporter.encoding = "gzip, gzip"
+    assert "content encoding" in wait_for_state(shared, "p", "failed")["last_problem"]["detail"]
+    shared.client.delete("/v1/scrape-targets/p").raise_for_status()
 
 
 def test_redirects_are_not_followed(shared: Service, exporter: Exporter) -> None:

@@ -184,6 +184,14 @@ def test_more_readers_than_the_service_takes_are_asked_to_come_later(start_servi
         pass
 
 
+def test_a_tenant_has_half_of_the_readers(start_service: StartService) -> None:
+    service = start_service("--max-streams", "2", "--token", "red=of-red", "--token", "blue=of-blue")
+    with service.as_tenant("of-red") as red, service.as_tenant("of-blue") as blue, Reader(red):
+        assert problem(red.get("/v1/graph/events")) == "overloaded"
+        with Reader(blue):
+            assert problem(blue.get("/v1/graph/events")) == "overloaded"
+
+
 @pytest.mark.slow
 def test_a_service_that_has_nothing_to_say_says_so(serving: Service) -> None:
     with httpx.stream("GET", f"{serving.url}/v1/graph/events", timeout=PATIENCE) as response:

@@ -182,9 +182,11 @@ def test_several_nodes_stand_in_one_request_and_strangers_are_counted(shared: Se
         )
     ).partial_success
     assert [sample["power"] for sample in shared.samples("left", "device")] == [100.0]
-    assert shared.samples("right", "device") == []  # its sample has a value out of range, so both of its points go
-    assert told.rejected_data_points == 5
-    for words in ("no node 'nobody' is registered", "kuayu.node or host.name", "no device '7'", "outside the range"):
+    (right,) = shared.samples("right", "device")  # one of its values is out of range, and goes by itself
+    assert right["power"] == 200.0
+    assert "accelerator_utilisation" not in right
+    assert told.rejected_data_points == 4
+    for words in ("no node 'nobody' is registered", "kuayu.node or host.name", "no device '7'", "is above 1"):
         assert words in told.error_message
 
 
@@ -194,6 +196,26 @@ def test_instants_count_and_where_there_is_none_the_receipt_does(shared: Service
     assert told.partial_success.rejected_data_points == 2
     (sample,) = shared.samples("timed", "device")
     assert sample["observed_at"] == sample["received_at"]
+
+
+@pytest.mark.parametrize("form", [JSON, PROTOBUF])
+def test_the_start_time_tells_that_a_counter_began_anew(shared: Service, form: str) -> None:
+    node = f"anew-{form[-4:]}"
+    shared.register(node=node, devices=1)
+    for began, at, value in ((-1000, -20, 3), (-10, -1, 5)):
+        (found,) = points([(moment(at), value)], error_type="uncorrected", hw_type="gpu", hw_id="0")
+        found.start_time_unix_nano = moment(began)
+        answer(send(shared, of_node(node, total("hw.errors", "{error}", [found])), form=form))
+    (sample,) = shared.samples(node, "device")
+    assert sample["faults"] == 5.0
+
+
+def test_metrics_of_which_nothing_is_used_earn_a_word(shared: Service) -> None:
+    shared.register(node="receiver", devices=1)
+    found = points([(moment(-1), 0.5)], gpu_number="0")
+    told = answer(send(shared, of_node("receiver", gauge("gpu.dcgm.utilization", "1", found)))).partial_success
+    assert told.rejected_data_points == 0
+    assert "dcgmreceiver" in told.error_message
 
 
 @pytest.mark.parametrize(

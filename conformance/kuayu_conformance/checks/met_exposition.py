@@ -1,17 +1,23 @@
 """How pages of exporters are taken: times, gaps, strangers, broken pages (MET-008)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, held, node
 from kuayu_conformance.episode import Episode, instant, seconds_of
-from kuayu_conformance.exporters.playing import PlayedExporter
+from kuayu_conformance.exporters.playing import Cell, PlayedExporter
 from kuayu_conformance.findings import Finding, answered, holds
 
 EXPORTER = "dcgm-exporter"
 COUNTING = "node-exporter"
+
+SPOILT = "accelerator_utilisation"
+"""The measure of which a page shows 250 %."""
+
+SAME_INSTANT = 0.002
+"""Seconds by which the instant of a line and that of its sample may differ: instants are in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class Observed:
     stranger: Answer
     out_of_range: Answer
     after_out_of_range: Answer
+    rest: tuple[Cell, ...]
 
 
 def observe(episode: Episode) -> Observed:
@@ -79,9 +86,12 @@ def observe(episode: Episode) -> Observed:
     empty = node(episode, site, "empty")
     stranger = push(empty, good)
     ranged, played = machine("ranged")
-    field = next(row for row in played.mapped if row.measure.name == "accelerator_utilisation")
+    page = played.advance(now - 10)
+    field = next(row for row in played.mapped if row.measure.name == SPOILT)
     series = field.series[played.devices[0]][0]
-    excess = played.capture.render({series: "250"}, round((now - 10) * 1000))
+    excess = played.capture.render({**page.values, series: "250"}, round(page.at * 1000))
+    spoilt = {row.measure.name for row in played.mapped if series in row.series.get(played.devices[0], ())}
+    rest = (cell for cell in page.gauges if cell.subject == played.devices[0] and cell.measure not in spoilt)
     return Observed(
         now - 40,
         timed_answer,
@@ -103,6 +113,7 @@ def observe(episode: Episode) -> Observed:
         stranger,
         out_of_range=push(ranged, excess),
         after_out_of_range=held(episode, ranged, kind="device"),
+        rest=tuple(rest),
     )
 
 
@@ -110,8 +121,8 @@ def judge(o: Observed) -> Iterator[Finding]:
     """Hold instants and refusals against the clause."""
     yield answered("MET-008", o.timed, 200, "a page is taken")
     for what, expected, within, answer in (
-        ("a line's own time wins over observed_at", o.timed_at, 0.002, o.timed_held),
-        ("observed_at is the time of lines without one", o.untimed_at, 0.002, o.untimed_held),
+        ("a line's own time wins over observed_at", o.timed_at, SAME_INSTANT, o.timed_held),
+        ("observed_at is the time of lines without one", o.untimed_at, SAME_INSTANT, o.untimed_held),
         ("without either, the time of receipt counts", o.bare_at, 5.0, o.bare_held),
     ):
         when = seconds_of(answer.at("items", 0, "observed_at"))
@@ -132,9 +143,28 @@ def judge(o: Observed) -> Iterator[Finding]:
     kind = o.out_of_range.at("rejected", 0, "problem", "type")
     expected_kind = "urn:kuayu:problem:out-of-range"
     yield holds("MET-008", kind == expected_kind, "250 % utilisation is refused as out-of-range", kind, o.out_of_range)
-    count = len(o.after_out_of_range.items("items"))
-    found = f"{count} samples"
-    yield holds("MET-008", count == 0, "nothing of the sample with the value is held", found, o.after_out_of_range)
+    yield from judge_rest(o.after_out_of_range, o.rest)
+
+
+def judge_rest(answer: Answer, rest: Sequence[Cell]) -> Iterator[Finding]:
+    """Hold what is held after a value out of range against the rest of its sample."""
+    items = [item for item in answer.items("items") if isinstance(item, dict)]
+    kept = [item[SPOILT] for item in items if SPOILT in item]
+    yield holds("MET-008", not kept, "the value out of range is not held", f"held {kept}", answer)
+    missing = [cell.measure for cell in rest if not any(_is_held(cell, item) for item in items)]
+    expected = "the other measures of the sample are held, with the values that the page shows"
+    found = f"missing or different: {', '.join(missing) or 'none'}"
+    yield holds("MET-008", not missing, expected, found, answer)
+
+
+def _is_held(cell: Cell, item: Mapping[str, object]) -> bool:
+    value, device = item.get(cell.measure), item.get("device")
+    when = seconds_of(item.get("observed_at"))
+    if device != cell.subject or when is None or abs(when - cell.at) > SAME_INSTANT:
+        return False
+    if isinstance(cell.truth, float) and isinstance(value, int | float):
+        return abs(value - cell.truth) <= cell.tolerance
+    return value == cell.truth
 
 
 def _rates(o: Observed) -> Iterator[Finding]:

@@ -1,5 +1,7 @@
 """``kuayu serve``: the reference service on this host."""
 
+import os
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -15,8 +17,16 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
+    from kuayu.service.edge import Edge
+
 GRACE = 10
 """Seconds that requests under way have to end once the service is told to stop."""
+
+PRIVATE = 0o077
+"""What is taken from the mode of files that the service makes: they are its owner's alone."""
+
+OTHER_FILES = 256
+"""Open files besides connections: the database, workers, scrapes."""
 
 SWITCH_INTERVAL = 0.001
 """Seconds after which a thread that waits for the interpreter gets it. Python's 5 ms would have the writer wait that
@@ -37,7 +47,8 @@ def serve(
         list[str] | None, typer.Option(metavar="TENANT=TOKEN", help="A tenant's bearer token; may be repeated.")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with one TENANT=TOKEN in each line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File with one TENANT=TOKEN in each line; read again when it changes."),
     ] = None,
     tokens: Annotated[
         str, typer.Option(envvar="KUAYU_TOKENS", hidden=True, help="TENANT=TOKEN, several with commas between.")
@@ -58,16 +69,39 @@ def serve(
     max_streams: Annotated[
         int, typer.Option(min=1, metavar="N", help="Readers of change streams that are served at once.")
     ] = 256,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate chain in PEM; with --tls-key, HTTPS is served.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key in PEM.")] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="TLS ends at a proxy: serve plain HTTP on other addresses too.")
+    ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHO", help="Who gets /metrics: open, token or off; open on loopback, token elsewhere by default."
+        ),
+    ] = None,
+    max_connections: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Connections that there may be at once.")
+    ] = 4_096,
+    max_connections_per_address: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Connections from one address; behind a proxy all are from its own.")
+    ] = 1_024,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve the reference implementation until SIGTERM or SIGINT.
 
     With any token the service has several tenants, who do not see each other; the tokens may also stand in the
-    environment variable KUAYU_TOKENS, as TENANT=TOKEN with commas between. Metrics of the service itself are under
-    /metrics.
+    environment variable KUAYU_TOKENS, as TENANT=TOKEN with commas between. Without tokens it serves this host alone;
+    on any other address than loopback it needs tokens, and TLS or a proxy that ends it. In a file a token may stand as
+    TENANT=sha256:HEX, the SHA-256 of the token, and after it role=reader or expires=INSTANT. Metrics of the service
+    itself are under /metrics.
     """
     from kuayu.service.allowlist import AllowList
     from kuayu.service.app import create_app
+    from kuayu.service.auth import TokenFile, TokenFileError
+    from kuayu.service.edge import Edge
     from kuayu.service.settings import Settings
     from kuayu.service.storage.database import DatabaseError, open_database
 
@@ -78,9 +112,30 @@ def serve(
         AllowList.parse(allowed)
     except ValueError as error:
         _fail(f"--scrape-allow: {error}", "give host names, addresses, or networks such as 10.0.0.0/8")
+    if metrics not in {None, "open", "token", "off"}:
+        _fail(f"nobody is {metrics!r}", "give --metrics open, token or off")
+    given = _read_tokens([*(token or ()), *tokens.split(",")])
+    try:
+        in_file = None if token_file is None else TokenFile(token_file)
+    except TokenFileError as error:
+        _fail(str(error), "give a file with one TENANT=TOKEN in each line")
+    if in_file is not None and not in_file.tenants:
+        _fail(f"there is no token in {token_file}", "give a file with one TENANT=TOKEN in each line")
+    listener = _listen(host, port)
+    local = ip_address(listener.getsockname()[0]).is_loopback
+    _check_exposure(local, bool(given or in_file), bool(tls_certificate and tls_key), behind_proxy)
+    if bool(tls_certificate) != bool(tls_key):
+        _fail("TLS needs a certificate and its key", "give both --tls-certificate and --tls-key")
+    if in_file is not None and in_file.exposed:
+        if not local:
+            _fail(f"others than its owner may read {token_file}", f"chmod 600 {token_file}")
+        typer.echo(f"note  others than its owner may read {token_file}: chmod 600 {token_file}", err=True)
+    os.umask(PRIVATE)
     settings = Settings(
         database=database,
-        tokens=_read_tokens([*(token or ()), *_lines(token_file), *tokens.split(",")]),
+        tokens=given,
+        token_file=in_file,
+        metrics=metrics or ("open" if local else "token"),  # type: ignore[arg-type]
         scrape_allow=allowed,
         durability=durability,
         retention=retention,
@@ -88,29 +143,57 @@ def serve(
         graph_changes=graph_changes,
         max_streams=max_streams,
     )
-    listener = _listen(host, port)
     try:
         opened = open_database(settings.database, settings.durability)
     except DatabaseError as error:
         _fail(error.cause, error.hint)
-    address = f"http://{host}:{listener.getsockname()[1]}"
-    typer.echo(f"kuayu serves {address} from {opened.shown}, {len(set(settings.tokens.values())) or 'no'} tenants")
-    _run(create_app(settings, opened), listener, log_level)
+    address = f"http{'s' if tls_key else ''}://{host}:{listener.getsockname()[1]}"
+    tenants = {*given.values(), *(in_file.tenants if in_file else ())}
+    alone = "" if tenants else "; without tokens it serves this host alone"
+    typer.echo(f"kuayu serves {address} from {opened.shown}, {len(tenants) or 'no'} tenants{alone}")
+    edge = Edge(connections=max_connections, per_address=max_connections_per_address)
+    _run(create_app(settings, opened), listener, log_level, edge, (tls_certificate, tls_key))
 
 
-def _run(app: "FastAPI", listener: "socket.socket", log_level: str) -> None:
+def _check_exposure(local: bool, tokens: bool, tls: bool, behind_proxy: bool) -> None:  # noqa: FBT001 - four yes or no
+    """Refuse to serve other hosts without knowing who they are, or in the clear."""
+    if not local and not tokens:
+        _fail(
+            "without tokens the service listens on loopback alone",
+            "give --token-file FILE, or --host 127.0.0.1",
+        )
+    if not local and not (tls or behind_proxy):
+        _fail(
+            "on this address tokens would go over the network in the clear",
+            "give --tls-certificate and --tls-key, or --behind-proxy where a proxy ends TLS",
+        )
+
+
+def _run(
+    app: "FastAPI",
+    listener: "socket.socket",
+    log_level: str,
+    edge: "Edge",
+    tls: "tuple[Path | None, Path | None]",
+) -> None:
     import gc
     import signal
     import sys
 
     import uvicorn
 
+    from kuayu.service.edge import protocol
+
+    _allow_files(edge.connections)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(COLLECTION_THRESHOLD, 20, 50)
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=protocol(edge),
+        ws="none",
+        ssl_certfile=tls[0],
+        ssl_keyfile=tls[1],
         access_log=False,
         log_level=log_level,
         server_header=False,
@@ -120,6 +203,17 @@ def _run(app: "FastAPI", listener: "socket.socket", log_level: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _server(app, config).run(sockets=[listener])
+
+
+def _allow_files(connections: int) -> None:
+    """Let the process have as many open files as connections need, as far as the system does."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def _server(app: "FastAPI", config: "uvicorn.Config") -> "uvicorn.Server":
@@ -148,15 +242,6 @@ def _listen(host: str, port: int) -> "socket.socket":
         hint = "choose another address or port, or stop what has it"
         _fail(f"cannot listen on {host}:{port}: {error.strerror}", hint)
     return listener
-
-
-def _lines(file: Path | None) -> list[str]:
-    if file is None:
-        return []
-    try:
-        return file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        _fail(f"cannot read the tokens in {file}: {error}", "give a file with one TENANT=TOKEN in each line")
 
 
 def _read_tokens(entries: "Iterable[str]") -> dict[str, str]:

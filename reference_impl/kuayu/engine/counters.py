@@ -1,12 +1,14 @@
 """Growth of counters between readings.
 
 The same law as the transforms ``rate`` and ``increase`` of the indicator register: series by series, then summed; a
-counter that fell was reset, so that its increase is its value. Counters that are known to wrap at a given value are
-unwound there instead.
+counter that fell below three quarters was reset, so that its increase is its value, and one that fell by less slipped
+back and gives nothing. Counters that are known to wrap at a given value are unwound there instead.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from kuayu.perception.counters import slipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ def increase(before: float, after: float, span: float | None = None) -> float:
     """
     if after >= before:
         return after - before
+    if span is None and slipped(before, after):
+        return 0.0
     return after if span is None else max(0.0, span - before) + after
 
 

@@ -4,19 +4,28 @@ Rules (clause on expositions):
 
 * gauge: field × factor; present: one where the field is not nought; state: what the map gives for the value, unknown
   where it gives nothing.
-* increase and rate compare a series with its own previous value. A counter that fell was reset, so its increase is its
-  value. A series seen for the first time, or not later than before, gives nothing.
+* increase and rate compare a series with its own previous value (:mod:`kuayu.perception.counters`). A series seen for
+  the first time, or not later than before, gives nothing, and no rate is taken over less than half a second.
 * Terms of the same subject are summed over series and over the fields of a row; states give the worst. A row whose
   fields do not all give something gives nothing: a sum with a missing term is not the sum. Of several rows for one
   measure the first that gives something counts.
-* NaN is an absent value. An infinite one is out of range, and nothing is ever compared with it.
+* A series that repeats another one counts once (:mod:`kuayu.perception.repetition`). Where a page shows the parts of a
+  device and not the whole, the parts are put together as the row says.
+* NaN is an absent value. A value that cannot be (:mod:`kuayu.perception.plausibility`) is refused with the measure that
+  it would have been part of, and with nothing else; nothing is ever compared with it.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from zlib import crc32
 
+from kuayu.perception import counters as counting
+from kuayu.perception import plausibility, repetition
+from kuayu.perception.counters import Counters, Step
 from kuayu.perception.exposition import Series
+from kuayu.perception.plausibility import UNLIMITED, DeviceLimits
 from kuayu.perception.states import worst
 from kuayu_schemas.models import (
     CollectionEntry,
@@ -24,16 +33,36 @@ from kuayu_schemas.models import (
     HealthState,
     IndicatorRegister,
     Measure,
+    PartRule,
     SubjectKind,
     Transform,
 )
 
-Counters = Mapping[str, tuple[int, float]]
-"""Last known instant (milliseconds) and value of each counter, by the series that it stands in."""
+SHORTEST = 0.5
+"""Seconds below which no rate is taken: instants are known to some 10 ms, and a rate has to be right to 2 %."""
+
+_COUNTED = frozenset({Transform.rate, Transform.increase})
 
 
 class UnknownExporterError(LookupError):
     """The register has no exporter of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A measure that a page shows and that cannot be taken.
+
+    Attributes:
+        measure: Name of the measure.
+        fields: Fields of the page that would have given it.
+        reason: Why, for people.
+        contradictory: Whether the page says two things of it, so that no value is out of range.
+    """
+
+    measure: str
+    fields: tuple[str, ...]
+    reason: str
+    contradictory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +73,32 @@ class Reading:
         device: Device of the node, None for the node itself.
         observed: Instant in milliseconds.
         measures: Numbers in the register's units, states by name.
-        out_of_range: Measures whose value lies outside what the register allows.
+        refused: What it shows and cannot be taken.
     """
 
     device: str | None
     observed: int
     measures: Mapping[str, float | str]
-    out_of_range: tuple[str, ...]
+    refused: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """Readings of a page, in order of instant and device, and the counters to be kept for the next page."""
+    """What became of a page.
+
+    Attributes:
+        readings: In order of instant and device.
+        counters: What to remember for the next page.
+        used: How many series the map takes, whatever they gave.
+        returned: Counters that went back to where they had been before they fell or leapt, by metric.
+        alternating: Counters that two sources report under one identity, by metric.
+    """
 
     readings: list[Reading]
     counters: Counters
+    used: int = 0
+    returned: tuple[str, ...] = ()
+    alternating: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +113,13 @@ class _Row:
         """Whether the labels are as asked for; as in Prometheus a label that is absent is empty."""
         return all(series.labels.get(match.label, "") == match.value for match in self.entry.match or ())
 
+    def applies_to_part(self, series: Series, part_labels: Sequence[str]) -> bool:
+        """Whether the labels are as asked for but that they name a part where the whole is asked for."""
+        if self.entry.parts is None:
+            return False
+        others = (match for match in self.entry.match or () if match.value or match.label not in part_labels)
+        return all(series.labels.get(match.label, "") == match.value for match in others)
+
     def state(self, value: float) -> HealthState:
         return next((match.state for match in self.entry.states or () if match.value == value), HealthState.unknown)
 
@@ -82,15 +129,47 @@ class _Cell:
     """Terms of one row for one subject and instant, field by field."""
 
     row: _Row
-    numbers: dict[str, float] = field(default_factory=dict)
+    same: bool = False
+    numbers: dict[str, list[float]] = field(default_factory=dict)
     states: list[HealthState] = field(default_factory=list)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    contradictory: bool = False
+
+    def add(self, name: str, term: float) -> None:
+        """Add a term of a field; of parts that all show the whole, the one that is held stays."""
+        terms = self.numbers.setdefault(name, [])
+        if not self.same or not terms:
+            terms.append(term)
+        elif not math.isclose(terms[0], term, rel_tol=repetition.NEAR):
+            self.contradict(name, f"{name} of the parts should be that of the whole, and differs between them")
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Note a term of a field that cannot be."""
+        self.refused.setdefault(name, []).append(reason)
+
+    def contradict(self, name: str, reason: str) -> None:
+        """Note that the page says two things of a field."""
+        self.contradictory = True
+        self.refuse(name, reason)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the row would give something if no term were refused."""
+        return bool(self.refused) and self.refused.keys() | self.numbers.keys() == set(self.row.entry.fields)
+
+    def refusal(self, reason: str | None = None) -> Refusal:
+        """The refusal of the measure."""
+        reasons = [*chain.from_iterable(self.refused.values()), *([] if reason is None else [reason])]
+        words = [*dict.fromkeys(reasons)]
+        shown = "; ".join(words[:3]) + (f" (and {len(words) - 3} more)" if len(words) > 3 else "")  # noqa: PLR2004
+        return Refusal(self.row.measure.name, tuple(self.row.entry.fields), shown, self.contradictory)
 
     def value(self) -> float | str | None:
         if self.row.entry.transform is Transform.state:
             return worst(self.states).value if self.states else None
-        if self.numbers.keys() != set(self.row.entry.fields):
+        if self.refused or self.numbers.keys() != set(self.row.entry.fields):
             return None
-        return _sum(self.numbers.values()) if len(self.numbers) > 1 else next(iter(self.numbers.values()))
+        return _sum([*chain.from_iterable(self.numbers.values())])
 
 
 class CollectionMap:
@@ -99,9 +178,22 @@ class CollectionMap:
     def __init__(self, exporter: Exporter, rows: Iterable[_Row]) -> None:
         self.exporter = exporter
         self._rows: dict[str, list[_Row]] = {}
+        self._steps: dict[str, float] = {}
+        self._telling: set[str] = set()
         for row in rows:
+            self._telling.update(match.label for match in row.entry.match or ())
             for name in row.entry.fields:
                 self._rows.setdefault(name, []).append(row)
+                self._steps[name] = max(row.entry.resolution, self._steps.get(name, 0.0))
+
+    @property
+    def fields(self) -> Collection[str]:
+        """Names of the fields that the map takes."""
+        return self._rows.keys()
+
+    def wanted(self, field: str) -> list[list[tuple[str, str]]]:
+        """Labels and values that the rows of a field ask for."""
+        return [[(match.label, match.value) for match in row.entry.match or ()] for row in self._rows.get(field, ())]
 
     @classmethod
     def of(cls, register: IndicatorRegister, exporter: str) -> "CollectionMap":
@@ -122,85 +214,158 @@ class CollectionMap:
         )
         return cls(found, (_Row(position, measure, entry) for position, (measure, entry) in enumerate(entries)))
 
-    def convert(self, page: Iterable[Series], instant_of: Callable[[Series], int], previous: Counters) -> Conversion:
+    def convert(
+        self,
+        page: Sequence[Series],
+        instant_of: Callable[[Series], int],
+        previous: Counters,
+        limits: DeviceLimits | None = None,
+    ) -> Conversion:
         """Turn a page into readings.
 
         Args:
             page: Series of the page.
             instant_of: When a series was observed, in milliseconds.
             previous: Counters that the previous conversion left behind; empty for the first page.
+            limits: What the devices were registered with.
         """
-        cells: dict[tuple[int, str | None], dict[int, _Cell]] = {}
-        counters = dict(previous)
+        work = _Work(self.exporter, previous, limits or {})
+        instants: dict[int, list[Series]] = {}
         for series in page:
-            rows = [row for row in self._rows.get(series.name, ()) if row.applies(series)]
-            if not rows or math.isnan(series.value):
-                continue
-            instant = instant_of(series)
-            increase = _Increase.between(previous.get(_key(series)), instant, series.value)
-            if increase.counts and math.isfinite(series.value):
-                counters[_key(series)] = (instant, series.value)
-            for row in rows:
-                self._add(cells, row, series, instant, increase)
-        readings = [
-            reading
-            for (instant, device), found in sorted(cells.items(), key=lambda item: (item[0][0], item[0][1] or ""))
-            if (reading := _reading(device, instant, found.values())) is not None
+            if series.name in self._rows and not math.isnan(series.value):
+                instants.setdefault(instant_of(series), []).append(series)
+        used = sum(any(self._takers(series)) for series in page if series.name in self._rows)
+        for instant, together in sorted(instants.items()):
+            work.see(together, instant)
+            for distinct in repetition.distinct(together, self.exporter, self._steps, self._telling):
+                wholes, parts = self._takers(distinct.series)
+                if wholes or parts:
+                    work.take(distinct, instant, wholes, parts)
+        returned, alternating = work.returned, work.alternating
+        return Conversion(work.readings(), work.counters, used, tuple(sorted(returned)), tuple(sorted(alternating)))
+
+    def _takers(self, series: Series) -> tuple[list[_Row], list[_Row]]:
+        """Rows that take a series, and rows that take it as a part where the page does not show the whole."""
+        rows = self._rows[series.name]
+        wholes = [row for row in rows if row.applies(series)]
+        labels = self.exporter.part_labels or ()
+        parts = [row for row in rows if row not in wholes and row.applies_to_part(series, labels)]
+        return [row for row in wholes if self._has_subject(row, series)], [
+            row for row in parts if self._has_subject(row, series)
         ]
-        return Conversion(readings, counters)
 
-    def _add(
-        self,
-        cells: dict[tuple[int, str | None], dict[int, _Cell]],
-        row: _Row,
-        series: Series,
-        instant: int,
-        increase: "_Increase",
-    ) -> None:
-        device: str | None = None
-        if row.entry.subject is SubjectKind.device:
-            device = series.labels.get(self.exporter.device_label or "")
-            if device is None:
-                return
-        cell = cells.setdefault((instant, device), {}).setdefault(row.position, _Cell(row))
-        match row.entry.transform:
-            case Transform.state:
-                cell.states.append(row.state(series.value))
-                return
-            case Transform.gauge:
-                term: float | None = series.value * row.entry.factor
-            case Transform.present:
-                term = float(series.value != 0)
-            case Transform.increase:
-                term = None if increase.amount is None else increase.amount * row.entry.factor
-            case Transform.rate:
-                term = None if increase.amount is None else increase.amount * row.entry.factor / increase.seconds
-        if term is not None and not math.isnan(term):
-            cell.numbers[series.name] = cell.numbers.get(series.name, 0.0) + term
+    def _has_subject(self, row: _Row, series: Series) -> bool:
+        return row.entry.subject is SubjectKind.node or (self.exporter.device_label or "") in series.labels
 
 
-@dataclass(frozen=True, slots=True)
-class _Increase:
-    """What a counter gained since it was last seen.
+class _Work:
+    """A page on its way to readings.
 
     Attributes:
-        counts: Whether the value is newer than the one that is known, so that it is the one to keep.
-        amount: The gain; None where there is nothing to compare with.
-        seconds: Time between the two values.
+        counters: What to remember for the next page.
+        returned: Metrics whose counters went back to where they had been.
+        alternating: Metrics that two sources report.
     """
 
-    counts: bool
-    amount: float | None
-    seconds: float
+    def __init__(self, exporter: Exporter, previous: Counters, limits: DeviceLimits) -> None:
+        self.counters = dict(previous)
+        self.returned: set[str] = set()
+        self.alternating: set[str] = set()
+        self._exporter = exporter
+        self._previous = previous
+        self._limits = limits
+        self._cells: dict[tuple[int, str | None], dict[tuple[int, bool], _Cell]] = {}
 
-    @classmethod
-    def between(cls, known: tuple[int, float] | None, instant: int, value: float) -> "_Increase":
-        if known is None:
-            return cls(counts=True, amount=None, seconds=0.0)
-        before, held = known
-        if instant <= before:
-            return cls(counts=False, amount=None, seconds=0.0)
-        return cls(counts=True, amount=value - held if value >= held else value, seconds=(instant - before) / 1000)
+    def see(self, page: Iterable[Series], instant: int) -> None:
+        """Look at which pieces of hardware the devices of one instant are."""
+        label = self._exporter.device_label or ""
+        seen: dict[str, set[str]] = {}
+        for series in page:
+            identity = "\x1f".join(filter(None, map(series.labels.get, self._exporter.identity_labels or ())))
+            if identity and label in series.labels:
+                seen.setdefault(series.labels[label], set()).add(identity)
+        for device, identities in seen.items():
+            key = f"\x1eidentity\x1f{device}"
+            first = min(identities)
+            known = counting.sighting(self._previous.get(key), instant, float(crc32(first.encode())))
+            self.counters[key] = known
+            if known.alternates or len(identities) > 1:
+                self.alternating.add(f"the hardware behind device {device}")
+
+    def take(self, distinct: repetition.Distinct, instant: int, wholes: Sequence[_Row], parts: Sequence[_Row]) -> None:
+        """Take a series for the rows that it is a term of."""
+        series = distinct.series
+        blank = plausibility.is_blank(self._exporter, series.value)
+        step: Step | None = None
+        if not blank and not distinct.contradicts and math.isfinite(series.value):
+            step = self._step(distinct, instant, [*wholes, *parts])
+        for row in wholes:
+            self._add(row, distinct, instant, step, blank=blank, part=False)
+        for row in parts:
+            self._add(row, distinct, instant, step, blank=blank, part=True)
+
+    def readings(self) -> list[Reading]:
+        """What follows, in order of instant and device."""
+        made = [
+            _reading(device, instant, cells, self._limits.get(device or "", UNLIMITED))
+            for (instant, device), cells in sorted(self._cells.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        ]
+        return [reading for reading in made if reading.measures or reading.refused]
+
+    def _step(self, distinct: repetition.Distinct, instant: int, rows: Sequence[_Row]) -> Step | None:
+        transforms = {row.entry.transform for row in rows}
+        if transforms.isdisjoint(_COUNTED):
+            return None
+        series, key = distinct.series, distinct.key
+        shortest = SHORTEST if Transform.rate in transforms else 0.0
+        # As for pages: what stands twice on one is compared with the page before, and the newest is remembered.
+        step = counting.step(self._previous.get(key), instant, series.value, series.began, shortest)
+        self.counters[key] = step.known
+        if step.known.alternates:
+            self.alternating.add(series.name)
+        elif step.returned:
+            self.returned.add(series.name)
+        return step
+
+    def _add(
+        self, row: _Row, distinct: repetition.Distinct, instant: int, step: Step | None, *, blank: bool, part: bool
+    ) -> None:
+        series, entry = distinct.series, row.entry
+        device = None
+        if entry.subject is SubjectKind.device:
+            device = series.labels[self._exporter.device_label or ""]
+        same = part and entry.parts is PartRule.same and entry.transform is not Transform.present
+        cells = self._cells.setdefault((instant, device), {})
+        cell = cells.setdefault((row.position, part), _Cell(row, same=same))
+        if entry.transform is Transform.state:
+            cell.states += map(row.state, distinct.values)
+        elif blank:
+            cell.refuse(series.name, f"{series.name} is {series.value:.17g}, which stands for no value")
+        elif not math.isfinite(series.value):
+            cell.refuse(series.name, f"{series.name} is not finite")
+        elif entry.transform is Transform.present:
+            cell.add(series.name, float(any(distinct.values)))
+        elif distinct.contradicts:
+            shown = ", ".join(f"{value:.17g}" for value in distinct.values[:3])
+            cell.contradict(series.name, f"{series.name} stands several times, with the values {shown}")
+        else:
+            term = _term(entry, series.value, step)
+            if term is None:
+                return
+            why = plausibility.above_ceiling(row.measure, term)
+            if why is None:
+                cell.add(series.name, term)
+            else:
+                cell.refuse(series.name, f"{series.name} gives {term:.6g} {row.measure.unit}, which {why}")
+
+
+def _term(entry: CollectionEntry, value: float, step: Step | None) -> float | None:
+    """What a series is for a row, in the unit of the measure; None where it gives nothing."""
+    if entry.transform is Transform.gauge:
+        return value * entry.factor
+    if step is None or step.amount is None:
+        return None
+    return step.amount * entry.factor / (step.seconds if entry.transform is Transform.rate else 1.0)
 
 
 def _sum(terms: Collection[float]) -> float:
@@ -211,27 +376,26 @@ def _sum(terms: Collection[float]) -> float:
         return sum(terms)
 
 
-def _key(series: Series) -> str:
-    """Name of a series: metric and labels, in an order that does not depend on the page."""
-    return series.name + "".join(f"\x1f{label}\x1f{value}" for label, value in sorted(series.labels.items()))
-
-
-def _reading(device: str | None, instant: int, cells: Iterable[_Cell]) -> Reading | None:
-    """Put the cells of one subject and instant together; None where none of them gives a value."""
+def _reading(
+    device: str | None, instant: int, cells: Mapping[tuple[int, bool], _Cell], limits: plausibility.Limits
+) -> Reading:
+    """Put the cells of one subject and instant together; those of parts stand after those of the whole."""
     measures: dict[str, float | str] = {}
-    outside: list[str] = []
-    for cell in sorted(cells, key=lambda cell: cell.row.position):
+    refused: dict[str, Refusal] = {}
+    for _, cell in sorted(cells.items()):
         measure = cell.row.measure
-        value = cell.value()
-        if value is None or measure.name in measures:
+        if measure.name in measures or measure.name in refused:
             continue
-        measures[measure.name] = value
-        if isinstance(value, float) and not _in_range(measure, value):
-            outside.append(measure.name)
-    return Reading(device, instant, measures, tuple(outside)) if measures else None
-
-
-def _in_range(measure: Measure, value: float) -> bool:
-    low = -math.inf if measure.minimum is None else measure.minimum
-    high = math.inf if measure.maximum is None else measure.maximum
-    return math.isfinite(value) and low <= value <= high
+        if cell.is_refused:
+            refused[measure.name] = cell.refusal()
+            continue
+        value = cell.value()
+        if value is None:
+            continue
+        why = None if isinstance(value, str) else plausibility.excess(measure, value, limits)
+        if why is None:
+            measures[measure.name] = value
+        else:
+            fields = " + ".join(cell.row.entry.fields)
+            refused[measure.name] = cell.refusal(f"{fields} gives {value:.6g} {measure.unit}, which {why}")
+    return Reading(device, instant, measures, tuple(refused.values()))

@@ -1,10 +1,13 @@
 """Prometheus text format 0.0.4 → series.
 
-The reading itself is prometheus_client's. Its parser renames the series of a counter (``x`` becomes ``x_total``) and
-lets more than two numbers stand after a name; both are put right here, because the collection map speaks of the names
-that stand on the page.
+The reading itself is prometheus_client's. Its parser renames the series of a counter (``x`` becomes ``x_total``), lets
+more than two numbers stand after a name, and takes digits of all scripts; that is put right here, because the
+collection map speaks of the names that stand on the page, and the format knows ASCII digits alone.
 
-Source: Prometheus, "Exposition formats", text-based format 0.0.4.
+A page that ends in ``# EOF`` is OpenMetrics: its timestamps are seconds, and exemplars may follow them. A byte order
+mark before the first line is no part of it.
+
+Sources: Prometheus, "Exposition formats", text-based format 0.0.4; OpenMetrics 1.0, "Text Format".
 """
 
 import re
@@ -13,8 +16,24 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-TYPES = frozenset({"counter", "gauge", "histogram", "summary", "untyped"})
+MAX_LINE = 16_384
+"""Characters of a line. The parser's work grows with the square of its labels and of the quotes in a value."""
+
+MAX_LABELS = 128
+"""Labels of a line; kube-state-metrics, which has the most of what is in use, writes some dozens."""
+
+MAX_SERIES = 200_000
+"""Lines with values of a page; each becomes an object."""
+
+TYPES = frozenset(
+    {"counter", "gauge", "histogram", "summary", "untyped", "unknown", "info", "stateset", "gaugehistogram"}
+)
+"""Types of the text format and of OpenMetrics; exporters mix them."""
+
 _TYPE_LINE = re.compile(r"#\s*TYPE\s")
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
+_MILLISECONDS = re.compile(r"[+-]?\d+", re.ASCII)
+_EXEMPLAR = re.compile(r"\s#\s*\{[^{}]*\}\s*\S+(\s+\S+)?$")
 
 
 class MalformedExpositionError(ValueError):
@@ -30,12 +49,14 @@ class Series:
         labels: Labels with their values.
         value: The number; it may be NaN or infinite.
         instant: The line's own timestamp in milliseconds, if it has one.
+        began: When the counter began, in milliseconds, where the sender says so; pages do not.
     """
 
     name: str
     labels: Mapping[str, str]
     value: float
     instant: int | None
+    began: int | None = None
 
 
 def parse(page: str) -> list[Series]:
@@ -44,14 +65,17 @@ def parse(page: str) -> list[Series]:
     Raises:
         MalformedExpositionError: The page is not in the format.
     """
-    lines = "\n".join(_checked_lines(page))
+    page = page.removeprefix("\ufeff")
+    open_metrics = page.rstrip().rpartition("\n")[2].strip() == "# EOF"
+    lines = "\n".join(_checked_lines(page, open_metrics=open_metrics))
+    milliseconds = 1_000_000 if open_metrics else 1000  # the parser divides by a thousand
     try:
         return [
             Series(
                 sample.name,
                 sample.labels,
                 float(sample.value),
-                None if sample.timestamp is None else round(float(sample.timestamp) * 1000),
+                None if sample.timestamp is None else round(float(sample.timestamp) * milliseconds),
             )
             for family in text_string_to_metric_families(lines)
             for sample in family.samples
@@ -60,8 +84,9 @@ def parse(page: str) -> list[Series]:
         raise MalformedExpositionError(str(error) or "a line has neither a name nor labels that name it") from error
 
 
-def _checked_lines(page: str) -> Iterator[str]:
+def _checked_lines(page: str, *, open_metrics: bool) -> Iterator[str]:
     """Yield the lines that the parser needs, without types, after looking at what the parser overlooks."""
+    series = 0
     for number, line in enumerate(page.split("\n"), start=1):
         text = line.strip()
         if _TYPE_LINE.match(text):
@@ -70,16 +95,26 @@ def _checked_lines(page: str) -> Iterator[str]:
                 raise MalformedExpositionError(f"line {number}: a TYPE line is '# TYPE name type'")
             continue
         if text and not text.startswith("#"):
-            _check_numbers(number, text)
+            series += 1
+            if series > MAX_SERIES:
+                raise MalformedExpositionError(f"line {number}: more than {MAX_SERIES} series on one page")
+            if len(text) > MAX_LINE:
+                raise MalformedExpositionError(f"line {number}: longer than {MAX_LINE} characters")
+            if text.count('="') > MAX_LABELS:
+                raise MalformedExpositionError(f"line {number}: more than {MAX_LABELS} labels")
+            text = _EXEMPLAR.sub("", text) if open_metrics else text
+            _check_numbers(number, text, _NUMBER if open_metrics else _MILLISECONDS)
             yield text
 
 
-def _check_numbers(number: int, line: str) -> None:
-    """A value, then perhaps a timestamp in whole milliseconds, and no more."""
+def _check_numbers(number: int, line: str, timestamps: re.Pattern[str]) -> None:
+    """A value in ASCII digits, then perhaps a timestamp, and no more."""
     after = line.rpartition("}")[2].split() if "}" in line else line.split()[1:]
     match after:
-        case [_]:
+        case [value] if _NUMBER.fullmatch(value):
             return
-        case [_, timestamp] if timestamp.lstrip("+-").isdecimal():
+        case [value, timestamp] if _NUMBER.fullmatch(value) and timestamps.fullmatch(timestamp):
             return
-    raise MalformedExpositionError(f"line {number}: expected a value and at most a timestamp in whole milliseconds")
+    raise MalformedExpositionError(
+        f"line {number}: expected a value in ASCII digits and at most a timestamp in whole milliseconds"
+    )

@@ -9,7 +9,7 @@ and JSON encoding; the standard's clause on OpenTelemetry.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +30,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from typing_extensions import override
 
-from kuayu.perception.collection import CollectionMap, Conversion, Counters, Reading
+from kuayu.perception.collection import CollectionMap, Conversion
+from kuayu.perception.counters import Counters
 from kuayu.perception.exposition import Series
 from kuayu.perception.otel_names import labels, metric_name, texts
+from kuayu.perception.plausibility import DeviceLimits
 from kuayu_schemas.models import IndicatorRegister, SubjectKind
 
 EXPORTER = "otel-hw"
@@ -43,6 +45,9 @@ PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
 NODE_ATTRIBUTES = ("kuayu.node", "host.name")
 """Resource attributes that name the node; the first that is there counts."""
+
+MOST_UNUSED = 100
+"""Points that are kept to tell why none is used."""
 
 _NANOSECONDS = 1_000_000
 """In a millisecond."""
@@ -108,16 +113,18 @@ def _no_messages(value: Any, expected: Descriptor, pointer: str = "") -> Iterato
                     yield from _no_messages(item, field.message_type, f"{place}/{index}")
 
 
-def answer(media_type: str, refused: Mapping[str, int], left_out: int) -> bytes:
+def answer(media_type: str, refused: Mapping[str, int], left_out: int, warnings: Iterable[str] = ()) -> bytes:
     """The answer to a request that was understood, in the form of the request.
 
     Args:
         media_type: Which form.
         refused: Data points that could not be taken, by reason.
         left_out: Data points of delta sums, which only earn a word.
+        warnings: What else is to be known; the protocol has a message without refused points for that.
     """
     response = ExportMetricsServiceResponse()
     words = [f"{count} × {reason}" for reason, count in Counter(refused).most_common(10)]
+    words += warnings
     if left_out:
         words.append(f"{left_out} data points of sums that are not cumulative were left out")
     if words:
@@ -135,10 +142,12 @@ class Metrics:
     Attributes:
         nodes: Series by node, in the order in which they stood; under "" those of resources that name no node.
         left_out: How many points of delta sums there were that the map names otherwise.
+        unused: The first points that the map does not take.
     """
 
     nodes: Mapping[str, list[Series]]
     left_out: int
+    unused: Sequence[Series]
 
 
 class MetricsMap(CollectionMap):
@@ -161,6 +170,7 @@ class MetricsMap(CollectionMap):
     def read(self, request: ExportMetricsServiceRequest) -> Metrics:
         """Sort the points of a request by node."""
         nodes: dict[str, list[Series]] = {}
+        unused: list[Series] = []
         left_out = 0
         for resource in request.resource_metrics:
             mine = nodes.setdefault(_node(resource.resource), [])
@@ -169,24 +179,43 @@ class MetricsMap(CollectionMap):
                 for metric in scope.metrics:
                     name, points = _points(metric)
                     if name not in self._rows:
+                        if len(unused) < MOST_UNUSED and any(True for _ in points):
+                            unused.append(Series(name, {}, 0.0, None))
                         continue
-                    found = [series for series in _series(name, points, own) if self.subjects(series)]
+                    cumulative = metric.WhichOneof("data") == "sum"
+                    read = _series(name, points, own, cumulative=cumulative)
+                    found = []
+                    for series in read:
+                        if self.subjects(series):
+                            found.append(series)
+                        elif len(unused) < MOST_UNUSED:
+                            unused.append(series)
                     if _is_left_out(metric):
                         left_out += len(found)
                     else:
                         mine += found
-        return Metrics({node: series for node, series in nodes.items() if series}, left_out)
+        return Metrics({node: series for node, series in nodes.items() if series}, left_out, unused)
 
     @override
-    def convert(self, page: Iterable[Series], instant_of: Callable[[Series], int], previous: Counters) -> Conversion:
+    def convert(
+        self,
+        page: Sequence[Series],
+        instant_of: Callable[[Series], int],
+        previous: Counters,
+        limits: DeviceLimits | None = None,
+    ) -> Conversion:
         """Convert as many pages one after the other as the points would have stood on."""
-        readings: list[Reading] = []
-        counters = previous
+        whole = Conversion([], previous)
         for part in pages(page, instant_of):
-            conversion = super().convert(part, instant_of, counters)
-            readings += conversion.readings
-            counters = conversion.counters
-        return Conversion(readings, counters)
+            found = super().convert(part, instant_of, whole.counters, limits)
+            whole = Conversion(
+                whole.readings + found.readings,
+                found.counters,
+                whole.used + found.used,
+                tuple(sorted({*whole.returned, *found.returned})),
+                tuple(sorted({*whole.alternating, *found.alternating})),
+            )
+        return whole
 
 
 def pages(points: Iterable[Series], instant_of: Callable[[Series], int]) -> Iterator[list[Series]]:
@@ -235,13 +264,16 @@ def _points(metric: Metric) -> tuple[str, Iterable[NumberDataPoint]]:
     return "", ()
 
 
-def _series(name: str, points: Iterable[NumberDataPoint], scope: dict[str, str]) -> Iterator[Series]:
-    """Points for which a value was recorded."""
+def _series(
+    name: str, points: Iterable[NumberDataPoint], scope: dict[str, str], *, cumulative: bool
+) -> Iterator[Series]:
+    """Points for which a value was recorded; those of cumulative sums say since when they count."""
     for point in points:
         value = _value(point)
         if value is not None:
             instant = point.time_unix_nano // _NANOSECONDS if point.time_unix_nano else None
-            yield Series(name, labels(texts(point.attributes).items()) | scope, value, instant)
+            began = point.start_time_unix_nano // _NANOSECONDS if cumulative and point.start_time_unix_nano else None
+            yield Series(name, labels(texts(point.attributes).items()) | scope, value, instant, began)
 
 
 def _value(point: NumberDataPoint) -> float | None:

@@ -1,18 +1,72 @@
 """How many parts a request of OTLP has, before anything is made of them.
 
-A part takes two bytes on the wire and a thousand times as much work, so that the size of a body bounds nothing.
+A part takes two bytes on the wire, fifty times as much once it is parsed and a thousand times as much work, so that
+the size of a body bounds nothing.
+
+Source: Protocol Buffers, "Encoding": a field is a tag, number and wire type in one varint, and a value.
 """
 
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
+from google.protobuf.descriptor import Descriptor
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 
 def exceeds(request: ExportMetricsServiceRequest, most: int) -> bool:
     """Whether a request has more resources, scopes, metrics, points and attributes than ``most`` in all."""
     return any(total > most for total in accumulate(_sizes(request)))
+
+
+def wire_exceeds(body: bytes, most: int) -> bool:  # noqa: C901 - one case for each wire type
+    """Whether a request on the wire has more fields, in itself and in the messages in it, than ``most``.
+
+    No more than that are looked at, nothing is copied, and what is no message of the protocol is left to the parser.
+    """
+    if len(body) < 2 * most:
+        return False
+    inside: list[tuple[int, int, Descriptor]] = [(0, len(body), ExportMetricsServiceRequest.DESCRIPTOR)]
+    total = 0
+    try:
+        while inside:
+            at, end, kind = inside.pop()
+            fields = kind.fields_by_number
+            while at < end:
+                total += 1
+                if total > most:
+                    return True
+                tag, at = _varint(body, at)
+                match tag & 7:
+                    case 0:
+                        _, at = _varint(body, at)
+                    case 1:
+                        at += 8
+                    case 2:
+                        length, at = _varint(body, at)
+                        field = fields.get(tag >> 3)
+                        if field is not None and field.message_type is not None:
+                            inside.append((at, min(at + length, end), field.message_type))
+                        at += length
+                    case 5:
+                        at += 4
+                    case _:
+                        return False
+    except IndexError:
+        return False
+    return False
+
+
+def _varint(body: bytes, at: int) -> tuple[int, int]:
+    """A number of 64 bits at most, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80 or shift > 63:  # noqa: PLR2004 - the bit that says that more follows; the widest number
+            return value, at
+        shift += 7
 
 
 def json_exceeds(value: Any, most: int) -> bool:

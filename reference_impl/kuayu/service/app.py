@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu import __version__
 from kuayu.service import openapi, problems
+from kuayu.service.admission import Admission
 from kuayu.service.metrics import Metrics, MetricsMiddleware
 from kuayu.service.routes import (
     about,
@@ -36,6 +37,9 @@ from kuayu.service.runtime import Runtime
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 
+TOKENS_EVERY = 1.0
+"""Seconds between two looks at the file of tokens."""
+
 
 def create_app(settings: Settings | None = None, database: Database | None = None) -> FastAPI:
     """Make the application.
@@ -53,9 +57,11 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
         runtime.start()
         app.state.runtime = runtime
         maintenance = asyncio.create_task(runtime.maintain(), name="maintenance")
+        tokens = asyncio.create_task(_read_tokens_again(settings), name="tokens")
         yield
-        maintenance.cancel()
-        await asyncio.gather(maintenance, return_exceptions=True)
+        for task in (maintenance, tokens):
+            task.cancel()
+        await asyncio.gather(maintenance, tokens, return_exceptions=True)
         await runtime.close()
 
     app = FastAPI(
@@ -71,6 +77,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
         openapi_url="/openapi.json",
     )
     app.state.settings = settings
+    app.add_middleware(Admission, settings=settings)
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     problems.install(app)
     openapi.install(app)
@@ -82,3 +89,10 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
         # Flat, not nested: who asks which methods a path takes must see every route.
         app.router.routes.extend(group.router.routes)
     return app
+
+
+async def _read_tokens_again(settings: Settings) -> None:
+    """Look again and again whether the file of tokens has changed."""
+    while settings.token_file is not None:
+        await asyncio.sleep(TOKENS_EVERY)
+        await run_in_threadpool(settings.token_file.read_again)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Table, select, union_all
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import instants
 from kuayu.service.allocating import storage as allocations
@@ -13,6 +12,7 @@ from kuayu.service.allocating.commands import Follower, TakeResult
 from kuayu.service.allocating.leases import Leases
 from kuayu.service.allocating.rules import Result
 from kuayu.service.bells import Bell
+from kuayu.service.lanes import Threads
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
@@ -70,6 +70,7 @@ class Asking:
         bell: Rings when a domain is asked for something.
         leases: Are told when a domain is answered.
         follower: Is told of changes of allocations.
+        threads: Where open actions are looked for.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Asking:
         bell: Bell,
         leases: Leases,
         follower: Follower,
+        threads: Threads,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -89,6 +91,7 @@ class Asking:
         self._bell = bell
         self._leases = leases
         self._follower = follower
+        self._threads = threads
         metrics.action_readers.set_function(lambda: len(bell))
 
     async def take(self, tenant: str, result: Result) -> Answer:
@@ -98,7 +101,7 @@ class Asking:
             ProblemException: unknown-reference or invalid-body.
         """
         command = TakeAnswer(tenant, self._database.epoch, result, instants.now(), self._follower)
-        found = await self._writer.write(command)
+        found = await self._writer.write(command, tenant, urgent=True)
         self._metrics.action_results.labels(result.phase.value, result.outcome.value).inc()
         return found
 
@@ -108,7 +111,8 @@ class Asking:
         Raises:
             ProblemException: overloaded, where too many wait already.
         """
-        if seconds and len(self._bell) >= self._settings.max_action_readers:
+        most = self._settings.max_action_readers
+        if seconds and (len(self._bell) >= most or self._bell.waiting_of(tenant) >= self._settings.share(most)):
             raise ProblemException("overloaded", "more domains wait for actions than the service takes", retry_after=1)
         found = await self._found(tenant, domain, asyncio.get_running_loop().time() + seconds)
         self._leases.answered(tenant, domain)
@@ -120,7 +124,7 @@ class Asking:
         while True:
             with self._bell.heard((tenant, domain)) as event:
                 # Whatever comes after this look rings, so nothing is missed.
-                found = await run_in_threadpool(self._open_actions, tenant, domain)
+                found = await self._threads.run(tenant, self._open_actions, tenant, domain)
                 left = until - loop.time()
                 if found or left <= 0 or self._bell.closed:
                     return found

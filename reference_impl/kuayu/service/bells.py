@@ -43,6 +43,10 @@ class Bell:
         for key in list(self._waiting):
             self.ring(key)
 
+    def waiting_of(self, tenant: str) -> int:
+        """How many of a tenant wait."""
+        return sum(len(events) for (owner, _), events in self._waiting.items() if owner == tenant)
+
     def __len__(self) -> int:
         """How many wait."""
         return sum(map(len, self._waiting.values()))

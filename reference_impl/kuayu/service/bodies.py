@@ -5,8 +5,12 @@ from typing import Any
 from fastapi import Request
 
 from kuayu.service import strict_json
+from kuayu.service.lanes import Threads
 from kuayu.service.problems import Place, ProblemException, invalid_body
 from kuayu_schemas import schema
+
+SMALL = 8 * 1024
+"""Bytes of a body that is parsed where it was read: that takes less than to hand it to a thread."""
 
 
 async def read(request: Request, media_type: str, limit: int) -> bytes:
@@ -47,14 +51,25 @@ def parse(body: bytes, class_name: str) -> Any:
     return value
 
 
+async def parse_aside(body: bytes, class_name: str, threads: Threads, tenant: str) -> Any:
+    """What :func:`parse` does, in a thread where it may take long.
+
+    Raises:
+        ProblemException: malformed-json, invalid-body, payload-too-large or overloaded.
+    """
+    return parse(body, class_name) if len(body) < SMALL else await threads.run(tenant, parse, body, class_name)
+
+
 def parse_json(body: bytes) -> Any:
     """Read a body as JSON of any shape.
 
     Raises:
-        ProblemException: malformed-json.
+        ProblemException: malformed-json, or payload-too-large where it holds too many values.
     """
     try:
         return strict_json.parse(body)
+    except strict_json.TooManyValuesError as error:
+        raise ProblemException("payload-too-large", str(error)) from error
     except strict_json.MalformedJsonError as error:
         raise ProblemException("malformed-json", str(error)) from error
 

@@ -6,6 +6,7 @@ they would make everyone wait that long.
 """
 
 import asyncio
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -19,8 +20,10 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
+from kuayu.service.lanes import Lane, release
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
+from kuayu.service.settings import SOLE_TENANT, share_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -41,16 +44,27 @@ class Decisions:
     """Takes turns at computing. Make it in the event loop.
 
     Args:
-        workers: How many are computed at once, each in a process; a process begins when it is first needed.
+        workers: How many are computed at once for a tenant, each in a process; one begins when it is first needed.
         max_waiting: How many requests may wait for a worker before others are turned away.
         metrics: Are told how long each took and how many wait.
+        shared: Whether several tenants use it; then there is one worker more than a tenant may have, and none may have
+            all places to wait.
+        deadline: Seconds after which a decision is given up and its worker ended.
     """
 
-    def __init__(self, workers: int, max_waiting: int, metrics: Metrics) -> None:
-        self._workers = workers
-        self._max_waiting = max_waiting
+    def __init__(
+        self, workers: int, max_waiting: int, metrics: Metrics, *, shared: bool = False, deadline: float = 120.0
+    ) -> None:
+        self._workers = workers + shared
+        self._deadline = deadline
         self._metrics = metrics
-        self._under_way: set[Future[Any]] = set()
+        self._lane = Lane(
+            self._workers,
+            workers,
+            max_waiting,
+            share_of(max_waiting, shared=shared),
+            "more wait to be decided than the service takes",
+        )
         self._pool = self._new_pool()
         metrics.decisions_waiting.set_function(lambda: self.waiting)
 
@@ -58,31 +72,36 @@ class Decisions:
         """Begin a worker now and have it load what it will need, so that the first request need not wait for that."""
         self._pool.submit(_call_all, parts).add_done_callback(Future.exception)
 
-    async def compute(self, operation: str, decide: Callable[[Unpack[Ts]], T], *arguments: *Ts) -> T:
+    async def compute(
+        self, operation: str, decide: Callable[[Unpack[Ts]], T], *arguments: *Ts, tenant: str = SOLE_TENANT
+    ) -> T:
         """Compute a decision in a worker.
 
         Args:
             operation: Name of the operation, for the metrics.
             decide: Function of a module. It tells of problems by what it returns: exceptions are for failures.
             arguments: What it is called with.
+            tenant: Who asks.
 
         Raises:
-            ProblemException: overloaded, where too many wait already or where the worker died, as it does when memory
-                runs out; the next request gets a new one.
+            ProblemException: overloaded, where too many wait already, where it takes longer than the deadline, or where
+                the worker died, as it does when memory runs out; the next request gets a new one.
         """
-        if self.waiting >= self._max_waiting:
-            raise ProblemException("overloaded", "more wait to be decided than the service takes", retry_after=1)
+        await self._lane.enter(tenant)
         pool = self._pool
         try:
             future = pool.submit(_timed, partial(decide, *arguments))
-            # A worker goes on with a request whose client is gone, so that it counts until the worker is done.
-            self._under_way.add(future)
-            future.add_done_callback(self._under_way.discard)
+        except (BrokenProcessPool, RuntimeError) as error:
+            self._lane.leave(tenant)
+            self._replace(pool)
+            raise ProblemException("overloaded", "the process that was to decide it ended", retry_after=1) from error
+        # A worker goes on with a request whose client is gone, so that it counts until the worker is done.
+        release(self._lane, tenant, future)
+        self._watch(future, pool)
+        try:
             seconds, result = await asyncio.wrap_future(future)
         except BrokenProcessPool as error:
-            if pool is self._pool:
-                self._pool = self._new_pool()
-                _end(pool)
+            self._replace(pool)
             raise ProblemException("overloaded", "the process that was to decide it ended", retry_after=1) from error
         self._metrics.decision_seconds.labels(operation).observe(seconds)
         return result
@@ -94,7 +113,24 @@ class Decisions:
     @property
     def waiting(self) -> int:
         """How many wait for a worker."""
-        return max(0, len(self._under_way) - self._workers)
+        return self._lane.waiting
+
+    def _watch(self, future: "Future[Any]", pool: ProcessPoolExecutor) -> None:
+        """End the workers of a pool if a decision is overdue, also one whose client is gone."""
+        loop = asyncio.get_running_loop()
+        overdue = loop.call_later(self._deadline, self._replace, pool)
+
+        def forget(_: "Future[Any]") -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(overdue.cancel)
+
+        future.add_done_callback(forget)
+
+    def _replace(self, pool: ProcessPoolExecutor) -> None:
+        """End a pool and begin another, unless that was done before."""
+        if pool is self._pool:
+            self._pool = self._new_pool()
+            _end(pool)
 
     def _new_pool(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"), _settle_in)

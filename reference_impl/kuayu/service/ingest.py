@@ -13,10 +13,11 @@ import orjson
 from kuayu.perception import clock
 from kuayu.service import batches, bodies, instants, strict_json
 from kuayu.service.batches import Form
-from kuayu.service.problems import Place, ProblemException, invalid_body
+from kuayu.service.problems import MAX_TEXT, Place, ProblemException, invalid_body
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.tables import PRECISION_MEASURES
 from kuayu_schemas import schema
+from kuayu_schemas.models import WarningKind
 
 EXAMPLE = {"subject": "a", "subject_kind": "node", "observed_at": "2000-01-01T00:00:00Z"}
 """A valid sample with no more members than it needs."""
@@ -53,6 +54,18 @@ class Reception:
         return ProblemException(fault.value, detail, [Place(detail, "/observed_at")])
 
 
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """What is to be known of an exporter's page that was taken."""
+
+    kind: WarningKind
+    detail: str
+
+    def to_wire(self) -> dict[str, str]:
+        """The warning as class PageWarning has it."""
+        return {"kind": self.kind.value, "detail": self.detail[:MAX_TEXT]}
+
+
 @dataclass(slots=True)
 class Sorted:
     """A bulk request, sorted into what can be taken and what cannot."""
@@ -61,6 +74,7 @@ class Sorted:
     accepted: int = 0
     blocks: list[Block] = field(default_factory=list)
     rejected: list[tuple[int, ProblemException]] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
 
     def reject(self, index: int, problem: ProblemException) -> None:
         """Name an item that cannot be taken."""
@@ -68,15 +82,16 @@ class Sorted:
 
     def result(self, durability: str) -> bytes:
         """The answer, class BatchResult."""
-        return orjson.dumps(
-            {
-                "accepted": self.accepted,
-                "rejected": batches.rejected(self.rejected),
-                "durability": durability,
-                "received_at": instants.to_text(self.reception.received),
-                "clock_offset": self.reception.offset / 1000,
-            }
-        )
+        wire: dict[str, Any] = {
+            "accepted": self.accepted,
+            "rejected": batches.rejected(self.rejected),
+            "durability": durability,
+            "received_at": instants.to_text(self.reception.received),
+            "clock_offset": self.reception.offset / 1000,
+        }
+        if self.warnings:
+            wire["warnings"] = [warning.to_wire() for warning in self.warnings]
+        return orjson.dumps(wire)
 
     def refusal(self) -> ProblemException:
         """The problem of an atomic request that has bad items."""
@@ -106,8 +121,11 @@ def read_batch(body: bytes, max_batch: int) -> Batch:
     """
     try:
         value = strict_json.parse_leniently(body)
+    except strict_json.TooManyValuesError as error:
+        raise ProblemException("payload-too-large", str(error)) from error
     except strict_json.MalformedJsonError as error:
         raise ProblemException("malformed-json", str(error)) from error
+    SAMPLES.check_length(value, max_batch)
     if not (schema.is_valid(SAMPLES.class_name, value) and _has_no_repetition(body, value)):
         value = bodies.parse_json(body)
     broken = SAMPLES.judge(value, max_batch)

@@ -83,6 +83,10 @@ class ProblemException(Exception):
         return Response(orjson.dumps(self.to_wire()), self.status, headers, MEDIA_TYPE)
 
 
+class ClientGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
 def not_found(detail: str) -> ProblemException:
     """Nothing is known under this path."""
     return ProblemException("not-found", detail)
@@ -134,8 +138,9 @@ def install(app: FastAPI) -> None:
         detail = f"{places[0].parameter}: {places[0].detail}"
         return ProblemException("invalid-parameter", detail, places).response()
 
+    @app.exception_handler(ClientGone)
     @app.exception_handler(ClientDisconnect)
-    async def gone(_: Request, __: ClientDisconnect) -> Response:
+    async def gone(_: Request, __: Exception) -> Response:
         return Response(status_code=400)  # nobody is there to read it
 
     @app.exception_handler(Exception)

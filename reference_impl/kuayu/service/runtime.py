@@ -30,10 +30,11 @@ from kuayu.service.decisions import Decisions
 from kuayu.service.graph.graphs import Graphs
 from kuayu.service.ingest import Reception
 from kuayu.service.kinds import SCRAPE_TARGET
+from kuayu.service.lanes import Threads
 from kuayu.service.maintenance import Maintenance
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import Place, ProblemException
-from kuayu.service.scraper import Scraper, Target
+from kuayu.service.scraper import Scraper, Target, Warnings
 from kuayu.service.settings import Settings
 from kuayu.service.storage.answers import Answer, Key, Once
 from kuayu.service.storage.catalogue import Catalogue
@@ -62,6 +63,8 @@ class Runtime:
     graphs: Graphs
     bell: Bell
     watcher: Watcher
+    threads: Threads
+    urgent: Threads
     scraper: Scraper = field(init=False)
     decisions: Decisions = field(init=False)
     searches: Decisions = field(init=False)
@@ -80,34 +83,44 @@ class Runtime:
         store = Store(database)
         catalogue = Catalogue()
         store.load(catalogue)
-        writer = Writer(database.write, settings.max_queue, metrics)
+        writer = Writer(database.write, settings.max_queue, metrics, settings.share(settings.max_queue))
         graphs = Graphs(settings, metrics, database, store, catalogue)
         bell = Bell()
         watcher = Watcher(settings, metrics, database, store, writer, bell)
-        return cls(settings, metrics, database, store, catalogue, writer, graphs, bell, watcher)
+        threads = Threads("work", settings.threads, settings.share(settings.threads))
+        # What tells of faults, and what is done about them, waits for nothing else.
+        urgent = Threads("urgent", settings.threads, settings.share(settings.threads))
+        return cls(settings, metrics, database, store, catalogue, writer, graphs, bell, watcher, threads, urgent)
 
     def start(self) -> None:
         """Begin to write, to recognise, to watch, to decide, to allocate and to scrape. Call it in the event loop."""
         self.writer.start()
         self.graphs.start()
         self.watcher.start()
-        self.decisions = Decisions(self.settings.workers, self.settings.max_waiting, self.metrics)
+        self.decisions = self._decisions(self.settings.workers)
         parts = (indexing, scheduling, demanding, forecasting, transferring, recovering, adjusting)
         self.decisions.prepare(*(part.warm for part in parts))
         # A Pareto front or a plan of capacity takes seconds; who wants a placement does not wait behind them.
-        self.searches = Decisions(1, self.settings.max_waiting, self.metrics)
+        self.searches = self._decisions(1)
         # A worker holds the states that patches start from; so each tenant has its own, which begins when it is needed.
-        workers, most = self.settings.workers, self.settings.max_waiting
-        self.patches = tuple(Decisions(1, most, self.metrics) for _ in range(workers))
+        self.patches = tuple(self._decisions(1) for _ in range(self.settings.workers))
         pools = (self.decisions, self.searches, *self.patches)
         self.metrics.decisions_waiting.set_function(lambda: sum(pool.waiting for pool in pools))
         self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer, self.bell)
         self.coordinator.start()
         leases, follower = self.coordinator.leases, self.coordinator.follow
-        self.asking = Asking(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower)
+        self.asking = Asking(
+            *(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower), self.urgent
+        )
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
             self.scraper.start(self.target(tenant, record))
+
+    def _decisions(self, workers: int) -> Decisions:
+        settings = self.settings
+        return Decisions(
+            workers, settings.max_waiting, self.metrics, shared=settings.shared, deadline=settings.deadline
+        )
 
     async def close(self) -> None:
         """End streams, stop all that was begun, write all that waits, let go of the database."""
@@ -120,6 +133,8 @@ class Runtime:
         await run_in_threadpool(self.watcher.close)
         await run_in_threadpool(self.writer.close)
         await run_in_threadpool(self.graphs.close)
+        await run_in_threadpool(self.threads.close)
+        await run_in_threadpool(self.urgent.close)
         self.database.close()
 
     def end_waiting(self) -> None:
@@ -162,9 +177,9 @@ class Runtime:
         """The worker that holds what a tenant's patches start from."""
         return self.patches[crc32(tenant.encode()) % len(self.patches)]
 
-    async def once(self, key: Key | None, command: Command[Answer]) -> Answer:
-        """Write, or give the answer that the idempotency key has had before."""
-        return await self.writer.write(command if key is None else Once(key, command))
+    async def once(self, key: Key | None, command: Command[Answer], tenant: str) -> Answer:
+        """Write what a tenant gives, or give the answer that the idempotency key has had before."""
+        return await self.writer.write(command if key is None else Once(key, command), tenant)
 
     async def take_page(
         self,
@@ -182,7 +197,7 @@ class Runtime:
             ProblemException: malformed-exposition.
         """
         try:
-            series = await run_in_threadpool(exposition.parse, page)
+            series = await self.threads.run(tenant, exposition.parse, page)
         except exposition.MalformedExpositionError as error:
             raise ProblemException("malformed-exposition", str(error), [Place(str(error))]) from error
         numbers = self.catalogue.of(tenant)
@@ -190,16 +205,17 @@ class Runtime:
             *(tenant, node, numbers, exporter, series, observed, reception, self.settings.durability.value),
             feed=self.feed(tenant),
         )
-        answer = await self.once(key, command)
+        answer = await self.once(key, command, tenant)
         if not answer.replayed:
             result = orjson.loads(answer.body)
             self.metrics.took("page", result["accepted"], len(result["rejected"]))
         return answer
 
-    async def _take_scraped(self, target: Target, page: str) -> None:
-        await self.take_page(
-            target.tenant, target.node, collection_map(target.exporter), page, None, self.reception(None)
-        )
+    async def _take_scraped(self, target: Target, page: str) -> Warnings:
+        exporter = collection_map(target.exporter)
+        answer = await self.take_page(target.tenant, target.node, exporter, page, None, self.reception(None))
+        warnings: Warnings = orjson.loads(answer.body).get("warnings", ())
+        return warnings
 
 
 @cache

@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
-from kuayu.service import instants
+from kuayu.service import instants, unpacking
 from kuayu.service.allowlist import AllowList, Destination, NotAllowedError
+from kuayu.service.lanes import Lane
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
@@ -18,7 +20,13 @@ logger = logging.getLogger(__name__)
 
 ACCEPT = "text/plain;version=0.0.4;charset=utf-8, text/plain;q=0.5"
 
-Ingest = Callable[["Target", str], Awaitable[None]]
+PAGES = 32
+"""Pages that are in hand at once."""
+
+Warnings = Sequence[Mapping[str, Any]]
+"""What is to be known of a page, each of class PageWarning."""
+
+Ingest = Callable[["Target", str], Awaitable[Warnings]]
 """What is done with a page."""
 
 
@@ -41,6 +49,7 @@ class Status:
     state: str = "pending"
     at: int | None = None
     problem: Mapping[str, Any] | None = None
+    warnings: Warnings = ()
 
     def to_wire(self) -> dict[str, Any]:
         """The members that class ScrapeTargetRecord has for it."""
@@ -49,6 +58,8 @@ class Status:
             wire["last_scrape_at"] = instants.to_text(self.at)
         if self.problem is not None:
             wire["last_problem"] = self.problem
+        if self.warnings:
+            wire["last_warnings"] = list(self.warnings)
         return wire
 
 
@@ -67,8 +78,11 @@ class Scraper:
         self._targets: dict[tuple[str, str], Target] = {}
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._statuses: dict[tuple[str, str], Status] = {}
+        self._pages = Lane(PAGES, settings.share(PAGES), 1 << 30)
         self._client = httpx.AsyncClient(
-            timeout=settings.scrape_timeout, trust_env=False, headers={"Accept": ACCEPT, "User-Agent": "kuayu"}
+            timeout=settings.scrape_timeout,
+            trust_env=False,
+            headers={"Accept": ACCEPT, "Accept-Encoding": "gzip", "User-Agent": "kuayu"},
         )
 
     def start(self, target: Target) -> None:
@@ -117,9 +131,14 @@ class Scraper:
         """Scrape once. Whatever goes wrong becomes the target's status and stops neither it nor any other."""
         at = instants.now()
         try:
-            async with asyncio.timeout(self._settings.scrape_timeout):
-                page = await self._fetch(target.url)
-            await self._ingest(target, page)
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._settings.scrape_timeout):
+                    response = await self._open(target.url)
+                    stack.push_async_callback(response.aclose)
+                    # Not before: an exporter that does not answer takes no place.
+                    await stack.enter_async_context(self._pages.place(target.tenant))
+                    page = await self._read(response)
+                warnings = await self._ingest(target, page)
         except ProblemException as error:
             return Status("failed", at, error.to_wire())
         except NotAllowedError as error:
@@ -132,25 +151,25 @@ class Scraper:
         except Exception as error:
             logger.exception("scraping %s", target.name)
             return Status("failed", at, ProblemException("internal", type(error).__name__).to_wire())
-        return Status("succeeded", at)
+        return Status("succeeded", at, warnings=warnings)
 
-    async def _fetch(self, url: str) -> str:
-        """Fetch a page from the very address that the allow-list approved; redirects are not followed."""
+    async def _open(self, url: str) -> httpx.Response:
+        """Ask for a page at the very address that the allow-list approved; redirects are not followed."""
         request = self._request(url, await self.allowed.check(url))
-        response = await self._client.send(request, stream=True)
+        return await self._client.send(request, stream=True)
+
+    async def _read(self, response: httpx.Response) -> str:
+        """Read a page, as far as it may be long."""
         try:
             if response.status_code != httpx.codes.OK:
                 raise ScrapeError(f"the exporter answered {response.status_code}")
-            chunks: list[bytes] = []
-            size = 0
-            async for chunk in response.aiter_bytes():
-                size += len(chunk)
-                if size > self._settings.max_body:
-                    raise ScrapeError(f"the page is larger than {self._settings.max_body} bytes")
-                chunks.append(chunk)
-        finally:
-            await response.aclose()
-        return b"".join(chunks).decode("utf-8")
+            page = unpacking.Page(response.headers.get("content-encoding", ""), self._settings.max_body)
+            async for chunk in response.aiter_raw():
+                page.add(chunk)
+            body = page.whole()
+        except unpacking.UnpackingError as error:
+            raise ScrapeError(str(error)) from error
+        return body.decode("utf-8")
 
     def _request(self, url: str, destination: Destination) -> httpx.Request:
         parsed = httpx.URL(url)

@@ -2,11 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from kuayu_schemas.models import Durability
 
+if TYPE_CHECKING:
+    from kuayu.service.auth import TokenFile
+
 SOLE_TENANT = "default"
 """Tenant of everyone where the feature tenancy is off."""
+
+
+def share_of(number: int, *, shared: bool) -> int:
+    """How much of something a tenant may have at a time: half where there are others, at least one."""
+    return max(1, number // 2) if shared else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +26,8 @@ class Settings:
         database: SQLAlchemy URL; ``sqlite:///FILE`` or ``postgresql+psycopg://…``.
         tokens: Tenant of each bearer token. With any token the service has the feature tenancy; without, everyone is
             one tenant and no token is asked for.
+        token_file: More tokens, in a file that is read again when it changes.
+        metrics: Who gets the service's own metrics: everyone (open), who has a token, or nobody (off).
         scrape_allow: Hosts and CIDRs that may be scraped. With any the service has the feature scrape.
         durability: Which crash an acknowledged write survives.
         retention: Seconds that samples are kept at least.
@@ -30,6 +41,11 @@ class Settings:
         max_queue: Samples that may wait for the writer before requests are turned away.
         max_indices: Compute indices of the largest report.
         workers: Decisions that are computed at once.
+        deadline: Seconds that a decision may take to be computed.
+        threads: Threads in which bodies are parsed and the database is read.
+        body_bytes: Bytes of bodies that may be in hand at a time.
+        body_grace: Seconds that a body may take in any case, and
+        body_rate: bytes a second that it has to come with, beyond that.
         base_bytes: Bytes of canonical JSON of the scheduling states that each worker holds for patches; in memory they
             take several times as much.
         max_waiting: Decisions that may wait to be computed before requests are turned away.
@@ -48,6 +64,8 @@ class Settings:
 
     database: str = "sqlite:///kuayu.db"
     tokens: Mapping[str, str] = field(default_factory=dict)
+    token_file: "TokenFile | None" = None
+    metrics: Literal["open", "token", "off"] = "open"
     scrape_allow: tuple[str, ...] = ()
     durability: Durability = Durability.process
     retention: float = 7 * 86_400.0
@@ -60,6 +78,11 @@ class Settings:
     max_queue: int = 200_000
     max_indices: int = 100_000
     workers: int = 2
+    deadline: float = 120.0
+    threads: int = 8
+    body_bytes: int = 256 * 1024 * 1024
+    body_grace: float = 10.0
+    body_rate: int = 64 * 1024
     base_bytes: int = 32 * 1024 * 1024
     max_waiting: int = 64
     scrape_period: float = 0.9
@@ -73,3 +96,17 @@ class Settings:
     allocation_retention: float = 7 * 86_400.0
     fault_period: float = 0.1
     fault_retention: float = 86_400.0
+
+    @property
+    def asks_for_tokens(self) -> bool:
+        """Whether a request needs a token."""
+        return bool(self.tokens) or self.token_file is not None
+
+    @property
+    def shared(self) -> bool:
+        """Whether several tenants share the service."""
+        return self.token_file is not None or len(set(self.tokens.values())) > 1
+
+    def share(self, number: int) -> int:
+        """How much of something a tenant may have at a time."""
+        return share_of(number, shared=self.shared)

@@ -12,9 +12,9 @@ from typing import Generic, Protocol, TypeVar
 
 from fastapi.responses import Response
 from prometheus_client import Gauge
-from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
+from kuayu.service.lanes import Threads
 from kuayu.service.problems import ProblemException
 
 HEARTBEAT = 10.0
@@ -141,12 +141,14 @@ class Hub(Generic[ChangeT, PartT]):
     Args:
         writing: Writes a change as an event.
         most: Readers that there may be.
+        share: Readers that a tenant may have.
         gauge: Is told how many there are.
     """
 
-    def __init__(self, writing: Writing[ChangeT, PartT], most: int, gauge: Gauge) -> None:
+    def __init__(self, writing: Writing[ChangeT, PartT], most: int, share: int, gauge: Gauge) -> None:
         self._writing = writing
         self._most = most
+        self._share = share
         self._readers: dict[str, set[Subscriber[ChangeT, PartT]]] = {}
         self._closed = False
         gauge.set_function(self._count)
@@ -155,20 +157,21 @@ class Hub(Generic[ChangeT, PartT]):
         """Whether anyone follows a tenant's changes. Any thread may ask."""
         return bool(self._readers.get(tenant))
 
-    async def follow(self, tenant: str, part: PartT, join: Callable[[], Joined[ChangeT]]) -> Response:
+    async def follow(self, tenant: str, part: PartT, join: Callable[[], Joined[ChangeT]], threads: Threads) -> Response:
         """The stream for a new reader.
 
         Args:
             tenant: Whose changes.
             part: What of them.
-            join: Tells where the reader begins; called in a worker thread.
+            join: Tells where the reader begins.
+            threads: Where that is called.
 
         Raises:
             ProblemException: overloaded, or what ``join`` raises.
         """
         subscriber = self._enter(tenant, part)
         try:
-            subscriber.begin(await run_in_threadpool(join))
+            subscriber.begin(await threads.run(tenant, join))
         except BaseException:
             self.leave(tenant, subscriber)
             raise
@@ -180,7 +183,8 @@ class Hub(Generic[ChangeT, PartT]):
         Raises:
             ProblemException: overloaded.
         """
-        if self._closed or self._count() >= self._most:
+        own = len(self._readers.get(tenant, ()))
+        if self._closed or self._count() >= self._most or own >= self._share:
             raise ProblemException("overloaded", "the service has as many streams as it serves at once", retry_after=5)
         subscriber = Subscriber(self._writing, part)
         self._readers.setdefault(tenant, set()).add(subscriber)

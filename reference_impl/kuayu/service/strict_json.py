@@ -5,11 +5,17 @@ what was read, written again, can tell, else by the standard library's parser, w
 """
 
 import json
+import re
 from typing import Any, NoReturn
 
 import orjson
 
 MAX_DEPTH = 64
+
+MAX_VALUES = 2_000_000
+"""Values that a text may hold. An empty object takes three bytes of a body, and two hundred in memory."""
+
+_STRING = re.compile(rb'"(?>[^"\\]+|\\.)*+"', re.DOTALL)
 
 COLON_IN_DISGUISE = b"\\u003"
 """What the escape of a colon begins with, in either case of its last digit."""
@@ -22,11 +28,16 @@ class MalformedJsonError(ValueError):
     """The bytes are not JSON as the standard takes it."""
 
 
+class TooManyValuesError(ValueError):
+    """The text holds more values than are made at once."""
+
+
 def parse(body: bytes) -> Any:
     """Read a JSON text, whatever is in it.
 
     Raises:
         MalformedJsonError: It is not JSON as the standard takes it.
+        TooManyValuesError: It has more than :data:`MAX_VALUES`; none of them was made.
     """
     value = parse_leniently(body)
     if _is_plain(value, body):
@@ -44,12 +55,33 @@ def parse_leniently(body: bytes) -> Any:
     """Read a JSON text that may still repeat member names or be nested too deeply.
 
     Raises:
+        TooManyValuesError: It has more than :data:`MAX_VALUES`; none of them was made.
         MalformedJsonError: It is not UTF-8 JSON, or it holds NaN, an infinity or half of a surrogate pair.
     """
+    check_values(body)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MalformedJsonError(str(error)) from None
+
+
+def check_values(body: bytes) -> None:
+    """Look how many values a text may hold, before any is made.
+
+    Raises:
+        TooManyValuesError: More than :data:`MAX_VALUES`.
+    """
+    # A value takes two bytes at least, with the comma after it, so that most bodies need no look.
+    if (
+        len(body) > 2 * MAX_VALUES
+        and _separators(body) > MAX_VALUES
+        and _separators(_STRING.sub(b"", body)) > MAX_VALUES
+    ):
+        raise TooManyValuesError(f"more than {MAX_VALUES} values of JSON")
+
+
+def _separators(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _is_plain(value: Any, body: bytes) -> bool:

@@ -75,7 +75,7 @@ class Coordinator:
         Raises:
             ProblemException: invalid-body, where another allocation has the name.
         """
-        return await self._writer.write(PutAllocation(tenant, spec, instants.now(), self.follow))
+        return await self._writer.write(PutAllocation(tenant, spec, instants.now(), self.follow), tenant)
 
     async def withdraw(self, tenant: str, name: str) -> Record:
         """Let go of what an allocation holds or asks for.
@@ -83,7 +83,7 @@ class Coordinator:
         Raises:
             ProblemException: not-found.
         """
-        return await self._writer.write(WithdrawAllocation(tenant, name, instants.now(), self.follow))
+        return await self._writer.write(WithdrawAllocation(tenant, name, instants.now(), self.follow), tenant)
 
     def follow(self, changes: Sequence[Change]) -> None:
         """Changes are durable; called in the writer's thread."""
@@ -127,7 +127,7 @@ class Coordinator:
                 pass
             else:
                 return
-        while await self._writer.write(Expire(instants.now(), self.follow)) == DUE_AT_ONCE:
+        while await self._writer.write(Expire(instants.now(), self.follow), urgent=True) == DUE_AT_ONCE:
             pass
 
     async def _keep_leases(self) -> None:
@@ -143,7 +143,7 @@ class Coordinator:
         if leased:
             self._leased.set()
             if over := self.leases.over(leased):
-                await self._writer.write(Lapse(over, instants.now(), self.follow))
+                await self._writer.write(Lapse(over, instants.now(), self.follow), urgent=True)
         else:
             self.leases.idle()
 

@@ -64,7 +64,9 @@ class Graphs:
         self, settings: Settings, metrics: Metrics, database: Database, store: Store, catalogue: Catalogue
     ) -> None:
         self.epoch = secrets.token_hex(8)
-        self.hub = Hub(self._written, settings.max_streams, metrics.graph_subscribers)
+        self.hub = Hub(
+            self._written, settings.max_streams, settings.share(settings.max_streams), metrics.graph_subscribers
+        )
         self._settings = settings
         self._metrics = metrics
         self._database = database

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
-from starlette.concurrency import run_in_threadpool
 
 from kuayu import __version__
 from kuayu.service import instants, openapi
 from kuayu.service.parameters import NoQuery
+from kuayu.service.problems import not_found
 from kuayu.service.routes.answers import json_answer
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu_schemas import registers
@@ -46,8 +46,12 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
     """Profiles, features and limits of this service, and where its state and its clock stand."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     settings = runtime.settings
-    revision = await run_in_threadpool(runtime.store.revision, tenant)
-    features = [(Feature.scrape, settings.scrape_allow), (Feature.otlp, True), (Feature.tenancy, settings.tokens)]
+    revision = await runtime.threads.run(tenant, runtime.store.revision, tenant)
+    features = [
+        (Feature.scrape, settings.scrape_allow),
+        (Feature.otlp, True),
+        (Feature.tenancy, settings.asks_for_tokens),
+    ]
     return json_answer(
         {
             "spec_version": registers.SPEC_VERSION,
@@ -108,5 +112,10 @@ async def get_indicators(request: Request, _: Annotated[NoQuery, Query()]) -> Re
 
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request) -> Response:
-    """The service's own metrics. Not part of the standard, and without a token, as Prometheus expects."""
+    """The service's own metrics, which are not part of the standard, for whom the operator lets have them."""
+    shown = request.app.state.settings.metrics
+    if shown == "off":
+        raise not_found("there is no /metrics")
+    if shown == "token":
+        tenant_of(request)
     return Response(runtime_of(request).metrics.page(), media_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from kuayu.service import bodies, openapi
+from kuayu.service import bodies, lanes, openapi
 from kuayu.service.allocating import faults
 from kuayu.service.allocating.rules import Result
 from kuayu.service.parameters import NoQuery
@@ -47,7 +47,8 @@ class ActionQuery(NoQuery):
 async def get_actions(request: Request, query: Annotated[ActionQuery, Query()]) -> Response:
     """Given at once where there are some; otherwise as soon as there are, or when the time to wait is over."""
     tenant = tenant_of(request)
-    found = await runtime_of(request).asking.open_actions(tenant, query.domain, query.wait)
+    asked = runtime_of(request).asking.open_actions(tenant, query.domain, query.wait)
+    found = await lanes.while_wanted(request, asked)
     return Response(b'{"items":[' + b",".join(found) + b"]}", media_type="application/json")
 
 
@@ -67,9 +68,8 @@ async def get_actions(request: Request, query: Annotated[ActionQuery, Query()]) 
 async def post_result(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """The first result of a step counts; a repetition changes nothing."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    body: dict[str, Any] = bodies.parse(
-        await bodies.read(request, "application/json", runtime.settings.max_body), "ActionResult"
-    )
+    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
+    body: dict[str, Any] = await bodies.parse_aside(raw, "ActionResult", runtime.urgent, tenant)
     wrong = list(faults.of_result(body))
     if wrong:
         raise invalid_body(*wrong)

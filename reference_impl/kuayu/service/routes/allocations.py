@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import bodies, openapi
 from kuayu.service.allocating import faults
@@ -39,9 +38,8 @@ Name = Annotated[str, Path(alias="id")]
 async def put_allocation(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
     """All of it will be held, or nothing. An allocation is immutable: another body needs another name."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    body: dict[str, Any] = bodies.parse(
-        await bodies.read(request, "application/json", runtime.settings.max_body), "Allocation"
-    )
+    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
+    body: dict[str, Any] = await bodies.parse_aside(raw, "Allocation", runtime.threads, tenant)
     wrong = list(faults.of_allocation(body))
     if body["id"] != name:
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
@@ -61,7 +59,9 @@ async def put_allocation(request: Request, name: Name, _: Annotated[NoQuery, Que
 async def get_allocation(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
     """An allocation as it stands."""
     tenant = tenant_of(request)
-    record: Record | None = await run_in_threadpool(runtime_of(request).coordinator.store.record, tenant, name)
+    record: Record | None = await runtime_of(request).threads.run(
+        tenant, runtime_of(request).coordinator.store.record, tenant, name
+    )
     if record is None:
         raise not_found(f"there is no allocation {name!r}")
     return json_answer(record.to_wire())

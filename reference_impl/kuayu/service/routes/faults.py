@@ -1,23 +1,22 @@
 """Heartbeats and log lines in, faults out."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import bodies, conditions, instants, openapi
 from kuayu.service.batches import Form
 from kuayu.service.parameters import NoQuery, PageQuery
 from kuayu.service.routes.answers import json_answer
 from kuayu.service.routes.listings import read_page
-from kuayu.service.routes.samples import LARGE_BODY
+from kuayu.service.routes.samples import FEW, LARGE_BODY
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu.service.watching import intake
-from kuayu.service.watching.intake import Item
+from kuayu.service.watching.intake import Intake, Item
 from kuayu_schemas.models import FaultState, Identifier
 
 router = APIRouter()
@@ -69,12 +68,21 @@ async def _take(request: Request, form: Form, watch: Callable[[str, Sequence[Ite
     runtime, tenant = runtime_of(request), tenant_of(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
     registered = runtime.watcher.registry.domains(tenant)
-    take = partial(intake.take, body, form, runtime.settings.max_batch, registered, instants.now())
-    taken = take() if len(body) < LARGE_BODY else await run_in_threadpool(take)
+    take = partial(_taken, body, form, runtime.settings.max_batch, registered, instants.now())
+    small = len(body) < LARGE_BODY and body.count(b"{") <= FEW
+    taken, answer = take() if small else await runtime.urgent.run(tenant, take)
     if taken.good:
         await watch(tenant, taken.good)
     runtime.metrics.took_in(form.member, len(taken.good), len(taken.rejected))
-    return Response(taken.result(), media_type="application/json")
+    return Response(answer, media_type="application/json")
+
+
+def _taken(
+    body: bytes, form: Form, max_batch: int, registered: Mapping[str, str], received: int
+) -> tuple[Intake, bytes]:
+    """What can be taken of a batch, and the answer."""
+    taken = intake.take(body, form, max_batch, registered, received)
+    return taken, taken.result()
 
 
 @router.get(
@@ -109,5 +117,6 @@ async def list_faults(request: Request, query: Annotated[FaultPageQuery, Query()
 )
 async def follow_faults(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Changes after the event that Last-Event-ID names, or from now on."""
-    watcher, tenant = runtime_of(request).watcher, tenant_of(request)
-    return await watcher.hub.follow(tenant, None, partial(watcher.store.join, tenant, conditions.last_event(request)))
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    join = partial(runtime.watcher.store.join, tenant, conditions.last_event(request))
+    return await runtime.watcher.hub.follow(tenant, None, join, runtime.urgent)

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception.graph import Narrowing
 from kuayu.service import conditions, openapi
@@ -43,8 +42,11 @@ class PatchQuery(GraphQuery):
 )
 async def get_graph(request: Request, query: Annotated[GraphQuery, Query()]) -> Response:
     """Domains, nodes and links with their states, at one revision of the graph."""
-    shown = runtime_of(request).graphs.of(tenant_of(request)).shown
-    return Response(await run_in_threadpool(shown.snapshot, query.narrowing()), media_type="application/json")
+    tenant = tenant_of(request)
+    shown = runtime_of(request).graphs.of(tenant).shown
+    return Response(
+        await runtime_of(request).threads.run(tenant, shown.snapshot, query.narrowing()), media_type="application/json"
+    )
 
 
 @router.get(
@@ -56,8 +58,9 @@ async def get_graph(request: Request, query: Annotated[GraphQuery, Query()]) -> 
 )
 async def get_graph_patch(request: Request, query: Annotated[PatchQuery, Query()]) -> Response:
     """A JSON Patch of an object of the members domains, nodes and links, with the parameters of the snapshot."""
-    shown = runtime_of(request).graphs.of(tenant_of(request)).shown
-    patch = await run_in_threadpool(shown.patch, query.narrowing(), query.base)
+    tenant = tenant_of(request)
+    shown = runtime_of(request).graphs.of(tenant).shown
+    patch = await runtime_of(request).threads.run(tenant, shown.patch, query.narrowing(), query.base)
     return Response(patch, media_type="application/json")
 
 
@@ -72,6 +75,9 @@ async def get_graph_patch(request: Request, query: Annotated[PatchQuery, Query()
 )
 async def follow_graph(request: Request, query: Annotated[GraphQuery, Query()]) -> Response:
     """Changes after the event that Last-Event-ID names, or from now on."""
-    graphs, tenant = runtime_of(request).graphs, tenant_of(request)
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    graphs = runtime.graphs
     narrowing, last = query.narrowing(), conditions.last_event(request)
-    return await graphs.hub.follow(tenant, narrowing, partial(graphs.of(tenant).shown.join, narrowing, last))
+    return await graphs.hub.follow(
+        tenant, narrowing, partial(graphs.of(tenant).shown.join, narrowing, last), runtime.threads
+    )

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception.identifiers import UnknownIdentifierError, resolve
 from kuayu.service import openapi
@@ -26,7 +25,7 @@ router = APIRouter()
 async def resolve_identifier(request: Request, urn: str, _: Annotated[NoQuery, Query()]) -> Response:
     """Services, families and nodes around a compute identifier of any tier."""
     tenant = tenant_of(request)
-    known = await run_in_threadpool(runtime_of(request).store.identifiers, tenant)
+    known = await runtime_of(request).threads.run(tenant, runtime_of(request).store.identifiers, tenant)
     try:
         found = resolve(urn, known.members, known.nodes)
     except UnknownIdentifierError as error:

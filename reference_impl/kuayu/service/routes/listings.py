@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service.kinds import Kind
 from kuayu.service.paging import Cursors
@@ -62,11 +61,11 @@ async def read_page(
     runtime = runtime_of(request)
     query.check(runtime.settings.max_page)
     cursors = Cursors(runtime.database.secret, listing)
-    at, after = None, ""
+    at, after, tenant = None, "", str(listing[0])
     if query.cursor is not None:
         position = cursors.read(query.cursor)
         at, after = Revision(position["epoch"], position["number"]), position["after"]
-    found = await run_in_threadpool(read, at=at, after=after, limit=query.limit)
+    found = await runtime.threads.run(tenant, partial(read, at=at, after=after, limit=query.limit))
     if found is None:
         raise ProblemException("revision-expired", "the listing is too old to go on; begin again without a cursor")
     members: dict[str, Any] = {"revision": found.revision.to_wire()}

@@ -1,8 +1,5 @@
 """OpenTelemetry metrics over HTTP."""
 
-import gzip
-import io
-import zlib
 from collections import Counter
 from functools import cache
 from typing import Annotated, Any
@@ -10,11 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from starlette.concurrency import run_in_threadpool
 
-from kuayu.perception import otlp, otlp_size
+from kuayu.perception import otlp, otlp_size, page_hints
 from kuayu.perception.otlp import JSON, PROTOBUF, MetricsMap
-from kuayu.service import bodies, conditions, openapi
+from kuayu.service import bodies, conditions, openapi, unpacking
 from kuayu.service.ingest import Reception
 from kuayu.service.parameters import NoQuery
 from kuayu.service.problems import Place, ProblemException, invalid_body
@@ -29,6 +25,9 @@ PARTS = 10
 
 JSON_VALUES = 30
 """Values that it may have in JSON for each: an attribute is four of them."""
+
+FIELDS = 50
+"""Fields that it may have on the wire for each: an attribute is four of them, a point five without its attributes."""
 
 BODY: dict[str, Any] = {
     JSON: {
@@ -87,11 +86,11 @@ async def post_metrics(request: Request, _: Annotated[NoQuery, Query()]) -> Resp
     """Metrics of registered nodes, which become the samples that a page of otel-hw would give."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     key = conditions.idempotency_key(request)
-    media_type, body = await _read(request, runtime.settings.max_body)
+    media_type, body = await _read(request, runtime, tenant)
     reception = runtime.reception(None)
-    command = await run_in_threadpool(_command, runtime, tenant, media_type, body, reception)
+    command = await runtime.threads.run(tenant, _command, runtime, tenant, media_type, body, reception)
     bound = None if key is None else conditions.bind(key, request, tenant, body, reception.received)
-    answer = await runtime.once(bound, command) if bound or command.nodes else command.answer(command.refused)
+    answer = await runtime.once(bound, command, tenant) if bound or command.nodes else command.answer(command.refused)
     if not answer.replayed:
         runtime.metrics.took("metrics", command.accepted, command.rejected)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
@@ -118,11 +117,16 @@ def _command(runtime: Runtime, tenant: str, media_type: str, body: bytes, recept
             nodes.append(StorePoints(*page, feed=runtime.feed(tenant)))
         else:
             refused[_unknown(node)] += len(points)
-    return StoreMetrics(nodes, refused, metrics.left_out, media_type)
+    unused = None
+    if metrics.unused and not metrics.nodes and not metrics.left_out:
+        unused = page_hints.unused(metrics.unused, _map(), registers.indicators())
+    return StoreMetrics(nodes, refused, metrics.left_out, media_type, unused)
 
 
 def _message(media_type: str, body: bytes, max_batch: int) -> ExportMetricsServiceRequest:
     if media_type == PROTOBUF:
+        if otlp_size.wire_exceeds(body, FIELDS * max_batch):
+            raise ProblemException("payload-too-large", f"more than {FIELDS * max_batch} fields of protobuf")
         message = otlp.from_protobuf(body)
         if otlp_size.exceeds(message, PARTS * max_batch):
             detail = f"more than {PARTS * max_batch} resources, scopes, metrics, points and attributes"
@@ -140,12 +144,13 @@ def _unknown(node: str) -> str:
     return f"no node {node[:128]!r} is registered"
 
 
-async def _read(request: Request, limit: int) -> tuple[str, bytes]:
+async def _read(request: Request, runtime: Runtime, tenant: str) -> tuple[str, bytes]:
     """Media type and body of a request, uncompressed.
 
     Raises:
         ProblemException: unsupported-media-type, payload-too-large, or invalid-body where gzip cannot unpack it.
     """
+    limit = runtime.settings.max_body
     stated = request.headers.get("content-type", "")
     media_type = next((name for name in (JSON, PROTOBUF) if name == stated.partition(";")[0].strip().lower()), "")
     if not media_type:
@@ -155,21 +160,18 @@ async def _read(request: Request, limit: int) -> tuple[str, bytes]:
     # The encoding is undone here, so that what reads the bytes need not know of it.
     headers = [header for header in request.scope["headers"] if header[0] != b"content-encoding"]
     plain = Request({**request.scope, "headers": headers}, request.receive)
-    return media_type, await run_in_threadpool(_unpacked, await bodies.read(plain, media_type, limit), limit)
+    packed = await bodies.read(plain, media_type, limit)
+    return media_type, await runtime.threads.run(tenant, _unpacked, packed, limit)
 
 
 def _unpacked(packed: bytes, limit: int) -> bytes:
     """What gzip packed; no more than ``limit`` bytes are ever unpacked."""
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            body = file.read(limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise invalid_body(Place(f"the body is not what gzip packs: {error}")) from error
-    if len(body) > limit:
-        raise ProblemException("payload-too-large", f"the body is larger than {limit} bytes when it is unpacked")
-    if not packed:
-        raise invalid_body(Place("the body is not what gzip packs: it is empty"))
-    return body
+        return unpacking.unpack(packed, limit)
+    except unpacking.TooLargeError as error:
+        raise ProblemException("payload-too-large", f"the body cannot be taken: {error}") from error
+    except unpacking.UnpackingError as error:
+        raise invalid_body(Place(f"the body cannot be unpacked: {error}")) from error
 
 
 @cache

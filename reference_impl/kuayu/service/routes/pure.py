@@ -6,7 +6,7 @@ from typing import TypeVarTuple, Unpack
 from fastapi import Request
 from fastapi.responses import Response
 
-from kuayu.service import bodies
+from kuayu.service import bodies, lanes
 from kuayu.service.computing import Decided
 from kuayu.service.problems import MEDIA_TYPE
 from kuayu.service.runtime import runtime_of, tenant_of
@@ -34,10 +34,10 @@ async def decide(
         ProblemException: unauthorised, unsupported-media-type, payload-too-large or overloaded.
     """
     runtime = runtime_of(request)
-    tenant_of(request)
+    tenant = tenant_of(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
     workers = runtime.searches if search else runtime.decisions
-    return await workers.compute(operation, decide, body, *arguments)
+    return await lanes.while_wanted(request, workers.compute(operation, decide, body, *arguments, tenant=tenant))
 
 
 async def decide_on_bases(
@@ -63,7 +63,8 @@ async def decide_on_bases(
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
     workers = runtime.holders(tenant) if may_need_bases(body) else runtime.decisions
     room, most = runtime.settings.base_bytes, runtime.settings.max_body
-    return await workers.compute(operation, decide, body, tenant, room, most)
+    computed = workers.compute(operation, decide, body, tenant, room, most, tenant=tenant)
+    return await lanes.while_wanted(request, computed)
 
 
 def answer(decided: Decided) -> Response:

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import instants, openapi
 from kuayu.service.kinds import DOMAIN, LINK, NODE, Kind
@@ -35,7 +34,7 @@ def _add_report(kind: Kind) -> None:
         at = milliseconds("at", query.at)
         record = await get_resource(request, tenant, kind, name)
         reporter = Reporter(runtime.store, runtime.catalogue, tenant, instants.now() if at is None else at)
-        return json_answer(await run_in_threadpool(reporter.report, kind, record))
+        return json_answer(await runtime.threads.run(tenant, reporter.report, kind, record))
 
 
 for _kind in (NODE, DOMAIN, LINK):

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import bodies, conditions, openapi
 from kuayu.service.kinds import COMPUTE_IDENTIFIER, DOMAIN, LINK, NODE, Kind
@@ -18,14 +17,15 @@ from kuayu.service.storage.resources import DeleteResource, PutResource, Record,
 router = APIRouter()
 
 
-async def read_resource(request: Request, kind: Kind, name: str) -> dict[str, Any]:
+async def read_resource(request: Request, tenant: str, kind: Kind, name: str) -> dict[str, Any]:
     """Read a resource out of a body.
 
     Raises:
         ProblemException: Whatever can be wrong with the body by itself.
     """
-    raw = await bodies.read(request, "application/json", runtime_of(request).settings.max_body)
-    body: dict[str, Any] = bodies.parse(raw, kind.class_name)
+    runtime = runtime_of(request)
+    raw = await bodies.read(request, "application/json", runtime.settings.max_body)
+    body: dict[str, Any] = await bodies.parse_aside(raw, kind.class_name, runtime.threads, tenant)
     faults = list(kind.faults(body))
     if body[kind.key] != name:
         faults.insert(0, Place(f"the path names {name!r}, the body {body[kind.key]!r}", f"/{kind.key}"))
@@ -47,7 +47,9 @@ async def get_resource(request: Request, tenant: str, kind: Kind, name: str) -> 
     Raises:
         ProblemException: not-found.
     """
-    record: Record | None = await run_in_threadpool(runtime_of(request).store.record, tenant, kind, name)
+    record: Record | None = await runtime_of(request).threads.run(
+        tenant, runtime_of(request).store.record, tenant, kind, name
+    )
     if record is None:
         raise not_found(f"no {kind.name} {name!r} is registered")
     return record
@@ -86,7 +88,7 @@ def _add_put(kind: Kind, path: str) -> None:
     ) -> Response:
         tenant = tenant_of(request)
         conditions.if_match(request)
-        stored = await put_resource(request, tenant, kind, await read_resource(request, kind, name))
+        stored = await put_resource(request, tenant, kind, await read_resource(request, tenant, kind, name))
         return record_answer(stored.record, created=stored.created)
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import bodies, bulk, conditions, instants, openapi
 from kuayu.service.paging import Cursors
@@ -14,6 +13,7 @@ from kuayu.service.problems import invalid_parameter, not_found
 from kuayu.service.routes.answers import json_answer, kept_answer
 from kuayu.service.runtime import Runtime, runtime_of, tenant_of
 from kuayu.service.storage.answers import Answer
+from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.catalogue import DEVICE
 from kuayu.service.storage.history import SampleQuery, SampleSlice, StoredSample
 from kuayu.service.storage.resources import Revision
@@ -21,8 +21,11 @@ from kuayu.service.storage.samples import StoreSamples
 
 router = APIRouter()
 
-LARGE_BODY = 512 * 1024
-"""Bytes from which a batch is read in a worker thread, so that it does not hold up everyone else."""
+LARGE_BODY = 64 * 1024
+"""Bytes from which a body is read in a worker thread, so that it does not hold up everyone else."""
+
+FEW = 100
+"""Items of a batch that may be refused before the answer is written in a thread as well."""
 
 END_OF_TIME = 1 << 62
 
@@ -43,28 +46,37 @@ async def post_samples(request: Request, _: Annotated[NoQuery, Query()]) -> Resp
     runtime, tenant = runtime_of(request), tenant_of(request)
     key = conditions.idempotency_key(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
-    if len(body) < LARGE_BODY:
-        taken = _take(runtime, tenant, body)
+    settings, numbers = runtime.settings, runtime.catalogue.of(tenant)
+    large = len(body) >= LARGE_BODY
+    quick = None if large else bulk.take_at_once(body, settings.max_batch, numbers, runtime.reception)
+    if quick is None or len(quick.result.rejected) > FEW:
+        taken, answer, blocks = await runtime.threads.run(tenant, _take, runtime, tenant, body)
     else:
-        taken = await run_in_threadpool(_take, runtime, tenant, body)
+        taken = quick
+        answer, blocks = _answer(runtime, taken)
     done = taken.result
-    answer = Answer(200, done.result(runtime.settings.durability.value))
-    blocks = done.blocks
-    if taken.atomic and done.rejected:
-        refusal = done.refusal()
-        answer, blocks = Answer(refusal.status, orjson.dumps(refusal.to_wire())), []
     if blocks or key is not None:
         bound = None if key is None else conditions.bind(key, request, tenant, body, done.reception.received)
         command = StoreSamples(blocks, done.reception.received, answer, runtime.feed(tenant))
-        answer = await runtime.once(bound, command)
+        answer = await runtime.once(bound, command, tenant)
     if not answer.replayed:
         accepted = done.accepted if blocks else 0
         runtime.metrics.took("batch", accepted, taken.items - accepted)
     return kept_answer(answer)
 
 
-def _take(runtime: Runtime, tenant: str, body: bytes) -> bulk.Taken:
-    return bulk.take(body, runtime.settings.max_batch, runtime.catalogue.of(tenant), runtime.reception)
+def _take(runtime: Runtime, tenant: str, body: bytes) -> tuple[bulk.Taken, Answer, list[Block]]:
+    taken = bulk.take(body, runtime.settings.max_batch, runtime.catalogue.of(tenant), runtime.reception)
+    return taken, *_answer(runtime, taken)
+
+
+def _answer(runtime: Runtime, taken: bulk.Taken) -> tuple[Answer, list[Block]]:
+    """The answer to a batch, and what of it is to be written."""
+    done = taken.result
+    if taken.atomic and done.rejected:
+        refusal = done.refusal()
+        return Answer(refusal.status, orjson.dumps(refusal.to_wire())), []
+    return Answer(200, done.result(runtime.settings.durability.value)), done.blocks
 
 
 @router.get(
@@ -87,13 +99,14 @@ async def list_samples(request: Request, query: Annotated[SampleQueryParameters,
     since = milliseconds("from", query.since)
     until = milliseconds("to", query.until)
     _check_registered(runtime, tenant, query)
-    subjects = await run_in_threadpool(runtime.store.subjects, tenant, kind, query.subject, query.device)
+    subjects = await runtime.threads.run(tenant, runtime.store.subjects, tenant, kind, query.subject, query.device)
     cursors = Cursors(
         runtime.database.secret,
         (tenant, request.url.path, query.subject, kind, query.device, query.since, query.until),
     )
     position = await _first_position(runtime, tenant) if query.cursor is None else cursors.read(query.cursor)
-    found: SampleSlice = await run_in_threadpool(
+    found: SampleSlice = await runtime.threads.run(
+        tenant,
         runtime.store.samples,
         SampleQuery(
             subjects=subjects,
@@ -123,8 +136,8 @@ def _check_registered(runtime: Runtime, tenant: str, query: SampleQueryParameter
 
 async def _first_position(runtime: Runtime, tenant: str) -> dict[str, Any]:
     """Where a listing begins: what it is pinned to, and after nothing."""
-    sequence = await run_in_threadpool(runtime.store.sequence)
-    revision: Revision = await run_in_threadpool(runtime.store.revision, tenant)
+    sequence = await runtime.threads.run(tenant, runtime.store.sequence)
+    revision: Revision = await runtime.threads.run(tenant, runtime.store.revision, tenant)
     return {"sequence": sequence, "epoch": revision.epoch, "number": revision.number, "after": None}
 
 

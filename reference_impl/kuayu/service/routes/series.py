@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import instants, openapi
 from kuayu.service.parameters import SeriesQueryParameters, milliseconds
@@ -41,11 +40,11 @@ async def get_series(request: Request, query: Annotated[SeriesQueryParameters, Q
     since, until = _range(query)
     number = _registered(runtime, tenant, query)
     wanted = SeriesQuery(number, measure.name, since, until, query.step * 1000)
-    found: Steps | None = await run_in_threadpool(runtime.store.series, wanted)
+    found: Steps | None = await runtime.threads.run(tenant, runtime.store.series, wanted)
     if found is None:
         detail = "what is older than the retention is kept in steps of 300 s; ask for a coarser step or a later range"
         raise ProblemException("revision-expired", detail)
-    revision = await run_in_threadpool(runtime.store.revision, tenant)
+    revision = await runtime.threads.run(tenant, runtime.store.revision, tenant)
     return json_answer(_about(query, measure) | {"points": _points(found), "revision": revision.to_wire()})
 
 

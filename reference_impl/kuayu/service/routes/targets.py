@@ -39,7 +39,7 @@ async def put_target(request: Request, name: Name, _: Annotated[NoQuery, Query()
     """The first scrape is at once, the others every period."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     conditions.if_match(request)
-    body = await read_resource(request, SCRAPE_TARGET, name)
+    body = await read_resource(request, tenant, SCRAPE_TARGET, name)
     if all(exporter.id != body["exporter"] for exporter in registers.indicators().exporters):
         raise unknown_reference("/exporter", f"the collection map has no exporter {body['exporter']!r}")
     try:

@@ -11,17 +11,26 @@ from functools import partial
 import orjson
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
-from kuayu.perception.collection import CollectionMap, Counters, Reading
+from kuayu.perception import page_hints
+from kuayu.perception.collection import CollectionMap, Conversion, Reading, Refusal
+from kuayu.perception.counters import Counters, Known
 from kuayu.perception.exposition import Series
-from kuayu.service.ingest import Reception, Sorted
+from kuayu.perception.plausibility import DeviceLimits, Limits
+from kuayu.service.ingest import Reception, Sorted, Warned
+from kuayu.service.kinds import NODE
 from kuayu.service.problems import Place, ProblemException, unknown_reference
 from kuayu.service.storage import blocks
 from kuayu.service.storage.answers import Answer
 from kuayu.service.storage.blocks import Block
 from kuayu.service.storage.catalogue import DEVICE, SubjectKey
 from kuayu.service.storage.samples import Feed
-from kuayu.service.storage.tables import counter
+from kuayu.service.storage.tables import counter, resource
 from kuayu.service.storage.writer import Outcome, Transaction
+from kuayu_schemas import registers
+from kuayu_schemas.models import WarningKind
+
+OF_A_MEASURE = frozenset({"out-of-range", "contradictory-series"})
+"""Problems of one measure, which leave the rest of its sample as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +68,16 @@ class StorePage:
         """Convert and write."""
         connection = transaction.connection
         timely = [series for series in self.page if self.reception.fault(self._instant(series)) is None]
-        conversion = self.exporter.convert(timely, self._instant, self._counters(connection))
+        conversion = self.exporter.convert(timely, self._instant, self._counters(connection), self._limits(connection))
         readings = conversion.readings
+        used = conversion.used
         if len(timely) < len(self.page):
             late = [series for series in self.page if self.reception.fault(self._instant(series)) is not None]
-            readings = readings + self.exporter.convert(late, self._instant, {}).readings
+            untimely = self.exporter.convert(late, self._instant, {})
+            readings = readings + untimely.readings
+            used += untimely.used
         done = self._sort(readings)
+        done.warnings = [*self._unused(used), *_warnings(conversion, self.node)]
         blocks.write(connection, done.blocks, self.reception.received, transaction.sequence)
         self._keep(connection, conversion.counters)
         told = partial(self.feed, done.blocks, self.reception.received)
@@ -76,23 +89,49 @@ class StorePage:
         return self.reception.received if stated is None else stated + self.reception.offset
 
     def _sort(self, readings: Sequence[Reading]) -> Sorted:
+        """What can be taken; a measure that cannot is refused by itself, under the index of its sample."""
         done = Sorted(self.reception)
         made: dict[tuple[str, ...], Block] = {}
         for index, reading in enumerate(readings):
             number = self.numbers.get(self._subject(reading))
-            problem = self.reception.fault(reading.observed) or _out_of_range(reading)
+            problem = self.reception.fault(reading.observed)
             if number is None:
                 problem = unknown_reference("", f"the node {self.node!r} has no device {reading.device!r}")
             if number is None or problem is not None:
                 assert problem is not None
                 done.reject(index, problem)
                 continue
+            for refusal in reading.refused:
+                done.reject(index, refused_measure(reading, refusal))
+            if not reading.measures:
+                continue
+            done.accepted += 1
             names = tuple(sorted(reading.measures))
             block = made.setdefault(names, Block(names))
             block.values.extend((number, reading.observed, *(reading.measures[name] for name in names)))
         done.blocks = list(made.values())
-        done.accepted = len(readings) - len(done.rejected)
         return done
+
+    def _unused(self, used: int) -> list[Warned]:
+        """A page that the map takes nothing of may be another exporter's."""
+        if used:
+            return []
+        detail = page_hints.unused(self.page, self.exporter, registers.indicators())
+        return [Warned(WarningKind.nothing_used, detail)]
+
+    def _limits(self, connection: Connection) -> DeviceLimits:
+        """What the devices of the node were registered with."""
+        held = select(resource.c.body).where(
+            resource.c.tenant == self.tenant,
+            resource.c.kind == NODE.name,
+            resource.c.id == self.node,
+            resource.c.valid_to.is_(None),
+        )
+        body = connection.execute(held).scalar()
+        devices = () if body is None else orjson.loads(body).get("devices", ())
+        return {
+            str(device["id"]): Limits(device.get("memory_capacity"), device.get("power_limit")) for device in devices
+        }
 
     def _subject(self, reading: Reading) -> SubjectKey:
         return ("node" if reading.device is None else DEVICE, self.node, reading.device)
@@ -101,14 +140,15 @@ class StorePage:
         kept = connection.execute(select(counter.c.state).where(*self._conditions())).scalar()
         held = {} if kept is None else orjson.loads(kept)
         # Values that were infinite stand as null in what was written before they were left out.
-        return {name: (instant, value) for name, (instant, value) in held.items() if value is not None}
+        return {name: Known.from_wire(wire) for name, wire in held.items() if wire[1] is not None}
 
     def _keep(self, connection: Connection, counters: Counters) -> None:
         if not counters:
             return
         connection.execute(delete(counter).where(*self._conditions()))
         name = {"tenant": self.tenant, "node": self.node, "exporter": self.exporter.exporter.id}
-        connection.execute(insert(counter).values(**name, state=orjson.dumps(counters).decode()))
+        state = orjson.dumps({series: known.to_wire() for series, known in counters.items()}).decode()
+        connection.execute(insert(counter).values(**name, state=state))
 
     def _conditions(self) -> list[ColumnElement[bool]]:
         return [
@@ -118,11 +158,28 @@ class StorePage:
         ]
 
 
-def _out_of_range(reading: Reading) -> ProblemException | None:
-    if not reading.out_of_range:
-        return None
-    names = ", ".join(reading.out_of_range)
-    detail = f"of device {reading.device!r}" if reading.device else "of the node"
+def refused_measure(reading: Reading, refusal: Refusal) -> ProblemException:
+    """Why a measure of a sample cannot be taken."""
+    whom = f"device {reading.device!r}" if reading.device else "the node"
+    detail = f"{refusal.measure} of {whom}: {refusal.reason}"
     return ProblemException(
-        "out-of-range", f"{names} {detail} outside the range of the register", [Place(f"{names} out of range")]
+        "contradictory-series" if refusal.contradictory else "out-of-range", detail, [Place(detail)]
     )
+
+
+def _warnings(conversion: Conversion, node: str) -> list[Warned]:
+    """What the counters of a page tell beside their values."""
+    found = []
+    if conversion.alternating:
+        detail = (
+            f"two sources report as {node!r}: {', '.join(conversion.alternating)} goes to and fro between two "
+            "histories; their counters give nothing until that ends. Give each host an identifier of its own"
+        )
+        found.append(Warned(WarningKind.identity_conflict, detail))
+    if conversion.returned:
+        detail = (
+            f"{', '.join(conversion.returned)} of {node!r} went back to where it had been before it fell or leapt: "
+            "what it showed in between was wrong, or another host reports under this identifier"
+        )
+        found.append(Warned(WarningKind.counter_returned, detail))
+    return found

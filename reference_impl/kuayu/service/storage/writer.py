@@ -12,7 +12,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -35,6 +35,9 @@ neighbours in the table, so that a page that is written for two groups could hav
 
 ENOUGH = 8192
 """Samples that need not gather any longer."""
+
+LARGEST_GROUP = 4 * ENOUGH
+"""Samples after which a group is full: what is urgent waits for the commit of one group at most."""
 
 
 class Transaction:
@@ -98,18 +101,29 @@ class WriterGauges(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     command: Command[Any]
+    tenant: str = ""
     future: Future[Any] = field(default_factory=Future)
 
 
 class Writer:
-    """The thread and its queue."""
+    """The thread and its queue.
 
-    def __init__(self, engine: Engine, max_queue: int, gauges: WriterGauges) -> None:
+    Args:
+        engine: Where it writes.
+        max_queue: Samples that may wait.
+        gauges: Are told how it is doing.
+        share: Samples of one tenant that may wait; as many as of all where absent.
+    """
+
+    def __init__(self, engine: Engine, max_queue: int, gauges: WriterGauges, share: int | None = None) -> None:
         self._engine = engine
         self._max_queue = max_queue
+        self._share = max_queue if share is None else share
         self._gauges = gauges
+        self._urgent: deque[_Waiting] = deque()
         self._queue: deque[_Waiting] = deque()
         self._weight = 0
+        self._weights: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._closing = False
         self._busy = False
@@ -126,31 +140,42 @@ class Writer:
             self._changed.notify()
         self._thread.join()
 
-    async def write(self, command: Command[R_co]) -> R_co:
+    async def write(self, command: Command[R_co], tenant: str = "", *, urgent: bool = False) -> R_co:
         """Queue a command and wait until it is durable.
+
+        Args:
+            command: What is to be written.
+            tenant: For whom; nobody where it is for the service itself.
+            urgent: Whether it goes ahead of all that is not, and is never turned away.
 
         Raises:
             ProblemException: overloaded where too much waits already, or what the command itself raises.
         """
         # A client that goes away must not take its command with it: others may share its transaction.
-        result: R_co = await asyncio.shield(asyncio.wrap_future(self.submit(command)))
+        result: R_co = await asyncio.shield(asyncio.wrap_future(self.submit(command, tenant, urgent=urgent)))
         return result
 
-    def submit(self, command: Command[R_co]) -> Future[R_co]:
-        """Queue a command. Any thread may.
+    def submit(self, command: Command[R_co], tenant: str = "", *, urgent: bool = False) -> Future[R_co]:
+        """Queue a command, with the arguments of :meth:`write`. Any thread may.
 
         Raises:
             ProblemException: overloaded where too much waits already.
         """
-        waiting = _Waiting(command)
+        waiting = _Waiting(command, tenant)
         with self._changed:
-            if self._closing or (self._queue and self._weight + command.weight > self._max_queue):
+            if self._closing or not (urgent or self._has_room(command.weight, tenant)):
                 raise ProblemException("overloaded", "more waits to be written than the service takes", retry_after=1)
-            self._queue.append(waiting)
+            (self._urgent if urgent else self._queue).append(waiting)
             self._weight += command.weight
+            self._weights[tenant] += command.weight
             self._gauges.queued(self._weight)
             self._changed.notify()
         return waiting.future
+
+    def _has_room(self, weight: int, tenant: str) -> bool:
+        """Whether a command may wait; one that is alone always may, whatever its weight."""
+        own = self._weights[tenant] if tenant else 0
+        return not (self._queue and (self._weight + weight > self._max_queue or (own and own + weight > self._share)))
 
     def _run(self) -> None:
         while group := self._next_group():
@@ -163,17 +188,25 @@ class Writer:
                 _tell(waiting.future, outcome)
 
     def _next_group(self) -> list[_Waiting]:
-        """Take all that waits; nothing once the writer is closed and the queue empty."""
-        if self._busy and self._weight < ENOUGH:
+        """Take what is urgent and what waits, a group full; nothing once the writer is closed and the queues empty."""
+        if self._busy and self._weight < ENOUGH and not self._urgent:
             time.sleep(LINGER)
         with self._changed:
-            while not self._queue and not self._closing:
+            while not self._queue and not self._urgent and not self._closing:
                 self._changed.wait()
-            group = list(self._queue)
+            group = list(self._urgent)
+            self._urgent.clear()
+            weight = sum(waiting.command.weight for waiting in group)
+            while self._queue and weight < LARGEST_GROUP:
+                waiting = self._queue.popleft()
+                weight += waiting.command.weight
+                group.append(waiting)
+            for waiting in group:
+                self._weights[waiting.tenant] -= waiting.command.weight
+            self._weights = +self._weights
+            self._weight -= weight
             self._busy = len(group) > 1
-            self._queue.clear()
-            self._weight = 0
-            self._gauges.queued(0)
+            self._gauges.queued(self._weight)
             return group
 
     def _commit(self, group: Sequence[_Waiting]) -> list[Outcome[Any] | Exception]:

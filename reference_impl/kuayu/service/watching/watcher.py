@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kuayu.resilience.watching import Change, Watch
 from kuayu.service import instants
@@ -36,6 +36,18 @@ from kuayu_schemas.models import FaultState
 
 SHORTEST = 0.01
 """Seconds between two looks, at least: log lines are judged at once, but not each by itself."""
+
+READ_AT_ONCE = 200
+"""Lines of a tenant that are read before those of the next, and"""
+
+READING = 0.1
+"""seconds after which what is not read yet waits for the next look."""
+
+MAX_LINES_WAITING = 50_000
+"""Lines of a tenant that may wait to be read; more are turned away until they were."""
+
+TELLING = 0.25
+"""Seconds of a look after which what is not written yet waits for the next."""
 
 TOLD_AT_ONCE = 50
 """Changes that are written in one transaction, so that others can write between, and the first are told soon."""
@@ -92,7 +104,8 @@ class Watcher:
     def __init__(
         self, settings: Settings, metrics: Metrics, database: Database, store: Store, writer: Writer, bell: Bell
     ) -> None:
-        self.hub: Hub[Record, None] = Hub(_written, settings.max_streams, metrics.fault_subscribers)
+        share = settings.share(settings.max_streams)
+        self.hub: Hub[Record, None] = Hub(_written, settings.max_streams, share, metrics.fault_subscribers)
         self.store = FaultStore(database)
         self.registry = Registry(store)
         self._settings = settings
@@ -105,6 +118,8 @@ class Watcher:
         self._known: dict[str, set[str]] = {}
         self._untold: dict[str, list[Change]] = {}
         self._inbox: deque[_Arrival] = deque()
+        self._unread: dict[str, deque[_Arrival]] = {}
+        self._lines_waiting: Counter[str] = Counter()
         self._unanswered: list[_Arrival] = []
         self._woken = threading.Event()
         self._closing = threading.Event()
@@ -144,7 +159,7 @@ class Watcher:
         received = self._clock.now()
         new = {str(beat["node"]) for beat in beats} - self._known.get(tenant, set())
         if new:
-            await self._writer.write(Remember(tenant, new, self._remember))
+            await self._writer.write(Remember(tenant, new, self._remember), tenant, urgent=True)
         self._inbox.append(_Arrival(tenant, received, beats=beats))
 
     async def read(self, tenant: str, lines: Sequence[Item]) -> None:
@@ -153,10 +168,18 @@ class Watcher:
         Raises:
             ProblemException: overloaded.
         """
+        waiting = self._lines_waiting[tenant]
+        if waiting and waiting + len(lines) > MAX_LINES_WAITING:
+            raise ProblemException("overloaded", "more lines wait to be judged than the service takes", retry_after=1)
         judged: Future[None] = Future()
+        self._lines_waiting[tenant] += len(lines)
+        judged.add_done_callback(lambda _: self._in_loop(lambda: self._have_judged(tenant, len(lines))))
         self._inbox.append(_Arrival(tenant, self._clock.now(), lines=lines, judged=judged))
         self._woken.set()
         await asyncio.shield(asyncio.wrap_future(judged))
+
+    def _have_judged(self, tenant: str, lines: int) -> None:
+        self._lines_waiting[tenant] -= lines
 
     def put(self, tenant: str, kind: str, body: Body, numbers: Mapping[SubjectKey, int]) -> None:
         """A resource was registered or replaced."""
@@ -187,27 +210,56 @@ class Watcher:
         self._acknowledge(set())
 
     def _drain(self) -> None:
-        """Take in what has arrived."""
+        """Take in what has arrived: beats at once, lines for as long as there is time, tenant by tenant."""
         while self._inbox:
             arrival = self._inbox.popleft()
-            taken = False
-            with self._enduring():
-                self._take(arrival)
-                taken = True
-            if arrival.judged is not None and taken:
-                self._unanswered.append(arrival)
-            elif arrival.judged is not None:
-                arrival.judged.set_exception(ProblemException("internal", "the lines could not be read"))
+            if arrival.judged is None:
+                with self._enduring():
+                    self._take(arrival)
+            else:
+                self._unread.setdefault(arrival.tenant, deque()).append(arrival)
+        until = time.monotonic() + READING
+        while self._unread and (time.monotonic() < until or self._closing.is_set()):
+            for tenant in list(self._unread):
+                self._read_some(tenant)
+        if self._unread:
+            self._woken.set()
+
+    def _read_some(self, tenant: str) -> None:
+        """Read the next lines of a tenant, not more at once than others can wait for."""
+        queue = self._unread[tenant]
+        arrival = queue.popleft()
+        some, rest = arrival.lines[:READ_AT_ONCE], arrival.lines[READ_AT_ONCE:]
+        taken = False
+        with self._enduring():
+            self._take(replace(arrival, lines=some))
+            taken = True
+        assert arrival.judged is not None
+        if taken and rest:
+            queue.appendleft(replace(arrival, lines=rest))
+        elif taken:
+            self._unanswered.append(arrival)
+        else:
+            arrival.judged.set_exception(ProblemException("internal", "the lines could not be read"))
+        if not queue:
+            del self._unread[tenant]
 
     def _look(self) -> None:
-        """See what is at fault now, of all that is watched, and write it."""
-        told: set[str] = set()
+        """See what is at fault now, of all that is watched, and write it, a little of each tenant's in turn."""
+        looked: set[str] = set()
         for tenant, watch in self._watches.items():
             with self._enduring():
                 self._untold.setdefault(tenant, []).extend(watch.look(self._clock.now()))
-                self._tell(tenant)
-                told.add(tenant)
-        self._acknowledge(told)
+                looked.add(tenant)
+        told = {tenant for tenant in looked if not self._untold[tenant]}
+        telling, until = looked - told, time.monotonic() + TELLING
+        while telling and time.monotonic() < until:
+            for tenant in list(telling):
+                telling.discard(tenant)
+                with self._enduring():
+                    self._tell(tenant)
+                    (telling if self._untold[tenant] else told).add(tenant)
+        self._acknowledge(told, telling)
 
     def _take(self, arrival: _Arrival) -> None:
         tenant = arrival.tenant
@@ -224,34 +276,41 @@ class Watcher:
             watch.read(lines, domains, arrival.received)
 
     def _tell(self, tenant: str) -> None:
-        """Write what has changed; what could not be written is tried again at the next look.
+        """Write the next of what has changed; what could not be written is tried again at the next look.
 
         Raises:
             ProblemException: overloaded.
             Exception: Whatever the database raises.
         """
         changes = self._untold.get(tenant, [])
-        while changes:
-            told = changes[:TOLD_AT_ONCE]
-            command = Tell(
-                *(tenant, self._epoch, told, instants.now(), self._clock.offset()),
-                devices=lambda node: self.registry.devices(tenant, node),
-                follower=self._follow,
-            )
-            with self._metrics.fault_telling_seconds.time():
-                self._writer.submit(command).result()
-            del changes[: len(told)]
+        told = changes[:TOLD_AT_ONCE]
+        command = Tell(
+            *(tenant, self._epoch, told, instants.now(), self._clock.offset()),
+            devices=lambda node: self.registry.devices(tenant, node),
+            follower=self._follow,
+        )
+        with self._metrics.fault_telling_seconds.time():
+            self._writer.submit(command, tenant, urgent=True).result()
+        del changes[: len(told)]
 
-    def _acknowledge(self, told: Collection[str]) -> None:
-        """Answer who waits for lines to be judged, by the tenants of which all was written."""
+    def _acknowledge(self, told: Collection[str], telling: Collection[str] = ()) -> None:
+        """Answer who waits for lines to be judged.
+
+        Args:
+            told: Tenants of which all was written.
+            telling: Tenants of which more is to be written; theirs wait for that.
+        """
+        waiting = [arrival for arrival in self._unanswered if arrival.tenant in telling]
         for arrival in self._unanswered:
             assert arrival.judged is not None
+            if arrival.tenant in telling:
+                continue
             if arrival.tenant in told:
                 arrival.judged.set_result(None)
             else:
                 problem = ProblemException("overloaded", "what the lines tell could not be written", retry_after=1)
                 arrival.judged.set_exception(problem)
-        self._unanswered.clear()
+        self._unanswered = waiting
 
     def _follow(self, told: Told) -> None:
         """Changes are durable; called in the writer's thread."""
