@@ -144,5 +144,5 @@ class Asking:
 
         both = union_all(shown(step), shown(response)).subquery()
         query = select(both.c.body).order_by(both.c.open_since, both.c.action).limit(MOST_SHOWN)
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             return [body.encode() for body in connection.execute(query).scalars()]

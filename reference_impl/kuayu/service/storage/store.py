@@ -172,7 +172,7 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             yield connection
 
     def _scope(self, owner: str) -> Scope:

@@ -1,0 +1,81 @@
+"""A PostgreSQL of one's own that can be stopped as a power cut stops it, frozen, and started again."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+
+class PostgresServer:
+    """A running server.
+
+    Attributes:
+        url: SQLAlchemy URL of its first database.
+    """
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self.url: str = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+
+    def crash(self) -> None:
+        """Stop at once, without a checkpoint: what is not in the log on the disk is lost (``-m immediate``)."""
+        self._control("stop", "-m", "immediate")
+
+    def stop(self) -> None:
+        """Stop in order, whoever is connected."""
+        self._control("stop", "-m", "fast")
+
+    def start(self) -> None:
+        """Start it again, where it answered before."""
+        self._server.ensure_postgres_running()
+
+    def freeze(self) -> None:
+        """Let it answer nothing, with all connections open."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def remove(self) -> None:
+        """End it and delete its data."""
+        self._server.cleanup()
+
+    def sql(self, command: str) -> str:
+        """Carry out a command as its superuser; what psql prints."""
+        return str(self._server.psql(command))
+
+    def _signal(self, number: signal.Signals) -> None:
+        main = psutil.Process(int((self._server.pgdata / "postmaster.pid").read_text().splitlines()[0]))
+        for process in (main, *main.children()):
+            os.kill(process.pid, number)
+
+    def _control(self, *arguments: str) -> None:
+        import pgserver
+
+        pgserver.pg_ctl(["-w", *arguments], pgdata=self._server.pgdata, user=self._server.system_user)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[PostgresServer]:
+    """A server while it is needed; the test is skipped where none can be started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        try:
+            import pgserver
+
+            server = pgserver.get_server(  # type: ignore[attr-defined]
+                folder / "data", cleanup_mode="delete"
+            )
+        except Exception as error:  # noqa: BLE001 - whatever keeps the server's own binaries from running
+            pytest.skip(f"no PostgreSQL can be started here: {error}")
+        found = PostgresServer(server)
+        try:
+            yield found
+        finally:
+            found.remove()
