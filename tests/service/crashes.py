@@ -18,6 +18,9 @@ from service.conftest import PATIENCE, Service, instant
 from service.postgres_server import PostgresServer
 
 WRITERS = 4
+ENOUGH = 40
+"""Writes of a round that have to be acknowledged before the crash, however slow the machine is."""
+
 SAMPLES_PER_DOMAIN = 5
 """Samples that a client sends before it registers another domain."""
 
@@ -96,6 +99,9 @@ def rounds(service: Service, crash: Callable[[Service], None], number: int, seed
             for device in range(WRITERS):
                 writers.submit(_write, service.url, str(device), counter, ledger, over)
             time.sleep(chance.uniform(0.4, 1.2))
+            busy = time.monotonic() + PATIENCE
+            while len(ledger) - before < ENOUGH and time.monotonic() < busy:
+                time.sleep(chance.uniform(0.01, 0.1))
             crash(service)
             over.set()
         acknowledged = len(ledger) - before

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
 
 
@@ -50,6 +51,12 @@ class PostgresServer:
         """Carry out a command as its superuser; what psql prints."""
         return str(self._server.psql(command))
 
+    @contextmanager
+    def session(self, database: str) -> Iterator["Session"]:
+        """A session of a superuser, for several commands one after the other."""
+        with psycopg.connect(self._server.get_uri(database), autocommit=True) as connection:
+            yield Session(connection)
+
     def _signal(self, number: signal.Signals) -> None:
         main = psutil.Process(int((self._server.pgdata / "postmaster.pid").read_text().splitlines()[0]))
         for process in (main, *main.children()):
@@ -59,6 +66,18 @@ class PostgresServer:
         import pgserver
 
         pgserver.pg_ctl(["-w", *arguments], pgdata=self._server.pgdata, user=self._server.system_user)
+
+
+class Session:
+    """A session of a superuser."""
+
+    def __init__(self, connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+        self._connection = connection
+
+    def value(self, query: str) -> object:
+        """First value that a query gives; None where it gives no row."""
+        row = self._connection.execute(query).fetchone()  # type: ignore[call-overload]
+        return None if row is None else row[0]
 
 
 @contextmanager

@@ -155,12 +155,24 @@ def _open_sqlite(url: str, file: Path, lock: IO[str], durability: Durability, do
     write, read = engines.sqlite(url, durability)
     try:
         with write.begin() as connection:
+            if doubt is not None:
+                _check_sound(connection, file)
             _migrate(connection)
             epoch, secret = _identity(connection, durability, doubt, None)
     except BaseException:
         write.dispose()
         raise
     return Database(write, read, epoch, secret, files=Files(file), lock=lock)
+
+
+def _check_sound(connection: Connection, file: Path) -> None:
+    """See that a file in doubt is whole: SQLite itself finds out only where it happens to read."""
+    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if found != "ok":
+        raise DatabaseError(
+            f"{file} is damaged: {found}",
+            "Put a copy in its place, or move it away with its -wal and -shm; there will be another epoch",
+        )
 
 
 def _open_postgresql(url: str, durability: Durability, doubt: Doubt | None) -> Database:

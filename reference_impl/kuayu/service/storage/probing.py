@@ -58,6 +58,8 @@ class Prober:
             except (DoubtError, OSError) as error:
                 presence.failed(error)
                 return
+        if presence.absence is not None:
+            self._database.read.dispose()  # what connections there are may be dead, and nobody takes one now
         probe = self._writer.probe()
         if self._answered(probe, SLOW):
             return

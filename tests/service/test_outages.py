@@ -1,0 +1,273 @@
+"""The database goes away, freezes, fills up, is emptied or replaced under a running service."""
+
+import contextlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from service import postgres_server
+from service.conftest import QUIET, Service, StartService, instant, problem
+from service.crashes import epoch_of
+from service.postgres_server import PostgresServer
+
+from kuayu.service.storage.holding import KIND
+
+PATIENCE_S = 40.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    with postgres_server.running(tmp_path_factory.mktemp("postgres")) as found:
+        yield found
+
+
+@pytest.fixture
+def database(server: PostgresServer, request: pytest.FixtureRequest) -> str:
+    """URL of an empty database on the server."""
+    name = f"d{abs(hash(request.node.name))}"
+    server.sql(f"CREATE DATABASE {name};")
+    return server.url.replace("/postgres?", f"/{name}?")
+
+
+def wait_until(is_so: Callable[[], bool]) -> float:
+    """Wait; how many seconds it took."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() < began + PATIENCE_S
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def healthy(service: Service) -> bool:
+    return service.client.get("/v1/health").status_code == httpx.codes.OK
+
+
+def unhealthy(service: Service) -> bool:
+    return not healthy(service)
+
+
+def expect_turned_away(answer: httpx.Response) -> None:
+    assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    assert problem(answer) == "overloaded"
+    assert answer.json()["retryable"] is True
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+def reading(power: float = 1.0) -> dict[str, object]:
+    return {"subject": "node", "subject_kind": "node", "observed_at": instant(), "power": power}
+
+
+@pytest.mark.postgres
+def test_a_service_outlives_its_postgresql_and_goes_on_by_itself(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    service = start_service(database=database)
+    service.register()
+    epoch = epoch_of(service)
+    server.stop()
+    try:
+        wait_until(lambda: unhealthy(service))
+        for answer in (
+            service.client.get("/v1/health"),
+            service.client.get("/v1/nodes"),
+            service.client.get("/v1/conformance"),
+            service.put("/v1/domains/late", {"id": "late"}),
+            service.send(reading()),
+        ):
+            expect_turned_away(answer)
+    finally:
+        server.start()
+    wait_until(lambda: healthy(service))
+    assert epoch_of(service) == epoch
+    assert service.put("/v1/domains/late", {"id": "late"}).status_code == 201
+    assert service.send(reading()).json()["accepted"] == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_nobody_waits_for_ever_for_a_postgresql_that_is_frozen(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    service = start_service(database=database)
+    service.register()
+    server.freeze()
+    try:
+        began = time.monotonic()
+        answer = service.put("/v1/domains/first", {"id": "first"})
+        assert time.monotonic() - began < 30
+        expect_turned_away(answer)
+        began = time.monotonic()
+        expect_turned_away(service.client.get("/v1/nodes"))
+        expect_turned_away(service.client.get("/v1/health"))
+        assert time.monotonic() - began < 2
+    finally:
+        server.thaw()
+    wait_until(lambda: healthy(service))
+    assert service.put("/v1/domains/first", {"id": "first"}).status_code in {200, 201}
+    assert service.client.get("/v1/domains/first").status_code == 200
+    assert service.send(reading()).json()["accepted"] == 1
+
+
+@pytest.mark.postgres
+def test_a_write_whose_answer_was_lost_is_known_to_the_service_afterwards(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    service = start_service(database=database)
+    service.register()
+    for number in range(5):
+        name = f"node-{number}"
+        server.crash()
+        server.start()
+        body = {"id": name, "domain": "domain", "devices": []}
+        wait_until(lambda name=name, body=body: service.put(f"/v1/nodes/{name}", body).status_code in {200, 201})  # type: ignore[misc]
+        sample = {"subject": name, "subject_kind": "node", "observed_at": instant(), "power": 1.0}
+        assert service.send(sample).json()["accepted"] == 1
+
+
+def second(database: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from kuayu.cli import main; main()", *QUIET]
+    return subprocess.run(
+        [*program, "--port", "0", "--database", database], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.postgres
+def test_a_second_service_on_one_postgresql_is_told_who_has_it_and_the_next_begins_when_that_is_dead(
+    start_service: StartService, database: str
+) -> None:
+    first = start_service(database=database)
+    refused = second(database)
+    assert refused.returncode == 1
+    assert "another service has the database open: kuayu serve " in refused.stderr
+    assert f":{first.process.pid}" in refused.stderr  # type: ignore[union-attr]
+    assert "hint" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    first.stop(signal.SIGKILL)
+    assert healthy(start_service(database=database))
+
+
+def test_a_second_service_on_one_file_is_told_who_has_it_whatever_the_file_is_called(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    first = start_service()
+    (tmp_path / "other.db").symlink_to(tmp_path / "kuayu.db")
+    for name in ("kuayu.db", "other.db"):
+        refused = second(f"sqlite:///{tmp_path / name}")
+        assert refused.returncode == 1
+        assert f":{first.process.pid} since " in refused.stderr  # type: ignore[union-attr]
+        assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.postgres
+def test_a_service_whose_session_was_ended_gives_way_to_one_that_took_its_place(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    service = start_service(database=database)
+    service.register()
+    name = database.partition("?")[0].rpartition("/")[2]
+    end = f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = {KIND}"  # noqa: S608 - a number
+    with server.session(name) as rival:
+
+        def takes() -> bool:
+            rival.value(end)
+            return rival.value(f"SELECT pg_try_advisory_lock({KIND}, hashtext('public'))") is True
+
+        wait_until(takes)
+        wait_until(lambda: "another service" in service.client.get("/v1/health").json().get("detail", ""))
+        expect_turned_away(service.put("/v1/domains/d", {"id": "d"}))
+    wait_until(lambda: healthy(service))
+    assert service.put("/v1/domains/d", {"id": "d"}).status_code == 201
+
+
+@pytest.mark.postgres
+def test_an_older_copy_of_the_database_has_another_epoch(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    service = start_service(database=database)
+    service.register()
+    epoch = epoch_of(service)
+    name = database.partition("?")[0].rpartition("/")[2]
+    with server.session(name) as operator:
+        operator.value(
+            "WITH older AS (UPDATE meta SET value = '1' WHERE name = 'sequence'), named AS (DELETE FROM reference)"
+            " DELETE FROM resource WHERE kind = 'node' RETURNING id"
+        )
+    wait_until(lambda: epoch_of(service) != epoch)
+    assert service.client.get("/v1/nodes").json()["items"] == []
+    assert service.send(reading()).json()["rejected"][0]["problem"]["type"].endswith("unknown-reference")
+    service.register()
+    assert service.send(reading()).json()["accepted"] == 1
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def shorten(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.truncate(8192)
+
+
+def delete(file: Path) -> None:
+    for each in files_of(file):
+        each.unlink(missing_ok=True)
+
+
+def replace(file: Path) -> None:
+    file.with_name("older.db").rename(file)
+    for each in files_of(file)[1:]:
+        each.unlink(missing_ok=True)
+
+
+def files_of(file: Path) -> list[Path]:
+    return [file, file.with_name(file.name + "-wal"), file.with_name(file.name + "-shm")]
+
+
+def copy(source: Path, target: Path) -> None:
+    """A copy as any backup makes it."""
+    with contextlib.closing(sqlite3.connect(source)) as held, contextlib.closing(sqlite3.connect(target)) as made:
+        held.backup(made)
+
+
+@pytest.mark.parametrize("harm", [delete, replace, empty])
+def test_other_files_under_a_running_service_are_another_epoch(
+    start_service: StartService, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    service = start_service()
+    service.put("/v1/domains/old", {"id": "old"})
+    copy(tmp_path / "kuayu.db", tmp_path / "older.db")
+    service.register()
+    service.stop()
+    service.start()  # what it holds is in the file itself, and not in the log beside it
+    epoch = epoch_of(service)
+    harm(tmp_path / "kuayu.db")
+    wait_until(lambda: epoch_of(service) != epoch)
+    assert healthy(service)
+    assert service.client.get("/v1/nodes").json()["items"] == []
+    service.register()
+    assert service.send(reading()).json()["accepted"] == 1
+
+
+def test_a_file_that_was_cut_off_keeps_the_service_unhealthy_until_there_is_another(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    service = start_service()
+    service.register()
+    service.stop()
+    service.start()
+    epoch = epoch_of(service)
+    shorten(tmp_path / "kuayu.db")
+    wait_until(lambda: unhealthy(service))
+    expect_turned_away(service.put("/v1/domains/d", {"id": "d"}))
+    expect_turned_away(service.client.get("/v1/nodes"))
+    time.sleep(3)
+    assert unhealthy(service)
+    delete(tmp_path / "kuayu.db")
+    wait_until(lambda: healthy(service))
+    assert epoch_of(service) != epoch
