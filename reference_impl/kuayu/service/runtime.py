@@ -128,7 +128,9 @@ class Runtime:
         self.coordinator.start()
         leases, follower = self.coordinator.leases, self.coordinator.follow
         self.asking = Asking(
-            *(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower), self.urgent
+            *(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower),
+            self.urgent,
+            self.coordinator.clock,
         )
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
