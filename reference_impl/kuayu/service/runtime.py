@@ -186,7 +186,7 @@ class Runtime:
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""
-        return Scope(tenant, self.database.epoch, self.catalogue, (self.graphs, self.watcher))
+        return Scope(tenant, self.database.epoch, self.catalogue, (self.graphs, self.watcher), self.settings.quota)
 
     def feed(self, tenant: str) -> Feed:
         """What takes a tenant's samples once they are durable."""

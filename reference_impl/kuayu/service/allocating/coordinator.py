@@ -184,4 +184,3 @@ class Coordinator:
         before = instants.now() - round(self._settings.allocation_retention * 1000)
         while await self._writer.write(Forget(before, self._settings.history)):
             pass  # a piece at a time, so that others can write between
-
