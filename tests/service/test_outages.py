@@ -1,6 +1,7 @@
 """The database goes away, freezes, fills up, is emptied or replaced under a running service."""
 
 import contextlib
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from engine.agent_process import AgentProcess
+from engine.ledger import Sender, compare
 from service import postgres_server
 from service.conftest import QUIET, Service, StartService, instant, problem
 from service.crashes import epoch_of
@@ -271,3 +274,42 @@ def test_a_file_that_was_cut_off_keeps_the_service_unhealthy_until_there_is_anot
     delete(tmp_path / "kuayu.db")
     wait_until(lambda: healthy(service))
     assert epoch_of(service) != epoch
+
+
+def test_a_full_disk_turns_writes_away_until_there_is_room(start_service: StartService) -> None:
+    service = start_service()
+    service.register()
+    epoch = epoch_of(service)
+    assert service.process is not None
+    soft, hard = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
+    expect_turned_away(service.put("/v1/domains/d", {"id": "d"}))
+    expect_turned_away(service.client.get("/v1/health"))
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+    wait_until(lambda: healthy(service))
+    assert service.put("/v1/domains/d", {"id": "d"}).status_code == 201
+    assert epoch_of(service) == epoch
+
+
+@pytest.mark.postgres
+def test_an_agent_keeps_what_it_has_taken_while_the_database_of_its_service_is_away(
+    start_service: StartService, server: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    service = start_service(database=database)
+    service.register("rack-1")
+    agent = AgentProcess(service.url, tmp_path / "spool.db")
+    sender = Sender(agent.url, "rack-1", 0.05, 10)
+    agent.start()
+    try:
+        sender.start()
+        time.sleep(2)
+        server.stop()
+        before = len(sender.acknowledged)
+        time.sleep(4)
+        assert len(sender.acknowledged) > before
+        server.start()
+        wait_until(lambda: healthy(service))
+        sender.stop()
+        wait_until(lambda: compare([sender], service.client).exact)
+    finally:
+        agent.close()
