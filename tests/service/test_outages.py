@@ -133,10 +133,14 @@ def test_a_write_whose_answer_was_lost_is_known_to_the_service_afterwards(
         assert service.send(sample).json()["accepted"] == 1
 
 
-def second(database: str) -> subprocess.CompletedProcess[str]:
+def second(database: str, *options: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from kuayu.cli import main; main()", *QUIET]
     return subprocess.run(
-        [*program, "--port", "0", "--database", database], capture_output=True, text=True, timeout=60, check=False
+        [*program, "--port", "0", "--database", database, *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -206,6 +210,54 @@ def test_an_older_copy_of_the_database_has_another_epoch(
     assert service.send(reading()).json()["rejected"][0]["problem"]["type"].endswith("unknown-reference")
     service.register()
     assert service.send(reading()).json()["accepted"] == 1
+
+
+@pytest.mark.postgres
+def test_a_postgresql_that_does_not_flush_promises_less_and_doubts_its_restarts(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    server.sql("ALTER SYSTEM SET fsync = off;")
+    server.sql("SELECT pg_reload_conf();")
+    try:
+        refused = second(database, "--durability", "host")
+        assert refused.returncode == 1
+        assert "fsync=off" in refused.stderr
+        assert "hint" in refused.stderr
+        service = start_service(database=database)
+        service.register()
+        epoch = epoch_of(service)
+        service.stop(signal.SIGKILL)
+        service.start()
+        assert epoch_of(service) == epoch
+        server.stop()
+        server.start()
+        wait_until(lambda: epoch_of(service) != epoch)
+        assert [item["id"] for item in service.client.get("/v1/nodes").json()["items"]] == ["node"]
+        assert service.send(reading()).json()["accepted"] == 1
+    finally:
+        server.sql("ALTER SYSTEM SET fsync = on;")
+        server.sql("SELECT pg_reload_conf();")
+
+
+@pytest.mark.postgres
+def test_an_ordinary_role_is_enough_and_a_moved_database_has_another_epoch(
+    start_service: StartService, server: PostgresServer, database: str
+) -> None:
+    name = database.partition("?")[0].rpartition("/")[2]
+    server.sql("CREATE ROLE plain LOGIN;")
+    server.sql(f"ALTER DATABASE {name} OWNER TO plain;")
+    service = start_service(database=database.replace("postgres@", "plain@").replace("postgres:@", "plain:@"))
+    service.register()
+    epoch = epoch_of(service)
+    assert "another service has the database open: kuayu serve " in second(service.database).stderr
+    service.stop()
+    service.start()
+    assert epoch_of(service) == epoch
+    service.stop()
+    server.sql(f"CREATE DATABASE {name}copy TEMPLATE {name} OWNER plain;")
+    moved = start_service(database=service.database.replace(f"/{name}?", f"/{name}copy?"))
+    assert epoch_of(moved) != epoch
+    assert moved.client.get("/v1/nodes/node").status_code == 200
 
 
 def empty(file: Path) -> None:

@@ -116,6 +116,7 @@ class Watcher:
     def start(self) -> None:
         """Begin to watch, with the nodes and faults that there were when the service ended. Call it in the loop."""
         self._loop = asyncio.get_running_loop()
+        self._metrics.open_faults.clear()
         for tenant, past in self._past.items():
             registered = self.registry.domains(tenant)
             nodes = {node: registered[node] for node in past.nodes if node in registered}
