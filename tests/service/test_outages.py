@@ -18,10 +18,13 @@ from service import postgres_server
 from service.conftest import QUIET, Service, StartService, instant, problem
 from service.crashes import epoch_of
 from service.postgres_server import PostgresServer
+from service.test_expositions import Exporter, exporter
 
 from kuayu.service.storage.holding import KIND
 
 PATIENCE_S = 40.0
+
+__all__ = ["exporter"]  # a fixture
 
 
 @pytest.fixture(scope="module")
@@ -341,6 +344,30 @@ def test_a_full_disk_turns_writes_away_until_there_is_room(start_service: StartS
     wait_until(lambda: healthy(service))
     assert service.put("/v1/domains/d", {"id": "d"}).status_code == 201
     assert epoch_of(service) == epoch
+
+
+@pytest.mark.postgres
+def test_what_was_scraped_while_the_database_was_away_is_written_afterwards(
+    start_service: StartService, server: PostgresServer, database: str, exporter: Exporter
+) -> None:
+    service = start_service("--scrape-allow", "127.0.0.1", database=database)
+    service.register()
+    body = {"id": "t", "node": "node", "exporter": "dcgm-exporter", "url": exporter.url, "period": 0.5}
+    service.put("/v1/scrape-targets/t", body).raise_for_status()
+    wait_until(lambda: len(service.samples("node", "device", device="0")) >= 2)
+    server.stop()
+    away = instant()
+    fetched = exporter.fetched
+    wait_until(lambda: exporter.fetched >= fetched + 5)
+    back = instant()
+    server.start()
+    wait_until(lambda: healthy(service))
+
+    def written() -> int:
+        held = service.samples("node", "device", device="0")
+        return sum(away < sample["observed_at"] < back for sample in held)
+
+    wait_until(lambda: written() >= 4)
 
 
 @pytest.mark.postgres

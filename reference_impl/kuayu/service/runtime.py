@@ -198,9 +198,9 @@ class Runtime:
         period = body.get("period", self.settings.scrape_period)
         return Target(tenant, body["id"], body["node"], body["exporter"], body["url"], period)
 
-    def reception(self, sent: int | None) -> Reception:
-        """Something is received now whose sender's clock showed ``sent``."""
-        received = instants.now()
+    def reception(self, sent: int | None, received: int | None = None) -> Reception:
+        """Something is received now, or was at an instant, whose sender's clock showed ``sent``."""
+        received = instants.now() if received is None else received
         return Reception(received, clock.offset(sent, received), round(self.settings.retention * 1000))
 
     def holders(self, tenant: str) -> Decisions:
@@ -241,9 +241,9 @@ class Runtime:
             self.metrics.took("page", result["accepted"], len(result["rejected"]))
         return answer
 
-    async def _take_scraped(self, target: Target, page: str) -> Warnings:
+    async def _take_scraped(self, target: Target, page: str, received: int) -> Warnings:
         exporter = collection_map(target.exporter)
-        answer = await self.take_page(target.tenant, target.node, exporter, page, None, self.reception(None))
+        answer = await self.take_page(target.tenant, target.node, exporter, page, None, self.reception(None, received))
         warnings: Warnings = orjson.loads(answer.body).get("warnings", ())
         return warnings
 
