@@ -17,10 +17,13 @@ from engine.ledger import Sender, compare
 from service import postgres_server
 from service.conftest import QUIET, Service, StartService, instant, problem
 from service.crashes import epoch_of
+from service.databases import opened
 from service.postgres_server import PostgresServer
 from service.test_expositions import Exporter, exporter
+from sqlalchemy import delete, insert
 
 from kuayu.service.storage.holding import KIND
+from kuayu.service.storage.tables import meta
 
 PATIENCE_S = 40.0
 
@@ -272,7 +275,7 @@ def shorten(file: Path) -> None:
         opened.truncate(8192)
 
 
-def delete(file: Path) -> None:
+def unlink(file: Path) -> None:
     for each in files_of(file):
         each.unlink(missing_ok=True)
 
@@ -293,7 +296,7 @@ def copy(source: Path, target: Path) -> None:
         held.backup(made)
 
 
-@pytest.mark.parametrize("harm", [delete, replace, empty])
+@pytest.mark.parametrize("harm", [unlink, replace, empty])
 def test_other_files_under_a_running_service_are_another_epoch(
     start_service: StartService, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
@@ -326,7 +329,7 @@ def test_a_file_that_was_cut_off_keeps_the_service_unhealthy_until_there_is_anot
     expect_turned_away(service.client.get("/v1/nodes"))
     time.sleep(3)
     assert unhealthy(service)
-    delete(tmp_path / "kuayu.db")
+    unlink(tmp_path / "kuayu.db")
     wait_until(lambda: healthy(service))
     assert epoch_of(service) != epoch
 
@@ -392,3 +395,16 @@ def test_an_agent_keeps_what_it_has_taken_while_the_database_of_its_service_is_a
         wait_until(lambda: compare([sender], service.client).exact)
     finally:
         agent.close()
+
+
+def test_disk_space_of_what_was_deleted_is_given_back_at_the_next_start(tmp_path: Path) -> None:
+    file, large = tmp_path / "kuayu.db", 90_000_000
+    with opened(f"sqlite:///{file}") as held, held.write.begin() as connection:
+        connection.execute(insert(meta), [{"name": f"x{n}", "value": "x" * 1_000_000} for n in range(90)])
+    assert file.stat().st_size > large
+    with opened(f"sqlite:///{file}") as held, held.write.begin() as connection:
+        connection.execute(delete(meta).where(meta.c.name.like("x%")))
+    assert file.stat().st_size > large
+    with opened(f"sqlite:///{file}") as held:
+        held.files.check()  # type: ignore[union-attr]
+        assert file.stat().st_size < large / 50

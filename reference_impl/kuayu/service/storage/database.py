@@ -1,6 +1,9 @@
 """Opening the database: connections as the service wants them, the schema brought up to date, the epoch decided."""
 
+import contextlib
+import logging
 import secrets
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +24,14 @@ from kuayu.service.storage.files import Files
 from kuayu.service.storage.presence import Doubt, DoubtError, HeldError, Presence, is_absence
 from kuayu.service.storage.tables import meta
 from kuayu_schemas.models import Durability
+
+logger = logging.getLogger(__name__)
+
+SPARE_BYTES = 64 * 1024 * 1024
+"""Space of deleted rows in a SQLite file from which on it is given back when the file is opened, and"""
+
+SPARE_SHARE = 0.5
+"""share of the file that it has to be: what is left is copied for that."""
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -159,10 +170,29 @@ def _open_sqlite(url: str, file: Path, lock: IO[str], durability: Durability, do
                 _check_sound(connection, file)
             _migrate(connection)
             epoch, secret = _identity(connection, durability, doubt, None)
+        _give_back(write)
     except BaseException:
         write.dispose()
         raise
     return Database(write, read, epoch, secret, files=Files(file), lock=lock)
+
+
+def _give_back(write: Engine) -> None:
+    """Let go of disk space that deleted rows have left, where it is much; before anybody is served."""
+    with contextlib.closing(write.raw_connection()) as connection:
+        cursor = connection.cursor()
+
+        def pragma(name: str) -> int:
+            return int(cursor.execute(f"PRAGMA {name}").fetchone()[0])
+
+        pages, free = pragma("page_count"), pragma("freelist_count")
+        if free * pragma("page_size") < SPARE_BYTES or free < pages * SPARE_SHARE:
+            return
+        try:
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError:
+            logger.warning("disk space of deleted rows could not be given back", exc_info=True)
 
 
 def _check_sound(connection: Connection, file: Path) -> None:
