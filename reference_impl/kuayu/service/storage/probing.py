@@ -12,10 +12,10 @@ from kuayu.service.storage.writer import Writer
 PERIOD = 0.5
 """Seconds between two looks."""
 
-SLOW = 5.0
+SLOW = 10.0
 """Seconds after which a database that does not answer counts as away, so that nobody else waits for it."""
 
-FROZEN = 15.0
+FROZEN = 20.0
 """Seconds after which those who wait for it already are let go, by ending the connections that they wait on."""
 
 
