@@ -33,16 +33,16 @@ def sqlite(folder: Path, options: list[str]) -> Iterator[tuple[Service, Callable
 
 
 @contextmanager
-def postgres(folder: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
+def postgres(_: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
     """A service on PostgreSQL that is killed."""
-    with postgres_server.running(folder) as server:
+    with postgres_server.running() as server:
         yield Service(server.url, *options), crashes.kill_service
 
 
 @contextmanager
-def stopped_postgres(folder: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
+def stopped_postgres(_: Path, options: list[str]) -> Iterator[tuple[Service, Callable[[Service], None]]]:
     """A service on a PostgreSQL that is stopped at once."""
-    with postgres_server.running(folder) as server:
+    with postgres_server.running() as server:
         yield Service(server.url, *options), crashes.crash_postgres(server)
 
 

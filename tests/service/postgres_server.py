@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,10 +82,15 @@ class Session:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[PostgresServer]:
-    """A server while it is needed; the test is skipped where none can be started."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+def running() -> Iterator[PostgresServer]:
+    """A server while it is needed; the test is skipped where none can be started.
+
+    Its folder is not below pytest's, from which another pytest that begins shuts out all other users, as the one that
+    the server runs as where the tests are root's.
+    """
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.setenv("XDG_RUNTIME_DIR", name)
         try:
             import pgserver
 

@@ -1,7 +1,6 @@
 """Crashes while clients write: what was acknowledged is there afterwards, whichever process died."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from service import crashes, postgres_server
@@ -12,9 +11,8 @@ ROUNDS = 3
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    folder: Path = tmp_path_factory.mktemp("postgres")
-    with postgres_server.running(folder) as found:
+def server() -> Iterator[PostgresServer]:
+    with postgres_server.running() as found:
         yield found
 
 

@@ -31,8 +31,8 @@ __all__ = ["exporter"]  # a fixture
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    with postgres_server.running(tmp_path_factory.mktemp("postgres")) as found:
+def server() -> Iterator[PostgresServer]:
+    with postgres_server.running() as found:
         yield found
 
 
