@@ -4615,6 +4615,17 @@ class Limits(KuayuModel):
     idempotency: Duration = Field(
         description="How long idempotency keys are remembered.", json_schema_extra={"x-unit": "s"}
     )
+    max_resource: Maybe[Count] = Field(
+        default=None,
+        description=(
+            "Most characters of a registered resource as JSON without spaces; bounded by max_body alone where absent."
+        ),
+    )
+    max_resources: Maybe[Count] = Field(default=None, description="Most resources that a tenant can have registered.")
+    max_resources_together: Maybe[Count] = Field(
+        default=None,
+        description="Most characters of a tenant's registered resources together, with versions that are still held.",
+    )
 
 
 class Declaration(KuayuModel):

@@ -63,6 +63,15 @@ def serve(
     rollup_retention: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="How long series of older samples are kept; 0 for none.")
     ] = 34_560_000,
+    max_resources: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Resources that a tenant may have registered.")
+    ] = 1_000_000,
+    max_resource: Annotated[
+        int, typer.Option(min=1_000, metavar="CHARACTERS", help="Size of one of them, as JSON.")
+    ] = 1_048_576,
+    max_resources_together: Annotated[
+        int, typer.Option(min=1_000, metavar="CHARACTERS", help="Size of all of a tenant's, with held versions.")
+    ] = 536_870_912,
     graph_changes: Annotated[
         int, typer.Option(min=1, metavar="N", help="Changes of the graph from which streams can be resumed.")
     ] = 100_000,
@@ -104,6 +113,7 @@ def serve(
     from kuayu.service.edge import Edge
     from kuayu.service.settings import Settings
     from kuayu.service.storage.database import DatabaseError, open_database
+    from kuayu.service.storage.quotas import Quota
 
     if log_level not in {"debug", "info", "warning", "error"}:
         _fail(f"there is no log level {log_level!r}", "use debug, info, warning or error")
@@ -140,6 +150,7 @@ def serve(
         durability=durability,
         retention=retention,
         rollup_retention=rollup_retention,
+        quota=Quota(max_resources, max_resource, max_resources_together),
         graph_changes=graph_changes,
         max_streams=max_streams,
     )

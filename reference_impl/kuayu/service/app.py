@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from kuayu import __version__
 from kuayu.service import openapi, problems
 from kuayu.service.admission import Admission
+from kuayu.service.lives import Lives
 from kuayu.service.metrics import Metrics, MetricsMiddleware
 from kuayu.service.routes import (
     about,
@@ -33,7 +34,6 @@ from kuayu.service.routes import (
     targets,
     transfers,
 )
-from kuayu.service.runtime import Runtime
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 
@@ -53,16 +53,13 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        runtime = await run_in_threadpool(Runtime.open, settings, metrics, database)
-        runtime.start()
-        app.state.runtime = runtime
-        maintenance = asyncio.create_task(runtime.maintain(), name="maintenance")
+        lives = Lives(app, settings, metrics)
+        await lives.begin(database)
         tokens = asyncio.create_task(_read_tokens_again(settings), name="tokens")
         yield
-        for task in (maintenance, tokens):
-            task.cancel()
-        await asyncio.gather(maintenance, tokens, return_exceptions=True)
-        await runtime.close()
+        tokens.cancel()
+        await asyncio.gather(tokens, return_exceptions=True)
+        await lives.end()
 
     app = FastAPI(
         title="Kuayu",

@@ -39,9 +39,10 @@ class TakeAnswer:
         tenant: Whose it is.
         epoch: Epoch of the faults' revisions.
         result: The answer.
-        now: When it came, in milliseconds.
+        now: When it came, in milliseconds by the clock of deadlines.
         follower: Is told of changes of allocations.
         weight: How much of the writer's queue it takes.
+        offset: Milliseconds by which the clock on the wall is ahead of that of deadlines.
     """
 
     tenant: str
@@ -50,13 +51,14 @@ class TakeAnswer:
     now: int
     follower: Follower
     weight: int = 1
+    offset: int = 0
 
     def apply(self, transaction: Transaction) -> Outcome[Answer]:
         """Take the answer; one that was given before changes nothing."""
         asked = faults.find_response(transaction.connection, self.tenant, self.result.action)
         if asked is not None:
             return Answered(self.tenant, self.epoch, asked, self.result).apply(transaction)
-        return TakeResult(self.tenant, self.result, self.now, self.follower).apply(transaction)
+        return TakeResult(self.tenant, self.result, self.now, self.follower, offset=self.offset).apply(transaction)
 
 
 class Asking:
@@ -71,6 +73,7 @@ class Asking:
         leases: Are told when a domain is answered.
         follower: Is told of changes of allocations.
         threads: Where open actions are looked for.
+        clock: Which deadlines are kept by.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Asking:
         leases: Leases,
         follower: Follower,
         threads: Threads,
+        clock: instants.Clock,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -92,6 +96,7 @@ class Asking:
         self._leases = leases
         self._follower = follower
         self._threads = threads
+        self._clock = clock
         metrics.action_readers.set_function(lambda: len(bell))
 
     async def take(self, tenant: str, result: Result) -> Answer:
@@ -100,7 +105,8 @@ class Asking:
         Raises:
             ProblemException: unknown-reference or invalid-body.
         """
-        command = TakeAnswer(tenant, self._database.epoch, result, instants.now(), self._follower)
+        now, offset = self._clock.milliseconds(), self._clock.offset()
+        command = TakeAnswer(tenant, self._database.epoch, result, now, self._follower, offset=offset)
         found = await self._writer.write(command, tenant, urgent=True)
         self._metrics.action_results.labels(result.phase.value, result.outcome.value).inc()
         return found
@@ -144,5 +150,5 @@ class Asking:
 
         both = union_all(shown(step), shown(response)).subquery()
         query = select(both.c.body).order_by(both.c.open_since, both.c.action).limit(MOST_SHOWN)
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             return [body.encode() for body in connection.execute(query).scalars()]

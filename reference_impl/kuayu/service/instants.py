@@ -12,6 +12,28 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
+class Clock:
+    """Seconds since 1970 that never go back nor leap: the clock on the wall when it begins, and steady from then on.
+
+    What is waited for is timed by it, so that a clock that is set neither ends waiting nor draws it out.
+    """
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        """The instant."""
+        return time.monotonic() + self._ahead
+
+    def milliseconds(self) -> int:
+        """The instant, in whole milliseconds."""
+        return round(self.now() * 1000)
+
+    def offset(self) -> int:
+        """Milliseconds by which the clock on the wall is ahead of this one by now."""
+        return now() - self.milliseconds()
+
+
 def to_milliseconds(text: str) -> int:
     """Read an instant that has the form of the schema.
 

@@ -116,7 +116,7 @@ class Maintenance:
                 await _rest(began)
 
     def _next_advance(self) -> Advance | None:
-        with self.database.read.connect() as connection, connection.begin():
+        with self.database.reading() as connection:
             return next_advance(
                 connection,
                 instants.now(),
@@ -125,11 +125,11 @@ class Maintenance:
             )
 
     def _frontier(self) -> Frontier | None:
-        with self.database.read.connect() as connection, connection.begin():
+        with self.database.reading() as connection:
             return frontier(connection)
 
     def _subjects(self, query: Select[int]) -> list[int]:
-        with self.database.read.connect() as connection, connection.begin():
+        with self.database.reading() as connection:
             return list(connection.execute(query).scalars())
 
 

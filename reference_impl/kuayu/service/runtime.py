@@ -40,6 +40,8 @@ from kuayu.service.storage.answers import Answer, Key, Once
 from kuayu.service.storage.catalogue import Catalogue
 from kuayu.service.storage.database import Database, open_database
 from kuayu.service.storage.pages import StorePage
+from kuayu.service.storage.presence import Doubt
+from kuayu.service.storage.probing import Prober
 from kuayu.service.storage.resources import Record, Scope
 from kuayu.service.storage.samples import Feed
 from kuayu.service.storage.store import Store
@@ -60,6 +62,7 @@ class Runtime:
     store: Store
     catalogue: Catalogue
     writer: Writer
+    prober: Prober
     graphs: Graphs
     bell: Bell
     watcher: Watcher
@@ -73,28 +76,43 @@ class Runtime:
     asking: Asking = field(init=False)
 
     @classmethod
-    def open(cls, settings: Settings, metrics: Metrics, database: Database | None) -> "Runtime":
+    def open(
+        cls, settings: Settings, metrics: Metrics, database: Database | None, doubt: Doubt | None = None
+    ) -> "Runtime":
         """Open the database unless it is open, and read what is registered. Blocking.
 
         Raises:
             DatabaseError: The database cannot be used.
+            ProblemException: overloaded, where it cannot be used any more.
         """
-        database = database or open_database(settings.database, settings.durability)
+        database = database or open_database(settings.database, settings.durability, doubt)
+        try:
+            return cls._on(settings, metrics, database)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def _on(cls, settings: Settings, metrics: Metrics, database: Database) -> "Runtime":
         store = Store(database)
         catalogue = Catalogue()
         store.load(catalogue)
-        writer = Writer(database.write, settings.max_queue, metrics, settings.share(settings.max_queue))
+        share = settings.share(settings.max_queue)
+        writer = Writer(database.write, settings.max_queue, metrics, share, database.presence)
+        prober = Prober(database, writer)
         graphs = Graphs(settings, metrics, database, store, catalogue)
         bell = Bell()
         watcher = Watcher(settings, metrics, database, store, writer, bell)
         threads = Threads("work", settings.threads, settings.share(settings.threads))
         # What tells of faults, and what is done about them, waits for nothing else.
         urgent = Threads("urgent", settings.threads, settings.share(settings.threads))
-        return cls(settings, metrics, database, store, catalogue, writer, graphs, bell, watcher, threads, urgent)
+        parts = (database, store, catalogue, writer, prober, graphs, bell, watcher, threads, urgent)
+        return cls(settings, metrics, *parts)
 
     def start(self) -> None:
         """Begin to write, to recognise, to watch, to decide, to allocate and to scrape. Call it in the event loop."""
         self.writer.start()
+        self.prober.start()
         self.graphs.start()
         self.watcher.start()
         self.decisions = self._decisions(self.settings.workers)
@@ -110,7 +128,9 @@ class Runtime:
         self.coordinator.start()
         leases, follower = self.coordinator.leases, self.coordinator.follow
         self.asking = Asking(
-            *(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower), self.urgent
+            *(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower),
+            self.urgent,
+            self.coordinator.clock,
         )
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
@@ -131,17 +151,27 @@ class Runtime:
         for workers in (self.searches, *self.patches):
             await run_in_threadpool(workers.close)
         await run_in_threadpool(self.watcher.close)
+        await run_in_threadpool(self.prober.close)
         await run_in_threadpool(self.writer.close)
         await run_in_threadpool(self.graphs.close)
         await run_in_threadpool(self.threads.close)
         await run_in_threadpool(self.urgent.close)
-        self.database.close()
+        await run_in_threadpool(self.database.close)
 
     def end_waiting(self) -> None:
         """End streams, and answer those who wait for something to happen. Call it in the event loop."""
         self.graphs.hub.close()
         self.watcher.hub.close()
         self.bell.close()
+
+    async def doubted(self) -> Doubt:
+        """Wait until the database is not as it was left, so that this cannot go on."""
+        loop, found = asyncio.get_running_loop(), asyncio.Event()
+        self.database.presence.follow(lambda: loop.call_soon_threadsafe(found.set))
+        await found.wait()
+        doubt = self.database.presence.doubt
+        assert doubt is not None
+        return doubt
 
     async def maintain(self) -> None:
         """Roll up and forget what is due, again and again; a round that fails is made up for by the next."""
@@ -156,7 +186,7 @@ class Runtime:
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""
-        return Scope(tenant, self.database.epoch, self.catalogue, (self.graphs, self.watcher))
+        return Scope(tenant, self.database.epoch, self.catalogue, (self.graphs, self.watcher), self.settings.quota)
 
     def feed(self, tenant: str) -> Feed:
         """What takes a tenant's samples once they are durable."""
@@ -168,9 +198,9 @@ class Runtime:
         period = body.get("period", self.settings.scrape_period)
         return Target(tenant, body["id"], body["node"], body["exporter"], body["url"], period)
 
-    def reception(self, sent: int | None) -> Reception:
-        """Something is received now whose sender's clock showed ``sent``."""
-        received = instants.now()
+    def reception(self, sent: int | None, received: int | None = None) -> Reception:
+        """Something is received now, or was at an instant, whose sender's clock showed ``sent``."""
+        received = instants.now() if received is None else received
         return Reception(received, clock.offset(sent, received), round(self.settings.retention * 1000))
 
     def holders(self, tenant: str) -> Decisions:
@@ -211,9 +241,9 @@ class Runtime:
             self.metrics.took("page", result["accepted"], len(result["rejected"]))
         return answer
 
-    async def _take_scraped(self, target: Target, page: str) -> Warnings:
+    async def _take_scraped(self, target: Target, page: str, received: int) -> Warnings:
         exporter = collection_map(target.exporter)
-        answer = await self.take_page(target.tenant, target.node, exporter, page, None, self.reception(None))
+        answer = await self.take_page(target.tenant, target.node, exporter, page, None, self.reception(None, received))
         warnings: Warnings = orjson.loads(answer.body).get("warnings", ())
         return warnings
 

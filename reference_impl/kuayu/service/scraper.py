@@ -5,12 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
 
 from kuayu.service import instants, unpacking
 from kuayu.service.allowlist import AllowList, Destination, NotAllowedError
+from kuayu.service.backlog import Backlog
 from kuayu.service.lanes import Lane
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
@@ -26,8 +28,8 @@ PAGES = 32
 Warnings = Sequence[Mapping[str, Any]]
 """What is to be known of a page, each of class PageWarning."""
 
-Ingest = Callable[["Target", str], Awaitable[Warnings]]
-"""What is done with a page."""
+Ingest = Callable[["Target", str, int], Awaitable[Warnings]]
+"""What is done with a page that was received at an instant in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Scraper:
         self._targets: dict[tuple[str, str], Target] = {}
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._statuses: dict[tuple[str, str], Status] = {}
+        self._backlog = Backlog()
         self._pages = Lane(PAGES, settings.share(PAGES), 1 << 30)
         self._client = httpx.AsyncClient(
             timeout=settings.scrape_timeout,
@@ -97,6 +100,7 @@ class Scraper:
         """Scrape a target no longer."""
         self._targets.pop((tenant, name), None)
         self._statuses.pop((tenant, name), None)
+        self._backlog.forget((tenant, name))
         task = self._tasks.pop((tenant, name), None)
         if task is not None:
             task.cancel()
@@ -138,7 +142,9 @@ class Scraper:
                     # Not before: an exporter that does not answer takes no place.
                     await stack.enter_async_context(self._pages.place(target.tenant))
                     page = await self._read(response)
-                warnings = await self._ingest(target, page)
+                key, write = (target.tenant, target.name), partial(self._ingest, target)
+                # What cannot be written now, since the database is away, is written with one of the next pages.
+                warnings = await self._backlog.hand_over(key, page, instants.now(), write)
         except ProblemException as error:
             return Status("failed", at, error.to_wire())
         except NotAllowedError as error:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from kuayu.service.storage.quotas import Quota
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 SOLE_TENANT = "default"
 """Tenant of everyone where the feature tenancy is off."""
+
+
+QUOTA = Quota(resources=1_000_000, each=1024 * 1024, together=512 * 1024 * 1024)
+"""What a tenant may have registered where the operator does not say."""
 
 
 def share_of(number: int, *, shared: bool) -> int:
@@ -36,6 +41,7 @@ class Settings:
         idempotency: Seconds that idempotency keys are remembered.
         history: Revisions that listings can still be pinned to.
         max_body: Bytes of the largest request body.
+        quota: What a tenant may have registered.
         max_batch: Items of the largest bulk request.
         max_page: Items of the largest page.
         max_queue: Samples that may wait for the writer before requests are turned away.
@@ -73,6 +79,7 @@ class Settings:
     idempotency: float = 86_400.0
     history: int = 10_000
     max_body: int = 16 * 1024 * 1024
+    quota: Quota = QUOTA
     max_batch: int = 10_000
     max_page: int = 1_000
     max_queue: int = 200_000

@@ -55,19 +55,21 @@ class _Changes:
 
     transaction: Transaction
     now: int
+    offset: int
     made: list[Change] = field(default_factory=list)
 
     def keep(self, tenant: str, before: Record | None, after: Standing) -> Record:
         """The allocation as it is held now; nothing is written where nothing has changed."""
         if before is not None and before.standing == after:
             return before
-        record = storage.save(self.transaction.connection, tenant, before, after, self.now, self.transaction.sequence)
+        stamp, connection = self.now + self.offset, self.transaction.connection
+        record = storage.save(connection, tenant, before, after, stamp, self.transaction.sequence)
         old = None if before is None else before.standing
         held = {} if old is None else {each.key: each for each in old.steps}
         asked = (each.domain for each in after.steps if each.open and held.get(each.key) != each)
         entered = None if old is not None and old.phase is after.phase else after.phase
         domains = tuple(dict.fromkeys(asked))
-        self.made.append(Change(tenant, domains, after.deadline, entered, self.now - after.created))
+        self.made.append(Change(tenant, domains, after.deadline, entered, stamp - after.created))
         return record
 
     def keep_in_turn(self, tenant: str, before: Record | None, after: Standing) -> Record:
@@ -108,6 +110,7 @@ class PutAllocation:
     now: int
     follower: Follower
     weight: int = 1
+    offset: int = 0
 
     def apply(self, transaction: Transaction) -> Outcome[Stored]:
         """Carry the put out."""
@@ -115,8 +118,8 @@ class PutAllocation:
         if held is not None:
             _check_same(held.standing.spec, self.spec)
             return Outcome(Stored(held, created=False))
-        changes = _Changes(transaction, self.now)
-        record = changes.keep(self.tenant, None, rules.begun(self.spec, self.now))
+        changes = _Changes(transaction, self.now, self.offset)
+        record = changes.keep(self.tenant, None, rules.begun(self.spec, self.now, self.now + self.offset))
         return Outcome(Stored(record, created=True), changes.told(self.follower))
 
 
@@ -132,13 +135,14 @@ class WithdrawAllocation:
     now: int
     follower: Follower
     weight: int = 1
+    offset: int = 0
 
     def apply(self, transaction: Transaction) -> Outcome[Record]:
         """Carry the withdrawal out."""
         held = storage.find(transaction.connection, self.tenant, self.name)
         if held is None:
             raise not_found(f"there is no allocation {self.name!r}")
-        changes = _Changes(transaction, self.now)
+        changes = _Changes(transaction, self.now, self.offset)
         record = changes.keep_in_turn(self.tenant, held, rules.withdrawn(held.standing, self.now))
         return Outcome(record, changes.told(self.follower))
 
@@ -155,6 +159,7 @@ class TakeResult:
     now: int
     follower: Follower
     weight: int = 1
+    offset: int = 0
 
     def apply(self, transaction: Transaction) -> Outcome[Record]:
         """Take the answer; one that was given before changes nothing."""
@@ -170,7 +175,7 @@ class TakeResult:
             raise unknown_reference("/phase", detail) from error
         except rules.MisfitError as error:
             raise invalid_body(Place(str(error), f"/{error.member}")) from error
-        changes = _Changes(transaction, self.now)
+        changes = _Changes(transaction, self.now, self.offset)
         return Outcome(changes.keep_in_turn(self.tenant, held, after), changes.told(self.follower))
 
 
@@ -181,10 +186,11 @@ class Expire:
     now: int
     follower: Follower
     weight: int = 1
+    offset: int = 0
 
     def apply(self, transaction: Transaction) -> Outcome[int]:
         """Look after those whose time is up; tells how many there were."""
-        changes = _Changes(transaction, self.now)
+        changes = _Changes(transaction, self.now, self.offset)
         names = storage.due(transaction.connection, self.now, DUE_AT_ONCE)
         for tenant, name in names:
             held = storage.find(transaction.connection, tenant, name)
@@ -201,10 +207,11 @@ class Lapse:
     now: int
     follower: Follower
     weight: int = 1
+    offset: int = 0
 
     def apply(self, transaction: Transaction) -> Outcome[None]:
         """Look after those allocations."""
-        changes = _Changes(transaction, self.now)
+        changes = _Changes(transaction, self.now, self.offset)
         for each in self.over:
             held = storage.find(transaction.connection, each.tenant, each.name)
             if held is not None:

@@ -1,7 +1,8 @@
 """Allocations while the service runs: requests and results go to the writer, domains hear of what they are asked.
 
-What a domain is shown is read from the database, so that it is durable before anyone can act on it. Time is kept by the
-clock on the wall, since deadlines outlive the process.
+What a domain is shown is read from the database, so that it is durable before anyone can act on it. Time is kept by a
+clock that is on the wall when the process begins and steady from then on: a clock that is set aborts nothing. Deadlines
+outlive the process; whoever has to answer gets the time anew when the service was away, or its database.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from kuayu.service.allocating.reads import AllocationStore
 from kuayu.service.allocating.storage import Record
 from kuayu.service.bells import Bell
 from kuayu.service.metrics import Metrics
+from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.writer import Writer
@@ -45,6 +47,7 @@ class Coordinator:
     def __init__(self, settings: Settings, metrics: Metrics, database: Database, writer: Writer, bell: Bell) -> None:
         self.store = AllocationStore(database)
         self.leases = Leases()
+        self.clock = instants.Clock()
         self._bell = bell
         self._settings = settings
         self._metrics = metrics
@@ -75,7 +78,8 @@ class Coordinator:
         Raises:
             ProblemException: invalid-body, where another allocation has the name.
         """
-        return await self._writer.write(PutAllocation(tenant, spec, instants.now(), self.follow), tenant)
+        now, offset = self.clock.milliseconds(), self.clock.offset()
+        return await self._writer.write(PutAllocation(tenant, spec, now, self.follow, offset=offset), tenant)
 
     async def withdraw(self, tenant: str, name: str) -> Record:
         """Let go of what an allocation holds or asks for.
@@ -83,7 +87,8 @@ class Coordinator:
         Raises:
             ProblemException: not-found.
         """
-        return await self._writer.write(WithdrawAllocation(tenant, name, instants.now(), self.follow), tenant)
+        now, offset = self.clock.milliseconds(), self.clock.offset()
+        return await self._writer.write(WithdrawAllocation(tenant, name, now, self.follow, offset=offset), tenant)
 
     def follow(self, changes: Sequence[Change]) -> None:
         """Changes are durable; called in the writer's thread."""
@@ -106,12 +111,16 @@ class Coordinator:
                 self._metrics.allocation_seconds.observe(change.age / 1000)
 
     async def _keep_time(self) -> None:
-        await self._persist(self._resume)
+        await self._persist(self._keep_deadlines)
+
+    async def _keep_deadlines(self) -> None:
+        """Look after them until the database fails; domains get their time anew when it is there again."""
+        await self._resume()
         while True:
-            await self._persist(self._expire)
+            await self._expire()
 
     async def _resume(self) -> None:
-        await self._writer.write(Resume(instants.now()))
+        await self._writer.write(Resume(self.clock.milliseconds()))
 
     async def _expire(self) -> None:
         """Wait for the first deadline, or for one that is sooner, and look after what is due."""
@@ -119,7 +128,7 @@ class Coordinator:
         self._due = None
         due = await run_in_threadpool(self.store.earliest_deadline)
         self._due = due
-        left = None if due is None else (due - instants.now()) / 1000
+        left = None if due is None else (due - self.clock.milliseconds()) / 1000
         if left is None or left > 0:
             try:
                 await asyncio.wait_for(self._sooner.wait(), left)
@@ -127,8 +136,11 @@ class Coordinator:
                 pass
             else:
                 return
-        while await self._writer.write(Expire(instants.now(), self.follow), urgent=True) == DUE_AT_ONCE:
+        while await self._writer.write(self._expired(), urgent=True) == DUE_AT_ONCE:
             pass
+
+    def _expired(self) -> Expire:
+        return Expire(self.clock.milliseconds(), self.follow, offset=self.clock.offset())
 
     async def _keep_leases(self) -> None:
         """Look at all leases, for as long as there are any; the first time also at those of an earlier process."""
@@ -143,7 +155,8 @@ class Coordinator:
         if leased:
             self._leased.set()
             if over := self.leases.over(leased):
-                await self._writer.write(Lapse(over, instants.now(), self.follow), urgent=True)
+                now, offset = self.clock.milliseconds(), self.clock.offset()
+                await self._writer.write(Lapse(over, now, self.follow, offset=offset), urgent=True)
         else:
             self.leases.idle()
 
@@ -152,6 +165,10 @@ class Coordinator:
         while True:
             try:
                 await work()
+            except ProblemException:
+                # That the database is away is logged once, by whoever notices it.
+                logger.debug("allocations could not be looked after", exc_info=True)
+                await asyncio.sleep(RETRY)
             except Exception:
                 logger.exception("allocations could not be looked after; again in %g s", RETRY)
                 await asyncio.sleep(RETRY)

@@ -18,12 +18,12 @@ class AllocationStore:
 
     def record(self, owner: str, name: str) -> Record | None:
         """An allocation as it stands, or None."""
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             return find(connection, owner, name)
 
     def listing(self, owner: str, *, at: Revision | None, after: str, limit: int) -> Listing[Record] | None:
         """Part of the list in order of identifier, pinned to a revision; None where that is no longer held."""
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             at = at or Revision(self._database.epoch, ALLOCATIONS.number(connection, owner))
             if at.epoch != self._database.epoch or not ALLOCATIONS.holds(connection, owner, at.number):
                 return None
@@ -38,12 +38,12 @@ class AllocationStore:
 
     def leased(self) -> list[Leased]:
         """Allocations with a lease that domains may hold."""
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             return leased(connection)
 
     def earliest_deadline(self) -> int | None:
         """When time is up for the first of all allocations, in milliseconds; None where nothing depends on time."""
         query = select(func.min(allocation.c.deadline)).where(ALLOCATIONS.valid(), allocation.c.deadline.is_not(None))
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             found: int | None = connection.execute(query).scalar()
             return found

@@ -64,9 +64,15 @@ class Result:
     why: str | None = None
 
 
-def begun(spec: Mapping[str, Any], now: int) -> Standing:
-    """A new allocation: promises of its first choice are asked for."""
-    return _preparing(Standing(spec, now, AllocationPhase.preparing), 0, now)
+def begun(spec: Mapping[str, Any], now: int, created: int | None = None) -> Standing:
+    """A new allocation: promises of its first choice are asked for.
+
+    Args:
+        spec: Class Allocation.
+        now: By the clock that deadlines are kept by.
+        created: What the clock on the wall shows, where that is another one.
+    """
+    return _preparing(Standing(spec, now if created is None else created, AllocationPhase.preparing), 0, now)
 
 
 def answered(standing: Standing, result: Result, now: int) -> Standing:
@@ -151,10 +157,13 @@ def lapsed(standing: Standing, domains: Collection[str], now: int) -> Standing:
 
 
 def resumed(standing: Standing, now: int) -> Standing:
-    """The service was away until ``now``. Domains could not answer meanwhile, so they get their time anew."""
+    """The service was away until ``now``. Domains could not answer meanwhile, so they get their time anew.
+
+    No more either: where the deadline is further away than that, the clock was set back since.
+    """
     if standing.deadline is None:
         return standing
-    return replace(standing, deadline=max(standing.deadline, _in_time(standing, now)))
+    return replace(standing, deadline=_in_time(standing, now))
 
 
 def committing(standing: Standing, now: int) -> Standing:

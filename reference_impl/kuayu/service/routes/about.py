@@ -21,7 +21,7 @@ PROFILES = (Profile.COM, Profile.MET, Profile.IDX, Profile.DEM, Profile.FCT, Pro
 """Profiles that the service conforms to, or tries to."""
 
 HEALTHY = {
-    "description": "The service answers.",
+    "description": "The service answers, and its database does.",
     "content": {
         "application/json": {
             "schema": {
@@ -64,6 +64,9 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
                 "max_page": settings.max_page,
                 "retention": settings.retention,
                 "idempotency": settings.idempotency,
+                "max_resource": settings.quota.each,
+                "max_resources": settings.quota.resources,
+                "max_resources_together": settings.quota.together,
             },
             "durability": settings.durability.value,
             "revision": revision.to_wire(),
@@ -79,8 +82,9 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
     tags=["common"],
     responses={200: HEALTHY, **openapi.problems()},
 )
-async def get_health(_: Annotated[NoQuery, Query()]) -> Response:
-    """For load balancers; asks for no token."""
+async def get_health(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """For load balancers; asks for no token, and not the database: whether that can be used is looked at anyway."""
+    runtime_of(request).database.presence.check()
     return json_answer({"status": "ok"})
 
 

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
@@ -45,6 +46,7 @@ async def put_allocation(request: Request, name: Name, _: Annotated[NoQuery, Que
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
     if wrong:
         raise invalid_body(*wrong)
+    runtime.settings.quota.check_one("allocation", len(orjson.dumps(body).decode()))
     stored = await runtime.coordinator.put(tenant, body)
     return json_answer(stored.record.to_wire(), 201 if stored.created else 200)
 

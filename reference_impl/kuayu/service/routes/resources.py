@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
@@ -31,6 +32,7 @@ async def read_resource(request: Request, tenant: str, kind: Kind, name: str) ->
         faults.insert(0, Place(f"the path names {name!r}, the body {body[kind.key]!r}", f"/{kind.key}"))
     if faults:
         raise invalid_body(*faults)
+    runtime.settings.quota.check_one(kind.name.replace("_", " "), len(orjson.dumps(body).decode()))
     return body
 
 
@@ -73,7 +75,7 @@ def _add_put(kind: Kind, path: str) -> None:
         200: openapi.answer(described, "It was there already; this is how it is now.", openapi.ETAG),
         201: openapi.answer(described, "It was registered.", openapi.ETAG),
     }
-    problems = openapi.problems(*openapi.BODY, "unknown-reference", "stale-revision")
+    problems = openapi.problems(*openapi.BODY, "unknown-reference", "stale-revision", "quota-exceeded")
 
     @router.put(
         path,

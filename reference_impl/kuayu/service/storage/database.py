@@ -1,8 +1,12 @@
 """Opening the database: connections as the service wants them, the schema brought up to date, the epoch decided."""
 
-import fcntl
+import contextlib
+import logging
 import secrets
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -10,18 +14,27 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, select, update
-from sqlalchemy.engine import make_url
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
 
+from kuayu.service.storage import engines, holding
+from kuayu.service.storage.engines import Server, Sessions
+from kuayu.service.storage.files import Files
+from kuayu.service.storage.presence import Doubt, DoubtError, HeldError, Presence, is_absence
 from kuayu.service.storage.tables import meta
 from kuayu_schemas.models import Durability
 
+logger = logging.getLogger(__name__)
+
+SPARE_BYTES = 64 * 1024 * 1024
+"""Space of deleted rows in a SQLite file from which on it is given back when the file is opened, and"""
+
+SPARE_SHARE = 0.5
+"""share of the file that it has to be: what is left is copied for that."""
+
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-CACHED_STATEMENTS = 512
 
 
 class DatabaseError(Exception):
@@ -42,116 +55,185 @@ class Database:
         read: Engine for readers; each transaction sees one state of the database throughout.
         epoch: Life of the state.
         secret: Key that cursors are signed with.
-        lock: Held while the database is open, so that no second service opens it; None for PostgreSQL.
+        presence: Whether it can be used now.
+        sessions: Those with PostgreSQL; None for SQLite.
+        files: Those of SQLite; None for PostgreSQL.
+        lock: Held while the database is open, so that no second service opens it; None for PostgreSQL, where the
+            session that writes holds it.
     """
 
     write: Engine
     read: Engine
     epoch: str
     secret: bytes
-    lock: IO[str] | None
+    presence: Presence = field(default_factory=Presence)
+    sessions: Sessions | None = None
+    files: Files | None = None
+    lock: IO[str] | None = None
 
     @property
     def shown(self) -> str:
         """URL for people, without a password."""
         return self.write.url.render_as_string(hide_password=True)
 
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads one state of the database.
+
+        Raises:
+            ProblemException: overloaded, where the database cannot be used now.
+        """
+        self.presence.check()
+        try:
+            with self.read.connect() as connection, connection.begin():
+                yield connection
+        except Exception as error:
+            if is_absence(error):
+                raise self.presence.failed(error) from error
+            raise
+
     def close(self) -> None:
         """Note that nothing was lost, and let go of all connections."""
-        with self.write.begin() as connection:
-            connection.execute(delete(meta).where(meta.c.name == "open_since_boot"))
-        self.write.dispose()
-        self.read.dispose()
-        if self.lock is not None:
-            self.lock.close()
+        try:
+            if self.presence.doubt is None:
+                with self.write.begin() as connection:
+                    connection.execute(delete(meta).where(meta.c.name == "open_since_boot"))
+        except Exception as error:
+            # It is opened as after a crash then, which is what this is.
+            if not is_absence(error):
+                raise
+        finally:
+            self.write.dispose()
+            self.read.dispose()
+            if self.lock is not None:
+                self.lock.close()
 
 
-def open_database(url: str, durability: Durability) -> Database:
+def open_database(url: str, durability: Durability, doubt: Doubt | None = None) -> Database:
     """Open a database, creating or migrating its tables.
+
+    Args:
+        url: Where it is.
+        durability: Which crash an acknowledged write is to survive.
+        doubt: Why it is opened anew by the service that had it open, where that is so.
 
     Raises:
         DatabaseError: The URL is wrong, the database does not answer, or it was made by a newer version.
     """
+    lock: IO[str] | None = None
     try:
         parsed = make_url(url)
-        backend = parsed.get_backend_name()
-        if backend not in {"sqlite", "postgresql"}:
-            raise DatabaseError(
-                f"{backend} is not a database that Kuayu knows", "Use sqlite:///FILE or postgresql+psycopg://…"
-            )
-        if backend == "sqlite" and parsed.database in {None, "", ":memory:"}:
-            raise DatabaseError("SQLite in memory cannot be shared between connections", "Name a file: sqlite:///FILE")
-        lock = _lock(Path(str(parsed.database))) if backend == "sqlite" else None
-        write, read = _sqlite(url, durability) if backend == "sqlite" else _postgresql(url, durability)
-        with write.begin() as connection:
-            _migrate(connection)
-            epoch, secret = _identity(connection, durability)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
-        hint = "Use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
-        raise DatabaseError(f"{url!r} is not a database URL", hint) from error
-    except SQLAlchemyError as error:
-        cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        raise DatabaseError(f"the database does not open: {cause}", "See that it exists and may be written") from error
-    return Database(write, read, epoch, secret, lock)
+        _check_known(parsed)
+        if parsed.get_backend_name() == "postgresql":
+            return _open_postgresql(url, durability, doubt)
+        file = Path(str(parsed.database))
+        lock = _hold(file)
+        return _open_sqlite(url, file, lock, durability, doubt)
+    except BaseException as error:
+        if lock is not None:
+            lock.close()
+        if isinstance(error, ArgumentError | NoSuchModuleError | ModuleNotFoundError):
+            hint = "Use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
+            raise DatabaseError(f"{url!r} is not a database URL", hint) from error
+        if isinstance(error, HeldError):
+            raise _held(error) from error
+        if isinstance(error, SQLAlchemyError | DoubtError):
+            cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            hint = "See that it exists and may be written"
+            raise DatabaseError(f"the database does not open: {cause}", hint) from error
+        raise
 
 
-def _lock(file: Path) -> IO[str]:
-    """Keep others off a SQLite file: two services would not see each other's registrations.
-
-    Raises:
-        DatabaseError: Another service has it, or there is no such folder.
-    """
-    beside = file.with_name(file.name + ".lock")
-    try:
-        lock = beside.open("w", encoding="utf-8")
-    except OSError as error:
-        raise DatabaseError(f"cannot write {beside}: {error.strerror}", "Name a folder that may be written") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
+def _check_known(url: URL) -> None:
+    backend = url.get_backend_name()
+    if backend not in {"sqlite", "postgresql"}:
         raise DatabaseError(
-            f"another service has {file} open", "Stop it, or give each a database of its own"
-        ) from error
-    return lock
+            f"{backend} is not a database that Kuayu knows", "Use sqlite:///FILE or postgresql+psycopg://…"
+        )
+    if backend == "sqlite" and url.database in {None, "", ":memory:"}:
+        raise DatabaseError("SQLite in memory cannot be shared between connections", "Name a file: sqlite:///FILE")
 
 
-def _sqlite(url: str, durability: Durability) -> tuple[Engine, Engine]:
-    write = create_engine(
-        url, pool_size=1, max_overflow=0, connect_args={"timeout": 30, "cached_statements": CACHED_STATEMENTS}
-    )
-    read = create_engine(url, pool_size=4, max_overflow=16)
-    synchronous = "FULL" if durability is Durability.host else "NORMAL"
-    for engine, begin in ((write, "BEGIN IMMEDIATE"), (read, "BEGIN")):
-        _prepare_sqlite(engine, begin, synchronous)
-    return write, read
+def _check_durability(durability: Durability, server: Server) -> None:
+    if durability is Durability.host and not server.flushes:
+        raise DatabaseError(
+            "PostgreSQL runs with fsync=off and may lose with its host what it has acknowledged",
+            "Set fsync=on there, or serve with --durability process",
+        )
 
 
-def _prepare_sqlite(engine: Engine, begin: str, synchronous: str) -> None:
-    """Take transactions out of sqlite3's hands, which begins them too late for a reader to see one state."""
+def _open_sqlite(url: str, file: Path, lock: IO[str], durability: Durability, doubt: Doubt | None) -> Database:
+    write, read = engines.sqlite(url, durability)
+    try:
+        with write.begin() as connection:
+            if doubt is not None:
+                _check_sound(connection, file)
+            _migrate(connection)
+            epoch, secret = _identity(connection, durability, doubt, None)
+        _give_back(write)
+    except BaseException:
+        write.dispose()
+        raise
+    return Database(write, read, epoch, secret, files=Files(file), lock=lock)
 
-    @event.listens_for(engine, "connect")
-    def connected(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None
+
+def _give_back(write: Engine) -> None:
+    """Let go of disk space that deleted rows have left, where it is much; before anybody is served."""
+    with contextlib.closing(write.raw_connection()) as connection:
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute(f"PRAGMA synchronous={synchronous}")
-        cursor.execute("PRAGMA wal_autocheckpoint=16000")
-        cursor.execute("PRAGMA cache_size=-65536")
-        cursor.close()
 
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        def pragma(name: str) -> int:
+            return int(cursor.execute(f"PRAGMA {name}").fetchone()[0])
+
+        pages, free = pragma("page_count"), pragma("freelist_count")
+        if free * pragma("page_size") < SPARE_BYTES or free < pages * SPARE_SHARE:
+            return
+        try:
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError:
+            logger.warning("disk space of deleted rows could not be given back", exc_info=True)
 
 
-def _postgresql(url: str, durability: Durability) -> tuple[Engine, Engine]:
-    """`process` needs no flush at each commit: the server survives our end, and loses under a second with the host."""
-    synchronous = "on" if durability is Durability.host else "off"
-    write = create_engine(
-        url, pool_size=1, max_overflow=0, connect_args={"options": f"-c synchronous_commit={synchronous}"}
+def _check_sound(connection: Connection, file: Path) -> None:
+    """See that a file in doubt is whole: SQLite itself finds out only where it happens to read."""
+    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if found != "ok":
+        raise DatabaseError(
+            f"{file} is damaged: {found}",
+            "Put a copy in its place, or move it away with its -wal and -shm; there will be another epoch",
+        )
+
+
+def _open_postgresql(url: str, durability: Durability, doubt: Doubt | None) -> Database:
+    sessions = Sessions()
+    write, read = sessions.engines(url)
+    try:
+        with write.begin() as connection:
+            server = sessions.server
+            assert server is not None
+            _check_durability(durability, server)
+            _migrate(connection)
+            epoch, secret = _identity(connection, durability, doubt, server)
+    except BaseException:
+        write.dispose()
+        raise
+    return Database(write, read, epoch, secret, sessions=sessions)
+
+
+def _hold(file: Path) -> IO[str]:
+    try:
+        return holding.hold_file(file)
+    except OSError as error:
+        raise DatabaseError(
+            f"cannot write {file}.lock: {error.strerror}", "Name a folder that may be written"
+        ) from error
+
+
+def _held(error: HeldError) -> DatabaseError:
+    return DatabaseError(
+        str(error), "Stop it, or give each a database of its own; where its host has died, wait for half a minute"
     )
-    return write, create_engine(url, pool_size=4, max_overflow=16, isolation_level="REPEATABLE READ")
 
 
 def _migrate(connection: Connection) -> None:
@@ -168,24 +250,46 @@ def _migrate(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def _identity(connection: Connection, durability: Durability) -> tuple[str, bytes]:
-    """Epoch and secret of the database.
-
-    The epoch is renewed where the last commits may be lost: the service did not end in order, the host was started
-    anew since, and commits were not flushed.
-    """
+def _identity(
+    connection: Connection, durability: Durability, doubt: Doubt | None, server: Server | None
+) -> tuple[str, bytes]:
+    """Epoch and secret of the database; the epoch is renewed where acknowledged writes may be missing."""
     facts = {row.name: row.value for row in connection.execute(select(meta.c.name, meta.c.value))}
     if not facts:
         facts = {"epoch": _new_epoch(), "secret": secrets.token_hex(32), "sequence": "0"}
         connection.execute(insert(meta), [{"name": name, "value": value} for name, value in facts.items()])
     boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
-    open_since = facts.get("open_since_boot")
-    if open_since not in {None, boot} and durability is Durability.process:
+    held = {"open_since_boot": boot}
+    if server is not None:
+        held |= {"server_home": server.home, "server_started": server.started}
+    lost = _lost_on_host(facts, boot, durability) if server is None else _lost_on_server(facts, server)
+    if lost or (doubt is not None and doubt.lost):
         facts["epoch"] = _new_epoch()
         connection.execute(update(meta).where(meta.c.name == "epoch").values(value=facts["epoch"]))
-    connection.execute(delete(meta).where(meta.c.name == "open_since_boot"))
-    connection.execute(insert(meta).values(name="open_since_boot", value=boot))
+    connection.execute(delete(meta).where(meta.c.name.in_(held)))
+    connection.execute(insert(meta), [{"name": name, "value": value} for name, value in held.items()])
     return facts["epoch"], bytes.fromhex(facts["secret"])
+
+
+def _lost_on_host(facts: dict[str, str], boot: str, durability: Durability) -> bool:
+    """Whether the last commits to a file may be missing.
+
+    So it is where the service did not end in order, the host was started anew since, and commits were not flushed.
+    """
+    return facts.get("open_since_boot") not in {None, boot} and durability is Durability.process
+
+
+def _lost_on_server(facts: dict[str, str], server: Server) -> bool:
+    """Whether the last commits to PostgreSQL may be missing.
+
+    So it is where another copy of the database answers, or where the service did not end in order and the server was
+    started anew without having flushed commits. Versions of Kuayu that did not note the server did not wait for them.
+    """
+    if "server_home" not in facts:
+        return "open_since_boot" in facts
+    if facts["server_home"] != server.home:
+        return True
+    return "open_since_boot" in facts and facts["server_started"] != server.started and not server.flushes
 
 
 def _new_epoch() -> str:

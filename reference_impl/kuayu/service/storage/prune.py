@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, select
 
-from kuayu.service.storage import history
-from kuayu.service.storage.tables import SCALAR_MEASURES, answer, meta, resource, rollup, sample, subject, tenant
+from kuayu.service.storage import history, quotas
+from kuayu.service.storage.tables import SCALAR_MEASURES, answer, rollup, sample, subject, tenant
 from kuayu.service.storage.writer import Outcome, Transaction
 
 ROWS_AT_ONCE = 5_000
@@ -45,9 +45,7 @@ class Prune:
     def _forget_versions(self, connection: Connection, owner: str, revision: int) -> None:
         if revision <= history.oldest(connection, owner):
             return
-        connection.execute(delete(resource).where(resource.c.tenant == owner, resource.c.valid_to <= revision))
-        connection.execute(delete(meta).where(meta.c.name == f"oldest:{owner}"))
-        connection.execute(insert(meta).values(name=f"oldest:{owner}", value=str(revision)))
+        quotas.forget_versions(connection, owner, revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,6 @@ def newest_samples(
     columns = (sample.c.subject_no, sample.c.observed, *(sample.c[name] for name in measures))
     query = select(*columns).select_from(subject.join(sample, found))
     for start in range(0, len(numbers), CHUNK):
-        with database.read.connect() as connection, connection.begin():
+        with database.reading() as connection:
             chosen = query.where(subject.c.no.in_(numbers[start : start + CHUNK]))
             yield [tuple(row) for row in connection.execute(chosen)]

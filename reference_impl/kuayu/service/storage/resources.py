@@ -10,7 +10,9 @@ from sqlalchemy import Connection, and_, delete, insert, select, update
 from kuayu.service import instants
 from kuayu.service.kinds import NODE, Body, Kind
 from kuayu.service.problems import ProblemException, not_found, unknown_reference
+from kuayu.service.storage import quotas
 from kuayu.service.storage.catalogue import Catalogue, SubjectKey, allocate, subjects_of
+from kuayu.service.storage.quotas import Quota
 from kuayu.service.storage.tables import reference, resource, tenant, watched
 from kuayu.service.storage.writer import Outcome, Transaction
 
@@ -68,12 +70,14 @@ class Scope:
         epoch: In which epoch.
         catalogue: To be kept in step.
         followers: To be told, in this order; nobody for who only reads.
+        quota: What the tenant may have; as much as there is room for where absent.
     """
 
     tenant: str
     epoch: str
     catalogue: Catalogue
     followers: tuple[Follower, ...] = ()
+    quota: Quota | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Stored:
 class PutResource:
     """Register a resource or replace it; a put of what is there already changes nothing.
 
-    Raises when applied: stale-revision, unknown-reference.
+    Raises when applied: stale-revision, unknown-reference, quota-exceeded.
     """
 
     scope: Scope
@@ -106,10 +110,14 @@ class PutResource:
         if held is not None and _canonical(held.body) == _canonical(self.body):
             return Outcome(Stored(held, created=False))
         self._check_references(connection)
+        text = orjson.dumps(self.body).decode()
+        if self.scope.quota is not None:
+            self.scope.quota.check_all(connection, self.scope.tenant, int(held is None), len(text))
         number = _next_number(connection, self.scope.tenant)
         record = Record(self.body, Revision(self.scope.epoch, number), instants.now())
         _retire(connection, self.scope, self.kind, self.name, number)
-        self._insert(connection, record)
+        self._insert(connection, record, text)
+        quotas.count(connection, self.scope.tenant, int(held is None), len(text))
         before = subjects_of(self.kind, self.name, held.body) if held else []
         numbers = allocate(connection, self.scope.tenant, subjects_of(self.kind, self.name, self.body))
 
@@ -125,14 +133,14 @@ class PutResource:
             if found.binding and not _exists(connection, self.scope.tenant, found.kind, found.target):
                 raise unknown_reference(found.pointer, f"no {found.kind} {found.target!r} is registered")
 
-    def _insert(self, connection: Connection, record: Record) -> None:
+    def _insert(self, connection: Connection, record: Record, text: str) -> None:
         key = {"tenant": self.scope.tenant, "kind": self.kind.name, "id": self.name}
         connection.execute(
             insert(resource).values(
                 **key,
                 valid_from=record.revision.number,
                 parent=self.kind.parent(self.body),
-                body=orjson.dumps(self.body).decode(),
+                body=text,
                 updated=record.updated,
             )
         )
@@ -164,6 +172,7 @@ class DeleteResource:
             raise not_found(f"no {self.kind.name} {self.name!r} is registered")
         self._check_unused(connection)
         _retire(connection, self.scope, self.kind, self.name, _next_number(connection, self.scope.tenant))
+        quotas.count(connection, self.scope.tenant, -1, 0)
         if self.kind is NODE:
             connection.execute(
                 delete(watched).where(watched.c.tenant == self.scope.tenant, watched.c.node == self.name)

@@ -20,6 +20,12 @@ from kuayu.service.storage.series import SeriesQuery
 from kuayu.service.storage.tables import reference, resource, subject, tenant
 from kuayu.service.storage.versions import Listing
 
+PAGE_CHARACTERS = 8 * 1024 * 1024
+"""Characters of JSON after which a page of a listing ends, though it has fewer items than were asked for."""
+
+ROWS_AT_ONCE = 50
+"""Rows of a listing that are in memory before it is known whether they still belong to the page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identifiers:
@@ -109,8 +115,16 @@ class Store:
             )
             if parent is not None:
                 query = query.where(resource.c.parent == parent)
-            found = [self._record(row) for row in connection.execute(query)]
-            return Listing(found[:limit], len(found) > limit, at)
+            found: list[Record] = []
+            characters = 0
+            rows = connection.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
+            for row in rows:
+                characters += len(row.body)
+                if len(found) == limit or (found and characters > PAGE_CHARACTERS):
+                    rows.close()
+                    return Listing(found, more=True, revision=at)
+                found.append(self._record(row))
+            return Listing(found, more=False, revision=at)
 
     def members_of(self, owner: str, domain: str) -> list[Record]:
         """Nodes of a domain, in order."""
@@ -172,7 +186,7 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             yield connection
 
     def _scope(self, owner: str) -> Scope:

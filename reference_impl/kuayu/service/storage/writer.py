@@ -6,6 +6,10 @@ being committed the next one gathers; the busier the service, the larger the gro
 
 A command that raises a problem must not have written anything before; the others of its group are unharmed. Should
 anything else fail in the midst of a group, the group is rolled back and its commands are carried out one by one.
+
+Where the database itself fails, all of the group are turned away. Whether its commit was carried out is not known when
+the connection is lost meanwhile; the number of the newest commit tells it as soon as there is another connection. The
+same number tells whether the database is still the one that was written to last.
 """
 
 import asyncio
@@ -19,10 +23,12 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage import blocks
 from kuayu.service.storage.blocks import Arrival
+from kuayu.service.storage.presence import DoubtError, Presence, is_absence, unavailable
 from kuayu.service.storage.tables import meta
 
 logger = logging.getLogger(__name__)
@@ -105,6 +111,19 @@ class _Waiting:
     future: Future[Any] = field(default_factory=Future)
 
 
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """Nothing, to see whether it would be done."""
+
+    weight: int = 0
+
+    def apply(self, _: Transaction) -> Outcome[None]:
+        return Outcome(None)
+
+
+_PROBE = _Probe()
+
+
 class Writer:
     """The thread and its queue.
 
@@ -113,10 +132,21 @@ class Writer:
         max_queue: Samples that may wait.
         gauges: Are told how it is doing.
         share: Samples of one tenant that may wait; as many as of all where absent.
+        presence: Is told how the database does, and says when nothing may be written.
     """
 
-    def __init__(self, engine: Engine, max_queue: int, gauges: WriterGauges, share: int | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        max_queue: int,
+        gauges: WriterGauges,
+        share: int | None = None,
+        presence: Presence | None = None,
+    ) -> None:
         self._engine = engine
+        self._presence = presence or Presence()
+        self._sequence: int | None = None
+        self._in_doubt: tuple[int, Sequence[Outcome[Any] | Exception]] | None = None
         self._max_queue = max_queue
         self._share = max_queue if share is None else share
         self._gauges = gauges
@@ -159,8 +189,9 @@ class Writer:
         """Queue a command, with the arguments of :meth:`write`. Any thread may.
 
         Raises:
-            ProblemException: overloaded where too much waits already.
+            ProblemException: overloaded where too much waits already, or the database cannot be used now.
         """
+        self._presence.check()
         waiting = _Waiting(command, tenant)
         with self._changed:
             if self._closing or not (urgent or self._has_room(command.weight, tenant)):
@@ -172,6 +203,17 @@ class Writer:
             self._changed.notify()
         return waiting.future
 
+    def probe(self) -> Future[None]:
+        """See whether something could be written, and whether the database is as it was left."""
+        waiting = _Waiting(_PROBE)
+        with self._changed:
+            if self._closing:
+                waiting.future.set_result(None)
+            else:
+                self._urgent.append(waiting)
+                self._changed.notify()
+        return waiting.future
+
     def _has_room(self, weight: int, tenant: str) -> bool:
         """Whether a command may wait; one that is alone always may, whatever its weight."""
         own = self._weights[tenant] if tenant else 0
@@ -179,13 +221,18 @@ class Writer:
 
     def _run(self) -> None:
         while group := self._next_group():
-            try:
-                outcomes = self._commit(group)
-            except Exception:
-                logger.exception("a group of %d commands was rolled back; now one by one", len(group))
-                outcomes = [self._commit_alone(waiting) for waiting in group]
-            for waiting, outcome in zip(group, outcomes, strict=True):
+            for waiting, outcome in zip(group, self._outcomes(group), strict=True):
                 _tell(waiting.future, outcome)
+
+    def _outcomes(self, group: Sequence[_Waiting]) -> Sequence[Outcome[Any] | Exception]:
+        """Carry a group out; where the database fails, all of it is turned away."""
+        try:
+            return self._commit(group)
+        except Exception as error:
+            if is_absence(error):
+                return [self._presence.failed(error)] * len(group)
+            logger.exception("a group of %d commands was rolled back; now one by one", len(group))
+            return [self._commit_alone(waiting) for waiting in group]
 
     def _next_group(self) -> list[_Waiting]:
         """Take what is urgent and what waits, a group full; nothing once the writer is closed and the queues empty."""
@@ -210,16 +257,27 @@ class Writer:
             return group
 
     def _commit(self, group: Sequence[_Waiting]) -> list[Outcome[Any] | Exception]:
+        if self._presence.doubt is not None:
+            return [unavailable(self._presence.absence or "") for _ in group]
         began = time.perf_counter()
         outcomes: list[Outcome[Any] | Exception] = []
-        with self._engine.begin() as connection:
-            transaction = Transaction(connection, _next_sequence(connection))
+        with self._engine.connect() as connection:
+            begun = connection.begin()
+            sequence = self._newest(connection) + 1
+            if self._presence.absence is None and all(waiting.command is _PROBE for waiting in group):
+                return [Outcome(None) for _ in group]  # to read is proof enough where nothing is amiss
+            connection.execute(update(meta).where(meta.c.name == "sequence").values(value=str(sequence)))
+            transaction = Transaction(connection, sequence)
             for waiting in group:
                 try:
                     outcomes.append(waiting.command.apply(transaction))
                 except ProblemException as problem:
                     outcomes.append(problem)
             transaction.finish()
+            self._in_doubt = (sequence, outcomes)
+            begun.commit()
+            self._in_doubt, self._sequence = None, sequence
+        self._presence.present()
         self._gauges.committed(time.perf_counter() - began, len(group))
         return outcomes
 
@@ -227,8 +285,35 @@ class Writer:
         try:
             return self._commit([waiting])[0]
         except Exception as error:
+            if is_absence(error):
+                return self._presence.failed(error)
             logger.exception("a command could not be written")
             return error
+
+    def _newest(self, connection: Connection) -> int:
+        """Number of the newest commit, which has to be the last of this writer.
+
+        Raises:
+            DoubtError: It is another one.
+        """
+        try:
+            held = connection.execute(select(meta.c.value).where(meta.c.name == "sequence")).scalar_one()
+        except (SQLAlchemyError, NoResultFound) as error:
+            if is_absence(error):
+                raise
+            raise DoubtError("the database does not hold what it held", lost=True) from error
+        newest, known = int(held), self._sequence
+        in_doubt, self._in_doubt = self._in_doubt, None
+        if in_doubt is not None and newest == in_doubt[0]:
+            # Those who asked for it were turned away; what is in memory has to follow all the same.
+            for outcome in in_doubt[1]:
+                if isinstance(outcome, Outcome) and outcome.committed is not None:
+                    outcome.committed()
+        elif known is not None and newest != known:
+            cause = f"the database is at commit {newest}, but {known} was the last"
+            raise DoubtError(cause, lost=newest < known)
+        self._sequence = newest
+        return newest
 
 
 def _tell(future: Future[Any], outcome: Outcome[Any] | Exception) -> None:
@@ -238,10 +323,3 @@ def _tell(future: Future[Any], outcome: Outcome[Any] | Exception) -> None:
     if outcome.committed is not None:
         outcome.committed()
     future.set_result(outcome.result)
-
-
-def _next_sequence(connection: Connection) -> int:
-    held = connection.execute(select(meta.c.value).where(meta.c.name == "sequence")).scalar_one()
-    sequence = int(held) + 1
-    connection.execute(update(meta).where(meta.c.name == "sequence").values(value=str(sequence)))
-    return sequence

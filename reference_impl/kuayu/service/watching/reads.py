@@ -36,7 +36,7 @@ class FaultStore:
         self, owner: str, *, at: Revision | None, after: str, limit: int, domain: str | None, state: str | None
     ) -> Listing[Record] | None:
         """Part of the list in order of identifier, pinned to a revision; None where that is no longer held."""
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             at = at or Revision(self._database.epoch, FAULTS.number(connection, owner))
             if at.epoch != self._database.epoch or not FAULTS.holds(connection, owner, at.number):
                 return None
@@ -63,7 +63,7 @@ class FaultStore:
         Raises:
             ProblemException: revision-expired.
         """
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             number = FAULTS.number(connection, owner)
             if last is None:
                 return Joined(number, [])
@@ -81,7 +81,7 @@ class FaultStore:
     def past(self) -> dict[str, Past]:
         """What each tenant's watch has to go on from after a restart of the service."""
         found: dict[str, Past] = {}
-        with self._database.read.connect() as connection, connection.begin():
+        with self._database.reading() as connection:
             for row in connection.execute(select(watched)):
                 found.setdefault(row.tenant, Past(set(), [])).nodes.add(row.node)
             opened = select(fault.c.tenant, fault.c.body, fault.c.valid_from)

@@ -53,21 +53,6 @@ TOLD_AT_ONCE = 50
 """Changes that are written in one transaction, so that others can write between, and the first are told soon."""
 
 
-class Clock:
-    """Unix seconds that never go back."""
-
-    def __init__(self) -> None:
-        self._ahead = time.time() - time.monotonic()
-
-    def now(self) -> float:
-        """The instant."""
-        return time.monotonic() + self._ahead
-
-    def offset(self) -> int:
-        """Milliseconds by which the clock on the wall is ahead of this one by now."""
-        return instants.now() - round(self.now() * 1000)
-
-
 @dataclass(frozen=True, slots=True)
 class _Arrival:
     """What has come for a tenant: beats, lines, or that a node is gone.
@@ -113,7 +98,7 @@ class Watcher:
         self._epoch = database.epoch
         self._writer = writer
         self._bell = bell
-        self._clock = Clock()
+        self._clock = instants.Clock()
         self._watches: dict[str, Watch] = {}
         self._known: dict[str, set[str]] = {}
         self._untold: dict[str, list[Change]] = {}
@@ -131,6 +116,7 @@ class Watcher:
     def start(self) -> None:
         """Begin to watch, with the nodes and faults that there were when the service ended. Call it in the loop."""
         self._loop = asyncio.get_running_loop()
+        self._metrics.open_faults.clear()
         for tenant, past in self._past.items():
             registered = self.registry.domains(tenant)
             nodes = {node: registered[node] for node in past.nodes if node in registered}

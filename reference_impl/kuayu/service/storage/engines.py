@@ -1,0 +1,165 @@
+"""Connections as the service wants them, to SQLite and to PostgreSQL."""
+
+import contextlib
+import os
+import socket
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from kuayu.service.storage import holding
+from kuayu.service.storage.presence import DoubtError
+from kuayu_schemas.models import Durability
+
+CACHED_STATEMENTS = 512
+
+PATIENT = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""How soon a connection to PostgreSQL is given up whose other end does not answer, in seconds; a URL may say others."""
+
+_Session = psycopg.Connection[tuple[Any, ...]]
+
+
+def sqlite(url: str, durability: Durability) -> tuple[Engine, Engine]:
+    """Engines to write and to read a file."""
+    write = create_engine(
+        url, pool_size=1, max_overflow=0, connect_args={"timeout": 30, "cached_statements": CACHED_STATEMENTS}
+    )
+    read = create_engine(url, pool_size=4, max_overflow=16)
+    synchronous = "FULL" if durability is Durability.host else "NORMAL"
+    for engine, begin in ((write, "BEGIN IMMEDIATE"), (read, "BEGIN")):
+        _prepare_sqlite(engine, begin, synchronous)
+    return write, read
+
+
+def _prepare_sqlite(engine: Engine, begin: str, synchronous: str) -> None:
+    """Take transactions out of sqlite3's hands, which begins them too late for a reader to see one state."""
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute(f"PRAGMA synchronous={synchronous}")
+        cursor.execute("PRAGMA wal_autocheckpoint=16000")
+        cursor.execute("PRAGMA cache_size=-65536")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL and a life of it.
+
+    Attributes:
+        home: Cluster, database and timeline: another one where a copy was put in its place or a standby took over.
+        started: When the server was started.
+        flushes: Whether what is committed is on the disk, so that a restart loses nothing.
+    """
+
+    home: str
+    started: str
+    flushes: bool
+
+
+class Sessions:
+    """All sessions with a PostgreSQL.
+
+    The one that writes holds the lock that keeps other services off. Commits are waited for, whatever the durability:
+    the server is a process of its own, and what it has not written to its log is lost when it dies.
+
+    Attributes:
+        server: What answered last; None until something has.
+    """
+
+    def __init__(self) -> None:
+        self.server: Server | None = None
+        self._lock = threading.Lock()
+        self._open: weakref.WeakSet[_Session] = weakref.WeakSet()
+
+    def engines(self, url: str) -> tuple[Engine, Engine]:
+        """Engines to write and to read."""
+        write = create_engine(url, pool_size=1, max_overflow=0)
+        read = create_engine(url, pool_size=4, max_overflow=16, isolation_level="REPEATABLE READ")
+
+        @event.listens_for(write, "do_connect")
+        def writing(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            return self._connect(options, writes=True)
+
+        @event.listens_for(read, "do_connect")
+        def reading(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            return self._connect(options, writes=False)
+
+        return write, read
+
+    def break_off(self) -> None:
+        """End all sessions from this side: whoever waits for an answer gets an error instead."""
+        with self._lock:
+            sessions = list(self._open)
+        for session in sessions:
+            with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(session.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _connect(self, options: dict[str, Any], *, writes: bool) -> _Session:
+        """Connect.
+
+        Raises:
+            psycopg.Error: Nobody answers, or lets us in.
+            HeldError: Another service writes.
+            DoubtError: It is not the server that it was.
+        """
+        session = psycopg.connect(**{**PATIENT, "application_name": holding.own_name(), **options})
+        try:
+            session.execute(
+                "SELECT set_config('synchronous_commit', 'on', false)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
+            for name in ("idle", "interval", "count"):  # so that it notices soon when our host is gone
+                session.execute(f"SET tcp_keepalives_{name} = {PATIENT[f'keepalives_{name}']}")
+            session.commit()
+            if writes:
+                holding.hold_session(session, holding.SESSION_ENDS if self.server is None else 0.0)
+                self._recognise(_server(session))
+        except BaseException:
+            session.close()
+            raise
+        with self._lock:
+            self._open.add(session)
+        return session
+
+    def _recognise(self, server: Server) -> None:
+        known, self.server = self.server, server
+        if known is None:
+            return
+        if known.home != server.home:
+            raise DoubtError("another database answers than before", lost=True)
+        if known.started != server.started and not (known.flushes and server.flushes):
+            raise DoubtError("PostgreSQL was started anew, and with fsync=off it may have lost commits", lost=True)
+
+
+def _server(session: _Session) -> Server:
+    row = session.execute(
+        "SELECT pg_postmaster_start_time()::text, current_setting('fsync'),"
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    ).fetchone()
+    assert row is not None
+    started, fsync, database = row
+    session.commit()
+    try:
+        control = session.execute(
+            "SELECT system_identifier, timeline_id FROM pg_control_system(), pg_control_checkpoint()"
+        ).fetchone()
+        session.commit()
+    except psycopg.errors.InsufficientPrivilege:
+        session.rollback()
+        control = None
+    cluster, timeline = control or ("unknown", "unknown")
+    return Server(f"{cluster}:{database}:{timeline}", str(started), fsync == "on")

@@ -1,0 +1,59 @@
+"""The files of a SQLite database while it is open: nobody but SQLite may put others in their place or shorten them.
+
+SQLite does not look: it goes on writing into a file that was deleted, and reading what it remembers of one that was
+emptied. A copy of the same length that is written over the file is found only by what it holds.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kuayu.service.storage.presence import DoubtError
+
+HEADER = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    file: tuple[int, int]
+    size: int
+
+
+class Files:
+    """The database and its write-ahead log. To be made while the database is open.
+
+    Args:
+        database: The file that the URL names.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._log = database.with_name(database.name + "-wal")
+        self._seen = {file: seen for file in (self._database, self._log) if (seen := _look(file)) is not None}
+
+    def check(self) -> None:
+        """See that they are those that were opened, and are not shorter than they were.
+
+        Raises:
+            DoubtError: They are not.
+            OSError: They cannot be read.
+        """
+        for file, before in list(self._seen.items()):
+            now = _look(file)
+            if now is None:
+                raise DoubtError(f"{file} was deleted", lost=True)
+            if now.file != before.file:
+                raise DoubtError(f"another file was put in the place of {file}", lost=True)
+            if now.size < before.size:
+                raise DoubtError(f"{file} was shortened from {before.size} to {now.size} bytes", lost=True)
+            self._seen[file] = now
+        with self._database.open("rb") as opened:
+            if self._seen[self._database].size and opened.read(len(HEADER)) != HEADER:
+                raise DoubtError(f"{self._database} was overwritten", lost=True)
+
+
+def _look(file: Path) -> _Seen | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return _Seen((found.st_dev, found.st_ino), found.st_size)
