@@ -196,7 +196,21 @@ class Watcher:
         self._acknowledge(set())
 
     def _drain(self) -> None:
-        """Take in what has arrived: beats at once, lines for as long as there is time, tenant by tenant."""
+        """Take in what has arrived: beats at once, lines for as long as there is time, tenant by tenant.
+
+        Beats that came while lines were read are taken in before anybody looks: they would seem to be missing.
+        """
+        self._take_in()
+        until = time.monotonic() + READING
+        while self._unread and (time.monotonic() < until or self._closing.is_set()):
+            for tenant in list(self._unread):
+                self._read_some(tenant)
+        self._take_in()
+        if self._unread:
+            self._woken.set()
+
+    def _take_in(self) -> None:
+        """Take what is in the inbox; lines are put aside to be read."""
         while self._inbox:
             arrival = self._inbox.popleft()
             if arrival.judged is None:
@@ -204,12 +218,6 @@ class Watcher:
                     self._take(arrival)
             else:
                 self._unread.setdefault(arrival.tenant, deque()).append(arrival)
-        until = time.monotonic() + READING
-        while self._unread and (time.monotonic() < until or self._closing.is_set()):
-            for tenant in list(self._unread):
-                self._read_some(tenant)
-        if self._unread:
-            self._woken.set()
 
     def _read_some(self, tenant: str) -> None:
         """Read the next lines of a tenant, not more at once than others can wait for."""
