@@ -603,6 +603,21 @@ class JobPhase(StrEnum):
     """Cannot be told."""
 
 
+class PipelineSchedule(StrEnum):
+    """In which order stages work through micro-batches."""
+
+    one_forward_one_backward = "one_forward_one_backward"
+    """One forward, one backward (1F1B), interleaved where stages have several pieces."""
+
+    bidirectional = "bidirectional"
+    """Micro-batches enter at both ends, and each accelerator holds the two stages that lie as far from either
+    (DualPipe).
+    """
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
 class Recomputation(StrEnum):
     """Which activations are computed anew in the backward pass."""
 
@@ -2422,6 +2437,9 @@ class ModelStructure(KuayuModel):
     experts_per_token: Maybe[Annotated[int, WholeNumber(1, 1000000)]] = Field(
         default=None, description="Experts that a token is sent to; one where it is absent."
     )
+    nodes_per_token: Maybe[Annotated[int, WholeNumber(1, 1000000)]] = Field(
+        default=None, description="Nodes that these lie on at most; any where it is absent."
+    )
     expert_feed_forward: Maybe[Annotated[int, WholeNumber(1, 10000000)]] = Field(
         default=None, description="Width of an expert; that of the feed-forward part where it is absent."
     )
@@ -2513,6 +2531,16 @@ class ParallelStrategy(KuayuModel):
     )
     overlap_expert: Maybe[Boolean] = Field(
         default=None, description="Whether those of expert parallelism do; they do not where this is absent."
+    )
+    dispatch_precision: Maybe[NumericPrecision] = Field(
+        default=None,
+        description=(
+            "Of what is sent to experts, and of its gradients; bf16 where it is absent. What comes back is in 16 bits."
+        ),
+    )
+    pipeline_schedule: Maybe[PipelineSchedule] = Field(
+        default=None,
+        description="In which order stages work through micro-batches; one forward, one backward where it is absent.",
     )
     scattered: Maybe[Boolean] = Field(
         default=None,
@@ -4080,6 +4108,12 @@ class RunningJob(KuayuModel):
         json_schema_extra={"x-unit": "1"},
     )
     ready_at: Maybe[Instant] = Field(default=None, description="When it is expected to run; stated until it does.")
+    interrupted_at: Maybe[Instant] = Field(
+        default=None,
+        description=(
+            "When a decision interrupted it last: it was told to stop, to migrate or to resize; absent where none did."
+        ),
+    )
     checkpoint_domain: Maybe[Identifier] = Field(default=None, description="Domain that holds its last checkpoint.")
 
 
@@ -4226,6 +4260,13 @@ class PlacementExplanation(KuayuModel):
     )
     alternatives: list[PlacementAlternative] = Field(
         description="The next-best, the better first; those that could be carried out now."
+    )
+    overtaken_until: Maybe[Instant] = Field(
+        default=None,
+        description=(
+            "Until when jobs of its priority that were submitted later may be tried before it; stated for a job "
+            "that waits."
+        ),
     )
     reason: Text = Field(description="In words.")
 

@@ -13,6 +13,7 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.sch_account import Account
 from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, PLANS, ROUTES, Json, take
+from kuayu_conformance.checks.sch_interruptions import LEFT_ALONE
 from kuayu_conformance.checks.sch_names import TWICE, USED
 from kuayu_conformance.checks.sch_paths import BITS, Roads
 from kuayu_conformance.checks.sch_scene import Scene
@@ -72,9 +73,11 @@ def place(body: Json) -> Json:
     given = dict.fromkeys(planned, 0.0)
     decisions = []
     account = Account(state)  # sees what is taken out of the pools
-    for entry in sorted(state["waiting"], key=_size if planned else _eagerness):
-        ways = [(placement, scene.course(entry, placement)) for placement in _ways(state, entry, account)]
-        scored = [(_score(scene, entry, each, course, body.get("weights")), each, course) for each, course in ways]
+    blocked = False  # nobody starts who would keep one waiting that was overtaken long enough
+    for entry in sorted(state["waiting"], key=_size if planned else _turn(now)):
+        ways = [] if blocked else list(_ways(state, entry, account))
+        courses = [(placement, scene.course(entry, placement)) for placement in ways]
+        scored = [(_score(scene, entry, each, course, body.get("weights")), each, course) for each, course in courses]
         scored = sorted((each for each in scored if each[2].seconds < inf), key=lambda each: each[0])
         if planned:
             total = sum(given.values()) or 1.0
@@ -83,6 +86,8 @@ def place(body: Json) -> Json:
         decision: Json = {"job": entry["spec"]["id"], "verb": "start" if scored else "wait"}
         if body.get("explain"):
             decision["explanation"] = _explanation(scored, now)
+            if not scored:
+                decision["explanation"]["overtaken_until"] = instant(_overtaken_until(entry["spec"]))
         if scored:
             decision["placement"] = scored[0][1]
             for share in scored[0][1]["shares"]:
@@ -90,7 +95,50 @@ def place(body: Json) -> Json:
             for domain, compute in scene.compute(entry["spec"], scored[0][1]).items():
                 given[domain] = given.get(domain, 0.0) + compute
         decisions.append(decision)
+        blocked |= not scored and _overtaken_until(entry["spec"]) < now
+    decisions += _room(state, {decision["job"] for decision in decisions if decision["verb"] == "start"})
     return {"revision": state["revision"], "method": METHOD, "decisions": decisions}
+
+
+def _overtaken_until(spec: Json) -> float:
+    """Two days after it was submitted."""
+    return (seconds_of(spec["submitted_at"]) or 0.0) + 172_800.0
+
+
+def _turn(now: float) -> Callable[[Json], tuple[float, ...]]:
+    """Whoever was overtaken long enough goes first, in the order of submission."""
+
+    def turn(entry: Json) -> tuple[float, ...]:
+        late = _overtaken_until(entry["spec"]) < now
+        return (0.0, seconds_of(entry["spec"]["submitted_at"]) or 0.0) if late else (1.0, *_eagerness(entry))
+
+    return turn
+
+
+def _room(state: Json, started: set[str]) -> list[Json]:
+    """Jobs of lower priority give devices up for each that does not start: exactly as many, or stop."""
+    made: list[Json] = []
+    for entry in state["waiting"]:
+        spec = entry["spec"]
+        lower = [
+            job
+            for job in state["running"]
+            if job["spec"].get("priority", 0) < spec.get("priority", 0)
+            and (seconds_of(state["now"]) or 0.0) - (seconds_of(job.get("interrupted_at")) or 0.0) >= LEFT_ALONE
+        ]
+        missing = spec["devices"]["minimum"]
+        for job in lower if spec["id"] not in started else ():
+            share = job["placement"]["shares"][0]
+            least, devices = job["spec"]["devices"]["minimum"], share["devices"]
+            if devices - missing >= least and "nodes" not in share:
+                placement = {"shares": [{**share, "devices": devices - missing}], "split_mode": "none"}
+                made.append({"job": job["spec"]["id"], "verb": "resize", "placement": placement})
+            elif devices == missing:
+                made.append({"job": job["spec"]["id"], "verb": "stop"})
+            else:
+                continue
+            break
+    return made
 
 
 def _eagerness(entry: Json) -> tuple[int, float]:

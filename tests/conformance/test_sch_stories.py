@@ -47,6 +47,8 @@ def unmet(found: Iterable[Finding]) -> list[str]:
         ("sch_names", None),
         ("sch_contradictions", None),
         ("sch_nodes", None),
+        ("sch_interruptions", None),
+        ("sch_overtaking", None),
         ("sch_soundness", None),
         ("sch_routes", None),
         ("sch_plans", None),
@@ -65,7 +67,11 @@ def test_a_scheduler_that_keeps_to_the_text_is_found_to(name: str, figure: float
 
 
 @pytest.mark.parametrize(
-    "name", ["sch_names", "sch_contradictions", "sch_nodes", "sch_soundness", "sch_routes", "sch_plans", "sch_near"]
+    "name",
+    [
+        *("sch_names", "sch_contradictions", "sch_nodes", "sch_interruptions", "sch_overtaking"),
+        *("sch_soundness", "sch_routes", "sch_plans", "sch_near"),
+    ],
 )
 def test_a_run_is_made_again_from_its_nonce(name: str) -> None:
     """The same requests in the same order, whatever Python's hashes are."""
@@ -310,3 +316,54 @@ def test_a_decision_without_words_counts() -> None:
     (figure,) = [each for each in findings("sch_explained", PLACEMENTS, wordless) if isinstance(each, Figure)]
     assert figure.estimate == pytest.approx(1.0 - 21 / figure.n)
     assert "there is no explanation" in str(figure.misses[0].found)
+
+
+def everyone_is_stopped(body: Json, answer: Json) -> Json:
+    stops = [{"job": each["spec"]["id"], "verb": "stop"} for each in body["state"]["running"]]
+    others = [each for each in answer["decisions"] if each["verb"] in {"start", "wait"}]
+    return {**answer, "decisions": others + stops}
+
+
+def nobody_is_interrupted(body: Json, answer: Json) -> Json:
+    del body
+    return {**answer, "decisions": [each for each in answer["decisions"] if each["verb"] in {"start", "wait"}]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (everyone_is_stopped, "nobody is interrupted"),
+        (everyone_is_stopped, "and no more"),
+        (nobody_is_interrupted, "are given up by jobs of lower priority"),
+    ],
+)
+def test_interruptions_that_are_too_many_or_too_few_are_found(wrong: Wrong, expected: str) -> None:
+    assert any(expected in each for each in unmet(findings("sch_interruptions", PLACEMENTS, wrong)))
+
+
+def newcomers_start(body: Json, answer: Json) -> Json:
+    """Of two jobs that wait the one that was submitted last starts in place of the other."""
+    state = body["state"]
+    if len(state["waiting"]) < 2:
+        return answer
+    last = max(state["waiting"], key=lambda entry: str(entry["spec"]["submitted_at"]))["spec"]
+    share = {"domain": state["domains"][0]["id"], "accelerator": state["accelerators"][0]["id"]}
+    shares = [{**share, "devices": last["devices"]["minimum"]}]
+    start = {"job": last["id"], "verb": "start", "placement": {"shares": shares, "split_mode": "none"}}
+    return {**answer, "decisions": [start]}
+
+
+def a_year_later(body: Json, answer: Json) -> Json:
+    del body
+    for each in answer["decisions"]:
+        if "overtaken_until" in each.get("explanation", {}):
+            until = each["explanation"]["overtaken_until"]
+            each["explanation"]["overtaken_until"] = f"{int(until[:4]) + 1}{until[4:]}"
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"), [(newcomers_start, "no newcomer starts"), (a_year_later, "until when it may be overtaken")]
+)
+def test_overtaking_without_end_is_found(wrong: Wrong, expected: str) -> None:
+    assert any(expected in each for each in unmet(findings("sch_overtaking", PLACEMENTS, wrong)))

@@ -196,17 +196,61 @@ def test_five_layers_of_six_may_be_windowed() -> None:
     assert (works[0] - works[1]) / (works[0] - works[2]) == pytest.approx(52 / 62, rel=1e-6)
 
 
+TRAINED_ON_2048: dict[str, Any] = {"data": 128, "tensor": 1, "pipeline": 16, "expert": 64, "micro_batch": 1}
+TRAINED_ON_2048 |= {"global_batch": 15360, "sharding": 1, "precision": "fp8", "overlap_expert": True}
+
+
 def test_deepseek_v3_fits_with_what_it_computes_again_and_its_time_is_within_the_interval() -> None:
     """arXiv:2412.19437: 180,000 hours of H800 for 10^12 tokens on 2,048, in steps of 15,360 × 4,096 tokens: 19.9 s."""
-    layout = {"data": 128, "tensor": 1, "pipeline": 16, "expert": 64, "micro_batch": 1, "global_batch": 15360}
-    layout |= {"sharding": 1, "precision": "fp8", "overlap_expert": True}
     kept, selective, full = (
-        answered(DEEPSEEK_V3, layout | {"recomputation": each}, H800) for each in ("none", "selective", "full")
+        answered(DEEPSEEK_V3, TRAINED_ON_2048 | {"recomputation": each}, H800) for each in ("none", "selective", "full")
     )
     assert selective["obstacles"] == []
     assert full["memory"] < selective["memory"] < 80e9 < kept["memory"]
     assert kept["executed_work"] < selective["executed_work"] < full["executed_work"]
     assert selective["step_time"]["low"] < 19.9 < selective["step_time"]["high"]
+
+
+def test_deepseek_v3_as_it_was_trained_takes_a_fifth_less_than_published() -> None:
+    """The same run, with all that its report says: no more than four nodes a token, dispatch in FP8, both ends.
+
+    Nothing here was fitted to it. What is left out makes it slower: experts loaded unevenly, and steps with fewer
+    micro-batches, since the batch grows to its full size in the first 469 billion tokens.
+    """
+    told = {"recomputation": "selective", "dispatch_precision": "fp8", "pipeline_schedule": "bidirectional"}
+    trained = answered(DEEPSEEK_V3 | {"nodes_per_token": 4}, TRAINED_ON_2048 | told, H800)
+    assert trained["obstacles"] == []
+    assert trained["step_time"]["expected"] == pytest.approx(19.9, rel=0.2)
+    assert trained["step_time"]["low"] < 19.9 < trained["step_time"]["high"]
+
+
+def test_each_of_these_makes_a_step_shorter() -> None:
+    seconds = [
+        answered(DEEPSEEK_V3 | model, TRAINED_ON_2048 | told, H800)["step_time"]["expected"]
+        for model, told in (
+            ({}, {}),
+            ({"nodes_per_token": 4}, {}),
+            ({"nodes_per_token": 4}, {"dispatch_precision": "fp8"}),
+            ({"nodes_per_token": 4}, {"dispatch_precision": "fp8", "pipeline_schedule": "bidirectional"}),
+        )
+    ]
+    assert seconds == sorted(seconds, reverse=True)
+    assert len(set(seconds)) == len(seconds)
+
+
+def test_nodes_that_all_experts_may_lie_on_change_nothing() -> None:
+    layout: dict[str, Any] = {"data": 64, "tensor": 1, "pipeline": 2, "expert": 64, "micro_batch": 1}
+    plain, wide = (
+        answered(DEEPSEEK_V3 | model, layout | {"global_batch": 640}, H800) for model in ({}, {"nodes_per_token": 8})
+    )
+    assert plain["step_time"] == wide["step_time"]
+
+
+def test_both_ends_ask_for_even_numbers_of_stages_and_micro_batches() -> None:
+    layout: dict[str, Any] = {"data": 8, "tensor": 8, "micro_batch": 1, "pipeline_schedule": "bidirectional"}
+    for pipeline, batch, possible in ((4, 64, True), (3, 64, False), (4, 8, False)):
+        told = answered(LLAMA_8B, layout | {"pipeline": pipeline, "global_batch": batch}, H800)
+        assert any("both ends" in each for each in told["obstacles"]) is not possible
 
 
 LLAMA_8B: dict[str, Any] = {

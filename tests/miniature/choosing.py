@@ -11,6 +11,8 @@ from miniature.speeds import Prospect
 from miniature.timeline import Timeline
 from miniature.weighing import Outlook, Weighing, Weights
 
+PATIENCE = 5
+"""How many times its length a job waits before nobody that came later is tried before it."""
 LOOKED_AT = 50
 """Jobs that have to wait for which devices are kept."""
 
@@ -79,12 +81,22 @@ class Choosing(Weighing):
     def queue(self, scene: Scene) -> list[Job]:
         """Jobs by priority, and those of one priority by how long they wait for how long they take."""
 
-        def turn(job: Job) -> tuple[float, float]:
-            lasting = max(60.0, job.left / job.requested)
-            waited = max(0.0, scene.now - seconds(job.spec["submitted_at"]))
-            return -job.spec.get("priority", 0), -(waited + lasting) / lasting
+        def turn(job: Job) -> tuple[float, float, float]:
+            lasting, submitted = self.length(job), seconds(job.spec["submitted_at"])
+            priority, waited = -job.spec.get("priority", 0), max(0.0, scene.now - submitted)
+            if self.overtaken_until(job) < scene.now:
+                return priority, 0.0, submitted
+            return priority, 1.0, -(waited + lasting) / lasting
 
         return sorted(scene.waiting, key=turn)
+
+    def length(self, job: Job) -> float:
+        """Seconds that a job takes on what it asked for of the reference device."""
+        return max(60.0, job.left / job.requested)
+
+    def overtaken_until(self, job: Job) -> float:
+        """When a job goes before all of its priority that were submitted later, in seconds since 1970."""
+        return seconds(job.spec["submitted_at"]) + PATIENCE * self.length(job)
 
     def seats(self, scene: Scene, weights: Weights, ledger: Ledger, *, everybody: bool) -> list[Seat]:
         """What becomes of each job; of those that wait, only some are looked at unless everybody is to be."""

@@ -55,8 +55,10 @@ class Explaining(Choosing):
     def told_why(self, scene: Scene, weights: Weights, seat: Seat, ledger: Ledger, most: int) -> Json:
         """Why a job was treated as it was."""
         outlook = seat.outlook
+        bound = {} if seat.starts else {"overtaken_until": instant(round(self.overtaken_until(seat.job) * 1000))}
         return {
             **({} if outlook is None else {"outcome": self.outcome(scene, outlook)}),
+            **bound,
             "alternatives": self.alternatives(scene, weights, seat, ledger, most),
             "reason": self.reason(scene, seat),
         }

@@ -3,6 +3,7 @@
 from miniature.bases import Bases
 from miniature.core import Answer, Json, Request
 from miniature.naming import Naming
+from miniature.preempting import Preempting
 from miniature.scene import Scene
 from miniature.sharing import Sharing
 
@@ -10,7 +11,7 @@ METHOD = {"name": "miniature: earliest completion, weighed", "version": "1"}
 ALTERNATIVES = 3
 
 
-class Placing(Bases, Sharing, Naming):
+class Placing(Bases, Sharing, Preempting, Naming):
     """Answers that follow from the request alone."""
 
     def place(self, request: Request) -> Answer:
@@ -26,7 +27,7 @@ class Placing(Bases, Sharing, Naming):
             seats = self.seats(scene, weights, ledger, everybody=explain)
         self.settle(scene, seats, ledger)
         most = body.get("alternatives", ALTERNATIVES)
-        decisions = []
+        decisions = [] if "shares" in body else self.interruptions(scene, seats, explain=explain)
         for seat in seats:
             if seat.starts or explain:
                 decision = self.decision(scene, seat)

@@ -32,6 +32,7 @@ from miniature.packing import Packing
 from miniature.phasing import Phasing
 from miniature.placing import Placing
 from miniature.plans import Plans
+from miniature.preempting import Preempting
 from miniature.premises import Premises
 from miniature.questioning import Questioning
 from miniature.recovering import Recovering
@@ -99,7 +100,7 @@ HELD = frozenset({"SCH-017", "SCH-018", "SCH-019", "RES-011"})
 LONG = HELD | {"SCH-001", "SCH-007", "SCH-014", "FCT-004"}
 """Requirements whose checks keep a processor busy for more than a second."""
 
-DECIDING: tuple[type, ...] = (Placing, Sharing, Explaining, Choosing, Weighing)
+DECIDING: tuple[type, ...] = (Placing, Sharing, Preempting, Explaining, Choosing, Weighing)
 """What answers requests for placements."""
 
 UNDERLYING: tuple[type, ...] = (*DECIDING, Packing, Ways, Speeds)

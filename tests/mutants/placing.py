@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from miniature.choosing import Ledger
+from miniature.choosing import Ledger, Seat
 from miniature.core import Answer, Json, Request
 from miniature.packing import Free
 from miniature.scene import Job, Scene, Way
@@ -117,7 +117,7 @@ class OffersNeverEnd(Miniature):
         super().account(ledger, shares, [None for _ in offers], sign)
 
 
-@breaks("COM-021", "SCH-013")
+@breaks("COM-021", "SCH-013", "SCH-024")
 class TheOrderTurnsEachTime(Miniature):
     """Every second time, those who came last are placed first."""
 
@@ -129,7 +129,7 @@ class TheOrderTurnsEachTime(Miniature):
         return super().queue(scene)[:: 1 if self.times_asked % 2 else -1]
 
 
-@breaks("SCH-009", "SCH-013")
+@breaks("SCH-009", "SCH-013", "SCH-023")
 class WhoHasNotBegunIsStopped(Miniature):
     """Jobs of less priority are stopped for others whatever they are about, and wherever they are."""
 
@@ -144,6 +144,62 @@ class WhoHasNotBegunIsStopped(Miniature):
             if row["spec"].get("priority", 0) < most
         ]
         return Answer(200, {**answer.body, "decisions": stopped + answer.body["decisions"]})
+
+
+@breaks("SCH-022")
+class WhoWasInterruptedIsAgain(Miniature):
+    """Jobs give devices up for others, however short a time after the last interruption."""
+
+    @override
+    def is_rested(self, scene: Scene, job: Job) -> bool:
+        return True
+
+
+@breaks("SCH-023")
+class PriorityMakesNoRoom(Miniature):
+    """Jobs of high priority wait as long as all others do."""
+
+    @override
+    def waits_long(self, seat: Seat) -> bool:
+        return False
+
+
+@breaks("SCH-023")
+class WhoCanDoWithFewerIsStopped(Miniature):
+    """Jobs give all their devices up where a few would do."""
+
+    @override
+    def smaller(self, jobs: list[Job], missing: int) -> list[Json]:
+        return []
+
+
+@breaks("SCH-024")
+class NobodySaysUntilWhen(Miniature):
+    """Who waits is not told until when others may go before."""
+
+    @override
+    def told_why(self, scene: Scene, weights: Weights, seat: Seat, ledger: Ledger, most: int) -> Json:
+        told = super().told_why(scene, weights, seat, ledger, most)
+        return {name: value for name, value in told.items() if name != "overtaken_until"}
+
+
+@breaks("SCH-024")
+class TheBoundIsPutOff(Miniature):
+    """Until when a job may be overtaken is said anew each time: a day from now."""
+
+    @override
+    def told_why(self, scene: Scene, weights: Weights, seat: Seat, ledger: Ledger, most: int) -> Json:
+        told = super().told_why(scene, weights, seat, ledger, most)
+        return {**told, "overtaken_until": self.moment_after(scene, 86_400)} if "overtaken_until" in told else told
+
+
+@breaks("SCH-024")
+class NewcomersGoFirst(Miniature):
+    """Whoever was submitted last is tried first, for however long others have waited."""
+
+    @override
+    def queue(self, scene: Scene) -> list[Job]:
+        return sorted(super().queue(scene), key=lambda job: job.spec["submitted_at"], reverse=True)
 
 
 @breaks("SCH-021")

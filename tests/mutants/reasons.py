@@ -33,7 +33,7 @@ class OneAlternativeIsEnough(Miniature):
         return super().alternatives(scene, weights, seat, ledger, min(1, most))
 
 
-@breaks("SCH-009")
+@breaks("SCH-009", "SCH-024")
 class WaitingIsNotExplained(Miniature):
     """Only jobs that start are told of."""
 

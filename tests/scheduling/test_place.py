@@ -90,6 +90,14 @@ def test_a_job_of_higher_priority_goes_before_a_shorter_one() -> None:
     assert list(placed(request([domain("a", pool(8))], waiting))) == ["long"]
 
 
+def test_a_newcomer_does_not_overtake_at_no_gain() -> None:
+    """All is free: whoever goes first, the other waits for ten hours, beside idle devices if the small one does."""
+    long_ago = {"submitted_at": "2026-01-03T23:00:00Z"}
+    queue = [spec("y", 16, 36_000.0, **long_ago), spec("x", 8, 36_000.0)]
+    assert list(placed(request([domain("a", pool(16))], queue))) == ["y"]
+    assert list(placed(request([domain("a", pool(16))], [spec("y", 16, 36_000.0), queue[1]]))) == ["x"]
+
+
 def test_who_has_waited_long_has_a_reservation_that_short_ones_do_not_delay() -> None:
     """The old job needs all 16; eight come free in an hour. A job of half an hour fits before, one of two does not."""
     old = spec("old", 16, seconds=3600.0, submitted_at=DAY_BEFORE)

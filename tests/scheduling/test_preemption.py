@@ -77,6 +77,79 @@ def test_a_job_that_has_grown_gives_back_what_it_did_not_ask_for() -> None:
     assert made["r"]["placement"]["shares"] == [{"domain": "a", "accelerator": "plain", "devices": 8}]
 
 
+def resized(made: dict[str, Json], job: str) -> list[int]:
+    """Devices on which a job goes on."""
+    assert made[job]["verb"] == "resize"
+    return [share["devices"] for share in made[job]["placement"]["shares"]]
+
+
+def test_no_more_is_given_up_than_is_needed() -> None:
+    for step, left in ((1, 12), (6, 10)):
+        elastic = {"minimum": 4, "maximum": 16, "requested": 16, "step": step}
+        runs = long_one("archive", 16, 4 * DAY, devices=elastic)
+        made = placed(request([domain("a", pool(16, 0))], [spec("s", 4, 600.0)], running=[runs]))
+        assert resized(made, "archive") == [left]
+
+
+def test_nobody_is_interrupted_who_is_not_needed() -> None:
+    """Each of three could give up what is missing; one does."""
+    elastic = {"minimum": 2, "maximum": 8, "requested": 8}
+    runs = [long_one(name, 8, 4 * DAY, devices=elastic) for name in "rst"]
+    made = placed(request([domain("a", pool(24, 0))], [spec("w", 4, 600.0)], running=runs))
+    changed = [job for job in "rst" if job in made]
+    assert [resized(made, job) for job in changed] == [[4]]
+
+
+def test_who_was_interrupted_is_left_alone_for_half_an_hour() -> None:
+    elastic = {"minimum": 4, "maximum": 16, "requested": 16}
+    scenes = {
+        "migrate": ([BOTH], [spec("w", 8, HOUR)], long_one()),
+        "resize": ([domain("a", pool(16, 0))], [spec("w", 4, 600.0)], long_one(count=16, devices=elastic)),
+        "stop": ([domain("a", pool(8, 0))], [spec("w", 8, 600.0, priority=1)], long_one()),
+    }
+    for verb, (places, queue, runs) in scenes.items():
+        for last, left_alone in (("2026-01-04T23:30:00.001Z", True), ("2026-01-04T22:00:00Z", False)):
+            there = {**runs, "interrupted_at": last}
+            made = verbs(request(places, queue, running=[there], accelerators=KINDS))
+            assert made.get("r") == (None if left_alone else verb)
+
+
+def test_interruptions_take_a_twentieth_of_the_time_since_the_last() -> None:
+    # a checkpoint of 60 GB on eight devices takes some two minutes, which is a twentieth of some forty
+    for last, interrupted in (("2026-01-04T23:29:00Z", False), ("2026-01-04T22:00:00Z", True)):
+        talk = talks(checkpoint=6e10)
+        there = {**long_one(seconds=10 * DAY, communication=talk), "interrupted_at": last}
+        made = verbs(request([BOTH], [spec("w", 8, HOUR)], running=[there], accelerators=KINDS))
+        assert ("r" in made) is interrupted
+
+
+def test_who_cannot_do_with_fewer_is_stopped_for_higher_priority_alone() -> None:
+    places = [domain("a", pool(16, 8))]
+    for priority, stopped in ((0, False), (1, True), (1_000, True)):
+        high = spec("high", 16, 10 * HOUR, priority=priority)
+        made = placed(request(places, [high], running=[long_one("low", seconds=4 * DAY)], explain=True))
+        assert ("low" in made) is stopped
+        assert made["high"]["verb"] == "wait"
+        if stopped:
+            assert made["low"] == {"job": "low", "verb": "stop", "explanation": made["low"]["explanation"]}
+            assert "higher priority" in made["low"]["explanation"]["reason"]
+
+
+def test_ten_minutes_of_high_priority_do_not_wait_for_a_hundred_days() -> None:
+    """Nobody knows how long the others take, or they take for ever; their checkpoint takes a while."""
+    for seconds in (100 * DAY, 1e12):
+        low = [long_one(name, seconds=seconds, communication=talks(checkpoint=1e11)) for name in "rs"]
+        high = spec("high", 8, 600.0, priority=1_000)
+        made = verbs(request([domain("a", pool(16, 0))], [high], running=low))
+        assert sorted(made.values()) == ["stop"]
+
+
+def test_who_ends_soon_is_not_stopped() -> None:
+    high = spec("high", 8, 4 * HOUR, priority=5)
+    made = verbs(request([domain("a", pool(8, 0))], [high], running=[long_one(seconds=300.0)]))
+    assert made == {}
+
+
 def test_several_make_room_for_a_gang() -> None:
     small = [long_one(name, 4) for name in ("r", "s")]
     assert verbs(request([BOTH], [spec("w", 8, HOUR)], running=small, accelerators=KINDS)) == {
@@ -127,3 +200,21 @@ def test_there_is_room_for_all_that_is_decided(
             used[share["accelerator"]] += share["devices"]
     assert used["plain"] <= 24 - taken
     assert used["slow"] <= slow
+
+
+@settings(max_examples=60, deadline=None)
+@given(waiting=jobs, held=jobs, minutes=st.lists(st.integers(0, 59), min_size=6, max_size=6), slow=st.integers(0, 8))
+def test_nobody_is_interrupted_twice_in_half_an_hour(
+    waiting: list[tuple[int, float]], held: list[tuple[int, float]], minutes: list[int], slow: int
+) -> None:
+    """Whatever others would gain by it, of whatever priority."""
+    taken = sum(count for count, _ in held)
+    places = [domain("a", pool(24, 24 - taken), pool(8, slow, kind="slow"))]
+    queue = [spec(f"w{n}", count, hours * HOUR, priority=n % 3) for n, (count, hours) in enumerate(waiting)]
+    there = [
+        long_one(f"r{n}", count, hours * HOUR, devices={"minimum": 1, "maximum": 8, "requested": count})
+        | {"interrupted_at": f"2026-01-04T23:{minute:02d}:00Z"}
+        for n, ((count, hours), minute) in enumerate(zip(held, minutes, strict=False))
+    ]
+    made = verbs(request(places, queue, running=there, accelerators=KINDS))
+    assert not [f"r{n}" for n, minute in enumerate(minutes[: len(there)]) if minute > 30 and f"r{n}" in made]

@@ -8,13 +8,13 @@ policy, as ``kuayu.bench.reference:ReferencePolicy``.
 import numpy as np
 
 from kuayu.bench.snapshots import Snapshots
-from kuayu.scheduling.attempts import EpochResult
+from kuayu.scheduling.attempts import EpochResult, Migration
 from kuayu.scheduling.candidates import Candidates
 from kuayu.scheduling.preemption import migrations, scale_downs
 from kuayu.scheduling.scheduler import decide
 from kuayu.scheduling.scoring import OWN, Rule, Scorer
 from kuayu.scheduling.state import MODES, Numbers, Snapshot
-from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start
+from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement, Split
 
@@ -56,9 +56,16 @@ def orders(view: View, snapshot: Snapshot, numbers: Numbers, result: EpochResult
     resizes: list[Order] = [Resize(view.job(int(numbers[each.job])).name, each.devices) for each in given_back]
     for each in migrations(snapshot, result, frozenset(its.job for its in given_back)):
         name = view.job(int(numbers[each.job])).name
-        goes = Placement((view.places.share(each.pool, each.devices),))
-        resizes.append(Resize(name, each.devices) if each.stays else Move(name, goes))
+        resizes.append(_change(view, name, each))
     return [*starts, *resizes]
+
+
+def _change(view: View, name: str, migration: Migration) -> Order:
+    if not migration.devices:
+        return Stop(name)
+    if migration.stays:
+        return Resize(name, migration.devices)
+    return Move(name, Placement((view.places.share(migration.pool, migration.devices),)))
 
 
 def placement(view: View, candidates: Candidates, row: int) -> Placement:

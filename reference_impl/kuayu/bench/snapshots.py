@@ -174,6 +174,7 @@ class Snapshots:
             rate=np.where(steps, rates, nan),
             ready=np.where(steps, 0.0, np.where(np.isfinite(ready), np.maximum(ready, 0.0), nan)),
             saving=saving,
+            undisturbed=view.now - view.interrupted(running),
         )
 
     def _placed(self, view: View, number: int, placement: Placement) -> Row:

@@ -46,7 +46,9 @@ def show_placements(report: PlacementReport, state: SchedulingState) -> None:
         console.print()
     for each in report.decisions:
         if each.explanation is not None:
-            console.print(f"[bold]{escape(each.job)}[/] {escape(each.explanation.reason)}")
+            until = each.explanation.overtaken_until
+            bound = f" Until {until:%Y-%m-%d %H:%M} it may be overtaken." if until else ""
+            console.print(f"[bold]{escape(each.job)}[/] {escape(each.explanation.reason + bound)}")
     if explained:
         console.print()
     console.print(_summary(report, state))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.demand.counting import WIDTH, tokens
+from kuayu.demand.counting import BYTES, WIDTH, tokens
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.memory import held, stage_layers, trained
 from kuayu.demand.placement import Exchange, all_to_all, groups, hop, ring
@@ -46,7 +46,6 @@ def exchanges(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -
     reduce = ring(place.tensor, once, hardware, passes=2)
     keys = WIDTH * t * 2 * structure.key_value_width / layouts.tensor * layouts.context
     moe = structure.moe_layers / structure.all_layers
-    routed = once * structure.experts_per_token / layouts.tensor
     alone = np.where(layouts.pipeline == 1, 2.0, 1.0)
     # A shared output layer lies on the first and the last stage; its gradient is counted with the last one's.
     tables = np.where(layouts.pipeline == 1, 1.0 if structure.tied else 2.0, 1.0)
@@ -55,11 +54,24 @@ def exchanges(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -
         outer_tensor=reduce.times(alone),
         # Keys and values go round once forward, and with their gradients once backward.
         context=ring(place.context, keys, hardware).times(3 + again),
-        expert=all_to_all(place.expert, routed, hardware).times(moe * (4 + 2 * again)),
+        expert=_expert(structure, layouts, hardware).times(moe * (2 + again)),
         gather=_gather(structure, layouts, hardware),
         hop=hop(place.pipeline, once / (layouts.tensor if layouts.common.scattered else 1), hardware),
         data=_data(structure, layouts, hardware, tables),
     )
+
+
+def _expert(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:
+    """What goes to the experts of a layer with experts, and comes back from there, for a micro-batch.
+
+    Where experts of a token lie on a limited number of nodes, it goes to each of these once, and from device to device
+    inside (arXiv:2412.19437, section 3.2.2).
+    """
+    once = WIDTH * tokens(structure, layouts) * structure.hidden / layouts.tensor
+    limit, experts = np.asarray(structure.nodes_per_token), np.asarray(structure.experts_per_token)
+    relayed = np.where((limit > 0) & (limit < experts), limit / experts, 1.0)
+    ways = BYTES[layouts.common.dispatch_precision] / WIDTH + 1.0
+    return all_to_all(groups(layouts).expert, once * experts, hardware, relayed).times(ways)
 
 
 def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:
@@ -100,4 +112,5 @@ def _data(structure: ModelStructure, layouts: Layouts, hardware: Hardware, table
         0.0,
     )
     outer = tables * structure.vocabulary * structure.hidden / layouts.tensor * later
-    return ring(place.data, own.shared * size + outer, hardware) + ring(place.expert_data, own.routed * size, hardware)
+    moved = ring(place.data, own.shared * size + outer, hardware) + ring(place.expert_data, own.routed * size, hardware)
+    return moved.times(1.0 + common.bidirectional)

@@ -54,6 +54,14 @@ _RULES: tuple[tuple[Reason, _Rule], ...] = (
         lambda _, of, __: (of.virtual > 1) & ((of.pipeline == 1) | (of.micro_batches % of.pipeline != 0)),
     ),
     (
+        Reason(
+            "both-ends", "micro-batches from both ends ask for even numbers of them and of stages, of one piece each"
+        ),
+        lambda _, of, __: (
+            of.common.bidirectional & ((of.pipeline % 2 != 0) | (of.virtual > 1) | (of.micro_batches % 2 != 0))
+        ),
+    ),
+    (
         Reason("batch", "data times micro-batch does not divide the global batch"),
         lambda _, of, __: of.global_batch % (of.data * of.micro_batch) != 0,
     ),

@@ -96,6 +96,10 @@ def memory(structure: ModelStructure, layouts: Layouts) -> Memory:
     own = 1.0 if structure.tied else 2.0
     # a first stage that has fewer layers is not the fullest; the second holds a micro-batch less
     waiting = layouts.pipeline - ((layouts.common.first_layers >= 0) & (layouts.common.first_layers < most))
+    if layouts.common.bidirectional:
+        # a device holds a stage from either end, and activations of one micro-batch more than there are stages
+        both = np.full_like(most, own)
+        return _stage(structure, layouts, most + last, both, np.ones_like(most), (layouts.pipeline + 1) / 2)
     first = _stage(structure, layouts, most, np.where(single, own, 1.0), single.astype(float), waiting.astype(float))
     final = _stage(structure, layouts, last, np.where(single, own, 1.0), np.ones_like(most), np.ones_like(most))
     fuller = first.total >= final.total
@@ -124,7 +128,8 @@ def _stage(
     own, learning = held(structure, layouts, layers, tables), trained(structure, layouts, layers, tables)
     adapter = structure.adapter
     sharded = layouts.sharding
-    data, expert_data = place.data.size, place.expert_data.size
+    copies = 1 + common.bidirectional  # of each stage: what replicas divide these divide too
+    data, expert_data = copies * place.data.size, copies * place.expert_data.size
 
     def kept(of: Held, size: float, stage: int) -> Floats:
         divided = sharded >= stage

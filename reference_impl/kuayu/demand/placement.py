@@ -115,12 +115,21 @@ def ring(group: Group, volume: Floats, hardware: Hardware, passes: int = 1) -> E
     return Exchange(sent, ideal, rounds * _widest(crosses, leaves, hardware))
 
 
-def all_to_all(group: Group, volume: Floats, hardware: Hardware) -> Exchange:
-    """Each member sends an equal part of its `volume` bytes to every member."""
+def all_to_all(group: Group, volume: Floats, hardware: Hardware, relayed: Floats | float = 1.0) -> Exchange:
+    """Each member sends an equal part of its `volume` bytes to every member.
+
+    Args:
+        group: Who takes part.
+        volume: Bytes, N.
+        hardware: Devices and links.
+        relayed: Part of what leaves a node, N: the rest is the same for several members of another, goes there once and
+            is passed on inside.
+    """
     room = hardware.per_domain or hardware.devices
     inside, domain = near(group, hardware.per_node), near(group, room)
     share = volume / group.size
-    within, between, outside = share * (inside - 1), share * (domain - inside), share * (group.size - domain)
+    between, outside = share * (domain - inside) * relayed, share * (group.size - domain) * relayed
+    within = np.where(np.less(relayed, 1.0), volume * (inside - 1) / inside, share * (inside - 1))
     sent = np.stack([within, between + outside, outside])
     ideal = np.stack([within / hardware.inside, sent[1] / hardware.between, _leaving(outside, hardware)])
     busy = _widest(group.size > inside, group.size > domain, hardware)

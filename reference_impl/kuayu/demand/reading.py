@@ -27,6 +27,7 @@ _MODEL = {
     "dropout": "dropout",
     "experts": "experts",
     "experts_per_token": "experts_per_token",
+    "nodes_per_token": "nodes_per_token",
     "expert_feed_forward": "expert_feed_forward",
     "shared_feed_forward": "shared_feed_forward",
     "expert_frequency": "moe_frequency",
@@ -56,11 +57,16 @@ STRATEGY = {
     "overlap_data": "overlap_data",
     "overlap_tensor": "overlap_tensor",
     "overlap_expert": "overlap_expert",
+    "dispatch_precision": "dispatch_precision",
     "scattered": "scattered",
     "gradient_size": "gradient_bytes",
     "exchanged_size": "exchanged_bytes",
 }
 """Members that are the same on both sides."""
+
+BIDIRECTIONAL = "bidirectional"
+SCHEDULES = ("one_forward_one_backward", BIDIRECTIONAL)
+"""Orders in which stages work through micro-batches."""
 
 _SIXTEEN = ("bf16", "fp16")
 _WIDER = ("tf32", "fp32", "fp64")
@@ -142,6 +148,7 @@ def strategy_of(strategy: Plain) -> Strategy:
         sharding=Sharding(int(strategy.get("sharding", 0))),
         recompute=Recompute[strategy.get("recomputation", "none").upper()],
         outermost=Outermost(strategy.get("outermost", "pipeline")),
+        bidirectional=strategy.get("pipeline_schedule") == BIDIRECTIONAL,
         **given,
     )
 
@@ -265,8 +272,11 @@ def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
         yield f"{place}/outermost", "the outermost dimension is pipeline or data"
     if strategy.get("recomputation", "none").upper() not in Recompute.__members__:
         yield f"{place}/recomputation", f"{strategy['recomputation']} is no recomputation of this version"
-    if strategy.get("precision", "bf16") not in BYTES:
-        yield f"{place}/precision", f"{strategy['precision']} is no number format of training"
+    for name in ("precision", "dispatch_precision"):
+        if strategy.get(name, "bf16") not in BYTES:
+            yield f"{place}/{name}", f"{strategy[name]} is no number format of training"
+    if strategy.get("pipeline_schedule", SCHEDULES[0]) not in SCHEDULES:
+        yield f"{place}/pipeline_schedule", f"{strategy['pipeline_schedule']} is no schedule of this version"
     for name in ("first_stage_layers", "last_stage_layers"):
         if name in strategy and strategy["pipeline"] == 1:
             yield f"{place}/{name}", "with one stage it has all layers"

@@ -66,6 +66,9 @@ class Strategy:
         overlap_data: Exchanges of data parallelism run beside the computation.
         overlap_tensor: So do those of tensor parallelism.
         overlap_expert: So do those of expert parallelism.
+        dispatch_precision: Number format of what is sent to experts, and of its gradients; what comes back has 16 bits.
+        bidirectional: Micro-batches enter the pipeline at both ends, and a device holds the two stages that lie as far
+            from either (DualPipe, arXiv:2412.19437, section 3.2.1).
         scattered: A message between stages is divided over the tensor devices (arXiv:2104.04473, section 4.1).
         gradient_bytes: Bytes of a gradient as it is added up.
         exchanged_bytes: Bytes of a gradient as it is sent.
@@ -88,6 +91,8 @@ class Strategy:
     overlap_data: bool = True
     overlap_tensor: bool = False
     overlap_expert: bool = False
+    dispatch_precision: str = "bf16"
+    bidirectional: bool = False
     scattered: bool = True
     gradient_bytes: float = 4.0
     exchanged_bytes: float = 4.0

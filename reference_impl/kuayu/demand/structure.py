@@ -75,6 +75,7 @@ class ModelStructure:
         dropout: Dropout with its masks, as in models up to 2022.
         experts: Experts of a layer; 1 in a dense model.
         experts_per_token: Experts that each token goes to.
+        nodes_per_token: Nodes that these lie on at most (arXiv:2412.19437, section 2.1.2); 0: any.
         expert_feed_forward: Width of one expert.
         shared_feed_forward: Width of all experts together that every token goes to.
         moe_frequency: Every how manieth layer has experts.
@@ -101,6 +102,7 @@ class ModelStructure:
     dropout: bool = False
     experts: int = 1
     experts_per_token: int = 1
+    nodes_per_token: int = 0
     expert_feed_forward: int = 0
     shared_feed_forward: int = 0
     moe_frequency: int = 1

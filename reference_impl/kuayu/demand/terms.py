@@ -35,6 +35,7 @@ class Terms:
         overlap_data: Exchanges of data parallelism run beside the computation.
         overlap_tensor: So do those of tensor parallelism.
         overlap_expert: So do those of expert parallelism.
+        bidirectional: Micro-batches enter at both ends.
         tensor, outer_tensor, context, expert, gather, hop, data: See Exchanges.
     """
 
@@ -50,6 +51,7 @@ class Terms:
     overlap_data: Flags
     overlap_tensor: Flags
     overlap_expert: Flags
+    bidirectional: Flags
     tensor: Exchange
     outer_tensor: Exchange
     context: Exchange
@@ -81,6 +83,7 @@ def terms(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Te
         overlap_data=np.full(size, layouts.common.overlap_data),
         overlap_tensor=np.full(size, layouts.common.overlap_tensor),
         overlap_expert=np.full(size, layouts.common.overlap_expert),
+        bidirectional=np.full(size, layouts.common.bidirectional),
         **{part.name: getattr(moved, part.name) for part in fields(moved)},
     )
 

@@ -3,6 +3,12 @@
 A stage works through its micro-batches one after the other (1F1B, or interleaved with virtual stages). The slowest
 stage sets the pace; filling and draining cost one micro-batch of every other stage, divided by the virtual stages
 (arXiv:2104.04473, section 2.2).
+
+Where micro-batches enter at both ends, a device works at two stages that lie as far from either, so that both ends
+share the output layer; one micro-batch goes forward while another goes backward, so that exchanges with experts are
+hidden behind a whole layer and not half of one; and filling and draining cost (stages ÷ 2 − 1) (F&B + B − 3 W)
+(arXiv:2412.19437, table 2), where F is a third of a micro-batch's time, W, which gives gradients to weights, another,
+B both others, and F&B all of it.
 """
 
 from dataclasses import dataclass, fields
@@ -13,6 +19,9 @@ from kuayu.demand.efficiency import Efficiency
 from kuayu.demand.placement import Exchange
 from kuayu.demand.strategy import Flags, Floats
 from kuayu.demand.terms import KINDS, Terms
+
+BIDIRECTIONAL_BUBBLE = 2 / 3
+"""F&B + B − 3 W, in the time of a micro-batch at a stage."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +87,15 @@ def times(terms: Terms, efficiency: Efficiency) -> Times:
     tensor = hidden(seconds(terms.tensor, efficiency), layer / 2, terms.overlap_tensor, efficiency)
     outer = seconds(terms.outer_tensor, efficiency)
     context = hidden(seconds(terms.context, efficiency), layer / 2, np.ones_like(terms.overlap_data), efficiency)
-    expert = hidden(seconds(terms.expert, efficiency), layer / 2, terms.overlap_expert, efficiency)
+    beside = np.where(terms.bidirectional, layer, layer / 2)
+    expert = hidden(seconds(terms.expert, efficiency), beside, terms.overlap_expert, efficiency)
     busy = layer + tensor + context + expert
     gather = hidden(seconds(terms.gather, efficiency), busy, terms.overlap_data, efficiency)
     whole = busy + gather
     ends_slower = whole * terms.last + head + outer > whole * terms.first
-    here = np.where(ends_slower, terms.last, terms.first)
-    extra = ends_slower.astype(float)
+    at_end = np.where(terms.bidirectional, (terms.first + terms.last) / 2, terms.last)
+    here = np.where(ends_slower, at_end, terms.first)
+    extra = ends_slower * np.where(terms.bidirectional, 0.5, 1.0)
     slowest = whole * here + (head + outer) * extra
     all_stages = whole * terms.layers + head + outer
     micro = terms.micro_batches
@@ -97,7 +108,11 @@ def times(terms: Terms, efficiency: Efficiency) -> Times:
         context=micro * context * here,
         expert=micro * expert * here,
         gather=micro * gather * here,
-        bubble=np.maximum(all_stages - slowest, 0.0) / terms.virtual,
+        bubble=np.where(
+            terms.bidirectional,
+            np.maximum(terms.stages / 2 - 1, 0.0) * BIDIRECTIONAL_BUBBLE * all_stages / terms.stages,
+            np.maximum(all_stages - slowest, 0.0) / terms.virtual,
+        ),
         pipeline=passing + 2 * (terms.stages - 1) * hops,
         data=data,
         update=terms.update / efficiency.memory,

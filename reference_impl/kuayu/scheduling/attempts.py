@@ -48,12 +48,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A running job that goes on elsewhere or on other devices.
+    """A running job that goes on elsewhere or on other devices, or is stopped.
 
     Attributes:
         job: Its number.
         pool: Number of the pool.
-        devices: How many of it.
+        devices: How many of it; none where it is stopped.
         stays: Whether it is the pool where it is.
         bought: Number of the way of buying them, or ``NOWHERE`` where the pool has no offers.
     """

@@ -704,6 +704,7 @@ def _held(
         rate=np.array(rates, dtype=np.float64),
         ready=np.array([_ready(entry, now) for entry in running], dtype=np.float64),
         saving=np.array([entry["phase"] == "interrupted" for entry in running], dtype=np.bool_),
+        undisturbed=np.array([_undisturbed(entry, now) for entry in running], dtype=np.float64),
     )
 
 
@@ -713,6 +714,12 @@ def _ready(entry: Plain, now: float) -> float:
         return 0.0
     ready = entry.get("ready_at")
     return nan if ready is None else max(instant(ready) - now, 0.0)
+
+
+def _undisturbed(entry: Plain, now: float) -> float:
+    """Seconds since a decision interrupted a job last."""
+    interrupted = entry.get("interrupted_at")
+    return inf if interrupted is None else now - instant(interrupted)
 
 
 def _numbers(values: Sequence[int]) -> Numbers:

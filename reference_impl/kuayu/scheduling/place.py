@@ -13,7 +13,7 @@ from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, gang_of
 from kuayu.scheduling.parse import ParsedJobs, check_state, parse_jobs, snapshot_of
 from kuayu.scheduling.preemption import Elsewhere, ScaleDown, migrations, scale_downs
-from kuayu.scheduling.scheduler import decide, planned
+from kuayu.scheduling.scheduler import QueuePolicy, decide, overtaken_until, planned
 from kuayu.scheduling.scoring import (
     BEGINS,
     DEVICES,
@@ -27,7 +27,7 @@ from kuayu.scheduling.scoring import (
     Scorer,
     Weights,
 )
-from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Snapshot
+from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Floats, Snapshot
 
 LAST = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999: no instant is later."""
@@ -90,6 +90,8 @@ class Account:
         """Explanation of what becomes of a waiting job."""
         others = self._others(attempt, most)
         told: dict[str, Any] = {"alternatives": others, "reason": self._reason(attempt, others)}
+        if not attempt.starts:
+            told["overtaken_until"] = instant(self._snapshot.now + float(self._overtaken_until[attempt.job]))
         if attempt.chosen is not None and np.isfinite(attempt.features[attempt.chosen, WAITS]):
             told["outcome"] = self._outcome(attempt, attempt.chosen)
         return told
@@ -118,6 +120,10 @@ class Account:
     @cached_property
     def _running(self) -> Elsewhere:
         return Elsewhere(self._snapshot)
+
+    @cached_property
+    def _overtaken_until(self) -> Floats:
+        return overtaken_until(self._snapshot, QueuePolicy())
 
     def _others(self, attempt: Attempt, most: int) -> list[dict[str, Any]]:
         """The next-best that could be carried out beside everything else that was decided."""
@@ -211,7 +217,7 @@ class Account:
 
 
 METHOD_NAME = "Least weighed completion with reservations"
-METHOD_VERSION = "1.2.0"
+METHOD_VERSION = "1.3.0"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 
@@ -220,6 +226,7 @@ CHANGES = {
     "expand": "Nobody who waits takes these devices; it ends clearly sooner with more of them.",
     "migrate": "Nobody who waits takes these devices; it ends clearly sooner there, its interruption included.",
     "yield": "It makes room: somebody who waits ends sooner on its devices by more than it loses.",
+    "stop": "It writes a checkpoint and waits: a job of higher priority needs its devices, and nothing less will do.",
 }
 """Why a running job is interrupted."""
 
@@ -319,6 +326,11 @@ def _changes(
             reasons[snapshot.names.jobs[each.job]] = each, CHANGES["resize"]
     for mover in migrations(snapshot, result, frozenset(each.job for each in resized)):
         its = running[mover.job - snapshot.waiting]["placement"]["shares"][0]
+        if not mover.devices:
+            name = snapshot.names.jobs[mover.job]
+            made.append({"job": name, "verb": "stop"})
+            reasons[name] = mover, CHANGES["stop"]
+            continue
         if mover.stays:
             share = _resized(snapshot, mover.job, mover.pool, mover.devices, its, allocator, account)
             verb, why = "resize", "expand"
@@ -365,7 +377,11 @@ def _explain(
         attempt = attempts.get(job) or _nothing(job)
         decision["explanation"] = account.of(attempt, most)
     for name, (each, reason) in reasons.items():
-        by_job[name]["explanation"] = account.change(each.job, each.pool, each.devices, reason)
+        by_job[name]["explanation"] = (
+            account.change(each.job, each.pool, each.devices, reason)
+            if each.devices
+            else {"alternatives": [], "reason": reason}
+        )
 
 
 def _nothing(job: int) -> Attempt:

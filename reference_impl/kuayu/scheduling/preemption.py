@@ -1,19 +1,25 @@
-"""Running jobs that are migrated, scaled up or down, for a job that waits or for their own sake.
+"""Running jobs that are stopped, migrated, scaled up or down, for a job that waits or for their own sake.
 
 1. *Preemption.* The sum of periods is least where the jobs that will be through first have the fastest devices, and
    others go on beside them: T. Gonzalez, "Optimal mean finish time preemptive schedules", TR 220, Pennsylvania State
    University, 1977. A long job need not be kept off fast devices while nobody else wants them: it makes room when
-   somebody does.
-2. *Migration and scale-up.* Whoever started on slow devices, or on few, need not stay there once better ones are free
+   somebody does. It gives up no more devices than are needed.
+2. *Priority.* What jobs of lower priority lose counts a tenth, they make room however little they have before them, and
+   are stopped where nothing less will do. Jobs of the same priority are never stopped for each other.
+3. *Migration and scale-up.* Whoever started on slow devices, or on few, need not stay there once better ones are free
    and nobody who waits takes them. It is interrupted only if that is little beside what it has before it, and if it
    ends clearly sooner, what it costs included.
-3. *Scale-down.* A job that asked for more than it uses goes on with as many devices as it keeps busy, where others wait
+4. *Scale-down.* A job that asked for more than it uses goes on with as many devices as it keeps busy, where others wait
    for devices of its pool; once, and only if the interruption is little beside what others gain.
+5. *Interruption budget.* Whoever was interrupted is left alone for half an hour, whatever for, and until the next
+   interruption takes no more than a twentieth of the time since: so nobody is interrupted more than twice an hour, and
+   all interruptions of a job together take no more than a twentieth of its time, the first apart.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -21,7 +27,7 @@ from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.availability import EPOCH, Availability, paces
 from kuayu.scheduling.candidates import MONEY, Candidates, device_value
 from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Scoring
-from kuayu.scheduling.state import NONE, Counts, Floats, Numbers, Snapshot
+from kuayu.scheduling.state import NONE, Counts, Flags, Floats, Numbers, Snapshot
 from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, UtilisationPrior, restart, saving
 
 
@@ -33,11 +39,10 @@ class VictimOptions:
         row: Of the job among those that can be changed.
         was: Pool where it is.
         pool: Pool where it would go on.
-        devices: On how many.
+        devices: On how many; none where it is stopped.
         freed: Devices that it gives up.
         left: Seconds that it has before it where it is.
-        saves: Seconds until it gives them up.
-        pause: Seconds for which it is interrupted, these included.
+        pause: Seconds for which it is interrupted, until it gives them up included.
         slower: Share of its speed that it loses.
         cost: Seconds that the change counts, money included.
     """
@@ -48,7 +53,6 @@ class VictimOptions:
     devices: Counts
     freed: Counts
     left: Floats
-    saves: Floats
     pause: Floats
     slower: Floats
     cost: Floats
@@ -60,11 +64,13 @@ class VictimSet:
 
     Attributes:
         options: Rows of the options.
+        devices: On how many devices each goes on: what is not needed of an option is not taken.
         start: Seconds until the devices are free.
         lost: Seconds that those who make room lose.
     """
 
     options: list[int]
+    devices: list[int]
     start: float
     lost: float
 
@@ -95,6 +101,7 @@ class Elsewhere:
         devices: How many it holds.
         bought: Number of the way of buying them.
         left: Seconds that it has before it where it is.
+        undisturbed: Seconds since it was interrupted last.
 
     Args:
         snapshot: Its running jobs.
@@ -107,6 +114,7 @@ class Elsewhere:
         self.job, self.pool = held.holder[shares], held.pool[shares]
         self.devices, self.bought = held.devices[shares], held.purchase[shares]
         self.left: Floats = snapshot.jobs.left[self.job] / held.rate[self.job - snapshot.waiting]
+        self.undisturbed: Floats = held.undisturbed[self.job - snapshot.waiting]
 
     @cached_property
     def _utilisation_prior(self) -> UtilisationPrior:
@@ -122,11 +130,12 @@ class Elsewhere:
         Args:
             row: Of the job among these.
             pool: Where it goes on.
-            devices: On how many.
+            devices: On how many; none where it is stopped, to go on one day on as many as it has.
         """
         snapshot, jobs, pools, paths = self._snapshot, self._snapshot.jobs, self._snapshot.pools, self._snapshot.paths
         job, was, has = self.job[row], self.pool[row], self.devices[row].astype(np.float64)
-        here, there, then = pools.domain[was], pools.domain[pool], devices.astype(np.float64)
+        here, there, stopped = pools.domain[was], pools.domain[pool], devices == 0
+        then = np.where(stopped, has, devices)
         size, stays = jobs.checkpoint[job], was == pool
         sent = (here != there) & (size > 0.0)
         staging, paid = (np.where(stays, 0.0, each[job, there]) for each in snapshot.data_staging)
@@ -137,7 +146,8 @@ class Elsewhere:
             money = np.where(sent, size * BITS * paths.tariff[here, there], 0.0)
         saves = saving(size, has)
         pause = saves + moving + staging + restart(size, then)
-        return Change(speed * self._paces[there] / self._paces[here], saves, pause, money + paid)
+        speed *= np.where(stopped, 0.0, self._paces[there] / self._paces[here])
+        return Change(speed, saves, pause, money + paid)
 
 
 def _undisturbed(snapshot: Snapshot) -> Numbers:
@@ -156,6 +166,18 @@ def _undisturbed(snapshot: Snapshot) -> Numbers:
     return found
 
 
+MIN_UNDISTURBED_SECONDS = 1800.0
+"""Seconds for which a job is left alone after an interruption."""
+MAX_PAUSE_PER_UNDISTURBED = 0.05
+"""Seconds that an interruption may take, for each since the last one."""
+
+
+def bearable(undisturbed: Floats, pause: Floats) -> Flags:
+    """Whether jobs may be interrupted for so many seconds, so long after the last time."""
+    found: Flags = (undisturbed >= MIN_UNDISTURBED_SECONDS) & (pause <= MAX_PAUSE_PER_UNDISTURBED * undisturbed)
+    return found
+
+
 MAX_PAUSE_SHARE = 0.02
 """Share of what a job has before it that its interruption may take."""
 MAX_SAVING_SECONDS = 600.0
@@ -166,6 +188,8 @@ PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
 MAX_PAUSE_SECONDS = 120.0
 """Seconds for which a job may be interrupted for one of lower priority."""
+LOWER_PRIORITY_WEIGHT = 0.1
+"""What a second counts that a job loses for one of higher priority."""
 INTERRUPTION_SECONDS = 600.0
 """Seconds that an interruption counts beside: it may be in vain."""
 MIN_SCORE_GAIN = 0.02
@@ -203,9 +227,12 @@ class Preemption:
         Returns:
             Place of the candidate in the attempt, or none.
         """
-        if attempt.chosen is None or self._tries <= 0:
+        if self._tries <= 0:
             return None
-        least = float(attempt.scores[attempt.chosen]) - MIN_SCORE_GAIN * abs(float(attempt.scores[attempt.chosen]))
+        least = inf
+        if attempt.chosen is not None:
+            least = float(attempt.scores[attempt.chosen])
+            least -= MIN_SCORE_GAIN * abs(least)
         optimistic_bounds = scoring.optimistic_bounds(
             slice(attempt.rows[0], attempt.rows[-1] + 1), EPOCH, INTERRUPTION_SECONDS
         )
@@ -247,32 +274,69 @@ class Preemption:
         """The cheapest way for a job to have devices of a pool for so long, if it needs others to make room.
 
         Each loses what it does less of while the devices are held, since it may come back after that. Nobody stands
-        still for long for a job of lower priority.
+        still for long for a job of lower priority, or is stopped for one that has no higher.
         """
         options, free = self._options, self._availability.free
         more = devices - int(free[pool])
         its = self._of[pool]
         if more <= 0 or not len(its):
             return None
-        stays = options.pool[its] == pool
+        priority, own = self._priority[options.row[its]], self._snapshot.jobs.priority[job]
         its = its[
-            (options.left[its] >= MIN_REMAINING_RATIO * seconds)
-            & (
-                (self._priority[options.row[its]] <= self._snapshot.jobs.priority[job])
-                | (options.pause[its] <= MAX_PAUSE_SECONDS)
-            )
-            & ~self._gone[options.row[its]]
-            & (stays | (options.devices[its] <= free[options.pool[its]]))
+            (priority < own)
+            | (options.left[its] >= MIN_REMAINING_RATIO * seconds)
+            & (options.pause[its] <= MAX_PAUSE_SHARE * options.left[its])
+            & ((priority == own) | (options.pause[its] <= MAX_PAUSE_SECONDS))
+            & (options.devices[its] > 0)
         ]
-        stays = options.pool[its] == pool
-        others = np.where(stays, 0.0, delay * self._value[options.pool[its]] * options.devices[its] * seconds)
-        lost = options.slower[its] * seconds + options.cost[its] + others
+        its = its[
+            ~self._gone[options.row[its]]
+            & ((options.pool[its] == pool) | (options.devices[its] <= free[options.pool[its]]))
+        ]
+        # of what a job gives up where it stays, no more is taken than is needed
+        shrinks = (options.pool[its] == pool) & (options.devices[its] > 0)
+        part = np.where(shrinks, np.minimum(more / options.freed[its], 1.0), 1.0)
+        lost = self._lost(job, its, options.slower[its] * part, options.cost[its], seconds, delay)
         order = np.lexsort((its, lost / np.minimum(options.freed[its], more)))
         chosen = list(self._chosen(its[order], more))
-        if sum(int(options.freed[row]) for row in chosen) < more:
+        beyond = sum(int(options.freed[row]) for row in chosen) - more
+        if beyond < 0:
             return None
-        start = max(EPOCH, float(np.ceil(options.saves[chosen].max() / EPOCH)) * EPOCH)
-        return VictimSet(chosen, start, float(lost[np.searchsorted(its, chosen)].sum()))
+        rows, keeps = self._kept(chosen, beyond)
+        change = self._running.change(options.row[rows], options.pool[rows], keeps)
+        start = max(EPOCH, float(np.ceil(change.saves.max() / EPOCH)) * EPOCH)
+        lost = self._lost(job, rows, np.maximum(1.0 - change.speed, 0.0), _cost(change), seconds, delay)
+        return VictimSet(rows.tolist(), keeps.tolist(), start, float(lost.sum()))
+
+    def _lost(self, job: int, its: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
+        """Seconds that options count, those of others included who find devices taken elsewhere."""
+        options, own = self._options, self._snapshot.jobs.priority[job]
+        stays = options.pool[its] == options.was[its]
+        others = np.where(stays, 0.0, delay * self._value[options.pool[its]] * options.devices[its] * seconds)
+        weight = np.where(self._priority[options.row[its]] < own, LOWER_PRIORITY_WEIGHT, 1.0)
+        found: Floats = weight * (slower * seconds + cost) + others
+        return found
+
+    def _kept(self, chosen: list[int], beyond: int) -> tuple[Numbers, Counts]:
+        """Rows that are needed, and devices on which each goes on, where so many more than needed would be given up.
+
+        The last of them, who lose most for a device, keep theirs first.
+        """
+        options, running, jobs = self._options, self._running, self._snapshot.jobs
+        kept: list[tuple[int, int]] = []
+        for option in reversed(chosen):
+            row, devices, freed = int(options.row[option]), int(options.devices[option]), int(options.freed[option])
+            if freed <= beyond:
+                beyond -= freed
+                continue
+            if options.pool[option] == options.was[option]:
+                least, step = int(jobs.minimum[running.job[row]]), int(jobs.step[running.job[row]])
+                more = least + (devices + beyond - least) // step * step
+                if more >= max(devices, least):
+                    devices, beyond = more, beyond - (more - devices)
+            kept.append((option, devices))
+        rows, counts = np.array(kept[::-1], dtype=np.int64).reshape(-1, 2).T
+        return rows, counts
 
     def _chosen(self, order: Numbers, more: int) -> Iterator[int]:
         """The first of some options that can be carried out together, until so many devices are given up."""
@@ -297,14 +361,15 @@ class Preemption:
     def _make(self, victims: VictimSet) -> None:
         """Those who make room go."""
         options, availability = self._options, self._availability
-        for option in victims.options:
-            row, pool, devices = int(options.row[option]), int(options.pool[option]), int(options.devices[option])
+        for option, devices in zip(victims.options, victims.devices, strict=True):
+            row, pool = int(options.row[option]), int(options.pool[option])
             job, was, left = int(self._running.job[row]), int(options.was[option]), float(options.left[option])
             bought = int(self._running.bought[row])
             if pool != was:
                 bought = availability.purchases.cheapest(job, pool, devices, left)
                 availability.take(job, np.array([pool]), np.array([devices]), left)
-            availability.release(was, int(options.freed[option]), left, victims.start)
+            freed = int(self._running.devices[row]) - (devices if pool == was else 0)
+            availability.release(was, freed, left, victims.start)
             self._gone[row] = True
             self.migrations.append(Migration(job, pool, devices, pool == was, bought))
 
@@ -331,25 +396,29 @@ class Preemption:
 
     @cached_property
     def _options(self) -> VictimOptions:
-        """All that can be thought of: as many devices elsewhere, as many as it asked for, and the least that do."""
+        """All that can be thought of: as many devices elsewhere, as many as it asked for, the least that do, and none.
+
+        None at all are left only to jobs of lower priority than somebody who waits.
+        """
         running, jobs, free = self._running, self._snapshot.jobs, self._availability.free
         has, least, step = running.devices, jobs.minimum[running.job], jobs.step[running.job]
         fewer = np.minimum(jobs.requested[running.job], has - 1)
         fewer = least + (fewer - least) // step * step
-        sizes = np.stack([has, fewer, np.where(fewer > least, least, 0)])
+        sizes = np.stack([has, fewer, np.where(fewer > least, least, 0), np.zeros_like(has)])
         pools = np.arange(len(free))
         able = (sizes >= least)[:, :, None] & (free[None, None, :] >= sizes[:, :, None])
-        able &= running.pool[None, :, None] != pools
-        shrinks = (sizes >= least) & (sizes < has)
-        able[:, np.arange(len(has)), running.pool] = shrinks
+        able &= (running.pool[None, :, None] != pools) & (sizes > 0)[:, :, None]
+        gives = (sizes >= least) & (sizes < has) & (sizes > 0)
+        gives[-1] = self._priority < jobs.priority[: self._snapshot.waiting].max(initial=np.iinfo(np.int64).min)
+        able[:, np.arange(len(has)), running.pool] = gives
         size, row, pool = np.nonzero(able)
         devices = sizes[size, row]
         change = running.change(row, pool, devices)
         left, was = running.left[row], running.pool[row]
         keep = np.flatnonzero(
             (change.saves <= MAX_SAVING_SECONDS)
-            & (change.pause <= MAX_PAUSE_SHARE * left)
-            & (change.speed > 0.0)
+            & bearable(running.undisturbed[row], change.pause)
+            & ((change.speed > 0.0) | (devices == 0))
             & np.isfinite(change.pause + change.money)
         )
         return VictimOptions(
@@ -359,11 +428,16 @@ class Preemption:
             devices=devices[keep],
             freed=(running.devices[row] - np.where(pool == was, devices, 0))[keep],
             left=left[keep],
-            saves=change.saves[keep],
             pause=change.pause[keep],
             slower=np.maximum(1.0 - change.speed, 0.0)[keep],
-            cost=(PAUSE_WEIGHT * change.pause + INTERRUPTION_SECONDS + MONEY * change.money)[keep],
+            cost=_cost(change)[keep],
         )
+
+
+def _cost(change: Change) -> Floats:
+    """Seconds that interruptions count, money included."""
+    found: Floats = PAUSE_WEIGHT * change.pause + INTERRUPTION_SECONDS + MONEY * change.money
+    return found
 
 
 MAX_MIGRATION_PAUSE_SHARE = 5e-3
@@ -454,6 +528,7 @@ def _gains(
         (gained >= MIN_GAIN_SHARE * near)
         & (gained >= MIN_GAIN_PER_PAUSE * change.pause)
         & (change.pause <= MAX_MIGRATION_PAUSE_SHARE * left)
+        & bearable(running.undisturbed[row], change.pause)
     )
     with np.errstate(invalid="ignore"):
         net = gained - others - MONEY * change.money
@@ -520,6 +595,7 @@ def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
         (freed > 0)
         & (slower <= MAX_SLOWDOWN)
         & (pause <= MAX_SCALE_DOWN_PAUSE_SHARE * left)
+        & bearable(held.undisturbed[job - snapshot.waiting], pause)
         & (gained >= MIN_FREED_PER_PAUSE * pause)
     )
     found = []

@@ -2,7 +2,9 @@
 
 1. *Order.* By priority, then who has waited too long, then by what a job holds: small ones first makes the mean period
    short (W. E. Smith, "Various optimizers for single-stage production", Naval Research Logistics Quarterly 3, 1956);
-   whoever has waited several times its own length goes before, so that large jobs are not starved.
+   who waits grows smaller in this, so that nobody is overtaken at no gain, and whoever has waited several times its own
+   length goes before all of its priority that were submitted later, so that large jobs are not starved
+   (:func:`overtaken_until`).
 2. *Attempts.* Each job takes its best candidate; where it has to wait for that, it reserves or books it, unless running
    jobs are preempted for it.
 3. *Nodes.* What a job needs of nodes (:mod:`.packing`) rules candidates out whose shape no node has, and keeps it from
@@ -53,6 +55,7 @@ class QueuePolicy:
 
     Attributes:
         area: Exponent of the devices in what a job is ordered by; that of its seconds is one.
+        ageing: By how much its waiting times its own length makes a job smaller in the order.
         patience: A job that has waited so many times its own length goes before others.
         least: Seconds that its length counts at least.
         kept: Jobs that wait whose devices nobody else may hold when they come free.
@@ -62,6 +65,7 @@ class QueuePolicy:
     """
 
     area: float = 0.25
+    ageing: float = 0.25
     patience: float = 4.0
     least: float = 600.0
     kept: int = 8
@@ -72,13 +76,28 @@ class QueuePolicy:
 def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:
     """Numbers of the waiting jobs in the order in which they are tried."""
     jobs, waiting = snapshot.jobs, np.arange(snapshot.waiting)
-    best = np.maximum(snapshot.worth[waiting].max(axis=1, initial=0.0), 1e-9)
-    asked = jobs.requested[waiting].astype(np.float64)
-    # work is told in seconds of busy devices, whose number is not known before they were measured
-    seconds = jobs.left[waiting] / np.maximum(asked * jobs.used[waiting], 1e-9) / best
-    overdue = -jobs.submitted[waiting] > queue_policy.patience * np.maximum(seconds, queue_policy.least)
-    key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * asked**queue_policy.area)
+    seconds, asked = lengths(snapshot), jobs.requested[waiting].astype(np.float64)
+    overdue = overtaken_until(snapshot, queue_policy) < 0.0
+    longer = 1.0 + queue_policy.ageing * -jobs.submitted[waiting] / np.maximum(seconds, queue_policy.least)
+    key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * asked**queue_policy.area / longer)
     return np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
+
+
+def lengths(snapshot: Snapshot) -> Floats:
+    """Seconds that waiting jobs would run on what they asked for of the accelerator that is best for them."""
+    jobs, waiting = snapshot.jobs, np.arange(snapshot.waiting)
+    best = np.maximum(snapshot.worth[waiting].max(axis=1, initial=0.0), 1e-9)
+    # work is told in seconds of busy devices, whose number is not known before they were measured
+    busy = np.maximum(jobs.requested[waiting] * jobs.used[waiting], 1e-9)
+    found: Floats = jobs.left[waiting] / busy / best
+    return found
+
+
+def overtaken_until(snapshot: Snapshot, queue_policy: QueuePolicy) -> Floats:
+    """Seconds from now until which jobs of its priority that were submitted later may be tried before a waiting job."""
+    patience = queue_policy.patience * np.maximum(lengths(snapshot), queue_policy.least)
+    found: Floats = snapshot.jobs.submitted[: snapshot.waiting] + patience
+    return found
 
 
 LOOKED_AT = 400

@@ -220,6 +220,7 @@ class Held:
         rate: Work a second, by job that runs; not a number before its first step.
         ready: Seconds until its first step, by job that runs; nought for one that runs, not a number if not told.
         saving: Whether it only writes its checkpoint before it gives its devices back, by job that runs.
+        undisturbed: Seconds since a decision interrupted it last, by job that runs; infinite where none did.
     """
 
     holder: Numbers
@@ -231,6 +232,7 @@ class Held:
     rate: Floats
     ready: Floats
     saving: Flags
+    undisturbed: Floats
 
 
 @dataclass(frozen=True, slots=True)

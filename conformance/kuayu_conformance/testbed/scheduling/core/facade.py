@@ -124,7 +124,7 @@ class Progress:
         rows = world.state.jobs
         self.phase, self.done, self.rate, self.since = rows["phase"], rows["done"], rows["rate"], rows["since"]
         self.saved, self.expected, self.ready = rows["saved"], rows["expected"], rows["ready"]
-        self.pool, self.devices = rows["pool"], rows["devices"]
+        self.interrupted, self.pool, self.devices = rows["interrupted"], rows["pool"], rows["devices"]
 
     def at(self, numbers: Numbers, now: float) -> Floats:
         """Work that some jobs have done by now."""

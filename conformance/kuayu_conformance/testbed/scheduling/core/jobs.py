@@ -499,6 +499,7 @@ def stop(w: State, job, pools, devices, count, split, period, penalty, seconds, 
     r.then_seconds, r.then_rate = seconds, rate
     for place in range(count):
         w.then_pools[run, place], w.then_devices[run, place] = pools[place], devices[place]
+    j.interrupted = c.now
     j.stops += 1
     j.moves += 1 if count else 0
     j.phase = SAVING

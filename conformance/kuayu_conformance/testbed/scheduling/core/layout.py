@@ -110,6 +110,7 @@ JOB = np.dtype(
         ("expected", "f8"),
         ("ready", "f8"),
         ("resumed", "f8"),
+        ("interrupted", "f8"),
         ("interval", "f8"),
         ("pool", "i8"),
         ("devices", "i8"),

@@ -123,7 +123,7 @@ def jobs_of(its: Sequence[Job], places: Places, profiles: Sequence[str], dataset
     rows["profile"] = [profiles.index(job.profile) for job in its]
     rows["data"] = [datasets[job.data] for job in its]
     rows["periodic"] = [Split.PERIODIC in job.splits for job in its]
-    rows["finished"], rows["interval"] = INF, INF
+    rows["finished"], rows["interval"], rows["interrupted"] = INF, INF, -INF
     rows["checkpoint_at"] = rows["run"] = rows["waits"] = rows["pool"] = NONE
     return rows
 

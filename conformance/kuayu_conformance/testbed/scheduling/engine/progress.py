@@ -35,6 +35,7 @@ class Progress:
         pool: Number of the pool whose devices a job holds, or ``SEVERAL``.
         devices: How many it holds.
         ready: When it is expected to run, for one that holds devices and does not run yet.
+        interrupted: When an order interrupted it last; infinitely long ago where none did.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -42,6 +43,7 @@ class Progress:
         self.done, self.rate, self.since = np.zeros(jobs), np.zeros(jobs), np.zeros(jobs)
         self.saved, self.expected, self.ready = np.zeros(jobs), np.zeros(jobs), np.zeros(jobs)
         self.pool, self.devices = np.full(jobs, SEVERAL, dtype=np.intp), np.zeros(jobs, dtype=np.int64)
+        self.interrupted = np.full(jobs, -np.inf)
         self._resumed, self._interval = np.zeros(jobs), np.full(jobs, np.inf)
 
     def run(self, job: int, interval: float, now: float) -> None:

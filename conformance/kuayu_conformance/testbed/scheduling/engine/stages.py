@@ -89,6 +89,7 @@ class Stages:
         self.tally.stops[job] += 1
         self.tally.moves[job] += then is not None
         self.progress.phase[job] = Phase.SAVING
+        self.progress.interrupted[job] = now
         seconds = self._law.saving(self._jobs[job], run.placement)
         self.progress.ready[job] = now + seconds
         self._clock.at(now + seconds, self._saved, job, self._versions[job], expected)

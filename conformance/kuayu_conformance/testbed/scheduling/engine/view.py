@@ -154,6 +154,10 @@ class View:
         """When jobs that hold devices and do not run are expected to; for one that is being saved, when that ends."""
         return self._parts.progress.ready[jobs]
 
+    def interrupted(self, jobs: Numbers) -> Floats:
+        """When an order interrupted jobs last: stopped, moved or resized; infinitely long ago where none did."""
+        return self._parts.progress.interrupted[jobs]
+
     @cached_property
     def ends(self) -> Floats:
         """When each of the running is estimated to give its devices back; infinite for one that stands still."""

@@ -156,11 +156,11 @@ class Wire:
 
     def _running(self, view: View, numbers: list[int]) -> list[_Json]:
         jobs = view.running
-        columns = (view.done(jobs), view.rates(jobs), view.ready(jobs))
+        columns = (view.done(jobs), view.rates(jobs), view.ready(jobs), view.interrupted(jobs))
         rows = zip(numbers, *(column.tolist() for column in columns), strict=True)
         return [self._runs(view, *row) for row in rows]
 
-    def _runs(self, view: View, number: int, done: float, rate: float, ready: float) -> _Json:
+    def _runs(self, view: View, number: int, done: float, rate: float, ready: float, interrupted: float) -> _Json:
         phase, then = view.phase(number), view.going(number)
         known, saved = view.job(number).used, view.checkpoint_at(number)
         told: _Json = {
@@ -179,6 +179,8 @@ class Wire:
             told["used"] = known
         if saved is not None:
             told["checkpoint_domain"] = self.names.of("domain", view.places.sites[saved])
+        if interrupted > -inf:
+            told["interrupted_at"] = self.names.instant(interrupted)
         return told
 
     def _place(self, number: int, placement: Placement) -> _Json:
