@@ -150,8 +150,8 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._next = (self._next + 1) % self._kept
         world, rule = its.world.copy(), CompiledRule(self._parameters(place))
         rule.use(self._fitted(place, rule.meet(world), its))
-        for own, one in ((self._world, world), (self._rules, rule), (self._playing, its)):
-            own[place : place + 1] = [one]  # type: ignore[index]  # each of its kind
+        only = slice(place, place + 1)
+        self._world[only], self._rules[only], self._playing[only] = [world], [rule], [its]
         self._until[place], self._scale[place], self._sums[place] = its.until, its.periods, 0.0
         self._point(place)
 
@@ -335,8 +335,8 @@ class VectorConstantsEnv(_Worlds):
         self._places, self._span = [list(PARAMETERS).index(name) for name in names], span
         seen = spaces.Box(-BOUND, BOUND, (SUMMARY,), np.float32)
         chosen = spaces.Box(-1.0, 1.0, (len(self._places),), np.float32)
-        self.single_observation_space, self.single_action_space = seen, chosen  # type: ignore[assignment]
-        self.observation_space = batch_space(seen, num_envs)  # type: ignore[assignment]
+        self.single_observation_space, self.single_action_space = seen, chosen
+        self.observation_space = batch_space(seen, num_envs)
         self.action_space = batch_space(chosen, num_envs)
         self._seen = np.zeros((num_envs, SUMMARY), dtype=np.float32)
         self._instant = np.zeros(num_envs)

@@ -34,6 +34,7 @@ PARAMETERS: dict[str, float] = {
     "weight_communication": OWN.communication,
     "weight_utilisation": OWN.utilisation,
     "area": _QUEUE.area,
+    "ageing": _QUEUE.ageing,
     "patience": _QUEUE.patience,
     "least": _QUEUE.least,
     "kept": _QUEUE.kept,
@@ -48,9 +49,12 @@ PARAMETERS: dict[str, float] = {
     "min_remaining_ratio": preemption.MIN_REMAINING_RATIO,
     "pause_weight": preemption.PAUSE_WEIGHT,
     "max_pause_seconds": preemption.MAX_PAUSE_SECONDS,
+    "lower_priority_weight": preemption.LOWER_PRIORITY_WEIGHT,
     "interruption_seconds": preemption.INTERRUPTION_SECONDS,
     "min_score_gain": preemption.MIN_SCORE_GAIN,
     "max_tries": preemption.MAX_TRIES,
+    "min_undisturbed_seconds": preemption.MIN_UNDISTURBED_SECONDS,
+    "max_pause_per_undisturbed": preemption.MAX_PAUSE_PER_UNDISTURBED,
     "max_migration_pause_share": preemption.MAX_MIGRATION_PAUSE_SHARE,
     "min_gain_share": preemption.MIN_GAIN_SHARE,
     "min_gain_per_pause": preemption.MIN_GAIN_PER_PAUSE,
@@ -71,6 +75,7 @@ PARAMETERS: dict[str, float] = {
     WEIGHT_COMMUNICATION,
     WEIGHT_UTILISATION,
     AREA,
+    AGEING,
     PATIENCE,
     LEAST_LENGTH,
     KEPT,
@@ -85,9 +90,12 @@ PARAMETERS: dict[str, float] = {
     MIN_REMAINING_RATIO,
     PAUSE_WEIGHT,
     MAX_PAUSE_SECONDS,
+    LOWER_PRIORITY_WEIGHT,
     INTERRUPTION_SECONDS,
     MIN_SCORE_GAIN,
     MAX_TRIES,
+    MIN_UNDISTURBED_SECONDS,
+    MAX_PAUSE_PER_UNDISTURBED,
     MAX_MIGRATION_PAUSE_SHARE,
     MIN_GAIN_SHARE,
     MIN_GAIN_PER_PAUSE,
@@ -109,8 +117,8 @@ PERIODS = np.array(candidates.PERIODS, dtype=np.int64)
 LEVELS = 8
 """Shares of devices kept busy that are told apart."""
 
-START, MOVE = range(2)
-"""Kinds of orders: a waiting job starts; a running job goes on elsewhere, or on other devices where it is."""
+START, MOVE, STOP = range(3)
+"""Kinds of orders: a waiting job starts; a running job goes on elsewhere, or on other devices where it is, or stops."""
 
 NO_QUESTION, QUESTION = range(2)
 
@@ -139,6 +147,8 @@ EPOCH = np.dtype(
         ("elsewhere", "i8"),  # running jobs that can be changed; -1 before they are looked for
         ("options", "i8"),  # options of victims; -1 before they are looked for
         ("victims", "i8"),
+        ("choices", "i8"),  # times that victims were chosen
+        ("highest", "i8"),  # priority of those who wait
         ("moves", "i8"),  # running jobs that go on elsewhere; of these, for others
         ("orders", "i8"),
         ("valued", "i8"),  # whether values of devices are found
@@ -169,7 +179,6 @@ OPTION = np.dtype(
         ("devices", "i8"),
         ("freed", "i8"),
         ("left", "f8"),
-        ("saves", "f8"),
         ("pause", "f8"),
         ("slower", "f8"),
         ("cost", "f8"),
@@ -188,7 +197,7 @@ class Tables(NamedTuple):
 
     Attributes:
         epoch: (1,) of ``EPOCH``.
-        parameters: (32,) constants in the order of ``PARAMETERS``.
+        parameters: (36,) constants in the order of ``PARAMETERS``.
         penalty: (2, S + 1, periods) times as many steps as a split takes: as the rule and as the world reckon.
         worth: (J, T) index of each accelerator for each job; zero where it cannot run.
         best: (J,) the largest of them.
@@ -204,7 +213,7 @@ class Tables(NamedTuple):
             ``state.Held``; ``share_first``, ``share_count``: (R,) shares of each.
         share_of, share_pool, share_devices: (R × S,) by share: place of its holder, and what it holds.
         row_of, row_pool, row_devices, row_left: (R,) running jobs that can be changed, as ``preemption.Elsewhere``;
-            ``row_longer``: (R,) how many times as long each takes as on what it asked for.
+            ``row_longer``: (R,) how many times as long each takes as on what it asked for; ``row_undisturbed``: (R,).
         gone: (R,) whether one of these was told to go.
         reach: (S,) whether a domain can be reached; ``pace``: (S,).
         available, tariff: (S, S) bits a second that one more flow may hope for, money for a bit.
@@ -221,7 +230,7 @@ class Tables(NamedTuple):
             ``row_period``: (K,); ``now``: (K,) whether each could be taken now; ``score``: (K,).
         options: Of ``OPTION``; ``option_begin``, ``option_count``: (P,), -1 before they are found; ``option_free``:
             (P,) what was free when they were looked for.
-        victims: (R,) options of those who make room.
+        victims, victim_devices: (R,) options of those who make room, and on how many devices each goes on.
         moves: (5, R) job, pool, devices, whether it stays, whether somebody else needs it.
         order_kind, order_job, order_count, order_mode, order_period: (O,); ``order_pools``, ``order_devices``: (O, S).
         waiting_until, refused: (J,) by group: until when a job that chose to wait is not asked again, and the regret
@@ -267,6 +276,7 @@ class Tables(NamedTuple):
     row_devices: Numbers
     row_left: Floats
     row_longer: Floats
+    row_undisturbed: Floats
     gone: Numbers
     reach: Numbers
     pace: Floats
@@ -306,6 +316,7 @@ class Tables(NamedTuple):
     option_count: Numbers
     option_free: Numbers
     victims: Numbers
+    victim_devices: Numbers
     moves: Numbers
     order_kind: Numbers
     order_job: Numbers

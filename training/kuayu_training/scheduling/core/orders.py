@@ -6,7 +6,7 @@ from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PENDING, PERIODIC, PIPELINE, RUNNING
 from kuayu_conformance.testbed.scheduling.core.network import share
 from kuayu_training.scheduling.core.handle import compiled
-from kuayu_training.scheduling.core.layout import PERIODS, START
+from kuayu_training.scheduling.core.layout import PERIODS, START, STOP
 
 
 @compiled
@@ -53,6 +53,8 @@ def allowed(w, r, number):
         for place in range(w.runs[j.run].count):
             if w.sites[w.pools[w.run_pools[j.run, place]].site].cut:
                 return False
+    if r.order_kind[number] == STOP:
+        return True
     total = 0
     for place in range(r.order_count[number]):
         pool, devices = r.order_pools[number, place], r.order_devices[number, place]
@@ -74,6 +76,9 @@ def obey(w, r):
             continue
         job, count, mode = r.order_job[number], r.order_count[number], r.order_mode[number]
         pools, devices = r.order_pools[number], r.order_devices[number]
+        if r.order_kind[number] == STOP:
+            jobs.stop(w, job, pools, devices, 0, ALONE, 1, 1.0, 0.0, 0.0)
+            continue
         period = PERIODS[r.order_period[number]] if mode == PERIODIC else 1
         penalty = r.penalty[1, count, r.order_period[number]] if mode == PERIODIC else 1.0
         seconds, rate = expected(w, job, pools, devices, count, mode, period, penalty)

@@ -32,7 +32,7 @@ LARGE = 8
 
 
 def constants(changed: Mapping[str, float] | None = None) -> Floats:
-    """The constants of the rule in the order of ``PARAMETERS``, (32,), some of them others than those that ship.
+    """The constants of the rule in the order of ``PARAMETERS``, (36,), some of them others than those that ship.
 
     Raises:
         ValueError: There is no constant of a name.
@@ -47,7 +47,7 @@ class CompiledRule:
     """The reference's rule, compiled; the same orders as ``kuayu.bench.reference.ReferencePolicy`` gives.
 
     Args:
-        parameters: Constants, (32,), as :func:`constants` makes them; those that ship unless they are given.
+        parameters: Constants, (36,), as :func:`constants` makes them; those that ship unless they are given.
 
     Attributes:
         tables: What it works with in the world that it plays; none before it has played one.
@@ -205,7 +205,7 @@ def _of_runs(world: Holder, runs: int) -> dict[str, Any]:
     """Arrays for so many running jobs; what they hold is found anew in each epoch."""
     state = world.state
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
-    options, orders = 3 * runs * pools, MOST_LOOKED_AT + runs + 8
+    options, orders = 3 * runs * pools + runs, MOST_LOOKED_AT + runs + 8
     wide = max(options, runs * sites, jobs, pools, MOST) + 16
 
     def numbers(*shape: int) -> Any:
@@ -214,9 +214,9 @@ def _of_runs(world: Holder, runs: int) -> dict[str, Any]:
     return {
         **{
             name: numbers(runs)
-            for name in ("running", "mode", "saving", "share_first", "share_count", "gone", "victims")
+            for name in ("running", "mode", "saving", "share_first", "share_count", "gone", "victims", "victim_devices")
         },
-        **{name: np.zeros(runs) for name in ("rate", "ready", "ends", "row_left", "row_longer")},
+        **{name: np.zeros(runs) for name in ("rate", "ready", "ends", "row_left", "row_longer", "row_undisturbed")},
         **{name: numbers(runs) for name in ("row_of", "row_pool", "row_devices")},
         **{name: numbers(runs * sites) for name in ("share_of", "share_pool", "share_devices")},
         "moves": numbers(5, runs),

@@ -1,7 +1,7 @@
-"""Running jobs that are migrated, scaled up or down: ``kuayu.scheduling.preemption``, function by function.
+"""Running jobs that are stopped, migrated, scaled up or down: ``kuayu.scheduling.preemption``, function by function.
 
 - ``find_running`` is ``Elsewhere``, ``change`` its method; ``find_options`` is ``Preemption._options`` of one pool;
-- ``better``, ``victims``, ``choose``, ``make`` are methods of ``Preemption``;
+- ``better``, ``victims``, ``choose``, ``keep_beyond`` and ``make`` are methods of ``Preemption``;
 - ``migrations`` with ``gain_of``, and ``scale_downs``, are the functions of these names.
 
 Options of a pool are found when somebody first wants its devices, by what was free when options were first looked for.
@@ -20,7 +20,9 @@ from kuayu_training.scheduling.core.layout import (
     EXPECTED_ARRIVALS_SHARE,
     GAIN_HORIZON_SECONDS,
     INTERRUPTION_SECONDS,
+    LOWER_PRIORITY_WEIGHT,
     MAX_MIGRATION_PAUSE_SHARE,
+    MAX_PAUSE_PER_UNDISTURBED,
     MAX_PAUSE_SECONDS,
     MAX_PAUSE_SHARE,
     MAX_SAVING_SECONDS,
@@ -31,10 +33,12 @@ from kuayu_training.scheduling.core.layout import (
     MIN_GAIN_SHARE,
     MIN_REMAINING_RATIO,
     MIN_SCORE_GAIN,
+    MIN_UNDISTURBED_SECONDS,
     MODE_MONEY,
     MOVE,
     PAUSE_WEIGHT,
     RUNS,
+    STOP,
     WAITS,
 )
 from kuayu_training.scheduling.core.scoring import score_of
@@ -42,6 +46,10 @@ from kuayu_training.scheduling.core.snapshot import stage, undisturbed
 from kuayu_training.scheduling.core.throughput import longer, restart, saving
 
 _BITS = 8.0
+MARK = 1 << 40
+"""Beyond any number that is written into the array of marks otherwise."""
+NEVER = -(1 << 40)
+"""A priority below all, and a number of devices that there never is."""
 
 
 @compiled
@@ -58,6 +66,7 @@ def find_running(w, r):
             r.row_of[n] = r.running[place]
             r.row_pool[n], r.row_devices[n] = r.share_pool[share], r.share_devices[share]
             r.row_left[n] = r.left[r.running[place]] / r.rate[place]
+            r.row_undisturbed[n] = w.clock[0].now - w.jobs[r.row_of[n]].interrupted
             r.row_longer[n] = longer(w, r, r.row_of[n], r.row_devices[n])
             n += 1
     e.elsewhere = n
@@ -65,22 +74,34 @@ def find_running(w, r):
 
 @compiled
 def change(w, r, row, pool, devices):
-    """Speed then over speed now, seconds until devices are given back, seconds without steps, and money."""
+    """Speed then over speed now, seconds until devices are given back, seconds without steps, and money.
+
+    On no devices a job is stopped, to go on one day on as many as it has.
+    """
     job, was, has = r.row_of[row], r.row_pool[row], r.row_devices[row]
     j = w.jobs[job]
     here, there, size = r.pool_site[was], r.pool_site[pool], j.checkpoint
+    then = devices or has
     staging = paid = moving = money = 0.0
     if pool != was:
         stage(w, r, j.data)
         staging, paid = r.stage_seconds[j.data, there], r.stage_money[j.data, there]
-    speed = r.row_longer[row] / (r.row_longer[row] if devices == has else longer(w, r, job, devices))
+    speed = r.row_longer[row] / (r.row_longer[row] if then == has else longer(w, r, job, then))
     speed *= r.worth[job, r.pool_type[pool]] / r.worth[job, r.pool_type[was]]
     if here != there and size > 0.0:
         moving = size * _BITS / r.available[here, there]
         money = size * _BITS * r.tariff[here, there]
     saves = saving(size, float(has))
-    pause = saves + moving + staging + restart(size, float(devices))
-    return speed * r.pace[there] / r.pace[here], saves, pause, money + paid
+    pause = saves + moving + staging + restart(size, float(then))
+    speed *= r.pace[there] / r.pace[here] if devices else 0.0
+    return speed, saves, pause, money + paid
+
+
+@compiled
+def bearable(r, undisturbed, pause):
+    """Whether a job may be interrupted for so many seconds, so long after the last time."""
+    p = r.parameters
+    return undisturbed >= p[MIN_UNDISTURBED_SECONDS] and pause <= p[MAX_PAUSE_PER_UNDISTURBED] * undisturbed
 
 
 @compiled
@@ -91,51 +112,63 @@ def begin_options(w, r):
         return
     find_running(w, r)
     e.options = 0
+    e.highest = w.jobs[w.pending[0]].priority if e.waiting else NEVER
     for pool in range(r.free.size):
         r.option_begin[pool] = r.option_count[pool] = NONE
         r.option_free[pool] = r.free[pool]
 
 
 @compiled
+def cost_of(r, pause, money):
+    """Seconds that an interruption counts, money included."""
+    p = r.parameters
+    return p[PAUSE_WEIGHT] * pause + p[INTERRUPTION_SECONDS] + p[MODE_MONEY] * money
+
+
+@compiled
 def add_option(w, r, row, pool, devices):
-    """An option, if the interruption is little enough."""
-    e, p = r.epoch[0], r.parameters
-    left, was = r.row_left[row], r.row_pool[row]
-    if not r.worth[r.row_of[row], r.pool_type[pool]] > 0.0 or p[MAX_PAUSE_SHARE] * left < STARTING:
+    """An option, if the interruption is bearable."""
+    e = r.epoch[0]
+    if not r.worth[r.row_of[row], r.pool_type[pool]] > 0.0 or not bearable(r, r.row_undisturbed[row], STARTING):
         return
     speed, saves, pause, money = change(w, r, row, pool, devices)
     if (
-        saves <= p[MAX_SAVING_SECONDS]
-        and pause <= p[MAX_PAUSE_SHARE] * left
-        and speed > 0.0
+        saves <= r.parameters[MAX_SAVING_SECONDS]
+        and bearable(r, r.row_undisturbed[row], pause)
+        and (speed > 0.0 or devices == 0)
         and isfinite(pause + money)
     ):
         its = r.options[e.options]
-        its.row, its.pool, its.devices, its.left = row, pool, devices, left
-        its.freed = r.row_devices[row] - (devices if pool == was else 0)
-        its.saves, its.pause = saves, pause
-        its.slower = max(1.0 - speed, 0.0)
-        its.cost = p[PAUSE_WEIGHT] * pause + p[INTERRUPTION_SECONDS] + p[MODE_MONEY] * money
+        its.row, its.pool, its.devices, its.left = row, pool, devices, r.row_left[row]
+        its.freed = r.row_devices[row] - (devices if pool == r.row_pool[row] else 0)
+        its.pause, its.slower, its.cost = pause, max(1.0 - speed, 0.0), cost_of(r, pause, money)
         e.options += 1
 
 
 @compiled
 def find_options(w, r, was):
-    """All that jobs of a pool might do: as many devices elsewhere, as many as they asked for, the least that do."""
+    """All that jobs of a pool might do: as many devices elsewhere, as many as they asked for, the least, and none.
+
+    None at all are left only to jobs of lower priority than somebody who waits.
+    """
     e = r.epoch[0]
     if r.option_count[was] != NONE:
         return
     r.option_begin[was] = e.options
-    for size in range(3):
+    for size in range(4):
         for row in range(e.elsewhere):
             if r.row_pool[row] != was:
                 continue
             j, has = w.jobs[r.row_of[row]], r.row_devices[row]
+            if size == 3:
+                if j.priority < e.highest:
+                    add_option(w, r, row, was, 0)
+                continue
             fewer = min(j.requested, has - 1)
             devices = has if size == 0 else fewer
             if size == 2:
                 devices = j.minimum if fewer > j.minimum else 0
-            if devices < j.minimum:
+            if devices < j.minimum or devices <= 0:
                 continue
             for pool in range(r.free.size):
                 if pool == was:
@@ -150,15 +183,18 @@ def find_options(w, r, was):
 def better(w, r, job, delay):
     """The candidate that is better than the one chosen, if others make room for it, who are told to; none else."""
     e, p = r.epoch[0], r.parameters
-    if e.chosen == NONE or e.tries <= 0:
+    if e.tries <= 0:
         return NONE
-    own = r.score[e.chosen]
-    least = own - p[MIN_SCORE_GAIN] * abs(own)
+    least = INF
+    if e.chosen != NONE:
+        least = r.score[e.chosen]
+        least -= p[MIN_SCORE_GAIN] * abs(least)
     hopeful, bounds, n = r.scratch[3], r.levels[2], 0
+    rows, now, modes, interruption = r.rows, r.now, r.row_mode, p[INTERRUPTION_SECONDS]
     for row in range(e.rows):
-        if r.now[row] or r.row_mode[row] != ALONE:
+        if now[row] or modes[row] != ALONE:
             continue
-        bound = score_of(r, row, EPOCH_SECONDS, r.rows[row, CROWD] + p[INTERRUPTION_SECONDS])
+        bound = score_of(r, row, EPOCH_SECONDS, rows[row, CROWD] + interruption)
         if bound < least:
             place = n
             while place > 0 and bounds[place - 1] > bound:
@@ -172,18 +208,18 @@ def better(w, r, job, delay):
             break
         row = hopeful[place]
         e.tries -= 1
-        its = r.rows[row]
-        if not victims(w, r, job, r.row_pools[row, 0], r.row_shares[row, 0], its[BEGINS] + its[RUNS], delay):
+        seconds = rows[row, BEGINS] + rows[row, RUNS]
+        if not victims(w, r, job, r.row_pools[row, 0], r.row_shares[row, 0], seconds, delay):
             continue
-        score = score_of(r, row, e.start, its[CROWD] + e.lost)
+        score = score_of(r, row, e.start, rows[row, CROWD] + e.lost)
         if score < least:
             least, found, start, lost, count = score, row, e.start, e.lost, e.victims
             for spot in range(count):
-                r.victims[spot] = r.scratch[5, spot]
+                r.victims[spot], r.victim_devices[spot] = r.scratch[5, spot], r.scratch[6, spot]
     if found == NONE:
         return NONE
-    r.rows[found, WAITS] = start
-    r.rows[found, CROWD] += lost
+    rows[found, WAITS] = start
+    rows[found, CROWD] += lost
     r.score[found] = least
     make(r, count, start)
     return found
@@ -193,7 +229,8 @@ def better(w, r, job, delay):
 def victims(w, r, job, pool, devices, seconds, delay):
     """The cheapest way for a job to have devices of a pool for so long; false without one.
 
-    Options are then in ``scratch[5]``, with their number, when devices are free, and what is lost in the epoch.
+    Options are then in ``scratch[5]`` and the devices on which each goes on in ``scratch[6]``; their number, when
+    devices are free, and what is lost in the epoch.
     """
     p = r.parameters
     begin_options(w, r)
@@ -204,72 +241,102 @@ def victims(w, r, job, pool, devices, seconds, delay):
     begin, count = r.option_begin[pool], r.option_count[pool]
     if count == 0:
         return False
-    priority, options, free, value, records = w.jobs[job].priority, r.options, r.free, r.value, w.jobs
-    ratio, pause, sum_freed, last, most = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SECONDS], 0, NONE, 0
-    able = r.scratch[4]
-    n = 0
+    own, options, free, value, records = w.jobs[job].priority, r.options, r.free, r.value, w.jobs
+    able, gone, row_of, per_device = r.scratch[4], r.gone, r.row_of, r.levels[3]
+    ratio, most_seconds, most_share = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SECONDS], p[MAX_PAUSE_SHARE]
+    weight_of_lower = p[LOWER_PRIORITY_WEIGHT]
+    n = sum_freed = 0
     for number in range(begin, begin + count):
         its = options[number]
-        stays = its.pool == pool
-        if (
-            its.left >= ratio * seconds
-            and (records[r.row_of[its.row]].priority <= priority or its.pause <= pause)
-            and not r.gone[its.row]
-            and (stays or its.devices <= free[its.pool])
+        if gone[its.row]:
+            continue
+        priority = records[row_of[its.row]].priority
+        if priority >= own and (
+            its.left < ratio * seconds
+            or its.pause > most_share * its.left
+            or (priority > own and its.pause > most_seconds)
+            or its.devices <= 0
         ):
-            others = 0.0 if stays else delay * value[its.pool] * its.devices * seconds
-            its.lost = its.slower * seconds + its.cost + others
-            able[n] = number
-            n += 1
-            if its.row != last:
-                sum_freed += most
-                last, most = its.row, 0
-            most = max(most, its.freed)
-    # an upper bound on what can be given up, since options of a job follow each other within each size only
-    if n == 0 or sum_freed + most < more:
-        return False
-    return choose(r, pool, more, n)
+            continue
+        stays = its.pool == pool
+        if not stays and its.devices > free[its.pool]:
+            continue
+        part = min(more / its.freed, 1.0) if stays and its.devices > 0 else 1.0
+        others = 0.0 if stays else delay * value[its.pool] * its.devices * seconds
+        weight = weight_of_lower if priority < own else 1.0
+        its.lost = weight * (its.slower * part * seconds + its.cost) + others
+        able[n] = number
+        per_device[n] = its.lost / min(its.freed, more)
+        n += 1
+        sum_freed += its.freed
+    return sum_freed >= more and choose(w, r, job, pool, more, n, seconds, delay)
 
 
 @compiled
-def choose(r, pool, more, n):
+def choose(w, r, job, pool, more, n, seconds, delay):
     """The cheapest of some options for each device that they give up, until there are enough; whether there are."""
     e, options, able, chosen, used = r.epoch[0], r.options, r.scratch[4], r.scratch[5], r.scratch[6]
-    per_device, wanted = r.levels[3], more
-    for place in range(n):
-        its = options[able[place]]
-        per_device[place] = its.lost / min(its.freed, wanted)
+    taken, per_device = r.scratch[7], r.levels[3]
+    e.choices += 1
+    mark = MARK + e.choices
     for other in range(r.free.size):
         used[other] = 0
-    count, lost, saves = 0, 0.0, 0.0
+    count = 0
     while more > 0:
-        best = NONE
+        best, least = NONE, INF
         for place in range(n):
-            if able[place] != NONE and (best == NONE or per_device[place] < per_device[best]):
-                best = place
+            if per_device[place] < least:
+                best, least = place, per_device[place]
         if best == NONE:
-            break
-        number = able[best]
-        able[best] = NONE
-        its = options[number]
+            return False
+        per_device[best] = INF
+        its = options[able[best]]
+        if taken[its.row] == mark:
+            continue
         if its.pool != pool:
-            taken = used[its.pool] + its.devices
-            if not admits(r, its.pool, taken, its.left):
+            wanted = used[its.pool] + its.devices
+            if not admits(r, its.pool, wanted, its.left):
                 continue
-            used[its.pool] = taken
-        for place in range(n):
-            if able[place] != NONE and options[able[place]].row == its.row:
-                able[place] = NONE
-        chosen[count] = number
+            used[its.pool] = wanted
+        taken[its.row] = mark
+        chosen[count] = able[best]
         count += 1
         more -= its.freed
-        lost += its.lost
-        saves = max(saves, its.saves)
-    if more > 0:
-        return False
-    e.victims, e.lost = count, lost
-    e.start = max(EPOCH_SECONDS, ceil(saves / EPOCH_SECONDS) * EPOCH_SECONDS)
+    keep_beyond(w, r, job, pool, count, -more, seconds, delay)
     return True
+
+
+@compiled
+def keep_beyond(w, r, job, pool, count, beyond, seconds, delay):
+    """Of those chosen, the ones that are needed, each with as many devices as need not be given up.
+
+    The last of them, who lose most for a device, keep theirs first.
+    """
+    e, options, chosen, devices = r.epoch[0], r.options, r.scratch[5], r.scratch[6]
+    for place in range(count - 1, -1, -1):
+        its = options[chosen[place]]
+        devices[place] = its.devices
+        if its.freed <= beyond:
+            beyond -= its.freed
+            devices[place] = NEVER
+        elif its.pool == pool and its.devices + beyond >= max(its.devices, w.jobs[r.row_of[its.row]].minimum):
+            devices[place] += beyond
+            beyond = 0
+    kept, lost, saves, own = 0, 0.0, 0.0, w.jobs[job].priority
+    for place in range(count):
+        if devices[place] == NEVER:
+            continue
+        its = options[chosen[place]]
+        speed, its_saves, pause, money = change(w, r, its.row, its.pool, devices[place])
+        others = 0.0 if its.pool == pool else delay * r.value[its.pool] * its.devices * seconds
+        lower = w.jobs[r.row_of[its.row]].priority < own
+        weight = r.parameters[LOWER_PRIORITY_WEIGHT] if lower else 1.0
+        lost += weight * (max(1.0 - speed, 0.0) * seconds + cost_of(r, pause, money)) + others
+        saves = max(saves, its_saves)
+        chosen[kept], devices[kept] = chosen[place], devices[place]
+        kept += 1
+    e.victims, e.lost = kept, lost
+    e.start = max(EPOCH_SECONDS, ceil(saves / EPOCH_SECONDS) * EPOCH_SECONDS)
 
 
 @compiled
@@ -285,21 +352,22 @@ def add_move(r, job, pool, devices, stays, needed):
 def make(r, count, start):
     """Those who make room go."""
     for place in range(count):
-        its = r.options[r.victims[place]]
+        its, devices = r.options[r.victims[place]], r.victim_devices[place]
         was = r.row_pool[its.row]
         if its.pool != was:
-            take(r, its.pool, its.devices, its.left)
-        release(r, was, its.freed, its.left, start)
+            take(r, its.pool, devices, its.left)
+        freed = r.row_devices[its.row] - (devices if its.pool == was else 0)
+        release(r, was, freed, its.left, start)
         r.gone[its.row] = 1
-        add_move(r, r.row_of[its.row], its.pool, its.devices, its.pool == was, 1)
+        add_move(r, r.row_of[its.row], its.pool, devices, its.pool == was, 1)
 
 
 @compiled
 def order_move(r, job, pool, devices):
-    """A running job is told to go on with devices of a pool."""
+    """A running job is told to go on with devices of a pool, or to stop where there are none."""
     e = r.epoch[0]
     number = e.orders
-    r.order_kind[number], r.order_job[number], r.order_count[number] = MOVE, job, 1
+    r.order_kind[number], r.order_job[number], r.order_count[number] = MOVE if devices else STOP, job, 1
     r.order_mode[number], r.order_period[number] = ALONE, 0
     r.order_pools[number, 0], r.order_devices[number, 0] = pool, devices
     e.orders += 1
@@ -330,10 +398,11 @@ def migrate(w, r):
     crowd = (e.waiting - e.starts + r.parameters[EXPECTED_ARRIVALS_SHARE] * e.running) / max(e.devices, 1)
     gone, row_of, row_pool, row_devices, row_left = r.gone, r.row_of, r.row_pool, r.row_devices, r.row_left
     worth, kinds, sites, pace, records = r.worth, r.pool_type, r.pool_site, r.pace, w.jobs
+    undisturbed_for = r.row_undisturbed
     least_share, most_share = r.parameters[MIN_GAIN_SHARE], r.parameters[MAX_MIGRATION_PAUSE_SHARE]
     for size in range(2):
         for row in range(e.elsewhere):
-            if gone[row] or most_share * row_left[row] < STARTING:
+            if gone[row] or most_share * row_left[row] < STARTING or not bearable(r, undisturbed_for[row], STARTING):
                 continue
             job, own, has = row_of[row], row_pool[row], row_devices[row]
             j, here = records[job], worth[row_of[row], kinds[row_pool[row]]] * pace[sites[row_pool[row]]]
@@ -389,6 +458,7 @@ def gain_of(w, r, row, pool, devices, crowd):
         gained >= p[MIN_GAIN_SHARE] * near
         and gained >= p[MIN_GAIN_PER_PAUSE] * pause
         and pause <= p[MAX_MIGRATION_PAUSE_SHARE] * left
+        and bearable(r, r.row_undisturbed[row], pause)
     )
     if not pays or not isfinite(then):
         return 0.0, INF
@@ -427,6 +497,7 @@ def scale_downs(w, r):
         if (
             slower <= p[MAX_SLOWDOWN]
             and pause <= p[MAX_SCALE_DOWN_PAUSE_SHARE] * left
+            and bearable(r, r.row_undisturbed[row], pause)
             and gained >= p[MIN_FREED_PER_PAUSE] * pause
         ):
             rows[n], fewer[n], gains[n] = row, busy, freed * left

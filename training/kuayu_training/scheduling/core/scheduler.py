@@ -11,6 +11,7 @@ from kuayu_training.scheduling.core.availability import book, keep, open_pools, 
 from kuayu_training.scheduling.core.candidates import may_start, rows_of
 from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
+    AGEING,
     AREA,
     BEGINS,
     BOOKED,
@@ -53,17 +54,18 @@ def priority_order(w, r):
     e, now, p = r.epoch[0], w.clock[0].now, r.parameters
     pending, order, key, overdue, listed = w.pending, r.order, r.key, r.overdue, r.listed
     records, best, left, used = w.jobs, r.best, r.left, r.used
-    area, patience, least = p[AREA], p[PATIENCE], p[LEAST_LENGTH]
+    area, ageing, patience, least = p[AREA], p[AGEING], p[PATIENCE], p[LEAST_LENGTH]
     for place in range(e.waiting):
         job = pending[place]
         asked = float(records[job].requested)
         seconds = left[job] / max(asked * used[job], 1e-9) / max(best[job], 1e-9)
         submitted = records[job].submitted - now
-        overdue[job] = 1 if -submitted > patience * max(seconds, least) else 0
+        overdue[job] = 1 if submitted + patience * max(seconds, least) < 0.0 else 0
         if overdue[job]:
             key[job] = submitted
         else:
-            key[job] = max(seconds, 1.0) * asked**area
+            longer = 1.0 + ageing * -submitted / max(seconds, least)
+            key[job] = max(seconds, 1.0) * asked**area / longer
         listed[job] += 2
     n = 0
     for place in range(e.ordered):
@@ -206,11 +208,11 @@ def fits_somewhere(r):
 def settle(w, r, job):
     """The job at hand starts, or waits for what it has chosen, unless others make room for something better."""
     e, p = r.epoch[0], r.parameters
-    if e.chosen == NONE:
-        return
     better = preemption.better(w, r, job, delay_of(w, r, e.place))
     if better != NONE:
         e.chosen = better
+    if e.chosen == NONE:
+        return
     row = e.chosen
     its, count = r.rows[row], r.row_count[row]
     seconds = its[BEGINS] + its[RUNS]

@@ -144,7 +144,7 @@ class CompiledWorld:
     def part(self) -> None:
         """Go on by itself from now on: nothing that changes is another world's too."""
         self._faults, self._drawn, self._players = copy.deepcopy(self._faults), list(self._drawn), {}
-        self._changed(State(*(array.copy() for array in self.state)))
+        self._changed(State._make(array.copy() for array in self.state))
         self._show(self._workload)
 
     @property
