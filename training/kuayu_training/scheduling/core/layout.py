@@ -178,6 +178,7 @@ OPTION = np.dtype(
         ("pool", "i8"),
         ("devices", "i8"),
         ("freed", "i8"),
+        ("priority", "i8"),
         ("left", "f8"),
         ("pause", "f8"),
         ("slower", "f8"),

@@ -34,13 +34,13 @@ def roomy(w, r):
 @compiled
 def count_there(w, r):
     """Account for the seconds that jobs have been there, all of them and large ones, as ``ledger.Ledger`` does."""
-    e, c, pending, run = r.epoch[0], w.clock[0], w.pending, w.clock[0].first
+    e, c, pending, run, runs, of_size = r.epoch[0], w.clock[0], w.pending, w.clock[0].first, w.runs, r.large
     large = 0
     for place in range(c.pending):
-        large += r.large[pending[place]]
+        large += of_size[pending[place]]
     while run != -1:
-        large += r.large[w.runs[run].job]
-        run = w.runs[run].after
+        large += of_size[runs[run].job]
+        run = runs[run].after
     there, passed = float(c.pending + c.runs), c.now - e.counted
     e.spent += 0.5 * (e.there + there) * passed
     e.spent_large += 0.5 * (e.there_large + large) * passed

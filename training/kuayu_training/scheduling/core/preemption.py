@@ -126,19 +126,26 @@ def cost_of(r, pause, money):
 
 
 @compiled
-def add_option(w, r, row, pool, devices):
+def of_use(w, r, row):
+    """Whether any option of a running job may be of use: interruptions take longer than processes take to start."""
+    p, j, left = r.parameters, w.jobs[r.row_of[row]], r.row_left[row]
+    return (
+        saving(j.checkpoint, float(r.row_devices[row])) <= p[MAX_SAVING_SECONDS]
+        and bearable(r, r.row_undisturbed[row], STARTING)
+        and (j.priority < r.epoch[0].highest or p[MAX_PAUSE_SHARE] * left >= STARTING)
+    )
+
+
+@compiled
+def add_option(w, r, row, pool, devices, priority):
     """An option, if the interruption is bearable."""
     e = r.epoch[0]
-    if not r.worth[r.row_of[row], r.pool_type[pool]] > 0.0 or not bearable(r, r.row_undisturbed[row], STARTING):
+    if not r.worth[r.row_of[row], r.pool_type[pool]] > 0.0:
         return
-    speed, saves, pause, money = change(w, r, row, pool, devices)
-    if (
-        saves <= r.parameters[MAX_SAVING_SECONDS]
-        and bearable(r, r.row_undisturbed[row], pause)
-        and (speed > 0.0 or devices == 0)
-        and isfinite(pause + money)
-    ):
+    speed, _, pause, money = change(w, r, row, pool, devices)
+    if bearable(r, r.row_undisturbed[row], pause) and (speed > 0.0 or devices == 0) and isfinite(pause + money):
         its = r.options[e.options]
+        its.priority = priority
         its.row, its.pool, its.devices, its.left = row, pool, devices, r.row_left[row]
         its.freed = r.row_devices[row] - (devices if pool == r.row_pool[row] else 0)
         its.pause, its.slower, its.cost = pause, max(1.0 - speed, 0.0), cost_of(r, pause, money)
@@ -155,14 +162,19 @@ def find_options(w, r, was):
     if r.option_count[was] != NONE:
         return
     r.option_begin[was] = e.options
+    rows, n, row_pool, free = r.scratch[4], 0, r.row_pool, r.option_free
+    for row in range(e.elsewhere):
+        if row_pool[row] == was and of_use(w, r, row):
+            rows[n] = row
+            n += 1
     for size in range(4):
-        for row in range(e.elsewhere):
-            if r.row_pool[row] != was:
-                continue
+        for place in range(n):
+            row = rows[place]
             j, has = w.jobs[r.row_of[row]], r.row_devices[row]
+            priority = j.priority
             if size == 3:
-                if j.priority < e.highest:
-                    add_option(w, r, row, was, 0)
+                if priority < e.highest:
+                    add_option(w, r, row, was, 0, priority)
                 continue
             fewer = min(j.requested, has - 1)
             devices = has if size == 0 else fewer
@@ -170,12 +182,9 @@ def find_options(w, r, was):
                 devices = j.minimum if fewer > j.minimum else 0
             if devices < j.minimum or devices <= 0:
                 continue
-            for pool in range(r.free.size):
-                if pool == was:
-                    if devices < has:
-                        add_option(w, r, row, pool, devices)
-                elif r.option_free[pool] >= devices:
-                    add_option(w, r, row, pool, devices)
+            for pool in range(free.size):
+                if (devices < has) if pool == was else (free[pool] >= devices):
+                    add_option(w, r, row, pool, devices, priority)
     r.option_count[was] = e.options - r.option_begin[was]
 
 
@@ -241,21 +250,22 @@ def victims(w, r, job, pool, devices, seconds, delay):
     begin, count = r.option_begin[pool], r.option_count[pool]
     if count == 0:
         return False
-    own, options, free, value, records = w.jobs[job].priority, r.options, r.free, r.value, w.jobs
-    able, gone, row_of, per_device = r.scratch[4], r.gone, r.row_of, r.levels[3]
+    own, options, free, value = w.jobs[job].priority, r.options, r.free, r.value
+    able, gone, per_device = r.scratch[4], r.gone, r.levels[3]
     ratio, most_seconds, most_share = p[MIN_REMAINING_RATIO], p[MAX_PAUSE_SECONDS], p[MAX_PAUSE_SHARE]
     weight_of_lower = p[LOWER_PRIORITY_WEIGHT]
     n = sum_freed = 0
     for number in range(begin, begin + count):
         its = options[number]
-        if gone[its.row]:
-            continue
-        priority = records[row_of[its.row]].priority
-        if priority >= own and (
-            its.left < ratio * seconds
-            or its.pause > most_share * its.left
-            or (priority > own and its.pause > most_seconds)
-            or its.devices <= 0
+        priority = its.priority
+        if gone[its.row] or (
+            priority >= own
+            and (
+                its.left < ratio * seconds
+                or its.pause > most_share * its.left
+                or (priority > own and its.pause > most_seconds)
+                or its.devices <= 0
+            )
         ):
             continue
         stays = its.pool == pool
@@ -329,8 +339,7 @@ def keep_beyond(w, r, job, pool, count, beyond, seconds, delay):
         its = options[chosen[place]]
         speed, its_saves, pause, money = change(w, r, its.row, its.pool, devices[place])
         others = 0.0 if its.pool == pool else delay * r.value[its.pool] * its.devices * seconds
-        lower = w.jobs[r.row_of[its.row]].priority < own
-        weight = r.parameters[LOWER_PRIORITY_WEIGHT] if lower else 1.0
+        weight = r.parameters[LOWER_PRIORITY_WEIGHT] if its.priority < own else 1.0
         lost += weight * (max(1.0 - speed, 0.0) * seconds + cost_of(r, pause, money)) + others
         saves = max(saves, its_saves)
         chosen[kept], devices[kept] = chosen[place], devices[place]
