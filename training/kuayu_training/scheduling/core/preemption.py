@@ -137,55 +137,81 @@ def of_use(w, r, row):
 
 
 @compiled
-def add_option(w, r, row, pool, devices, priority):
-    """An option, if the interruption is bearable."""
-    e = r.epoch[0]
-    if not r.worth[r.row_of[row], r.pool_type[pool]] > 0.0:
-        return
-    speed, _, pause, money = change(w, r, row, pool, devices)
-    if bearable(r, r.row_undisturbed[row], pause) and (speed > 0.0 or devices == 0) and isfinite(pause + money):
-        its = r.options[e.options]
-        its.priority = priority
-        its.row, its.pool, its.devices, its.left = row, pool, devices, r.row_left[row]
-        its.freed = r.row_devices[row] - (devices if pool == r.row_pool[row] else 0)
-        its.pause, its.slower, its.cost = pause, max(1.0 - speed, 0.0), cost_of(r, pause, money)
-        e.options += 1
-
-
-@compiled
 def find_options(w, r, was):
     """All that jobs of a pool might do: as many devices elsewhere, as many as they asked for, the least, and none.
 
-    None at all are left only to jobs of lower priority than somebody who waits.
+    None at all are left only to jobs of lower priority than somebody who waits. What each leads to is that of
+    :func:`change`, of which all that does not depend on the pool is found once.
     """
-    e = r.epoch[0]
+    e, p, jobs = r.epoch[0], r.parameters, w.jobs
     if r.option_count[was] != NONE:
         return
-    r.option_begin[was] = e.options
-    rows, n, row_pool, free = r.scratch[4], 0, r.row_pool, r.option_free
+    rows, n, row_pool, free, options, number = r.scratch[4], 0, r.row_pool, r.option_free, r.options, e.options
+    row_of, row_devices, row_left, row_longer, row_undisturbed = (
+        r.row_of,
+        r.row_devices,
+        r.row_left,
+        r.row_longer,
+        r.row_undisturbed,
+    )
+    worth, kinds, sites, pace, available, tariff = r.worth, r.pool_type, r.pool_site, r.pace, r.available, r.tariff
+    stage_seconds, stage_money = r.stage_seconds, r.stage_money
+    least_undisturbed, per_undisturbed = p[MIN_UNDISTURBED_SECONDS], p[MAX_PAUSE_PER_UNDISTURBED]
+    here, highest = sites[was], e.highest
     for row in range(e.elsewhere):
         if row_pool[row] == was and of_use(w, r, row):
             rows[n] = row
             n += 1
+            stage(w, r, jobs[row_of[row]].data)
+    begin = number
     for size in range(4):
         for place in range(n):
             row = rows[place]
-            j, has = w.jobs[r.row_of[row]], r.row_devices[row]
-            priority = j.priority
-            if size == 3:
-                if priority < e.highest:
-                    add_option(w, r, row, was, 0, priority)
-                continue
+            job, has = row_of[row], row_devices[row]
+            j = jobs[job]
             fewer = min(j.requested, has - 1)
             devices = has if size == 0 else fewer
             if size == 2:
                 devices = j.minimum if fewer > j.minimum else 0
-            if devices < j.minimum or devices <= 0:
+            if size == 3:
+                devices = 0
+                if j.priority >= highest:
+                    continue
+            elif devices < j.minimum or devices <= 0:
                 continue
+            then, checkpoint, data, undisturbed_for = devices or has, j.checkpoint, j.data, row_undisturbed[row]
+            ratio = 1.0 if then == has else row_longer[row] / longer(w, r, job, then)
+            saves, restarts = saving(checkpoint, float(has)), restart(checkpoint, float(then))
             for pool in range(free.size):
-                if (devices < has) if pool == was else (free[pool] >= devices):
-                    add_option(w, r, row, pool, devices, priority)
-    r.option_count[was] = e.options - r.option_begin[was]
+                if not ((devices < has) if pool == was else (devices > 0 and free[pool] >= devices)):
+                    continue
+                index = worth[job, kinds[pool]]
+                if not index > 0.0:
+                    continue
+                there = sites[pool]
+                staging = paid = moving = money = 0.0
+                if pool != was:
+                    staging, paid = stage_seconds[data, there], stage_money[data, there]
+                if here != there and checkpoint > 0.0:
+                    moving = checkpoint * _BITS / available[here, there]
+                    money = checkpoint * _BITS * tariff[here, there]
+                pause = saves + moving + staging + restarts
+                speed = ratio * (index / worth[job, kinds[was]])
+                speed *= pace[there] / pace[here] if devices else 0.0
+                if (
+                    undisturbed_for >= least_undisturbed
+                    and pause <= per_undisturbed * undisturbed_for
+                    and (speed > 0.0 or devices == 0)
+                    and isfinite(pause + (money + paid))
+                ):
+                    its = options[number]
+                    its.priority, its.row, its.pool, its.devices = j.priority, row, pool, devices
+                    its.left, its.freed = row_left[row], has - (devices if pool == was else 0)
+                    its.pause, its.slower = pause, max(1.0 - speed, 0.0)
+                    its.cost = cost_of(r, pause, money + paid)
+                    number += 1
+    e.options = number
+    r.option_begin[was], r.option_count[was] = begin, number - begin
 
 
 @compiled
