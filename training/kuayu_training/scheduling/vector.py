@@ -19,6 +19,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from numba.typed import List
 from numpy.typing import NDArray
 
 from kuayu.scheduling.policy_network import BOUND, MOST, SEEN
@@ -121,8 +122,8 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._world: list[CompiledWorld] = []
         self._rules: list[CompiledRule] = []
         self._playing: list[Prepared] = []
-        self._handles: tuple[Any, ...] = ()
-        self._tables: tuple[Any, ...] = ()
+        self._handles: Any = None
+        self._tables: Any = None
 
     def prepare(self) -> None:
         """Draw all scenarios that are kept, so that no step waits for one."""
@@ -140,7 +141,7 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         if seed is not None:
             self._next = seed % self._kept
         self._world, self._rules, self._playing = [], [], []
-        self._handles = self._tables = ()
+        self._handles = self._tables = None
         for place in range(self.num_envs):
             self._begin(place)
 
@@ -166,8 +167,18 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
 
     def _point(self, place: int) -> None:
         """Handles of a world are others now."""
-        self._handles = (*self._handles[:place], self._world[place].handle, *self._handles[place + 1 :])
-        self._tables = (*self._tables[:place], self._rules[place].handle, *self._tables[place + 1 :])
+        world, tables = self._world[place].handle, self._rules[place].handle
+        if self._handles is None:  # lists of numba: what a tuple holds would be looked at anew in each call
+            self._handles, self._tables = List([world]), List([tables])
+        elif place == len(self._handles):
+            self._handles.append(world)
+            self._tables.append(tables)
+        else:
+            self._handles[place], self._tables[place] = world, tables
+
+    def _alone(self, place: int) -> tuple[tuple[Any], tuple[Any]]:
+        """Handles of one world and its tables."""
+        return (self._world[place].handle,), (self._rules[place].handle,)
 
     def _grow(self, place: int) -> None:
         """A world, or its tables, was too short."""
@@ -287,8 +298,8 @@ class VectorSchedulingEnv(_Worlds):
     def _go_on(self, place: int) -> None:
         """One world goes on."""
         only = slice(place, place + 1)
-        handles, answer = (self._handles[only], self._tables[only]), np.zeros(1, dtype=np.int64)
-        batch.go_on(*handles, answer, self._until[only], EPOCH, *self._arrays(only))
+        alone, answer = self._alone(place), np.zeros(1, dtype=np.int64)
+        batch.go_on(*alone, answer, self._until[only], EPOCH, *self._arrays(only))
 
     def _to_question(self, place: int) -> None:
         """A world that has begun goes on to its first question; where there is none, with another scenario."""
@@ -367,7 +378,7 @@ class VectorConstantsEnv(_Worlds):
             while self._status[place] == events.SHORT:
                 self._grow(place)
                 only = slice(place, place + 1)
-                self._pass(only, self._handles[only], self._tables[only])
+                self._pass(only, *self._alone(place))
             if self._instant[place] >= self._until[place] or self._world[place].over:
                 ended[place], final[place] = True, self._close(place)
         self._sums += self._rewards
