@@ -29,7 +29,7 @@ from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_training.scheduling.core import batch, playing
 from kuayu_training.scheduling.core.layout import PARAMETERS, Floats, Tables
-from kuayu_training.scheduling.core.player import CompiledRule, constants
+from kuayu_training.scheduling.core.player import CompiledRule, constants, tables_of
 from kuayu_training.scheduling.ledger import LARGE, LEAST_MONEY, UNIT, gain
 from kuayu_training.scheduling.scenarios import drawn
 
@@ -55,6 +55,7 @@ class Prepared:
     Attributes:
         number: Its number.
         world: Never played; copies of it are.
+        tables: The rule's for it; copies of them are worked with.
         until: Seconds until it ends.
         curve: Every ten minutes, under the rule with the constants that ship: seconds that jobs had been there, all of
             them and large ones, and jobs that were there, (rows, 3).
@@ -65,6 +66,7 @@ class Prepared:
 
     number: int
     world: CompiledWorld
+    tables: Tables
     until: float
     curve: Floats
     periods: Floats
@@ -87,7 +89,15 @@ def prepared(number: int, its: Scenario) -> Prepared:
         rows.append((*there(played, instant), float(played.state.clock["pending"][0] + played.state.clock["runs"][0])))
     work = float(played.state.jobs["done"].sum())
     money = max(float(played.money().sum()), LEAST_MONEY * work, 1e-9)
-    return Prepared(number, world, until, np.array(rows), np.maximum(there(played, until), 1.0), money)
+    return Prepared(
+        number,
+        world,
+        tables_of(world, constants()),
+        until,
+        np.array(rows),
+        np.maximum(there(played, until), 1.0),
+        money,
+    )
 
 
 def there(world: CompiledWorld, instant: float) -> Floats:
@@ -149,17 +159,13 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         """A world begins with the next scenario."""
         its = self._of(self._next)
         self._next = (self._next + 1) % self._kept
-        world, rule = its.world.copy(), CompiledRule(self._parameters(place))
-        rule.use(self._fitted(place, rule.meet(world), its))
+        world, rule = its.world.copy(), CompiledRule()
+        rule.use(self._fitted(place, Tables._make(array.copy() for array in its.tables), its))
+        rule.meet(world)
         only = slice(place, place + 1)
         self._world[only], self._rules[only], self._playing[only] = [world], [rule], [its]
         self._until[place], self._scale[place], self._sums[place] = its.until, its.periods, 0.0
         self._point(place)
-
-    def _parameters(self, place: int) -> Floats:
-        """Constants with which a world begins."""
-        del place
-        return constants()
 
     def _fitted(self, place: int, tables: Tables, its: Prepared) -> Tables:
         """Tables of a world as this environment needs them."""
