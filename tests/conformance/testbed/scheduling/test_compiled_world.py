@@ -104,6 +104,44 @@ def test_a_world_that_was_played_is_gone_at_once() -> None:
         gc.enable()
 
 
+def test_a_copy_of_a_world_goes_on_by_itself_and_comes_to_the_same() -> None:
+    its = made("faulty", "copied")
+    world = its.world()
+    assert isinstance(world, CompiledWorld)
+    play(world, BASELINES["B3"](), TIMING.begin)
+    copies = [world.copy(), world.copy()]
+    before = world.outcome()
+    for each in copies:
+        play(each, BASELINES["B2"](), TIMING.horizon)
+    assert_same(world.outcome(), before)
+    play(world, BASELINES["B2"](), TIMING.horizon)
+    for each in copies:
+        assert_same(each.outcome(), world.outcome())
+
+
+def test_a_policy_that_is_compiled_elsewhere_plays_by_itself() -> None:
+    class Waiting:
+        def __init__(self) -> None:
+            self.played: list[float] = []
+
+        def decide(self, view: View) -> Sequence[Order]:
+            raise AssertionError(f"asked at {view.now}")
+
+        def player(self) -> "Waiting":
+            return self
+
+        def play(self, world: object, until: float, seconds: float) -> tuple[int, int]:
+            del world, seconds
+            self.played.append(until)
+            return 3, 1
+
+    policy, world = Waiting(), made("reference", "elsewhere").world()
+    play(world, policy, TIMING.begin)
+    play(world, policy, TIMING.end)
+    assert policy.played == [TIMING.begin, TIMING.end]
+    assert (world.outcome().decisions, world.outcome().refusals) == (6, 2)
+
+
 def test_the_ideal_pool_comes_to_the_same() -> None:
     its = ideal(made("reference", "pool"))
     oracle, world = both(its)

@@ -14,10 +14,15 @@ from numba import __version__
 _STAMP = "compiled-of"
 
 
-def _forget_what_is_stale(package: Path) -> None:
-    """Remove what was compiled of other sources, or by another numba."""
+def forget_what_is_stale(package: Path, *others: Path) -> None:
+    """Remove what was compiled of other sources, or by another numba.
+
+    Args:
+        package: Folder whose functions were compiled.
+        others: Folders of whose functions some are compiled into these.
+    """
     made = hashlib.sha256(__version__.encode())
-    for file in sorted(package.glob("*.py")):
+    for file in (file for folder in (package, *others) for file in sorted(folder.glob("*.py"))):
         made.update(file.name.encode() + file.read_bytes())
     stamp = package / "__pycache__" / _STAMP
     if stamp.is_file() and stamp.read_text("utf-8") == made.hexdigest():
@@ -29,4 +34,4 @@ def _forget_what_is_stale(package: Path) -> None:
         stamp.write_text(made.hexdigest(), "utf-8")
 
 
-_forget_what_is_stale(Path(__file__).parent)
+forget_what_is_stale(Path(__file__).parent)

@@ -1,7 +1,7 @@
 """B0, B1 and B3 as policies that play a compiled world by themselves: no view is made, and no order is written."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,10 +22,27 @@ RULES: Mapping[type, int] = {
 """Baselines that are compiled."""
 
 
-def player_of(policy: Policy) -> "CompiledBaseline | None":
-    """What plays a policy, if it is compiled; a class that is derived of one is another policy."""
+class Player(Protocol):
+    """What plays a compiled world by itself."""
+
+    def play(self, world: Holder, until: float, seconds: float) -> tuple[int, int]:
+        """Decide at each epoch from now until an instant, or until all jobs are finished.
+
+        Returns:
+            How many decisions were made, and how many orders were refused.
+        """
+
+
+def player_of(policy: Policy) -> Player | None:
+    """What plays a policy, if it is compiled; a class that is derived of a baseline is another policy.
+
+    A policy that is compiled elsewhere has a method ``player`` that makes its own.
+    """
     rules = RULES.get(type(policy))
-    return None if rules is None else CompiledBaseline(rules)
+    if rules is not None:
+        return CompiledBaseline(rules)
+    make: Callable[[], Player] | None = getattr(policy, "player", None)
+    return make() if make is not None else None
 
 
 class CompiledBaseline:

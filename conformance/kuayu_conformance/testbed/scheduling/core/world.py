@@ -4,6 +4,7 @@ What it consists of is packed into arrays (:mod:`.layout`); compiled functions l
 policies look at are the views, checks and records of the engine, over the same memory (:mod:`.facade`).
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -50,7 +51,7 @@ from kuayu_conformance.testbed.scheduling.core.packing import (
     sites_of,
     tariff,
 )
-from kuayu_conformance.testbed.scheduling.core.players import CompiledBaseline, player_of
+from kuayu_conformance.testbed.scheduling.core.players import Player, player_of
 from kuayu_conformance.testbed.scheduling.engine.copies import KEPT
 from kuayu_conformance.testbed.scheduling.engine.dispatch import Dispatch
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM, Disturbances, Faults
@@ -106,19 +107,24 @@ class CompiledWorld:
         self.numbers = {job.name: number for number, job in enumerate(self.truth)}
         self._refused: tuple[Refused, ...] = ()
         self._decisions = self._refusals = 0
-        self._players: dict[Policy, CompiledBaseline] = {}
+        self._players: dict[Policy, Player] = {}
         self._changed(self._packed(workload, disturbances, kept))
         self._chain(dict.fromkeys(LISTS, 0))
         self._ahead(0.0)
         self._foresee(disturbances)
+        self._show(workload)
+
+    def _show(self, workload: Workload) -> None:
+        """What policies and the judge look at, over the arrays of this world."""
+        self._workload = workload
         # a world in a circle of references would be kept until the next full collection, with all its jobs
         world: CompiledWorld = proxy(self)
         self.register, self.progress = Register(world), Progress(world)
         self.runs, self._traffic, self._copies = Runs(world), Links(world), CopiesNow(world, workload)
         self._parts = Parts(
-            topology,
-            law,
-            places,
+            self.topology,
+            self._law,
+            self.places,
             self.register,  # type: ignore[arg-type]  # as far as views look at it
             self.progress,  # type: ignore[arg-type]
             self.runs,
@@ -128,6 +134,18 @@ class CompiledWorld:
         )
         self._stages = Stages(world, self.progress, self.runs)
         self._dispatch = Dispatch(self._parts, self._stages, self._stages)  # type: ignore[arg-type]
+
+    def copy(self) -> "CompiledWorld":
+        """The same world as it stands now; both go on by themselves."""
+        other = copy.copy(self)
+        other.part()
+        return other
+
+    def part(self) -> None:
+        """Go on by itself from now on: nothing that changes is another world's too."""
+        self._faults, self._drawn, self._players = copy.deepcopy(self._faults), list(self._drawn), {}
+        self._changed(State._make(array.copy() for array in self.state))
+        self._show(self._workload)
 
     @property
     def now(self) -> float:
@@ -166,7 +184,7 @@ class CompiledWorld:
         return self._refused
 
     def play(self, policy: Policy, until: float, seconds: float) -> bool:
-        """Let a baseline that is compiled decide until an instant; false of any other policy."""
+        """Let a policy that is compiled decide until an instant; false of any other."""
         player = self._players.get(policy) or player_of(policy)
         if player is None:
             return False
@@ -241,6 +259,10 @@ class CompiledWorld:
             self.state.sites["speed"],
             self.now,
         )
+
+    def money(self) -> Floats:
+        """Money for bandwidth by now, by link."""
+        return self._bill()[1]
 
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""

@@ -40,12 +40,12 @@ class Group:
     @property
     def duration(self) -> float:
         """Mean seconds of a job."""
-        return _mean(growth(read_off(_middles(), LEVELS, self.durations)))
+        return _mean_growth(self.durations)
 
     @property
     def length(self) -> float:
         """Mean jobs of a batch."""
-        return _mean(read_off(_middles(), LEVELS, self.lengths))
+        return _mean_height(self.lengths)
 
 
 def group_of(groups: Sequence[Group], devices: int) -> int:
@@ -131,7 +131,7 @@ class Serving:
     @property
     def duration(self) -> float:
         """Mean seconds of a pod."""
-        return _mean(growth(read_off(_middles(), LEVELS, self.durations)))
+        return _mean_growth(self.durations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,17 @@ def parameters() -> tuple[Mapping[str, Fit], Serving]:
 def _table() -> dict[str, Any]:
     table: dict[str, Any] = json.loads(files(__package__).joinpath("fitted.json").read_text("utf-8"))
     return table
+
+
+# Curves are few and never change, but each scenario asks for the means of all of them several times.
+@cache
+def _mean_growth(logarithms: tuple[float, ...]) -> float:
+    return _mean(growth(read_off(_middles(), LEVELS, logarithms)))
+
+
+@cache
+def _mean_height(heights: tuple[float, ...]) -> float:
+    return _mean(read_off(_middles(), LEVELS, heights))
 
 
 def _mean(values: Floats) -> float:

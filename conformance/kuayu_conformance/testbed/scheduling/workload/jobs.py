@@ -89,7 +89,8 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
         seed: What is drawn follows from it.
     """
     drawn = draws(arrivals.batch, seed)
-    conventional = np.array([kind is JobKind.TRAINING for kind in kinds(arrivals, drawn.kind)], dtype=np.bool_)
+    its_kinds = kinds(arrivals, drawn.kind)
+    conventional = np.array([kind is JobKind.TRAINING for kind in its_kinds], dtype=np.bool_)
     busy = _used(arrivals, conventional, drawn.used, drawn.error, family)
     stated = _stated(arrivals, drawn, family)
     urgent = (drawn.urgent < URGENT) & ~arrivals.serving
@@ -98,7 +99,7 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
     priority = np.where(arrivals.serving, 2, urgent.astype(np.intp))
     tenants = _tenants(drawn.tenant)
     columns = zip(
-        _forms(arrivals, homes, drawn, busy, family),
+        _forms(arrivals, its_kinds, homes, drawn, busy, family),
         arrivals.submitted.tolist(),
         arrivals.home.tolist(),
         tenants.tolist(),
@@ -173,11 +174,13 @@ def _tenants(at: Floats) -> NDArray[np.intp]:
     return numbers
 
 
-def _forms(arrivals: Arrivals, homes: Sequence[Home], drawn: Draws, busy: Floats, family: Family) -> Iterator[Form]:
+def _forms(
+    arrivals: Arrivals, of_kind: Sequence[JobKind], homes: Sequence[Home], drawn: Draws, busy: Floats, family: Family
+) -> Iterator[Form]:
     rooms = np.array([sum(pool.devices for pool in home.site.pools) for home in homes])[arrivals.home]
     elastic = (drawn.elastic >= 1.0 - family.elastic) | (arrivals.devices > rooms)
     columns = (arrivals.devices.astype(np.intp), drawn.model, elastic, busy * arrivals.devices)
-    rows = zip(kinds(arrivals, drawn.kind), *(column.tolist() for column in columns), strict=True)
+    rows = zip(of_kind, *(column.tolist() for column in columns), strict=True)
     return (_form(*row) for row in rows)
 
 

@@ -1,0 +1,156 @@
+"""What is free, when more will be, and for whom it is reserved: ``kuayu.scheduling.availability`` in rows."""
+
+from kuayu.scheduling.availability import UNTOLD
+from kuayu_conformance.testbed.scheduling.core.layout import INF
+from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core.layout import MOST_KEPT
+
+
+@compiled
+def first_at(row, width, value):
+    """Place of the first instant that is not before one."""
+    low, high = 0, width
+    while low < high:
+        middle = (low + high) // 2
+        if row[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def first_after(row, width, value):
+    """Place of the first instant after one."""
+    low, high = 0, width
+    while low < high:
+        middle = (low + high) // 2
+        if row[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def put(row, width, first, count, value):
+    """Devices are free at another instant than so far; the row stays in order."""
+    place, then = first, first + count
+    if then < width and row[then] < value:
+        while then < width and row[then] < value:
+            row[place] = row[then]
+            place += 1
+            then += 1
+    else:
+        while place > 0 and row[place - 1] > value:
+            row[place - 1 + count] = row[place - 1]
+            place -= 1
+    for spot in range(place, place + count):
+        row[spot] = value
+
+
+@compiled
+def open_pools(r):
+    """When each device is free, by what running jobs have before them."""
+    e = r.epoch[0]
+    width, pools = e.width, r.devices.size
+    # shares of each pool, one after the other, by when their holders end
+    begin, spots, until, order = r.scratch[0], r.scratch[1], r.levels[0], r.scratch[2]
+    for pool in range(pools + 1):
+        begin[pool] = 0
+    for number in range(e.shares):
+        begin[r.share_pool[number] + 1] += 1
+    for pool in range(pools):
+        begin[pool + 1] += begin[pool]
+        spots[pool] = begin[pool]
+    owner, ends, its_pool, its_devices = r.share_of, r.ends, r.share_pool, r.share_devices
+    for number in range(e.shares):
+        pool, when = its_pool[number], ends[owner[number]]
+        place = spots[pool]
+        spots[pool] += 1
+        while place > begin[pool] and until[place - 1] > when:
+            until[place], order[place] = until[place - 1], order[place - 1]
+            place -= 1
+        until[place], order[place] = when, number
+    for pool in range(pools):
+        row, place, most = r.when[pool], r.free[pool], max(r.devices[pool], r.free[pool])
+        for spot in range(place):
+            row[spot] = 0.0
+        for spot in range(begin[pool], begin[pool + 1]):
+            many = min(its_devices[order[spot]], most - place)
+            for _ in range(many):
+                row[place] = until[spot]
+                place += 1
+        for spot in range(place, width):
+            row[spot] = INF
+        r.kept_count[pool] = 0
+
+
+@compiled
+def show(r):
+    """Devices that are neither free nor held are held by jobs that are being moved away, if there are any."""
+    e = r.epoch[0]
+    going = 0
+    for number in range(e.shares):
+        n = r.share_of[number]
+        if r.ready[n] > 0.0 and r.done[r.running[n]] > 0.0:
+            going += r.share_devices[number]
+    if going == 0:
+        return
+    taken = r.scratch[0]
+    for pool in range(r.devices.size):
+        taken[pool] = 0
+    for number in range(e.shares):
+        taken[r.share_pool[number]] += r.share_devices[number]
+    for pool in range(r.devices.size):
+        hidden = min(r.devices[pool] - r.reported[pool] - taken[pool], going)
+        if hidden > 0:
+            row, width = r.when[pool], r.devices[pool]
+            first = first_at(row, width, INF)
+            put(row, width, first, min(hidden, width - first), UNTOLD)
+
+
+@compiled
+def admits(r, pool, devices, seconds):
+    """Whether devices of a pool are free, and holding them for so many seconds delays no reservation."""
+    if devices > r.free[pool]:
+        return False
+    for spot in range(r.kept_count[pool]):
+        if seconds > r.kept_start[pool, spot] and devices > max(r.kept_extra[pool, spot], 0):
+            return False
+    return True
+
+
+@compiled
+def take(r, pool, devices, seconds):
+    """Devices of a pool are held from now on, for so many seconds."""
+    r.free[pool] -= devices
+    put(r.when[pool], r.epoch[0].width, 0, devices, seconds)
+    for spot in range(r.kept_count[pool]):
+        if seconds > r.kept_start[pool, spot]:
+            r.kept_extra[pool, spot] -= devices
+
+
+@compiled
+def release(r, pool, devices, until, then):
+    """Devices that were to be held until an instant are given back at another."""
+    row, width = r.when[pool], r.epoch[0].width
+    put(row, width, min(first_at(row, width, until), width - devices), devices, then)
+
+
+@compiled
+def book(r, pool, devices, start, seconds):
+    """A job is expected to hold devices from ``start`` on: those that become free last before that."""
+    row, width = r.when[pool], r.epoch[0].width
+    last = max(first_after(row, width, start), devices)
+    put(row, width, last - devices, devices, start + seconds)
+
+
+@compiled
+def keep(r, pool, devices, start):
+    """A job waits for devices that will be free then: nobody is to delay it."""
+    spot = r.kept_count[pool]
+    if spot < MOST_KEPT:
+        r.kept_start[pool, spot] = start
+        r.kept_extra[pool, spot] = first_after(r.when[pool], r.epoch[0].width, start) - devices
+        r.kept_count[pool] = spot + 1

@@ -1,0 +1,119 @@
+"""Many worlds in one call: each goes on until it asks, or to an instant; what is seen of it is written in place."""
+
+from math import log1p
+
+import numpy as np
+
+from kuayu.scheduling.policy_network import BOUND
+from kuayu_training.scheduling.core import playing
+from kuayu_training.scheduling.core.handle import compiled
+
+GRID = 600.0
+"""Seconds between rows of a curve."""
+UNIT = 10.0
+"""As ``ledger.UNIT``: rewards sum up to the gain times that."""
+ASKED = playing.ASKED
+
+
+@compiled
+def on_curve(r, instant, column):
+    """A column of the curve at an instant; the last row beyond its end."""
+    curve, place = r.curve, instant / GRID
+    row = min(int(place), curve.shape[0] - 1)
+    then = min(row + 1, curve.shape[0] - 1)
+    return curve[row, column] + (curve[then, column] - curve[row, column]) * (place - row)
+
+
+@compiled
+def rewarded(r, since, spent, spent_large, scale):
+    """By how much less time jobs were there since an instant than under the one it is measured by."""
+    e = r.epoch[0]
+    if r.curve.shape[0] == 0:
+        return 0.0
+    saved = on_curve(r, e.counted, 0) - on_curve(r, since, 0) - (e.spent - spent)
+    saved_large = on_curve(r, e.counted, 1) - on_curve(r, since, 1) - (e.spent_large - spent_large)
+    return UNIT * 0.5 * (saved / scale[0] + saved_large / scale[1])
+
+
+@compiled
+def clip(value):
+    """Nothing that is seen is farther from zero than ``BOUND``."""
+    return min(max(value, -BOUND), BOUND)
+
+
+@compiled
+def look_around(w, r, until, seen):
+    """How far the scenario is, who is there and who will come, and how many more than under the other: (6,)."""
+    c, count = w.clock[0], max(w.jobs.size, 1)
+    there = c.pending + c.runs
+    lead = there - on_curve(r, c.now, 2) if r.curve.shape[0] else 0.0
+    seen[0], seen[1], seen[2] = clip(c.now / until), clip(lead / 10.0), clip(10.0 * lead / count)
+    seen[3], seen[4], seen[5] = clip(log1p(c.pending)), clip(log1p(c.runs)), clip(1.0 - c.arrived / count)
+
+
+@compiled
+def go_on(worlds, tables, answers, until, seconds, scale, status, rewards, around, masks):
+    """Let each world go on by its answer until it asks again, or until its instant.
+
+    Args:
+        worlds: Handles of N worlds.
+        tables: Of their tables; questions are written into their arrays.
+        answers: (N,) rows of the questions.
+        until: (N,) instants.
+        seconds: Between epochs.
+        scale: (N, 2) what rewards are divided by.
+        status: (N,) how each was left, and is left now; ``ASKED``, ``events.OVER`` or ``events.SHORT``.
+        rewards: (N,) what is to be rewarded; added up.
+        around: (N, 6) surroundings.
+        masks: (N, rows) which rows there are.
+    """
+    for place in range(len(worlds)):
+        w, r = worlds[place], tables[place]
+        e = r.epoch[0]
+        e.answer = answers[place]
+        since, spent, spent_large = e.counted, e.spent, e.spent_large
+        status[place] = playing.play(w, r, until[place], seconds)
+        rewards[place] += rewarded(r, since, spent, spent_large, scale[place])
+        look_around(w, r, until[place], around[place])
+        for row in range(masks.shape[1]):
+            masks[place, row] = row < e.seen
+
+
+@compiled
+def go_on_alone(worlds, tables, until, horizon, seconds, scale, status, rewards, seen):
+    """Let the rule decide in each world to an instant, without questions; arguments as those of :func:`go_on`.
+
+    Args:
+        worlds, tables, seconds, scale, status, rewards: As there.
+        until: (N,) instants; ``horizon``: (N,) ends of the scenarios.
+        horizon: See ``until``.
+        seen: (N, 12) what is seen, as :func:`summary` writes it.
+    """
+    for place in range(len(worlds)):
+        w, r = worlds[place], tables[place]
+        e = r.epoch[0]
+        since, spent, spent_large = e.counted, e.spent, e.spent_large
+        status[place] = playing.play(w, r, until[place], seconds)
+        playing.count_there(w, r)
+        rewards[place] += rewarded(r, since, spent, spent_large, scale[place])
+        summary(w, r, horizon[place], seen[place])
+
+
+@compiled
+def summary(w, r, until, seen):
+    """Surroundings; devices asked for and free over all, those of large jobs; domains reached; hour of the day."""
+    look_around(w, r, until, seen[:6])
+    c = w.clock[0]
+    devices = free = asked = large = reached = 0
+    for pool in range(w.pools.size):
+        devices += w.pools[pool].devices
+        free += w.pools[pool].free
+    for place in range(c.pending):
+        wanted = w.jobs[w.pending[place]].requested
+        asked += wanted
+        large += wanted if r.large[w.pending[place]] else 0
+    for site in range(w.sites.size):
+        reached += 0 if w.sites[site].cut else 1
+    day = 2.0 * np.pi * (c.now % 86_400.0) / 86_400.0
+    seen[6], seen[7], seen[8] = clip(asked / devices), free / devices, clip(large / devices)
+    seen[9], seen[10], seen[11] = reached / w.sites.size, np.sin(day), np.cos(day)

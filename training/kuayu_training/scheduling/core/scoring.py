@@ -1,0 +1,83 @@
+"""What candidates are worth by the rule, and what keeps others from harm: ``kuayu.scheduling.scoring`` row by row."""
+
+from math import isfinite
+
+from kuayu.scheduling.scoring import LEAST, MARGIN
+from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
+from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core.layout import (
+    BEGINS,
+    CROWD,
+    DOUBT,
+    EXCHANGING,
+    LOST,
+    LOST_WEIGHT,
+    MONEY,
+    MOVING,
+    RUNS,
+    WAITS,
+    WEIGHT_COMMUNICATION,
+    WEIGHT_PERIOD,
+    WEIGHT_UTILISATION,
+)
+
+
+@compiled
+def score_of(r, row, waits, crowd):
+    """What a candidate is worth by the rule, the less the better: ``Rule.scores`` with other waits and crowd."""
+    rows, p = r.rows, r.parameters
+    begins, runs = rows[row, BEGINS], rows[row, RUNS]
+    if not isfinite(runs + begins):
+        return INF
+    total = p[WEIGHT_PERIOD] + p[WEIGHT_COMMUNICATION] + p[WEIGHT_UTILISATION]
+    seconds = p[DOUBT] * waits + begins + runs
+    period = seconds + crowd
+    communication = p[MONEY] * (rows[row, MOVING] + rows[row, EXCHANGING])
+    weighed = (
+        p[WEIGHT_PERIOD] * period
+        + p[WEIGHT_COMMUNICATION] * communication
+        + p[WEIGHT_UTILISATION] * p[LOST_WEIGHT] * rows[row, LOST]
+    )
+    return weighed / (total if total != 0.0 else 1.0) + LEAST * seconds
+
+
+@compiled
+def waiting_second(r):
+    """What a second of waiting adds to a score: ``Rule.waiting``."""
+    p = r.parameters
+    total = p[WEIGHT_PERIOD] + p[WEIGHT_COMMUNICATION] + p[WEIGHT_UTILISATION]
+    return p[DOUBT] * (p[WEIGHT_PERIOD] / (total if total != 0.0 else 1.0) + LEAST)
+
+
+@compiled
+def guarded(r, chosen):
+    """The candidate that is chosen, or the rule's best of those that are plainly better: ``dominance_filter``."""
+    if chosen == NONE:
+        return NONE
+    best, least = NONE, INF
+    own = r.rows[chosen]
+    ends, money = own[WAITS] + own[BEGINS] + own[RUNS], own[MOVING] + own[EXCHANGING]
+    for row in range(r.epoch[0].rows):
+        its = r.rows[row]
+        its_ends, its_money = its[WAITS] + its[BEGINS] + its[RUNS], its[MOVING] + its[EXCHANGING]
+        if not isfinite(its_ends):
+            continue
+        no_worse = (
+            its_ends <= ends
+            and its_money <= money
+            and its[WAITS] <= own[WAITS]
+            and its[CROWD] <= own[CROWD]
+            and its[LOST] <= own[LOST]
+        )
+        better = (
+            its_ends < (1.0 - MARGIN) * ends
+            or its_money < (1.0 - MARGIN) * money
+            or its[WAITS] < (1.0 - MARGIN) * own[WAITS]
+            or its[CROWD] < (1.0 - MARGIN) * own[CROWD]
+            or its[LOST] < (1.0 - MARGIN) * own[LOST]
+        )
+        if no_worse and better:
+            score = score_of(r, row, its[WAITS], its[CROWD])
+            if best == NONE or score < least:
+                best, least = row, score
+    return chosen if best == NONE else best
