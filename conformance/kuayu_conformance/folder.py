@@ -12,7 +12,7 @@ from kuayu_conformance.kept_scores import SPOT_CHECKS, KeptScores
 from kuayu_conformance.rendering import badge, junit, page
 from kuayu_conformance.run.judging import judge, judge_some
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Transcript, TranscriptError
-from kuayu_schemas.models import ConformanceReport
+from kuayu_schemas.models import ConformanceReport, Verdict
 
 REPORT = "report.json"
 
@@ -83,7 +83,10 @@ def verify_some(
     said = {result.requirement: result for result in report.results}
     kept = KeptScores.of(folder, spot_checks=spot_checks)
     for name, result in judge_some(transcript, wanted, data, passed, kept).items():
-        yield FileVerdict(name, said.get(name) == result, f"the transcript leads to {result.verdict.value}")
+        why = f"the transcript leads to {result.verdict.value}"
+        if result.verdict is Verdict.harness_error:
+            why += f": {result.reason}"
+        yield FileVerdict(name, said.get(name) == result, why)
 
 
 def _of_this_suite(folder: Path) -> Transcript:
