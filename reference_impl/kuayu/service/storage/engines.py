@@ -88,7 +88,8 @@ class Sessions:
     def engines(self, url: str) -> tuple[Engine, Engine]:
         """Engines to write and to read."""
         write = create_engine(url, pool_size=1, max_overflow=0)
-        read = create_engine(url, pool_size=4, max_overflow=16, isolation_level="REPEATABLE READ")
+        # a reader is not to find out that its session was ended while the database was away
+        read = create_engine(url, pool_size=4, max_overflow=16, pool_pre_ping=True, isolation_level="REPEATABLE READ")
 
         @event.listens_for(write, "do_connect")
         def writing(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
