@@ -177,12 +177,12 @@ def besieged(folder: Path) -> Iterator[Service]:
 
 
 def memory_of(service: Service) -> int:
-    """Bytes of the service and its workers."""
+    """Bytes of the service and its workers; what they share, as libraries, counts once (PSS, proc(5))."""
     assert service.process is not None
     process = psutil.Process(service.process.pid)
     found = 0
     for each in (process, *process.children(recursive=True)):
-        found += each.memory_info().rss
+        found += each.memory_full_info().pss
     return found
 
 
