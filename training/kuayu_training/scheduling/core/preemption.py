@@ -53,6 +53,16 @@ NEVER = -(1 << 40)
 
 
 @compiled
+def greatest(gains, n):
+    """Place of the greatest gain, the first of equal ones; none where nothing is gained."""
+    best = NONE
+    for place in range(n):
+        if gains[place] > 0.0 and (best == NONE or gains[place] > gains[best]):
+            best = place
+    return best
+
+
+@compiled
 def find_running(w, r):
     """See to it that running jobs are known that can be changed, and what each has before it where it is."""
     e = r.epoch[0]
@@ -457,10 +467,7 @@ def migrate(w, r):
                     gains[n], seconds[n], rows[n], pools[n], devices[n] = gained, then, row, pool, many
                     n += 1
     while True:
-        best = NONE
-        for place in range(n):
-            if gains[place] > 0.0 and (best == NONE or gains[place] > gains[best]):
-                best = place
+        best = greatest(gains, n)
         if best == NONE:
             break
         gains[best] = 0.0
@@ -538,10 +545,7 @@ def scale_downs(w, r):
             rows[n], fewer[n], gains[n] = row, busy, freed * left
             n += 1
     while True:
-        best = NONE
-        for place in range(n):
-            if gains[place] > 0.0 and (best == NONE or gains[place] > gains[best]):
-                best = place
+        best = greatest(gains, n)
         if best == NONE:
             return
         gains[best] = 0.0
