@@ -16,6 +16,7 @@ from kuayu.bench.reference import ReferencePolicy, orders
 from kuayu.bench.snapshots import Snapshots
 from kuayu.scheduling.availability import Availability, ends, trusted
 from kuayu.scheduling.candidates import CandidateSet
+from kuayu.scheduling.policy_network import HIDDEN, SEEN, SET, PolicyNetwork, seen
 from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scheduler import QueuePolicy, crowding, decide, features_of, gathered, priority_order
 from kuayu.scheduling.scoring import BEGINS, CROWD, DEVICES, EXCHANGING, LOST, MOVING, OWN, RUNS, Rule
@@ -29,6 +30,7 @@ from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scena
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Split
 from kuayu_training.scheduling.core import candidates, layout, playing, scheduler
+from kuayu_training.scheduling.core.network import flat
 from kuayu_training.scheduling.core.player import CompiledRule, constants
 
 HOUR = 3600.0
@@ -69,14 +71,17 @@ class Epoch:
     numbers: Numbers
 
 
-def epochs(its: Scenario, rule: CompiledRule, scorer: Rule | None = None) -> Iterator[tuple[Epoch, list[Order]]]:
+def epochs(
+    its: Scenario, rule: CompiledRule, scorer: Rule | None = None, network: PolicyNetwork | None = None
+) -> Iterator[tuple[Epoch, list[Order]]]:
     """Epochs of a scenario that the reference plays, each with its orders, which are then carried out."""
     world, snapshots = its.world(), Snapshots()
     assert isinstance(world, CompiledWorld)
     while (view := world.advance(its.timing.horizon)) is not None:
         rule.meet(world)
         snapshot, numbers = snapshots.of(view)
-        found = orders(view, snapshot, numbers, decide(snapshot, scorer or Rule(), OWN))
+        by, queue = network.constants(snapshot) if network else (scorer or Rule(), QueuePolicy())
+        found = orders(view, snapshot, numbers, decide(snapshot, by, OWN, queue))
         yield Epoch(world, view, rule, snapshot, numbers), found
         world.obey(found)
 
@@ -137,6 +142,31 @@ def test_it_does_where_hundreds_wait_and_others_have_to_make_room(family: str, l
         assert told == by_reference(epoch.world, found), epoch.view.now
         went += sum(what == "goes on" for what, *_ in told)
     assert went > 5
+
+
+@pytest.mark.parametrize("family", ["reference", "partition"])
+def test_a_network_sets_the_same_constants_and_the_same_orders_follow(family: str) -> None:
+    """Weights are drawn, and large enough that constants differ from epoch to epoch; the other sees the same."""
+    chance = np.random.default_rng(5)
+    weights = {
+        f"{name}.{part}": chance.normal(0.0, 0.5, shape).astype(np.float32)
+        for name, rows, columns in (("enter", HIDDEN, len(SEEN)), ("meet", HIDDEN, HIDDEN), ("leave", len(SET), HIDDEN))
+        for part, shape in (("weight", (rows, columns)), ("bias", (rows,)))
+    }
+    network, rule, count, moneys = PolicyNetwork.of(weights), CompiledRule(network=flat(weights)), 0, set()
+    for epoch, found in epochs(made(family, 3.0, load=1.3), rule, network=network):
+        playing.decide(epoch.world.handle, rule.handle)
+        assert rule.tables is not None
+        np.testing.assert_allclose(rule.tables.seen, seen(epoch.snapshot), rtol=1e-9, atol=1e-12)
+        by, queue = network.constants(epoch.snapshot)
+        told = dict(zip(layout.PARAMETERS, rule.tables.parameters.tolist(), strict=True))
+        expected = [by.money, by.lost, by.doubt, queue.eager, queue.gang]
+        np.testing.assert_allclose([told[name] for name in SET], expected, rtol=1e-9)
+        assert by_compiled(rule) == by_reference(epoch.world, found), epoch.view.now
+        moneys.add(round(by.money, 3))
+        count += len(found)
+    assert count > 50
+    assert len(moneys) > 20
 
 
 def test_it_spreads_jobs_that_no_domain_can_hold_as_the_reference_does() -> None:

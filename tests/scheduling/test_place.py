@@ -61,11 +61,12 @@ def test_copies_that_have_moved_prevail_over_what_the_job_said() -> None:
 
 
 def test_pinned_data_keep_a_job_at_home_even_if_it_waits() -> None:
+    """So does who has the devices, whose data are pinned as well: nobody goes where only others may."""
     home = domain("a", pool(8, free=0))
     asked = request(
         [home, domain("b", pool(8))],
         [spec("j", data=data("d", 1.0, "a", pinned=True))],
-        running=[running(spec("r"), [("a", 8)], rate=8.0)],
+        running=[running(spec("r", data=data("e", 1.0, "a", pinned=True)), [("a", 8)], rate=8.0)],
     )
     assert placed(asked) == {}
 

@@ -46,7 +46,7 @@ def test_a_long_job_leaves_fast_devices_to_a_short_one() -> None:
 
 
 def test_one_that_is_nearly_done_keeps_its_devices() -> None:
-    asked = request([BOTH], [spec("w", 8, HOUR)], running=[long_one(seconds=1.5 * HOUR)], accelerators=KINDS)
+    asked = request([BOTH], [spec("w", 8, HOUR)], running=[long_one(seconds=0.9 * HOUR)], accelerators=KINDS)
     assert "migrate" not in verbs(asked).values()
 
 
@@ -146,7 +146,7 @@ def test_ten_minutes_of_high_priority_do_not_wait_for_a_hundred_days() -> None:
 
 def test_who_ends_soon_is_not_stopped() -> None:
     high = spec("high", 8, 4 * HOUR, priority=5)
-    made = verbs(request([domain("a", pool(8, 0))], [high], running=[long_one(seconds=300.0)]))
+    made = verbs(request([domain("a", pool(8, 0))], [high], running=[long_one(seconds=60.0)]))
     assert made == {}
 
 

@@ -5,11 +5,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from kuayu.scheduling.policy_network import SET
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_training.scheduling.env import SchedulingEnv
 from kuayu_training.scheduling.ledger import UNIT
-from kuayu_training.scheduling.vector import TUNABLE, VectorConstantsEnv, VectorSchedulingEnv
+from kuayu_training.scheduling.vector import REPLAYS, VectorConstantsEnv, VectorSchedulingEnv
 
 HOUR = 3600.0
 
@@ -86,7 +87,7 @@ def test_constants_that_ship_gain_nothing_over_themselves() -> None:
     assert env.observation_space.contains(seen)
     sums, steps = np.zeros(2), 0
     while True:
-        seen, rewards, ends, _, infos = env.step(np.zeros((2, len(TUNABLE))))
+        seen, rewards, ends, _, infos = env.step(np.zeros((2, len(SET))))
         sums += rewards
         steps += 1
         assert env.observation_space.contains(seen)
@@ -95,6 +96,23 @@ def test_constants_that_ship_gain_nothing_over_themselves() -> None:
     assert steps == 8
     assert np.allclose(sums, 0.0, atol=1e-9)
     assert [its["gain"] for its in infos["final_info"].values()] == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_scenarios_come_a_few_times_each_and_never_again() -> None:
+    drawn: list[int] = []
+
+    def its(number: int) -> Scenario:
+        drawn.append(number)
+        return small(number)
+
+    env, came = VectorConstantsEnv(2, scenarios=its), []
+    env.reset()
+    while len(came) < 3 * REPLAYS:
+        *_, infos = env.step(np.zeros((2, len(SET))))
+        came += [each["scenario"] for each in infos.get("final_info", {}).values()]
+    assert came == sorted(came)
+    assert all(came.count(number) == REPLAYS for number in range(3))
+    assert drawn == sorted(set(drawn)), "each is drawn once"
 
 
 def test_other_constants_lead_elsewhere() -> None:

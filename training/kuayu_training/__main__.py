@@ -36,13 +36,26 @@ def recogniser(
 def rule(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")],
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write what was found to.", file_okay=False)],
-    windows: Annotated[int, typer.Option(metavar="N", min=1, help="Windows that each choice plays.")] = 8,
+    generations: Annotated[int, typer.Option(metavar="N", min=1, help="Generations of the search.")] = 24,
+    windows: Annotated[int, typer.Option(metavar="N", min=1, help="Windows of each source in a generation.")] = 8,
+    held: Annotated[int, typer.Option(metavar="N", min=2, help="Windows of each source to compare in.")] = 64,
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Windows to play at a time.")] = 2,
+    apart: Annotated[  # noqa: FBT002 - a flag of the command
+        bool, typer.Option("--apart", help="Compare groups of what was found before, and what ships.")
+    ] = False,
 ) -> None:
-    """Tune the constants of the rule that chooses where jobs run, in worlds of the suite, and write what was found."""
-    from kuayu_training.scheduling.tuning import tune
+    """Tune the constants of the rule that chooses where jobs run, by CMA-ES in worlds of the suite, compiled.
 
-    _shown(lambda progress: tune(seed, output, windows, processes, progress))
+    What was found is compared with what ships in windows that it was not found in; nothing is changed by itself.
+    """
+    from kuayu_training.scheduling import tuning
+
+    if apart:
+        if not (output / tuning.FILE).is_file():
+            raise typer.BadParameter(f"there is no {tuning.FILE} in {output}: tune first, without --apart")
+        _shown(lambda progress: tuning.apart(seed, output, held, processes, progress))
+        return
+    _shown(lambda progress: tuning.tune(seed, output, generations, windows, held, processes, progress))
 
 
 @app.command()
@@ -52,18 +65,15 @@ def scheduler(
         Path, typer.Option(metavar="DIR", help="Folder to write weights and curves to.", file_okay=False)
     ],
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train, each from a seed of its own.")] = 5,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps that each learns from.")] = 20_000,
-    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 3,
-    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Scenarios that each point is measured in.")] = 6,
-    held: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Scenarios of each kind in which the best is compared.")
-    ] = 8,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Half hours that each learns from.")] = 160_000,
+    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 6,
+    looking: Annotated[int, typer.Option(metavar="N", min=1, help="Windows of each source for each point.")] = 12,
+    held: Annotated[int, typer.Option(metavar="N", min=2, help="Windows of each kind to compare the best in.")] = 24,
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train at a time.")] = 2,
 ) -> None:
-    """Train the network that chooses where jobs run, in worlds of the suite, and write its weights.
+    """Train the network that sets the rule's constants, by PPO in worlds of the suite, and write its weights.
 
-    It begins with what the rule does, and is improved by proximal policy optimisation with masked actions. If the best
-    network is not better than the rule in scenarios that neither was chosen by, no weights are written.
+    It begins with the rule as it ships. What is written says whether the best network should ship in its place.
     """
     from kuayu_training.scheduling.scheduler import Budget, train
 

@@ -1,7 +1,7 @@
-"""How the reference's rule was tuned, and what became of networks that were trained to take its place."""
+"""How the reference's rule was tuned, and what became of networks that were trained to set its constants."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ from kuayu_conformance.rendering.words import Language
 from . import scheduling_trained_words as words
 from .markdown import percent, table
 
-TUNING, CURVES, DRAWING = "tuning.json", "learning-curves.json", "learning-curves.svg"
-WITH = ("B3", "B4", "rule", "network")
+TUNING, APART = "tuning.json", "tuning-apart.json"
+CURVES, DRAWING = "learning-curves.json", "learning-curves.svg"
 
 
 def trained(language: Language, folder: Path, place: str) -> Iterator[str]:
@@ -22,13 +22,17 @@ def trained(language: Language, folder: Path, place: str) -> Iterator[str]:
         folder: Where results lie.
         place: The same in the site.
     """
-    files = [name for name in (TUNING, CURVES) if (folder / name).is_file()]
+    files = [name for name in (TUNING, APART, CURVES) if (folder / name).is_file()]
     if files:
         yield f"## {words.TITLE.in_(language)}"
     for name in files:
         found = json.loads((folder / name).read_text("utf-8"))
         if name == TUNING:
             yield from _tuned(language, found, place)
+        elif name == APART:
+            settings = {each: found[each] for each in ("command", "seed", "date")}
+            yield words.APART.in_(language).format(file=f"{place}/{APART}", **settings)
+            yield _beside(language, found["compared"])
         else:
             yield from _learned(language, found, place)
             yield f"**{words.CURVES.in_(language)}**"
@@ -36,53 +40,55 @@ def trained(language: Language, folder: Path, place: str) -> Iterator[str]:
 
 
 def _tuned(language: Language, found: Mapping[str, Any], place: str) -> Iterator[str]:
-    taken = found["chosen"]
     yield words.TUNED.in_(language).format(
+        constants=len(found["found"]),
+        generations=found["generations"],
         windows=found["windows"],
         command=found["command"],
         seed=found["seed"],
+        date=found["date"],
         file=f"{place}/{TUNING}",
-        money=f"{taken['money']:.0f}",
-        doubt=f"{taken['doubt']:.0f}",
-        period=percent(taken["period"], 1),
-        large=percent(taken["large"], 1),
-        cost=percent(taken["cost"], 1),
     )
-    rows = [
-        (
-            mark.format(f"{each['money']:.0f}"),
-            mark.format(f"{each['doubt']:.0f}"),
-            *(percent(each[name], 1) for name in ("period", "large", "cost")),
-        )
-        for each in found["tried"]
-        for mark in ["**{}**" if each == taken else "{}"]
-    ]
+    yield _beside(language, found["held"])
+    rows = [(f"`{name}`", f"{found['ships'][name]:g}", f"{value:g}") for name, value in found["found"].items()]
     title = words.TUNED_ROWS.in_(language).format(count=len(rows))
     shown = table(words.TUNED_COLUMNS[language], rows)
     yield f'<details markdown="1">\n<summary>{title}</summary>\n\n{shown}\n</details>'
 
 
 def _learned(language: Language, found: Mapping[str, Any], place: str) -> Iterator[str]:
-    settings, kinds = found["settings"], found["compared"]
+    settings = found["settings"]
+    decisions = sum(each["decisions"] for each in found["seeds"])
     yield words.LEARNED.in_(language).format(
         seeds=settings["seeds"],
         steps=f"{settings['steps']:,}".replace(",", "\u202f"),
+        decisions=f"{decisions / 1e6:.0f}",
+        command=found["command"],
         seed=settings["seed"],
+        date=found["date"],
         held=settings["held"],
         file=f"{place}/{CURVES}",
     )
-    first = kinds[0]
-    said = words.SHIPPED if first["floor"] > 0.0 else words.NOT_SHIPPED
-    yield said.in_(language).format(lead=_signed(first["lead"]), floor=_signed(first["floor"]))
-    yield table(
+    yield (words.SHIPPED if found["ships"] else words.NOT_SHIPPED).in_(language)
+    yield _beside(language, found["compared"])
+
+
+def _beside(language: Language, kinds: Sequence[Mapping[str, Any]]) -> str:
+    """Policies over the rule, a row for each in each kind of window."""
+    return table(
         words.COMPARED_COLUMNS[language],
         (
             (
                 words.KINDS[each["kind"]].in_(language),
-                *(_figures(language, each, name) for name in WITH),
-                f"{_signed(each['lead'])}, {_signed(each['floor'])}",
+                str(each["windows"]),
+                words.POLICIES[name].in_(language) if name in words.POLICIES else name,
+                *(
+                    words.RATIO.in_(language).format(percent(over, 1), percent(most, 1))
+                    for over, most in zip(ratios, each["most"][name], strict=True)
+                ),
             )
             for each in kinds
+            for name, ratios in each["over"].items()
         ),
     )
 
@@ -93,12 +99,3 @@ def _drawn(language: Language, drawing: str) -> str:
         for en, zh in words.DRAWN.items():
             drawing = drawing.replace(en, zh)
     return drawing
-
-
-def _figures(language: Language, each: Mapping[str, Any], name: str) -> str:
-    period, large = (percent(each[figure][name], 1) for figure in ("periods", "large"))
-    return words.FIGURES.in_(language).format(period=period, large=large, cost=percent(each["costs"][name], 0))
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4f}".replace("-", "−")

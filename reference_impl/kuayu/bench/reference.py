@@ -10,8 +10,9 @@ import numpy as np
 from kuayu.bench.snapshots import Snapshots
 from kuayu.scheduling.attempts import EpochResult, Migration
 from kuayu.scheduling.candidates import Candidates
+from kuayu.scheduling.policy_network import PolicyNetwork
 from kuayu.scheduling.preemption import migrations, scale_downs
-from kuayu.scheduling.scheduler import decide
+from kuayu.scheduling.scheduler import QueuePolicy, decide
 from kuayu.scheduling.scoring import OWN, Rule, Scorer
 from kuayu.scheduling.state import MODES, Numbers, Snapshot
 from kuayu_conformance.testbed.scheduling.engine.orders import Move, Order, Resize, Start, Stop
@@ -27,10 +28,11 @@ class ReferencePolicy:
 
     Args:
         scorer: The rule unless another is given.
+        network: Sets the rule's constants, if there is one; no other scorer is heard then.
     """
 
-    def __init__(self, scorer: Scorer | None = None) -> None:
-        self._scorer, self._snapshots = scorer or Rule(), Snapshots()
+    def __init__(self, scorer: Scorer | None = None, network: PolicyNetwork | None = None) -> None:
+        self._scorer, self._network, self._snapshots = scorer or Rule(), network, Snapshots()
         self._idle: tuple[int, float] = (-1, 0.0)
 
     def decide(self, view: View) -> list[Order]:
@@ -39,7 +41,8 @@ class ReferencePolicy:
         if view.revision == revision and view.now < until:
             return []
         snapshot, numbers = self._snapshots.of(view)
-        found = orders(view, snapshot, numbers, decide(snapshot, self._scorer, OWN))
+        rule = self._network.constants(snapshot) if self._network else (self._scorer, QueuePolicy())
+        found = orders(view, snapshot, numbers, decide(snapshot, rule[0], OWN, rule[1]))
         if not found:
             self._idle = view.revision, view.now + AGAIN
         return found

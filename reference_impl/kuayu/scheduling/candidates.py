@@ -169,7 +169,7 @@ SHRUNK = 0.75
 MOST_POOLS = 16
 """Pools, the largest, among which pairs are looked for."""
 PAIR = 2
-MONEY = 150.0
+MONEY = 550.0
 """Seconds that a unit of money is worth where mode and period are chosen."""
 
 

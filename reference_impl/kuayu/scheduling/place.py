@@ -217,7 +217,7 @@ class Account:
 
 
 METHOD_NAME = "Least weighed completion with reservations"
-METHOD_VERSION = "1.3.0"
+METHOD_VERSION = "1.4.0"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
 

@@ -1,168 +1,126 @@
-"""A network in place of the rule: what the rule says, corrected by what was learned; NumPy evaluates it.
+"""A network that sets the rule's constants by how things stand; trained by PPO, evaluated by NumPy.
 
-1. Candidates of a job are rows. Each becomes a hidden vector and is then seen beside the mean of all of them, so that
-   neither their order nor their number counts, and there may be any number of domains (M. Zaheer et al., "Deep sets",
-   NeurIPS 2017).
-2. A candidate's preference is a correction, less its regret by the rule.
-3. It was learned for the reference's own weights: where a request gives others, the rule alone decides.
+1. What is seen are ten figures of a state (``SEEN``), none of which depends on how many domains or jobs there are.
+2. What is set are five constants of the rule (``SET``): by how many doublings each differs from what ships, ``SPAN`` at
+   most. The rule does the rest: candidates, reservations, preemption, the safety check and explanations are its own.
+3. The order in which jobs are tried, and how long they may be overtaken, are as the rule says: they are promised.
+
+J. Schulman, F. Wolski, P. Dhariwal, A. Radford, O. Klimov, "Proximal policy optimization algorithms", arXiv:1707.06347,
+2017; ``python -m kuayu_training scheduler`` trains it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from math import log1p
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.scheduling.scoring import (
-    AGE,
-    BEGINS,
-    CROWD,
-    DEVICES,
-    EXCHANGING,
-    LOST,
-    MOVING,
-    OWN,
-    RUNS,
-    SIZE,
-    WAITS,
-    Rule,
-    Scorer,
-    Weights,
-)
-from kuayu.scheduling.state import Floats, Numbers
+from kuayu.scheduling.scheduler import QueuePolicy, lengths, overtaken_until
+from kuayu.scheduling.scoring import Rule
+from kuayu.scheduling.state import Floats, Snapshot
 
 Small = NDArray[np.float32]
 
 FILE = "network.npz"
-MOST = 32
-"""Candidates of a job that are looked at, the best by the rule; the others are left to it."""
+LARGE = 8
+"""Devices from which on a job is large (SCH-003)."""
 SEEN = (
-    *("now", "waits", "waits long", "begins", "runs", "moving", "exchanging", "crowd"),
-    *("lost", "devices", "length", "size", "age", "regret", "room"),
+    *("waiting", "running", "asked for", "asked for by large jobs", "held by large jobs", "free"),
+    *("overdue", "length", "reached", "tariff"),
 )
-"""What is seen of each candidate, in the order of columns."""
-LIMIT = 0.25
-"""Regret by the rule beyond which a candidate is out of the question, whatever was learned."""
+"""What is seen, in order: logarithms of the jobs that wait and run; devices that waiting jobs ask for, all and large
+ones, that running large jobs asked for, and that are free, over those that can be reached; shares of waiting jobs that
+nobody may overtake any longer, and of domains that are reached; the mean logarithm of hours that waiting jobs take; the
+logarithm of what a terabyte costs between domains on average."""
+SET = ("money", "lost", "doubt", "eager", "gang")
+"""What is set: constants of ``scoring.Rule`` and ``scheduler.QueuePolicy`` by name."""
+SPAN = 2.0
+"""Doublings or halvings of a constant at most."""
 BOUND = 10.0
 """Nothing that is seen is farther from nought than this."""
-FLOOR = 600.0
-"""Seconds that the shortest way counts at least, since all is seen in proportion to it."""
-_MONEY = 100.0
-"""Seconds to a unit of money, so that money and time are seen alike."""
+HIDDEN = 24
+"""Width of both hidden layers."""
+LAYERS = ("enter", "meet", "leave")
+TERABYTE = 8e12
+"""Bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyObservation:
-    """Candidates of a job as they are seen.
-
-    Attributes:
-        rows: Which of the candidates, the best by the rule first.
-        seen: What is seen of them, (rows, columns of ``SEEN``).
-        regrets: By how much each is worse than the first, by the rule and over the shortest way, (rows,).
-    """
-
-    rows: Numbers
-    seen: Small
-    regrets: Small
-
-    @property
-    def open(self) -> bool:
-        """Whether there is a choice: several candidates, one of which could be taken now."""
-        return len(self.rows) > 1 and bool(self.seen[:, 0].any())
-
-
-def observation(features: Floats, scores: Floats) -> PolicyObservation:
-    """How a job's candidates are seen.
-
-    Args:
-        features: Of its candidates, (candidates, ``choosing.FEATURES``).
-        scores: What the rule makes of them; infinite for those that cannot be taken.
-    """
-    order = np.argsort(scores, kind="stable")[:MOST]
-    rows = order[np.isfinite(scores[order]) & np.isfinite(features[order, WAITS])]
-    seconds = features[rows][:, (WAITS, BEGINS, RUNS)].sum(axis=1)
-    length = max(float(seconds.min()), FLOOR) if len(rows) else FLOOR
-    regrets = (scores[rows] - scores[rows[:1]]) / length
-    near = regrets <= LIMIT
-    rows, regrets = rows[near], regrets[near]
-    of = features[rows].T
-    now = of[WAITS] <= 0.0
-    size = np.maximum(of[SIZE], 1.0)
-    columns = (
-        now,
-        of[WAITS] / length,
-        np.log1p(of[WAITS] / FLOOR),
-        of[BEGINS] / length,
-        of[RUNS] / length,
-        _MONEY * of[MOVING] / length,
-        _MONEY * of[EXCHANGING] / length,
-        of[CROWD] / length,
-        of[LOST] / (size * length),
-        np.log2(np.maximum(of[DEVICES], 1.0) / size),
-        np.full(len(rows), np.log(length / 3600.0)),
-        np.log2(size) / 4.0,
-        np.log1p(of[AGE] / length),
-        regrets / LIMIT,
-        np.full(len(rows), now.mean() if len(rows) else 0.0),
+def seen(snapshot: Snapshot) -> Floats:
+    """How things stand, (10,), as ``SEEN`` says."""
+    pools, jobs, waiting = snapshot.pools, snapshot.jobs, snapshot.waiting
+    there = snapshot.reachable[pools.domain]
+    total = max(int(pools.devices[there].sum()), 1)
+    requested = jobs.requested.astype(np.float64)
+    large = np.where(requested >= LARGE, requested, 0.0)
+    count = max(waiting, 1)
+    tariff = snapshot.paths.tariff[~np.eye(snapshot.domains, dtype=np.bool_)]
+    tariff = tariff[np.isfinite(tariff)]
+    found = (
+        log1p(waiting) / 2.0,
+        log1p(len(jobs) - waiting) / 2.0,
+        requested[:waiting].sum() / total,
+        large[:waiting].sum() / total,
+        large[waiting:].sum() / total,
+        pools.free[there].sum() / total,
+        (overtaken_until(snapshot, QueuePolicy()) < 0.0).sum() / count,
+        np.log1p(lengths(snapshot) / 3600.0).sum() / count,
+        snapshot.reachable.mean(),
+        log1p(TERABYTE * float(tariff.mean())) / 2.0 if len(tariff) else 0.0,
     )
-    seen = np.clip(np.stack(columns, axis=1), -BOUND, BOUND)
-    return PolicyObservation(rows, seen.astype(np.float32), regrets.astype(np.float32))
+    return np.minimum(np.array(found, dtype=np.float64), BOUND)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyNetwork:
-    """Layers: each a matrix, from columns to rows, and a bias.
+    """Layers, each a matrix from columns to rows and a bias; the hyperbolic tangent after each.
 
     Attributes:
-        scale: What a unit of regret counts, (1,).
-        enter: From what is seen to the hidden vector.
-        meet: From that and the mean over all ways to another.
-        leave: From that to the correction.
-        rule: Which it corrects.
+        enter: From what is seen to the first hidden layer.
+        meet: From that to the second.
+        leave: From that to what is set.
     """
 
-    scale: Small
-    enter: tuple[Small, Small]
-    meet: tuple[Small, Small]
-    leave: tuple[Small, Small]
-    rule: Scorer = field(default_factory=Rule)
+    enter: tuple[Floats, Floats]
+    meet: tuple[Floats, Floats]
+    leave: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, weights: Mapping[str, Small], rule: Scorer | None = None) -> "PolicyNetwork":
+    def of(cls, weights: Mapping[str, NDArray[Any]]) -> "PolicyNetwork":
         """Layers from arrays by name, as training writes them.
 
         Raises:
             KeyError: One is missing.
         """
-        enter, meet, leave = ((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in _LAYERS)
-        return cls(weights["scale"], enter, meet, leave, rule or Rule())
+        return cls(*((_exact(weights[f"{name}.weight"]), _exact(weights[f"{name}.bias"])) for name in LAYERS))
 
-    def preferences(self, its: PolicyObservation) -> Floats:
-        """How much each candidate is preferred, the more the better, (rows,)."""
-        hidden = np.maximum(its.seen @ self.enter[0].T + self.enter[1], 0.0)
-        width = hidden.shape[1]
-        together = hidden.mean(axis=0) @ self.meet[0][:, width:].T + self.meet[1]
-        met = np.maximum(hidden @ self.meet[0][:, :width].T + together, 0.0)
-        found: Floats = ((met @ self.leave[0].T)[:, 0] + self.leave[1] - self.scale * its.regrets).astype(np.float64)
-        return found
+    def doublings(self, conditions: Floats) -> Floats:
+        """By how many doublings each constant of ``SET`` differs from what ships, (5,), for what is seen, (10,)."""
+        hidden = conditions
+        for weight, bias in (self.enter, self.meet, self.leave):
+            hidden = np.tanh(weight @ hidden + bias)
+        return SPAN * hidden
 
-    def scores(self, features: Floats, weights: Weights) -> Floats:
-        """What each candidate is worth, the less the better; in the order of preference, on the scale of the rule."""
-        by_rule = self.rule.scores(features, weights)
-        if weights != OWN or len(features) <= 1:
-            return by_rule
-        its = observation(features, by_rule)
-        if not its.open:
-            return by_rule
-        scores = by_rule.copy()
-        order = np.argsort(-self.preferences(its), kind="stable")
-        scores[its.rows[order]] = by_rule[its.rows]
-        return scores
+    def constants(self, snapshot: Snapshot) -> tuple[Rule, QueuePolicy]:
+        """The rule and the order of jobs that go with a state."""
+        factors = dict(zip(SET, (2.0 ** self.doublings(seen(snapshot))).tolist(), strict=True))
+        rule, queue = Rule(), QueuePolicy()
+        return (
+            replace(
+                rule,
+                money=rule.money * factors["money"],
+                lost=rule.lost * factors["lost"],
+                doubt=rule.doubt * factors["doubt"],
+            ),
+            replace(queue, eager=queue.eager * factors["eager"], gang=queue.gang * factors["gang"]),
+        )
 
 
-_LAYERS = ("enter", "meet", "leave")
+def _exact(weights: NDArray[Any]) -> Floats:
+    return np.asarray(weights, dtype=np.float64)
 
 
 @cache

@@ -178,11 +178,11 @@ def bearable(undisturbed: Floats, pause: Floats) -> Flags:
     return found
 
 
-MAX_PAUSE_SHARE = 0.02
+MAX_PAUSE_SHARE = 0.05
 """Share of what a job has before it that its interruption may take."""
 MAX_SAVING_SECONDS = 600.0
 """Seconds in which its checkpoint has to be written: so long somebody waits for its devices."""
-MIN_REMAINING_RATIO = 2.0
+MIN_REMAINING_RATIO = 1.0
 """A job makes room only for one that holds the devices for less than what it has before it, by this factor."""
 PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
@@ -190,7 +190,7 @@ MAX_PAUSE_SECONDS = 120.0
 """Seconds for which a job may be interrupted for one of lower priority."""
 LOWER_PRIORITY_WEIGHT = 0.1
 """What a second counts that a job loses for one of higher priority."""
-INTERRUPTION_SECONDS = 600.0
+INTERRUPTION_SECONDS = 150.0
 """Seconds that an interruption counts beside: it may be in vain."""
 MIN_SCORE_GAIN = 0.02
 """By how much less a score has to be for others to be interrupted."""
@@ -440,13 +440,13 @@ def _cost(change: Change) -> Floats:
     return found
 
 
-MAX_MIGRATION_PAUSE_SHARE = 5e-3
+MAX_MIGRATION_PAUSE_SHARE = 9e-3
 """Share of what a job has before it that its interruption may take."""
-MIN_GAIN_SHARE = 0.1
+MIN_GAIN_SHARE = 0.06
 """Share of what it has before it that it must gain."""
-MIN_GAIN_PER_PAUSE = 10.0
+MIN_GAIN_PER_PAUSE = 4.5
 """Seconds that must be gained for each that it is interrupted."""
-GAIN_HORIZON_SECONDS = 7200.0
+GAIN_HORIZON_SECONDS = 34_000.0
 """Seconds for which it counts what a job gains; later others may want its devices."""
 EXPECTED_ARRIVALS_SHARE = 0.05
 """Part of the running jobs that count as if they waited: as many will come."""

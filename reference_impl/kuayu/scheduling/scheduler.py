@@ -70,7 +70,7 @@ class QueuePolicy:
     least: float = 600.0
     kept: int = 8
     eager: float = 0.05
-    gang: float = 0.5
+    gang: float = 2.0
 
 
 def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:

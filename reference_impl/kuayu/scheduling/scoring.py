@@ -65,8 +65,8 @@ class Scorer(Protocol):
 class Rule:
     """A weighted sum.
 
-    What money and waiting count was tuned by ``python -m kuayu_training rule`` in worlds that no judge takes
-    (``docs/results/scheduling/tuning.json``).
+    What money, waiting and lost device seconds count was searched by ``python -m kuayu_training rule`` in worlds that no
+    judge takes (``docs/results/scheduling/tuning.json``).
 
     Attributes:
         money: Seconds that a unit of money for bandwidth is worth.
@@ -75,10 +75,10 @@ class Rule:
         doubt: What a second of waiting counts; more than one, since who waits may wait in vain.
     """
 
-    money: float = 220.0
-    lost: float = 0.05
+    money: float = 1000.0
+    lost: float = 0.06
     price: float = 1.0
-    doubt: float = 4.0
+    doubt: float = 10.0
 
     def scores(self, features: Floats, weights: Weights) -> Floats:
         """Seconds until the end and what others wait longer; money and devices in seconds."""

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kuayu_training.scheduling.held_out import Compared
+    from kuayu_training.scheduling.comparing import Compared
     from kuayu_training.scheduling.learning import Learned
 
 CURVES, DRAWING = "learning-curves.json", "learning-curves.svg"
@@ -17,26 +18,25 @@ COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#bf8700", "#0a7b83", "#9
 
 
 def told(
-    learned: "Sequence[Learned]", chosen: int, compared: "Sequence[Compared]", settings: dict[str, Any]
+    learned: "Sequence[Learned]", chosen: int, compared: "Sequence[Compared]", settings: dict[str, Any], *, ships: bool
 ) -> dict[str, Any]:
     """What is written down of a training.
 
     Args:
         learned: What became of each seed.
         chosen: The one that was best where it was looked at.
-        compared: That one beside the rule and others, by kind of scenario.
+        compared: That one beside the rule and baselines, by kind of window.
         settings: By which it was done.
+        ships: Whether it ships as the default.
     """
     return {
+        "command": "python -m kuayu_training scheduler",
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "settings": settings,
         "chosen": chosen,
+        "ships": ships,
         "seeds": [
-            {
-                "seed": each.seed,
-                "agreed": round(each.agreed, 4),
-                "rule": asdict(each.rule),
-                "points": [asdict(point) for point in each.points],
-            }
+            {"seed": each.seed, "decisions": each.decisions, "points": [asdict(point) for point in each.points]}
             for each in learned
         ],
         "compared": [asdict(each) for each in compared],
@@ -52,10 +52,10 @@ def write(curves: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def drawing(curves: dict[str, Any]) -> str:
-    """An SVG: the objective over steps, a line for each seed, and one across for the rule."""
+    """An SVG: the objective over steps, a line for each seed, and one across for the rule, which is at nought."""
     seeds = curves["seeds"]
     points = [point for each in seeds for point in each["points"]]
-    heights = [point["objective"] for point in points] + [each["rule"]["objective"] for each in seeds]
+    heights = [0.0, *(point["objective"] for point in points)]
     low, high = min(heights), max(heights)
     margin = 0.08 * (high - low) or 0.01
     low, high, most = low - margin, high + margin, max(point["step"] for point in points) or 1
@@ -66,7 +66,7 @@ def drawing(curves: dict[str, Any]) -> str:
     def up(height: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * float((height - low) / (high - low))
 
-    ruled = up(sum(each["rule"]["objective"] for each in seeds) / len(seeds))
+    ruled = up(0.0)
     lines = [
         f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick)}" y2="{up(tick)}" stroke="#d0d7de"/>'
         f'<text x="{LEFT - 8}" y="{up(tick) + 4}" text-anchor="end">{100 * tick:.1f} %</text>'
@@ -91,7 +91,7 @@ def drawing(curves: dict[str, Any]) -> str:
             f'<text x="{WIDTH - RIGHT + 8}" y="{TOP + 18 * place + 10}" fill="{colour}">'
             f"seed {each['seed']}{mark}</text>"
         )
-    title = "Gain over B3c in scenarios that nobody learned from, by steps"
+    title = "Gain over the rule in whole windows that nobody learned from, by half hours"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}" '
         f'font-family="sans-serif" font-size="12" fill="#57606a"><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'

@@ -13,12 +13,12 @@ import numpy as np
 from kuayu.bench.reference import AGAIN, orders
 from kuayu.bench.snapshots import Snapshots
 from kuayu.scheduling.attempts import EpochResult
-from kuayu.scheduling.policy_network import PolicyObservation, observation
 from kuayu.scheduling.scheduler import decide
 from kuayu.scheduling.scoring import AGE, OWN, SIZE, Rule, Scorer, Weights
 from kuayu.scheduling.state import Floats, Snapshot
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
+from kuayu_training.scheduling.observation import PolicyObservation, observation
 
 ASKED_AGAIN = 1800.0
 """Seconds after which a job that has chosen to wait is asked again although it has no better way."""

@@ -13,10 +13,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from kuayu.scheduling.policy_network import BOUND, MOST, SEEN, PolicyObservation, Small
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_training.scheduling.desk import Desk
 from kuayu_training.scheduling.ledger import Ledger, Yardstick, yardstick
+from kuayu_training.scheduling.observation import BOUND, MOST, SEEN, PolicyObservation, Small
 from kuayu_training.scheduling.scenarios import drawn
 
 LEADING = 2
@@ -32,7 +32,7 @@ Observation = dict[str, Small]
 class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
     """Worlds to learn scheduling in.
 
-    Observations: ``candidates``, (32, 2 + columns of ``kuayu.scheduling.policy_network.SEEN``): a row for each
+    Observations: ``candidates``, (32, 2 + columns of ``kuayu_training.scheduling.observation.SEEN``): a row for each
     candidate, the best by the rule first; its first column is one where there is a candidate, its second the
     candidate's regret by the rule. ``world``, (6,), is what only a critic should see. Actions: a row; ``action_masks``
     says which there are. Another is taken for the first, so that every action may be tried.

@@ -1,50 +1,62 @@
-"""MaskablePPO from the rule on: one seed, from its first step to its last."""
+"""PPO of the network that sets the rule's constants: one seed, from its first step to its last.
+
+1. The actor sees what a state tells (``policy_network.SEEN``), the critic two figures more that only a simulator knows.
+   The network begins with nothing set, that is, with the rule.
+2. An action holds for half an hour; an episode is two days from an empty world, in scenarios that are drawn anew and
+   never come again (``vector.REPLAYS`` times each). What is maximised is ``ledger.gain`` over the rule in the same
+   scenario: seconds that jobs are there, all and large ones, and money; nothing is imputed (Little's law).
+3. How good a network is, is looked at in whole windows that nobody learns from, with what would be served: at every
+   decision, without chance.
+"""
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
-from sb3_contrib import MaskablePPO
+from numpy.typing import NDArray
+from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.utils import LinearSchedule
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
 
-from kuayu.bench.reference import ReferencePolicy
-from kuayu.scheduling.policy_network import PolicyNetwork, Small
-from kuayu.scheduling.scoring import Scorer
+from kuayu.scheduling.policy_network import HIDDEN, LAYERS, SEEN, SET, Small
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_training.scheduling.env import SchedulingEnv
-from kuayu_training.scheduling.imitation import imitate, shown
-from kuayu_training.scheduling.ledger import Yardstick, beside, gain, yardstick
-from kuayu_training.scheduling.scenarios import drawn
-from kuayu_training.scheduling.scorer import Policy
+from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_training.scheduling.core.network import flat
+from kuayu_training.scheduling.core.player import CompiledRule
+from kuayu_training.scheduling.ledger import gain
+from kuayu_training.scheduling.scenarios import HOUR, LEARNED, LEARNED_PHILLY, TUNED, TUNED_PHILLY, drawn
+from kuayu_training.scheduling.vector import VectorConstantsEnv
+from kuayu_training.scheduling.windows import DAY, WHOLE, Figures, Window, window
 
-DISCOUNT, TRACE = 0.998, 0.95
+DAYS = Timing(0.0, 48 * HOUR, 0.0)
+"""Parts of an episode."""
+LOOKED = replace(WHOLE, drain=7 * DAY)
+"""Parts of the windows in which it is looked at how good a network is."""
+WORLDS, STEPS = 16, 96
+"""Worlds side by side, and steps of each between two updates: an episode of each."""
+DISCOUNT, TRACE = 0.995, 0.95
 """Discount of rewards by step, and of what follows them when advantages are estimated (GAE)."""
-WORLDS = 8
-"""Worlds that are played in turn."""
-STEPS = 128
-"""Steps of each between two updates."""
-SHOWN = 8
-"""Episodes in which the rule is shown."""
-EPOCHS = 6
-"""Times that what was shown is gone through."""
 RATE = 1e-3
+SPREAD = -1.0
+"""Logarithm of the standard deviation of actions at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How good the network was after so many steps, on scenarios that it has not learned from.
+    """How good the network was after so many steps, in windows that it has not learned from.
 
     Attributes:
         step: Steps that were learned from.
-        period: Time that jobs were there, over that of B3c on the same scenario; geometric mean.
+        period: Mean period of jobs that train over that under the rule; mean over sources.
         large: The same of large jobs.
-        money: Money for bandwidth likewise.
-        objective: What is maximised: by how much less both are, the money weighed; more is better.
+        money: Money for work likewise.
+        objective: What is maximised (``ledger.gain``); nought for the rule.
     """
 
     step: int
@@ -60,45 +72,152 @@ class Learned:
 
     Attributes:
         seed: Which.
-        agreed: Share of the rule's choices that the network took after imitation.
-        rule: How good the rule is.
-        points: How good the network was, in the order of steps; the first is after imitation.
+        points: How good the network was, in the order of steps; the first is the rule.
         weights: Of the network where it was best.
+        decisions: Jobs that the rule looked at in all episodes.
     """
 
     seed: int
-    agreed: float
-    rule: Point
     points: tuple[Point, ...]
     weights: dict[str, Small]
+    decisions: int
+
+
+def episode(purpose: str, number: int) -> Scenario:
+    """The scenario of a number: every third has jobs like those of Philly."""
+    return drawn(purpose, number, DAYS, LEARNED_PHILLY if number % 3 == 2 else LEARNED)
+
+
+class Worlds(VecEnv):
+    """:class:`VectorConstantsEnv` as Stable-Baselines3 takes it.
+
+    Args:
+        env: Worlds side by side.
+    """
+
+    def __init__(self, env: VectorConstantsEnv) -> None:
+        self.env = env
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self._actions: NDArray[Any] = np.zeros((env.num_envs, len(SET)))
+
+    def reset(self) -> NDArray[np.float32]:
+        """Begin with the next scenarios."""
+        return self.env.reset()[0].copy()
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Take actions."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Let half an hour pass."""
+        seen, rewards, ended, _, infos = self.env.step(self._actions)
+        final = infos.get("final_info", {})
+        told = [{"gain": final[place]["gain"]} if place in final else {} for place in range(self.num_envs)]
+        return seen.copy(), rewards.astype(np.float32), ended, told
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:  # noqa: ARG002 - the library's names
+        """An attribute, the same for each."""
+        return [getattr(self.env, attr_name, None)] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:  # noqa: ARG002
+        """Never asked for.
+
+        Raises:
+            AttributeError: Always.
+        """
+        raise AttributeError(f"worlds side by side have no {attr_name} of their own")
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:  # noqa: ARG002
+        """Never asked for.
+
+        Raises:
+            AttributeError: Always.
+        """
+        raise AttributeError(f"worlds side by side have no {method_name} of their own")
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:  # noqa: ARG002
+        """None is."""
+        return [False] * self.num_envs
+
+
+class Sides(nn.Module):
+    """Hidden layers of actor and critic; the actor does not see the last two figures."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.latent_dim_pi, self.latent_dim_vf = HIDDEN, 64
+        self.enter, self.meet = nn.Linear(len(SEEN), HIDDEN), nn.Linear(HIDDEN, HIDDEN)
+        self.value = nn.Sequential(nn.Linear(columns, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
+
+    def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Both."""
+        return self.forward_actor(seen), self.forward_critic(seen)
+
+    def forward_actor(self, seen: torch.Tensor) -> torch.Tensor:
+        """As ``kuayu.scheduling.policy_network.PolicyNetwork`` has them."""
+        return torch.tanh(self.meet(torch.tanh(self.enter(seen[:, : len(SEEN)]))))
+
+    def forward_critic(self, seen: torch.Tensor) -> torch.Tensor:
+        """All that is seen."""
+        found: torch.Tensor = self.value(seen)
+        return found
+
+
+class Policy(ActorCriticPolicy):
+    """The network with a Gaussian around it."""
+
+    def _build_mlp_extractor(self) -> None:
+        self.mlp_extractor = Sides(self.features_dim)  # type: ignore[assignment]  # any module with two latent sizes
+
+    def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Any:
+        mean = torch.tanh(self.action_net(latent_pi))
+        return self.action_dist.proba_distribution(mean, self.log_std)
+
+    def weights(self) -> dict[str, Small]:
+        """Weights of the actor by name, as :class:`kuayu.scheduling.policy_network.PolicyNetwork` reads them."""
+        sides: Any = self.mlp_extractor
+        layers = dict(zip(LAYERS, (sides.enter, sides.meet, self.action_net), strict=True))
+        return {
+            f"{name}.{part}": getattr(layer, part).detach().numpy().astype(np.float32).copy()
+            for name, layer in layers.items()
+            for part in ("weight", "bias")
+        }
 
 
 class Looking:
-    """Plays scenarios that nobody learns from, with what is served.
+    """Windows that nobody learns from, with what the rule makes of them.
 
     Args:
-        count: How many.
+        count: How many of each source.
     """
 
     def __init__(self, count: int) -> None:
-        scenarios = [drawn("looking", number) for number in range(count)]
-        self._beside: list[tuple[Scenario, Yardstick]] = [(each, yardstick(each)) for each in scenarios]
+        self._windows: list[list[tuple[Window, Figures]]] = []
+        for kind in (TUNED, TUNED_PHILLY):
+            windows = [window("looking", number, kind, LOOKED) for number in range(count)]
+            self._windows.append([(each, each.play(CompiledRule())) for each in windows])
 
-    def at(self, step: int, scorer: Scorer | None) -> Point:
-        """How good a scorer is; the rule if there is none."""
-        found = np.array([beside(*each, ReferencePolicy(scorer)) for each in self._beside])
-        period, large, money = np.exp(np.log(found).mean(axis=0)).tolist()
-        return Point(step, period, large, money, float(gain(found[:, :2], found[:, 2]).mean()))
+    def at(self, step: int, weights: dict[str, Small]) -> Point:
+        """How good a network is."""
+        network, ratios = flat(weights), []
+        for windows in self._windows:
+            its = Figures.total([each.play(CompiledRule(network=network)) for each, _ in windows])
+            ratios.append(its.over(Figures.total([rule for _, rule in windows])))
+        period, large, money = np.mean(ratios, axis=0).tolist()
+        return Point(step, period, large, money, float(gain(np.array([period, large]), money)))
 
 
 def learn(seed: int, steps: int, looks: int, looking: int, progress: Callable[[int], None]) -> Learned:
-    """Imitate the rule, then improve on it.
+    """Begin with the rule, and improve on it.
 
     Args:
         seed: Everything follows from it, and from the versions of the libraries.
         steps: Steps to learn from.
         looks: How often it is looked at how good the network is, the begin not counted.
-        looking: Scenarios that are played for that.
+        looking: Windows of each source that are played for that.
         progress: Told of every step how many there have been.
     """
     torch.manual_seed(seed)
@@ -106,33 +225,34 @@ def learn(seed: int, steps: int, looks: int, looking: int, progress: Callable[[i
     torch.use_deterministic_algorithms(mode=True)
     scenes = Looking(looking)
     purpose = f"learning {seed}"
-    worlds = DummyVecEnv([partial(SchedulingEnv, purpose, first, WORLDS) for first in range(WORLDS)])
-    model = MaskablePPO(
+    env = VectorConstantsEnv(WORLDS, scenarios=lambda number: episode(purpose, number))
+    model = PPO(
         Policy,
-        worlds,
+        Worlds(env),
         learning_rate=LinearSchedule(RATE, 0.0, 1.0),
         n_steps=STEPS,
-        batch_size=256,
-        n_epochs=8,
+        batch_size=WORLDS * STEPS // 4,
+        n_epochs=6,
         gamma=DISCOUNT,
         gae_lambda=TRACE,
-        clip_range=0.15,
-        ent_coef=1e-3,
-        vf_coef=0.25,
-        max_grad_norm=1.0,
+        clip_range=0.2,
+        ent_coef=0.0,
+        vf_coef=0.5,
+        max_grad_norm=0.5,
         target_kl=0.03,
+        policy_kwargs={"log_std_init": SPREAD, "ortho_init": False},
         seed=seed,
         device="cpu",
     )
     policy = model.policy
     assert isinstance(policy, Policy)
-    agreed = imitate(policy, shown(SchedulingEnv(f"showing {seed}"), SHOWN, DISCOUNT), EPOCHS, seed)
+    for parameter in policy.action_net.parameters():
+        nn.init.zeros_(parameter)
     watch = Watch(policy, scenes, [round(steps * look / looks) for look in range(looks + 1)], progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.learn(steps, callback=watch)
-    worlds.close()
-    return Learned(seed, agreed, scenes.at(0, None), tuple(watch.points), watch.best)
+    return Learned(seed, tuple(watch.points), watch.best, env.looked)
 
 
 class Watch(BaseCallback):
@@ -140,7 +260,7 @@ class Watch(BaseCallback):
 
     Args:
         policy: Which.
-        snapshots: Where.
+        scenes: Where.
         at: Steps after which to look, ascending.
         progress: Told how many there have been.
     """
@@ -149,14 +269,15 @@ class Watch(BaseCallback):
         super().__init__()
         self._policy, self._scenes, self._at, self._progress = policy, scenes, list(at), progress
         self.points: list[Point] = []
-        self.best: dict[str, Small] = policy.scorer.to_weights()
+        self.best: dict[str, Small] = policy.weights()
 
     def _on_rollout_start(self) -> None:
         if self._at and self.num_timesteps >= self._at[0]:
             self._look()
 
     def _on_training_end(self) -> None:
-        self._look()
+        if self._at:
+            self._look()
 
     def _on_step(self) -> bool:
         self._progress(self.num_timesteps)
@@ -165,8 +286,8 @@ class Watch(BaseCallback):
     def _look(self) -> None:
         while self._at and self.num_timesteps >= self._at[0]:
             self._at.pop(0)
-        weights = self._policy.scorer.to_weights()
-        point = self._scenes.at(self.num_timesteps, PolicyNetwork.of(weights))
+        weights = self._policy.weights()
+        point = self._scenes.at(self.num_timesteps, weights)
         if not self.points or point.objective > max(each.objective for each in self.points):
             self.best = weights
         self.points.append(point)

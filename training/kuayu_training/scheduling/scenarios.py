@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 
@@ -49,8 +50,10 @@ LEARNED = Kind(
     ),
 )
 """Those that are learned in; other families are left for the judge, and to see how well what was learned carries."""
+LEARNED_PHILLY = Kind("learned, Philly", LEARNED.families, LEARNED.sites, LEARNED.nodes, (0.2, 0.4), "fitted-philly")
 TUNED = Kind("tuned", LEARNED.families, (6, 6), (14, 14), (0.6, 0.8))
 """Those in which the rule is tuned: as large as the judge's, at loads around the reference."""
+TUNED_PHILLY = Kind("tuned, Philly", LEARNED.families, (6, 6), (14, 14), (0.22, 0.32), "fitted-philly")
 LARGER = Kind("larger", LEARNED.families, (10, 16), (12, 20))
 STRANGE = Kind("strange", tuple(sorted(set(FAMILIES) - set(LEARNED.families))))
 PHILLY = Kind("philly", ("reference",), source="fitted-philly")
@@ -58,7 +61,9 @@ TRACE = Kind("trace", ("reference",), source="itp")
 """Jobs of a real trace; its folder is needed."""
 
 
-def drawn(purpose: str, number: int, timing: Timing = TIMING, kind: Kind = LEARNED) -> Scenario:
+def drawn(
+    purpose: str, number: int, timing: Timing = TIMING, kind: Kind = LEARNED, data: Path | None = None
+) -> Scenario:
     """The scenario of a number; each purpose has scenarios of its own.
 
     Args:
@@ -67,6 +72,7 @@ def drawn(purpose: str, number: int, timing: Timing = TIMING, kind: Kind = LEARN
         number: Any.
         timing: Its parts.
         kind: What it may be like.
+        data: Folder of public originals, else that of ``KUAYU_DATA``; only traces need it.
 
     Raises:
         MissingTraces: The kind takes jobs from a trace, and its folder is not known or does not hold it.
@@ -80,4 +86,4 @@ def drawn(purpose: str, number: int, timing: Timing = TIMING, kind: Kind = LEARN
         sites=int(chance.integers(*kind.sites, endpoint=True)),
         nodes=int(chance.integers(*kind.nodes, endpoint=True)),
     )
-    return scenario(cell, timing, seed)
+    return scenario(cell, timing, seed, data=data)

@@ -1,7 +1,15 @@
-"""Training of the scheduler's network: several seeds, each from the rule on; the best of them, if it beats the rule."""
+"""Training of the scheduler's network: several seeds, each from the rule on, and whether the best of them ships.
+
+1. The best network, by windows that nobody learned from, is compared with the rule in whole windows that nothing was
+   chosen by (``compare``): like those that were learned in, with more domains, of families that nobody learned in, with
+   jobs fitted to another trace, and, where its folder is given, with jobs of a real trace.
+2. It ships as the default if, in the windows of all kinds together, mean periods of all and of large jobs are no longer
+   than the rule's (upper bound of 1 % more) and money is at least 15 % less; or if both periods are at least 3 %
+   shorter (upper bound below the rule's) at no more money. It is written in any case: whoever wants it can choose it.
+"""
 
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -11,17 +19,30 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.policy_network import FILE
+from kuayu.scheduling import policy_network
+from kuayu.scheduling.policy_network import Small
+from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill
+from kuayu_conformance.testbed.scheduling.workload.traces import MissingTraces
 from kuayu_training.scheduling import curves
-from kuayu_training.scheduling.held_out import compare
+from kuayu_training.scheduling.comparing import RULE, Compared, compared
+from kuayu_training.scheduling.core.network import flat
+from kuayu_training.scheduling.core.player import CompiledRule
 from kuayu_training.scheduling.learning import Learned, learn
-from kuayu_training.scheduling.scenarios import LEARNED
+from kuayu_training.scheduling.scenarios import LARGER, LEARNED, PHILLY, STRANGE, TRACE, Kind
+from kuayu_training.scheduling.windows import Figures, window
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
 
-TOLD = 500
+FILE = policy_network.FILE
+TOLD = 1_000
 """Steps of which one is told."""
+NETWORK = "network"
+KINDS = (LEARNED, LARGER, STRANGE, PHILLY, TRACE)
+"""Windows to compare in."""
+TOGETHER = "together"
+LONGER, CHEAPER, SHORTER = 1.01, 0.85, 0.97
+"""What decides whether it ships, over the rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +51,23 @@ class Budget:
 
     Attributes:
         seeds: Networks that are trained, each from a seed of its own.
-        steps: Steps that each learns from.
+        steps: Steps that each learns from: half hours.
         looks: How often it is looked at how good each is.
-        looking: Scenarios that are played for that.
-        held: Scenarios of each kind in which the best is compared with the rule.
+        looking: Windows of each source that are played for that.
+        held: Windows of each kind in which the best is compared with the rule.
         processes: Networks that are trained at a time; of no effect on what comes out.
     """
 
     seeds: int = 5
-    steps: int = 20_000
-    looks: int = 3
-    looking: int = 6
-    held: int = 8
+    steps: int = 160_000
+    looks: int = 6
+    looking: int = 12
+    held: int = 24
     processes: int = 2
 
 
 def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[Path]:
-    """Train, and write weights and curves; returns the paths written.
-
-    A network is written only if it is better than the rule where neither was chosen by, by the lower bound; otherwise
-    the reference goes by the rule.
+    """Train, compare, and write weights and curves; returns the paths written.
 
     Args:
         seed: Everything follows from it: networks have seeds from it on.
@@ -61,15 +79,61 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
     with context.Manager() as manager, ProcessPoolExecutor(budget.processes, mp_context=context) as pool:
         learned = _learned([seed + number for number in range(budget.seeds)], budget, pool, manager.Queue(), progress)
         best = max(learned, key=_objective)
-        kinds = list(compare(best.weights, seed, budget.held, pool, partial(progress, "comparisons")))
+        kinds = compare(best.weights, seed, budget.held, pool, partial(progress, "comparisons"))
     output.mkdir(parents=True, exist_ok=True)
-    written = []
-    if next(each for each in kinds if each.kind == LEARNED.name).allocator > 0.0:
-        written.append(output / FILE)
-        np.savez_compressed(written[0], allow_pickle=False, **best.weights)
+    np.savez_compressed(output / FILE, allow_pickle=False, **best.weights)
     settings = {name: value for name, value in asdict(budget).items() if name != "processes"}
-    told = curves.told(learned, best.seed, kinds, {"seed": seed, **settings})
-    return written + curves.write(told, output)
+    told = curves.told(learned, best.seed, kinds, {"seed": seed, **settings}, ships=ships(kinds))
+    return [output / FILE, *curves.write(told, output)]
+
+
+def ships(kinds: Sequence[Compared]) -> bool:
+    """Whether the network ships as the default, by what was found in the windows of all kinds together."""
+    its = next(each for each in kinds if each.kind == TOGETHER)
+    over, most = its.over[NETWORK], its.most[NETWORK]
+    cheaper = max(most[:2]) <= LONGER and over[2] <= CHEAPER
+    return cheaper or (max(over[:2]) <= SHORTER and max(most[:2]) < 1.0 and over[2] <= 1.0)
+
+
+def compare(
+    weights: Mapping[str, Small], seed: int, held: int, pool: Executor, progress: Callable[[float], None]
+) -> list[Compared]:
+    """Beside the rule in windows of each kind, and of all together; a kind whose trace is not at hand is left out.
+
+    Args:
+        weights: Of the network.
+        seed: Which windows.
+        held: How many of each kind.
+        pool: Plays them.
+        progress: Told which share is through.
+    """
+    asked = {
+        kind: [pool.submit(beside, f"held out {seed} {kind.name}", number, kind, weights) for number in range(held)]
+        for kind in KINDS
+    }
+    rows, together = [], []
+    for through, (kind, futures) in enumerate(asked.items(), start=1):
+        found = [each.result() for each in futures]
+        progress(through / len(asked))
+        windows = [each for each in found if each is not None]
+        if windows:
+            rows.append(compared(kind.name, windows))
+            together += windows
+    return [*rows, compared(TOGETHER, together)]
+
+
+def beside(purpose: str, number: int, kind: Kind, weights: Mapping[str, Small]) -> dict[str, Figures] | None:
+    """What B1, B3, the rule and the network reach in a window; None where its trace is not at hand."""
+    try:
+        its = window(purpose, number, kind)
+    except MissingTraces:
+        return None
+    return {
+        "B1": its.play(HomeBackfill()),
+        "B3": its.play(EarliestCompletion()),
+        RULE: its.play(CompiledRule()),
+        NETWORK: its.play(CompiledRule(network=flat(weights))),
+    }
 
 
 def _objective(learned: Learned) -> float:

@@ -1,125 +1,245 @@
-"""Tuning of the rule: what each choice of its constants leads to in whole windows, and which of them is taken."""
+"""Tuning of the rule: CMA-ES over its constants, in whole windows as SCH-003 plays them.
+
+1. What is sought are doublings and halvings of the constants named in ``TUNED_CONSTANTS``; nought is what ships. Those
+   that the standard bounds (the budget of interruptions) and those that only save time are left alone.
+2. The objective is ``ledger.gain`` over what ships in the same windows, of mean periods of all jobs that train and of
+   the large ones of them, and of money for work; its mean over the sources of jobs. Ratios are of sums over windows, as
+   in SCH-003. While it searches, windows drain for a week at most: those that go on longer cost most and tell least.
+3. Every generation plays windows of its own, so that nothing is fitted to a set of them; within a generation all
+   candidates play the same ones. Real traces are not among them, nor are families that are left to the judge.
+4. What is found, the mean of the last distribution, is compared with what ships in windows that nothing was chosen by;
+   bounds are of the jackknife over windows. Constants that make no difference there are better left as they were, which
+   :func:`apart` shows group by group; what then ships is compared with what shipped.
+
+Source: N. Hansen, A. Ostermeier, "Completely derandomized self-adaptation in evolution strategies", Evolutionary
+Computation 9 (2), 2001.
+"""
 
 import json
 import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
-from itertools import product
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cmaes import CMA
 
-from kuayu.bench.reference import ReferencePolicy
-from kuayu.scheduling.scoring import Rule
-from kuayu_conformance.testbed.scheduling.baselines import WeighedCompletion
-from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.scenarios import Scenario
-from kuayu_conformance.testbed.scheduling.timing import Timing
-from kuayu_conformance.testbed.scheduling.values import JobKind
-from kuayu_conformance.testbed.scheduling.windows import Cohort, cohort, play_window
-from kuayu_training.scheduling.ledger import LARGE
-from kuayu_training.scheduling.scenarios import HOUR, TUNED, drawn
+from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
+from kuayu_training.scheduling.comparing import RULE, Compared, compared
+from kuayu_training.scheduling.core.layout import PARAMETERS
+from kuayu_training.scheduling.core.player import CompiledRule, constants
+from kuayu_training.scheduling.ledger import gain
+from kuayu_training.scheduling.scenarios import TUNED, TUNED_PHILLY, Kind
+from kuayu_training.scheduling.windows import DAY, WHOLE, Figures, window
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
 
-FILE = "tuning.json"
-CHOICES = tuple(product((110.0, 220.0, 440.0, 880.0, 1760.0), (2.0, 3.0, 4.0)))
-"""Seconds that a unit of money is worth, and what a second of waiting counts."""
-TIMING = Timing(6 * HOUR, 8 * HOUR, 10 * HOUR)
-"""Whole windows, as they are judged: what comes of a choice in the first hours is another thing than in the end."""
-MOST = 0.8
-"""Of B3c's money. It spends about half of what B1 does, so that less than this reaches about the aim of SCH-005."""
-
-Choice = tuple[float, float]
-Figures = tuple[float, float, float]
-"""Mean period of jobs that train, that of the large ones of them, and money for bandwidth over work."""
+FILE, APART = "tuning.json", "tuning-apart.json"
+KINDS = (TUNED, TUNED_PHILLY)
+TUNED_CONSTANTS = (
+    *("money", "lost", "doubt", "area", "ageing", "patience", "eager", "gang", "mode_money"),
+    *("max_pause_share", "min_remaining_ratio", "pause_weight", "interruption_seconds"),
+    *("max_migration_pause_share", "min_gain_share", "min_gain_per_pause", "gain_horizon_seconds"),
+)
+SHORTER = replace(WHOLE, drain=7 * DAY)
+"""Parts of windows while it searches."""
+GROUPS = {
+    "scores": ("money", "lost", "doubt", "mode_money", "eager", "gang"),
+    "order": ("area", "ageing", "patience"),
+    "interruptions": TUNED_CONSTANTS[9:],
+}
+"""Constants by what they are about."""
+FOUND, SHIPPED = "found", "ships"
+STEP = 0.5
+"""Doublings: the standard deviation of the first generation."""
+FARTHEST = 4.0
+"""Doublings beyond which nothing is tried."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What a choice of constants led to.
+class Generation:
+    """What came of a generation.
 
     Attributes:
-        money: Seconds that a unit of money for bandwidth is worth.
-        doubt: What a second of waiting counts.
-        period: Mean training period over that under B3c in the same window; geometric mean.
-        large: The same of jobs of eight devices or more.
-        cost: Money for bandwidth likewise.
+        number: Which, from nought on.
+        best: Greatest gain of its candidates over what ships (``ledger.gain``).
+        mean: Mean gain of them.
+        step: Standard deviation of the distribution afterwards, doublings.
     """
 
-    money: float
-    doubt: float
-    period: float
-    large: float
-    cost: float
+    number: int
+    best: float
+    mean: float
+    step: float
 
 
 def tune(
     seed: int,
     output: Path,
+    generations: int,
     windows: int,
+    held: int,
     processes: int,
     progress: Progress,
-    choices: Sequence[Choice] = CHOICES,
-    timing: Timing = TIMING,
 ) -> list[Path]:
-    """Try every choice in the same windows, and write down what came of it; returns the path written.
-
-    Taken is the choice with the shortest periods, all and large ones counting alike, of those that spend at most
-    ``MOST`` of what B3c does.
+    """Search, compare what was found with what ships, and write it down; returns the path written.
 
     Args:
-        seed: Which windows; no judge takes them.
+        seed: Everything follows from it; no judge takes these windows.
         output: Folder that is written to.
-        windows: How many.
+        generations: How many.
+        windows: Windows of each source that a generation plays.
+        held: Windows of each source in which what was found is compared in the end.
         processes: Windows that are played at a time; of no effect on what comes out.
         progress: Told how far it is.
-        choices: What is tried.
-        timing: How long a window is.
     """
-    found: list[list[Figures]] = [[] for _ in range(windows)]
+    size, width = len(TUNED_CONSTANTS), np.full(len(TUNED_CONSTANTS), FARTHEST)
+    search = CMA(mean=np.zeros(size), sigma=STEP, bounds=np.stack([-width, width], axis=1), seed=seed)
+    course: list[Generation] = []
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        asked = {pool.submit(played, f"tuning {seed}", number, choices, timing): number for number in range(windows)}
-        for done, future in enumerate(as_completed(asked), start=1):
-            found[asked[future]] = future.result()
-            progress("choices", done / windows)
-    means = np.exp(np.log(found).mean(axis=0)).round(4).tolist()
-    tried = [Tried(*its, *row) for its, row in zip(choices, means, strict=True)]
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / FILE
-    path.write_text(_text({"seed": seed, "windows": windows}, tried), "utf-8")
+        for number in range(generations):
+            asked = [search.ask() for _ in range(search.population_size)]
+            said = partial(progress, f"generation {number + 1} of {generations}")
+            numbers = range(number * windows, (number + 1) * windows)
+            found = objectives(pool, f"tuning {seed}", numbers, [changed(each) for each in asked], said)
+            search.tell(list(zip(asked, found.tolist(), strict=True)))
+            course.append(Generation(number, -float(found.min()), -float(found.mean()), float(search._sigma)))  # noqa: SLF001 - there is no other door
+            _write(output, seed, generations, windows, course, search.mean, ())
+        tried = {RULE: {}, FOUND: changed(search.mean)}
+        rows = _compared(pool, f"tuned {seed}", held, tried, partial(progress, "comparing"))
+    return [_write(output, seed, generations, windows, course, search.mean, rows)]
+
+
+def changed(doublings: Floats) -> dict[str, float]:
+    """Constants so many doublings away from those that ship, in the order of ``TUNED_CONSTANTS``."""
+    return {name: PARAMETERS[name] * 2.0**by for name, by in zip(TUNED_CONSTANTS, doublings.tolist(), strict=True)}
+
+
+def objectives(
+    pool: Executor,
+    purpose: str,
+    numbers: Sequence[int],
+    candidates: Sequence[dict[str, float]],
+    progress: Callable[[float], None],
+) -> Floats:
+    """What each candidate loses against what ships, (candidates,); less is better.
+
+    Args:
+        pool: Plays windows.
+        purpose: Whose windows, and which of each source.
+        numbers: See there.
+        candidates: Constants of each.
+        progress: Told the share of the windows that are through.
+    """
+    tried = [constants(), *map(constants, candidates)]
+    asked = {
+        pool.submit(played, purpose, number, kind, tried): (kind.name, number) for kind in KINDS for number in numbers
+    }
+    found: dict[tuple[str, int], list[Figures]] = {}
+    for done, future in enumerate(as_completed(asked), start=1):
+        found[asked[future]] = future.result()
+        progress(done / len(asked))
+    sums = np.zeros(len(candidates))
+    for kind in KINDS:
+        windows = [found[kind.name, number] for number in numbers]
+        ships, *others = (Figures.total([each[place] for each in windows]) for place in range(len(tried)))
+        sums -= [float(gain(over[:2], over[2])) for over in (other.over(ships) for other in others)]
+    return sums / len(KINDS)
+
+
+def played(purpose: str, number: int, kind: Kind, tried: Sequence[Floats]) -> list[Figures]:
+    """What the rule reaches in a window with each choice of constants."""
+    its = window(purpose, number, kind, SHORTER)
+    return [its.play(CompiledRule(each)) for each in tried]
+
+
+def apart(seed: int, output: Path, held: int, processes: int, progress: Progress) -> list[Path]:
+    """What each group of the constants that were found does alone, and what ships now; returns the path written.
+
+    Args:
+        seed: Which windows.
+        output: Folder in which ``tuning.json`` lies; it is written to.
+        held: Windows of each source.
+        processes: Windows that are played at a time; of no effect on what comes out.
+        progress: Told how far it is.
+
+    Raises:
+        FileNotFoundError: Nothing was tuned there.
+    """
+    tuned = json.loads((output / FILE).read_text("utf-8"))
+    before, found = tuned["ships"], tuned["found"]
+    tried = {
+        RULE: before,
+        FOUND: found,
+        **{name: before | {each: found[each] for each in group} for name, group in GROUPS.items()},
+        SHIPPED: {},
+    }
+    purpose = f"apart {seed}"
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        rows = _compared(pool, purpose, held, tried, partial(progress, "comparing"))
+    told = {"command": "python -m kuayu_training rule --apart", "date": f"{datetime.now(UTC):%Y-%m-%d}", "seed": seed}
+    path = output / APART
+    path.write_text(_lines(told, {"compared": [asdict(each) for each in rows]}), "utf-8")
     return [path]
 
 
-def chosen(tried: Sequence[Tried]) -> Tried:
-    """The one that is taken; the cheapest where none is cheap enough."""
-    cheap = [each for each in tried if each.cost <= MOST] or [min(tried, key=lambda each: each.cost)]
-    return min(cheap, key=lambda each: each.period + each.large)
+def _compared(
+    pool: Executor, purpose: str, held: int, tried: dict[str, dict[str, float]], progress: Callable[[float], None]
+) -> list[Compared]:
+    """Choices of constants beside each other and B1, for each source."""
+    asked = {kind: [pool.submit(beside, purpose, number, kind, tried) for number in range(held)] for kind in KINDS}
+    rows = []
+    for through, (kind, futures) in enumerate(asked.items(), start=1):
+        rows.append(compared(kind.name, [each.result() for each in futures]))
+        progress(through / len(asked))
+    return rows
 
 
-def played(purpose: str, number: int, choices: Sequence[Choice], timing: Timing = TIMING) -> list[Figures]:
-    """Figures of each choice in a window, over those of B3c."""
-    its = drawn(purpose, number, timing, TUNED)
-    members = cohort(its)
-    other = np.array(_figures(its, members, WeighedCompletion()))
-    ours = [_figures(its, members, ReferencePolicy(Rule(money=money, doubt=doubt))) for money, doubt in choices]
-    return [tuple(np.array(each) / other) for each in ours]
+def beside(purpose: str, number: int, kind: Kind, tried: dict[str, dict[str, float]]) -> dict[str, Figures]:
+    """What B1 and the rule with each choice of constants reach in a window."""
+    its = window(purpose, number, kind)
+    return {
+        "B1": its.play(HomeBackfill()),
+        **{name: its.play(CompiledRule(constants(changed))) for name, changed in tried.items()},
+    }
 
 
-def _figures(its: Scenario, members: Cohort, policy: Policy) -> Figures:
-    found = play_window(its, policy, "", members)
-    trained = [job for job in found.jobs if job.kind is not JobKind.SERVING]
-    large = [job.period for job in trained if job.devices >= LARGE]
-    period = float(np.mean([job.period for job in trained]))
-    return period, float(np.mean(large)) if large else period, max(found.money, 1e-9) / max(found.work, 1.0)
+def _write(
+    output: Path,
+    seed: int,
+    generations: int,
+    windows: int,
+    course: Sequence[Generation],
+    mean: Floats,
+    rows: Sequence[Compared],
+) -> Path:
+    """As JSON, a line for each generation."""
+    output.mkdir(parents=True, exist_ok=True)
+    told: dict[str, Any] = {
+        "command": "python -m kuayu_training rule",
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "seed": seed,
+        "generations": generations,
+        "windows": windows,
+        "found": {name: float(f"{value:.3g}") for name, value in changed(mean).items()},
+        "ships": {name: PARAMETERS[name] for name in TUNED_CONSTANTS},
+    }
+    path = output / FILE
+    lists = {"course": [asdict(each) for each in course], "held": [asdict(each) for each in rows]}
+    path.write_text(_lines(told, lists), "utf-8")
+    return path
 
 
-def _text(settings: dict[str, Any], tried: Sequence[Tried]) -> str:
-    """As JSON, a line for each choice."""
-    rows = ",\n".join(f"  {json.dumps(asdict(each))}" for each in tried)
-    head = {"command": "python -m kuayu_training rule", **settings, "chosen": asdict(chosen(tried))}
-    lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-    return "{\n" + ",\n".join([*lines, f' "tried": [\n{rows}\n ]']) + "\n}\n"
+def _lines(told: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> str:
+    """As JSON, a line for each figure and for each row of a list."""
+    lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in told.items()]
+    for name, rows in lists.items():
+        inside = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        lines.append(f' "{name}": [\n{inside}\n ]')
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -6,8 +6,8 @@
 2. In :class:`VectorConstantsEnv` the rule decides, and an action sets its constants for the next half hour.
 3. Rewards sum up to the gain over the rule with the constants that ship, in the same scenario (``ledger.gain``, times
    ``ledger.UNIT``); what that rule spent in the same time is taken off each reward.
-4. A world that is through goes on at once with another scenario (autoreset within the step). Scenarios are prepared
-   once and kept, since it takes longer to draw one than to play it.
+4. A world that is through goes on at once with another scenario (autoreset within the step). Scenarios are always new
+   ones, each played ``REPLAYS`` times since it takes longer to draw one than to play it; or a number of them is kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,8 @@ from gymnasium.vector.utils import batch_space
 from numba.typed import List
 from numpy.typing import NDArray
 
-from kuayu.scheduling.policy_network import BOUND, MOST, SEEN
+from kuayu.scheduling.policy_network import SEEN as STANDING
+from kuayu.scheduling.policy_network import SET, SPAN
 from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.world import EPOCH
@@ -31,18 +32,18 @@ from kuayu_training.scheduling.core import batch, playing
 from kuayu_training.scheduling.core.layout import PARAMETERS, Floats, Tables
 from kuayu_training.scheduling.core.player import CompiledRule, constants, tables_of
 from kuayu_training.scheduling.ledger import LARGE, LEAST_MONEY, UNIT, gain
+from kuayu_training.scheduling.observation import BOUND, MOST, SEEN
 from kuayu_training.scheduling.scenarios import drawn
 
 LEADING = 2
 """Columns before those that are seen: presence and regret."""
-WORLD, SUMMARY = 6, 12
-"""Figures of a world that a critic sees beside a question, and those that constants are chosen by."""
-KEPT = 64
-"""Scenarios that are kept prepared unless another number is given."""
+WORLD, SUMMARY = 6, len(STANDING) + 2
+"""Figures of a world that a critic sees beside a question, and what is seen where constants are set: the last two are
+for critics alone."""
+REPLAYS = 4
+"""Times that a new scenario is played before it is dropped."""
 PERIOD = 1800.0
 """Seconds for which constants are set."""
-TUNABLE = ("money", "lost", "doubt", "patience", "eager", "gang", "min_remaining_ratio", "interruption_seconds")
-"""Constants that an action sets unless others are named."""
 
 Observation = dict[str, NDArray[np.float32]]
 Numbered = Callable[[int], Scenario]
@@ -115,17 +116,17 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     Args:
         num_envs: How many.
         purpose: Whose scenarios: each purpose has its own, numbered from zero.
-        kept: How many of them are played, again and again in turn.
+        kept: How many of them are played, again and again in turn; always new ones unless it is given.
         scenarios: In place of those: what to play, by number.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 - Gymnasium's name for it
 
-    def __init__(self, num_envs: int, purpose: str, kept: int, scenarios: Numbered | None) -> None:
+    def __init__(self, num_envs: int, purpose: str, kept: int | None, scenarios: Numbered | None) -> None:
         self.num_envs, self._kept = num_envs, kept
         self._scenarios = scenarios or (lambda number: drawn(purpose, number))
         self._prepared: dict[int, Prepared] = {}
-        self._next = 0
+        self._next = self._looked = 0
         self._status = np.full(num_envs, events.OVER)
         self._until, self._scale = np.zeros(num_envs), np.ones((num_envs, 2))
         self._rewards, self._sums = np.zeros(num_envs), np.zeros(num_envs)
@@ -137,19 +138,21 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
 
     def prepare(self) -> None:
         """Draw all scenarios that are kept, so that no step waits for one."""
-        for number in range(self._kept):
+        for number in range(self._kept or 0):
             self._of(number)
 
     def _of(self, number: int) -> Prepared:
         found = self._prepared.get(number)
         if found is None:
+            if not self._kept:
+                self._prepared.clear()
             found = self._prepared[number] = prepared(number, self._scenarios(number))
         return found
 
     def _all_anew(self, seed: int | None) -> None:
         """Every world begins with a scenario."""
         if seed is not None:
-            self._next = seed % self._kept
+            self._next = seed % self._kept if self._kept else seed
         self._world, self._rules, self._playing = [], [], []
         self._handles = self._tables = None
         for place in range(self.num_envs):
@@ -157,8 +160,8 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
 
     def _begin(self, place: int) -> None:
         """A world begins with the next scenario."""
-        its = self._of(self._next)
-        self._next = (self._next + 1) % self._kept
+        its = self._of(self._next % self._kept if self._kept else self._next // REPLAYS)
+        self._next += 1
         world, rule = its.world.copy(), CompiledRule()
         rule.use(self._fitted(place, Tables._make(array.copy() for array in its.tables), its))
         rule.meet(world)
@@ -200,8 +203,18 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     def _close(self, place: int) -> dict[str, Any]:
         """A world is through: rewards come to its gain; what there is to say of it."""
         gained = self._gain(place)
+        self._looked += self._attempts(place)
         self._rewards[place] = gained - self._sums[place]
         return {"scenario": self._playing[place].number, "gain": gained / UNIT}
+
+    @property
+    def looked(self) -> int:
+        """Jobs that the rule has looked at since the environment was made: its decisions."""
+        return self._looked + sum(map(self._attempts, range(len(self._rules))))
+
+    def _attempts(self, place: int) -> int:
+        tables = self._rules[place].tables
+        return int(tables.epoch["attempts"][0]) if tables is not None else 0
 
     def figures(self) -> dict[str, int]:
         """Sums over worlds that are being played: epochs, epochs decided, jobs looked at, candidates, questions."""
@@ -215,7 +228,7 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
 class VectorSchedulingEnv(_Worlds):
     """Worlds that ask which candidate a job takes.
 
-    Observations: ``candidates``, (N, 32, 2 + columns of ``kuayu.scheduling.policy_network.SEEN``), and ``world``,
+    Observations: ``candidates``, (N, 32, 2 + columns of ``kuayu_training.scheduling.observation.SEEN``), and ``world``,
     (N, 6), as :class:`kuayu_training.scheduling.env.SchedulingEnv` has them; the same arrays in each step, written in
     place. Actions: a row for each world, (N,); ``action_masks`` says which there are, and another is taken for the
     first. ``truncations`` are always false; ``infos["final_info"]`` says which scenarios ended and with which gain.
@@ -223,12 +236,12 @@ class VectorSchedulingEnv(_Worlds):
     Args:
         num_envs: Worlds, N.
         purpose: Whose scenarios.
-        kept: How many scenarios are played, again and again in turn.
+        kept: How many scenarios are played, again and again in turn; always new ones unless it is given.
         scenarios: In place of those: what to play, by number.
     """
 
     def __init__(
-        self, num_envs: int = 16, purpose: str = "learning", kept: int = KEPT, scenarios: Numbered | None = None
+        self, num_envs: int = 16, purpose: str = "learning", kept: int | None = None, scenarios: Numbered | None = None
     ) -> None:
         super().__init__(num_envs, purpose, kept, scenarios)
         seen: spaces.Space[Any] = spaces.Dict(
@@ -322,14 +335,14 @@ class VectorSchedulingEnv(_Worlds):
 class VectorConstantsEnv(_Worlds):
     """Worlds in which the rule decides, and an action sets its constants for the next half hour.
 
-    Observations: (N, 12): surroundings as in :class:`VectorSchedulingEnv`; devices asked for and free over all, those
-    of large jobs that wait; domains that are reached; sine and cosine of the hour. Actions: (N, constants) of [-1, 1];
-    each is by how many times ``span`` doublings a constant differs from what ships.
+    Observations: (N, 12): how things stand, as ``kuayu.scheduling.policy_network.SEEN`` says; how much of the scenario
+    is left, and the lead over the rule in jobs that are there. Actions: (N, constants) of [-1, 1]; each is by how many
+    times ``span`` doublings a constant differs from what ships.
 
     Args:
         num_envs: Worlds, N.
         purpose: Whose scenarios.
-        kept: How many scenarios are played, again and again in turn.
+        kept: How many scenarios are played, again and again in turn; always new ones unless it is given.
         scenarios: In place of those: what to play, by number.
         names: Which constants, by names of ``core.layout.PARAMETERS``.
         span: Doublings, or halvings, at most.
@@ -342,10 +355,10 @@ class VectorConstantsEnv(_Worlds):
         self,
         num_envs: int = 16,
         purpose: str = "learning",
-        kept: int = KEPT,
+        kept: int | None = None,
         scenarios: Numbered | None = None,
-        names: Sequence[str] = TUNABLE,
-        span: float = 3.0,
+        names: Sequence[str] = SET,
+        span: float = SPAN,
     ) -> None:
         super().__init__(num_envs, purpose, kept, scenarios)
         constants(dict.fromkeys(names, 1.0))

@@ -2,11 +2,13 @@
 
 from math import log1p
 
-import numpy as np
-
-from kuayu.scheduling.policy_network import BOUND
+from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_training.scheduling.core import playing
 from kuayu_training.scheduling.core.handle import compiled
+from kuayu_training.scheduling.core.network import see
+from kuayu_training.scheduling.core.scheduler import priority_order
+from kuayu_training.scheduling.core.snapshot import take_stock
+from kuayu_training.scheduling.observation import BOUND
 
 GRID = 600.0
 """Seconds between rows of a curve."""
@@ -87,7 +89,8 @@ def go_on_alone(worlds, tables, until, horizon, seconds, scale, status, rewards,
         worlds, tables, seconds, scale, status, rewards: As there.
         until: (N,) instants; ``horizon``: (N,) ends of the scenarios.
         horizon: See ``until``.
-        seen: (N, 12) what is seen, as :func:`summary` writes it.
+        seen: (N, 12) what is seen: how things stand (``core.network.see``); how much of the scenario is left, and
+            how many more jobs are there than under the one it is measured by, which is for critics alone.
     """
     for place in range(len(worlds)):
         w, r = worlds[place], tables[place]
@@ -96,24 +99,13 @@ def go_on_alone(worlds, tables, until, horizon, seconds, scale, status, rewards,
         status[place] = playing.play(w, r, until[place], seconds)
         playing.count_there(w, r)
         rewards[place] += rewarded(r, since, spent, spent_large, scale[place])
-        summary(w, r, horizon[place], seen[place])
-
-
-@compiled
-def summary(w, r, until, seen):
-    """Surroundings; devices asked for and free over all, those of large jobs; domains reached; hour of the day."""
-    look_around(w, r, until, seen[:6])
-    c = w.clock[0]
-    devices = free = asked = large = reached = 0
-    for pool in range(w.pools.size):
-        devices += w.pools[pool].devices
-        free += w.pools[pool].free
-    for place in range(c.pending):
-        wanted = w.jobs[w.pending[place]].requested
-        asked += wanted
-        large += wanted if r.large[w.pending[place]] else 0
-    for site in range(w.sites.size):
-        reached += 0 if w.sites[site].cut else 1
-    day = 2.0 * np.pi * (c.now % 86_400.0) / 86_400.0
-    seen[6], seen[7], seen[8] = clip(asked / devices), free / devices, clip(large / devices)
-    seen[9], seen[10], seen[11] = reached / w.sites.size, np.sin(day), np.cos(day)
+        if events.short(w) or not playing.roomy(w, r):
+            continue
+        take_stock(w, r)
+        priority_order(w, r)
+        see(w, r)
+        seen[place, : r.seen.size] = r.seen
+        c = w.clock[0]
+        lead = c.pending + c.runs - (on_curve(r, c.now, 2) if r.curve.shape[0] else 0.0)
+        seen[place, r.seen.size] = 1.0 - c.now / horizon[place]
+        seen[place, r.seen.size + 1] = clip(lead / 10.0)

@@ -199,6 +199,9 @@ class Tables(NamedTuple):
     Attributes:
         epoch: (1,) of ``EPOCH``.
         parameters: (36,) constants in the order of ``PARAMETERS``.
+        shipped: (36,) the same as they ship; a network's doublings are of these.
+        network: Weights of the network that sets constants (``core.network``); empty where none does.
+        seen: (10,) what that sees.
         penalty: (2, S + 1, periods) times as many steps as a split takes: as the rule and as the world reckon.
         worth: (J, T) index of each accelerator for each job; zero where it cannot run.
         best: (J,) the largest of them.
@@ -236,7 +239,7 @@ class Tables(NamedTuple):
         order_kind, order_job, order_count, order_mode, order_period: (O,); ``order_pools``, ``order_devices``: (O, S).
         waiting_until, refused: (J,) by group: until when a job that chose to wait is not asked again, and the regret
             that it refused.
-        question: (32, 17) what is seen of the candidates of a question: presence, regret, ``policy_network.SEEN``.
+        question: (32, 17) what is seen of the candidates of a question: presence, regret, ``observation.SEEN``.
         question_rows: (32,) which candidates these are.
         curve: (G, 3) of whom it is measured by, every ten minutes: seconds that jobs had been there, all of them and
             large ones, and jobs that are there; without rows where nobody is.
@@ -245,6 +248,9 @@ class Tables(NamedTuple):
 
     epoch: Records
     parameters: Floats
+    shipped: Floats
+    network: Floats
+    seen: Floats
     penalty: Floats
     worth: Floats
     best: Floats

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.policy_network import MOST
+from kuayu.scheduling.policy_network import SEEN
 from kuayu_conformance.testbed.scheduling.core import events
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.layout import CLAIM, SPLITS
@@ -26,6 +26,7 @@ from kuayu_training.scheduling.core.layout import (
     penalties,
 )
 from kuayu_training.scheduling.core.questions import COLUMNS
+from kuayu_training.scheduling.observation import MOST
 
 LARGE = 8
 """Devices from which on a job is large (SCH-003)."""
@@ -48,14 +49,16 @@ class CompiledRule:
 
     Args:
         parameters: Constants, (36,), as :func:`constants` makes them; those that ship unless they are given.
+        network: Weights of a network that sets constants, as ``core.network.flat`` makes them.
 
     Attributes:
         tables: What it works with in the world that it plays; none before it has played one.
         handle: The same as compiled functions take it.
     """
 
-    def __init__(self, parameters: Floats | None = None) -> None:
+    def __init__(self, parameters: Floats | None = None, network: Floats | None = None) -> None:
         self.parameters = constants() if parameters is None else parameters
+        self.network = network
         self.tables: Tables | None = None
         self.handle: Any = None
 
@@ -74,7 +77,7 @@ class CompiledRule:
     def meet(self, world: Holder) -> Tables:
         """See to it that there are tables for a world, long enough for its next epoch."""
         if self.tables is None:
-            self._changed(tables_of(world, self.parameters))
+            self._changed(tables_of(world, self.parameters, self.network))
         assert self.tables is not None
         if not playing.roomy(world.handle, self.handle):
             self.lengthen(world)
@@ -115,8 +118,8 @@ class CompiledRule:
             self._changed(tables._replace(**_of_runs(world, runs)))
 
 
-def tables_of(world: Holder, parameters: Floats) -> Tables:
-    """Tables for a world at its beginning."""
+def tables_of(world: Holder, parameters: Floats, network: Floats | None = None) -> Tables:
+    """Tables for a world at its beginning, with constants, (36,), and with the weights of a network that sets them."""
     state = world.state
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
     profiles = state.indices.shape[1]
@@ -140,6 +143,9 @@ def tables_of(world: Holder, parameters: Floats) -> Tables:
     return Tables(
         epoch=epoch,
         parameters=parameters.copy(),
+        shipped=parameters.copy(),
+        network=np.zeros(0) if network is None else network,
+        seen=np.zeros(len(SEEN)),
         penalty=penalties(sites),
         worth=worth,
         best=worth.max(axis=1, initial=0.0),

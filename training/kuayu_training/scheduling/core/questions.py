@@ -1,10 +1,9 @@
-"""What is asked of whoever learns: ``policy_network.observation``, and the memory of ``scheduling.desk``."""
+"""What is asked of whoever learns: ``scheduling.observation``, and the memory of ``scheduling.desk``."""
 
 from math import isfinite, log, log1p, log2
 
 import numpy as np
 
-from kuayu.scheduling.policy_network import BOUND, FLOOR, LIMIT, MOST, SEEN
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
 from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
@@ -19,6 +18,7 @@ from kuayu_training.scheduling.core.layout import (
     RUNS,
     WAITS,
 )
+from kuayu_training.scheduling.observation import BOUND, FLOOR, LIMIT, MOST, SEEN
 
 _MONEY = 100.0
 ASKED_AGAIN, BETTER = 1800.0, 0.02

@@ -30,6 +30,7 @@ from kuayu_training.scheduling.core.layout import (
     START,
     WAITS,
 )
+from kuayu_training.scheduling.core.network import set_constants
 from kuayu_training.scheduling.core.questions import pose, take_answer
 from kuayu_training.scheduling.core.scoring import guarded, score_of, waiting_second
 from kuayu_training.scheduling.core.snapshot import take_stock, value_devices
@@ -109,6 +110,8 @@ def begin(w, r):
     open_pools(r)
     show(r)
     priority_order(w, r)
+    if r.network.size:
+        set_constants(w, r)
     value_devices(w, r)
     e.looked = min(e.ordered, int(p[LOOKED_AT if some_free(r) else BOOKED]), MOST_LOOKED_AT)
     e.place = e.starts = e.waits = e.kept = 0
