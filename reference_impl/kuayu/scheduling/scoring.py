@@ -65,8 +65,8 @@ class Scorer(Protocol):
 class Rule:
     """A weighted sum.
 
-    What money, waiting and lost device seconds count was searched by ``python -m kuayu_training rule`` in worlds that no
-    judge takes (``docs/results/scheduling/tuning.json``).
+    What money, waiting and lost device seconds count was searched by ``python -m kuayu_training rule`` in worlds that
+    no judge takes (``docs/results/scheduling/tuning.json``).
 
     Attributes:
         money: Seconds that a unit of money for bandwidth is worth.
