@@ -27,6 +27,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from kuayu_schemas.base import build_models
+
 TESTS = Path(__file__).resolve().parent
 PATIENCE_S = 120.0
 LONGEST_REQUEST = 1 << 17
@@ -179,6 +181,7 @@ def tend(control: int, modules: Sequence[str]) -> None:
     """Fork a child for each request, and tell of its end; returns in the children, to go on as they will."""
     for name in modules:
         importlib.import_module(name)
+    build_models()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever types it at the tests means their end, not this one's
     asked = socket.socket(fileno=control)

@@ -1,21 +1,28 @@
-"""What tests of several parts share."""
+"""What tests of several parts share, and what each of their files costs (`pytest --processor-seconds 40`)."""
 
+import contextlib
 import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
+from _pytest.terminal import TerminalReporter
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from xdist.scheduler import Scheduling
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests fill the processors with processes: threads of linear algebra would wait for each other, and spin meanwhile.
 
 It holds for the programs that tests start as well.
 """
+
+COMPILED = tuple(f"tests/scheduling/test_{name}.py" for name in ("learning", "compiled_rule", "vector_env"))
+"""Files of tests that run what ``kuayu_training.scheduling.core`` compiles."""
 
 FLAGS = (
     "--no-sandbox",
@@ -43,10 +50,85 @@ def browser() -> "Iterator[Browser]":
         browser.close()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let files of tests be compared by what they cost: wall time says as much of what runs beside them."""
+    explained = "show the N files that took most processor seconds, the processes that they started among them"
+    parser.addoption("--processor-seconds", type=int, default=0, metavar="N", help=explained)
+
+
+class Meter:
+    """Processor seconds of this process and all below it, from one call to the next."""
+
+    def __init__(self) -> None:
+        self._before = 0.0
+
+    def read(self) -> float:
+        """What has been used since the call before, by processes that still run and by those that were waited for."""
+        process = psutil.Process()
+        now = 0.0
+        for each in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                now += sum(each.cpu_times()[:4])
+        spent, self._before = now - self._before, now
+        return spent
+
+
+METER = Meter()
+SPENT = "processor seconds"
+
+
+def pytest_collection_finish() -> None:
+    """Begin to count: what comes before is no test's."""
+    METER.read()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """With the last test of a file, write down what the file took."""
+    yield
+    if item.config.getoption("--processor-seconds") and (nextitem is None or nextitem.path != item.path):
+        item.user_properties.append((SPENT, METER.read()))
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """List the files that took most."""
+    most = terminalreporter.config.getoption("--processor-seconds")
+    if not most:
+        return
+    files: Counter[str] = Counter()
+    for report in (each for reports in terminalreporter.stats.values() for each in reports):
+        if getattr(report, "when", None) == "teardown":
+            files[report.fspath] += dict(report.user_properties).get(SPENT, 0.0)
+    terminalreporter.section(SPENT)
+    for name, seconds in files.most_common(most):
+        terminalreporter.write_line(f"{seconds:8.1f} {name}")
+    terminalreporter.write_line(f"{files.total():8.1f} all files")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep pytest-xdist from beginning with the files of most tests: the longest hold one, and would come last."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "Scheduling | None":
+    """Give a worker whole files, and one worker all that runs the same compiled code.
+
+    Else workers would compile it beside each other, each for itself, which takes a minute of a processor every time.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Compiling(LoadFileScheduling):
+        """Knows of files that go together."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return COMPILED[0] if file in COMPILED else file
+
+    return Compiling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

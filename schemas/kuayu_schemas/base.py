@@ -33,9 +33,12 @@ class KuayuModel(BaseModel):
 
     Absent members are ``None`` in Python and are left out of JSON. A value that was built in Python may be given
     ``None`` for them; a JSON text may not (``null`` is not absence).
+
+    What checks a class is built when it is first used, for there are hundreds and most programs use few
+    (:func:`build_models`).
     """
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", protected_namespaces=(), defer_build=True)
 
     def to_json(self) -> bytes:
         """Write the object as UTF-8 JSON without white space, absent members left out."""
@@ -44,6 +47,13 @@ class KuayuModel(BaseModel):
     def to_wire(self) -> dict[str, Any]:
         """Return the object as JSON values (dictionaries, lists, strings, numbers), absent members left out."""
         return self.model_dump(mode="json")
+
+
+def build_models(base: type[KuayuModel] = KuayuModel) -> None:
+    """Build now what checks each class that was derived from a model, where no first use should have to wait for it."""
+    for model in base.__subclasses__():
+        model.model_rebuild()
+        build_models(model)
 
 
 class _NotNull:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 
 from miniature.adjusting import Adjusting
 from miniature.agreeing import Agreeing
@@ -201,7 +202,7 @@ KEEPING = frozenset({Scraping, Conversion, Otlp, Stepped, Graphs, Streams, *WATC
 """What answers operations that keep something, or tell of what is kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slice:
     """What answers some operations and nothing else.
 
@@ -220,11 +221,16 @@ class Slice:
         """Requirements of COM whose checks call these operations, or may."""
         return DECIDED if KEEPING.isdisjoint(self.kinds) else COMMON
 
-    def holds(self, replaced: AbstractSet[str]) -> bool:
-        """Whether methods belong to it, all of them."""
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """Names of methods that belong to it and to nothing else."""
         behind = {name for kind in self.kinds for name in vars(kind)}
         beyond = {name for kind in Miniature.__mro__ if kind not in self.kinds for name in vars(kind)}
-        return bool(replaced) and replaced <= behind - beyond - self.but
+        return frozenset(behind - beyond - self.but)
+
+    def holds(self, replaced: AbstractSet[str]) -> bool:
+        """Whether methods belong to it, all of them."""
+        return bool(replaced) and replaced <= self.own
 
 
 INDEXED = frozenset(row.id for row in CHECKED if row.profile is Profile.IDX)

@@ -152,6 +152,7 @@ def _carry_out(request: list[Any], output: int, commands: Mapping[str, Callable[
 def _commands(warm: Sequence[str]) -> Mapping[str, Callable[[list[str]], None]]:
     """What children do, with everything that they need imported, read and worked out as far as a first run needs it."""
     from kuayu_schemas import schema
+    from kuayu_schemas.base import build_models
     from mutants import judged, serve, warming
 
     def test(arguments: list[str]) -> None:
@@ -161,6 +162,7 @@ def _commands(warm: Sequence[str]) -> Mapping[str, Callable[[list[str]], None]]:
         except Exception:  # noqa: BLE001 - whatever it is
             traceback.print_exc()
 
+    build_models()
     for name in schema.document()["$defs"]:
         for reader in (False, True):
             schema.is_valid(name, None, reader=reader)

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,12 @@ from mutants.cover import (
     select,
     touched,
 )
-from mutants.declaration import DECLARED, JUDGED_BY_THEMSELVES
+from mutants.declaration import DECLARED, JUDGED_BY_THEMSELVES, Mutant
 from mutants.matrix import cost, expected_seconds, trials_of
 
 MAX_SECONDS = 240
 """Seconds that the cover set may take on two processors."""
 
-COVER = cover_set(MUTANTS, cost)
 AUTHOR = ("-c", "user.name=test", "-c", "user.email=test@example.org")
 
 MUTANT = "tests/mutants/figures.py"
@@ -36,6 +36,12 @@ MUTANT = "tests/mutants/figures.py"
 SLOW, LESS_SLOW = "sampled-every-sixty-six-seconds", "sampled-every-fifty-five-seconds"
 
 Edit = Callable[[str, str, str], None]
+
+
+@cache
+def cover() -> list[Mutant]:
+    """The cover set; not when this file is imported, for every worker imports every file."""
+    return cover_set(MUTANTS, cost)
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -81,24 +87,24 @@ def breaking(*requirements: str) -> set[str]:
 
 def test_the_cover_set_breaks_every_requirement_that_has_a_check() -> None:
     testable = {row.id for row in registers.requirements().requirements if row.check}
-    broken = {requirement for mutant in COVER for requirement in mutant.breaks}
+    broken = {requirement for mutant in cover() for requirement in mutant.breaks}
     assert broken == testable - JUDGED_BY_THEMSELVES.keys()
-    assert expected_seconds(trials_of(COVER), 2) <= MAX_SECONDS
+    assert expected_seconds(trials_of(cover()), 2) <= MAX_SECONDS
 
 
 def test_no_mutant_of_the_cover_set_is_needless() -> None:
-    for mutant in COVER:
-        others = {requirement for other in COVER if other is not mutant for requirement in other.breaks}
+    for mutant in cover():
+        others = {requirement for other in cover() if other is not mutant for requirement in other.breaks}
         assert not mutant.breaks <= others
 
 
 def test_the_cover_set_hangs_on_the_declarations_alone() -> None:
-    assert cover_set(MUTANTS, cost) == COVER
-    assert cover_set(MUTANTS[::-1], cost) == COVER[::-1]
+    assert cover_set(MUTANTS, cost) == cover()
+    assert cover_set(MUTANTS[::-1], cost) == cover()[::-1]
 
 
 def test_mutants_of_the_cover_set_are_held_against_all_that_the_whole_matrix_holds_them_against() -> None:
-    assert set(trials_of(COVER)) <= set(trials_of(MUTANTS))
+    assert set(trials_of(cover())) <= set(trials_of(MUTANTS))
 
 
 def test_near_misses_are_preferred_and_cheap_ones_too() -> None:
@@ -186,7 +192,8 @@ def test_what_is_over_budget_is_named(checkout: Path, edit: Edit, monkeypatch: p
     assert left
     assert some.lines[-1].startswith(f"{left} more that `make mutants` holds: ")
     assert all(mutant.name in some.lines[-1] for mutant in some.beyond_budget)
-    assert {mutant.name for mutant in some.mutants(MUTANTS)} == {mutant.name for mutant in COVER} | some.reasons.keys()
+    selected = {mutant.name for mutant in some.mutants(MUTANTS)}
+    assert selected == {mutant.name for mutant in cover()} | some.reasons.keys()
 
 
 def test_the_base_is_what_is_named_else_where_the_branch_began_else_the_commit_before(checkout: Path) -> None:
@@ -209,12 +216,12 @@ def test_without_a_history_the_cover_set_is_all(tmp_path: Path, monkeypatch: pyt
         if path:
             monkeypatch.setenv("PATH", path)
         selection = select(MUTANTS, cost, 1e6, tmp_path)
-        assert selection == Selection(tuple(COVER), {}, (), base_of(tmp_path))
+        assert selection == Selection(tuple(cover()), {}, (), base_of(tmp_path))
         assert "git knows no history here" in selection.lines[1]
 
 
 def test_a_run_takes_as_long_as_processors_need_and_as_the_longest_trial() -> None:
     assert expected_seconds(trials_of([]), 100) == max(trial.seconds for trial in trials_of([]))
-    assert expected_seconds(trials_of(COVER), 1) == pytest.approx(
-        sum(trial.processor_seconds for trial in trials_of(COVER))
+    assert expected_seconds(trials_of(cover()), 1) == pytest.approx(
+        sum(trial.processor_seconds for trial in trials_of(cover()))
     )

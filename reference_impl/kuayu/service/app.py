@@ -36,6 +36,7 @@ from kuayu.service.routes import (
 )
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
+from kuayu_schemas.base import build_models
 
 TOKENS_EVERY = 1.0
 """Seconds between two looks at the file of tokens."""
@@ -48,6 +49,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
         settings: What the operator set; the defaults where absent.
         database: The database, where it is open already; otherwise it is opened when the application starts.
     """
+    build_models()
     settings = settings or Settings()
     metrics = Metrics()
 
