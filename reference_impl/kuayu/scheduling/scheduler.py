@@ -141,22 +141,28 @@ def decide(
     result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
     seconds = prediction.begins + prediction.runs
     hopeful = _any(availability.fits(candidates.pools, candidates.devices), first).tolist()
-    bounds = first.tolist()
+    bounds, rows = first.tolist(), np.arange(len(candidates))
     kept = waiting = 0
     for place, job in enumerate(order.tolist()):
         its = slice(bounds[place], bounds[place + 1])
         pools, devices = candidates.pools[its], candidates.devices[its]
-        idle = waiting >= BOOKED and not (hopeful[place] and availability.fits(pools, devices).any())
+        fits = None
+        idle = waiting >= BOOKED and not (hopeful[place] and (fits := availability.fits(pools, devices)).any())
         idle |= place >= LOOKED_AT
         if its.start == its.stop or (idle and not everyone):
             continue
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
-        now = availability.admits(pools, devices, seconds[its]) & (not idle)
-        unseated = node_room.missing(candidates, its, now)
-        now &= ~unseated
-        columns[its, WAITS] = np.where(now, 0.0, np.maximum(availability.earliest(pools, devices), EPOCH))
-        attempt = Attempt(job, np.arange(its.start, its.stop), columns[its], now, scoring.scores(its), counts=not idle)
+        now = availability.admits(pools, devices, seconds[its], fits)
+        if idle:
+            now[:] = False
+        unseated = node_room.missing(candidates, its, now) if node_room.particular[job] else None
+        if unseated is not None:
+            now &= ~unseated
+        waits = np.maximum(availability.earliest(pools, devices), EPOCH)
+        waits[now] = 0.0
+        columns[its, WAITS] = waits
+        attempt = Attempt(job, rows[its], columns[its], now, scoring.scores(its), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
@@ -171,7 +177,7 @@ def decide(
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
-        elif not idle and not unseated[attempt.chosen]:  # devices kept for it would be free where it cannot sit
+        elif not idle and not (unseated is not None and unseated[attempt.chosen]):  # devices kept for it would be free where it cannot sit
             waiting += 1
             start = float(columns[row, WAITS])
             if kept < queue_policy.kept and start < inf:
@@ -195,12 +201,10 @@ class NodeRoom:
 
     def missing(self, candidates: Candidates, its: slice, now: Flags) -> Flags:
         """Which of the candidates of a job could start now, were it not for what it needs of nodes."""
-        found = np.zeros(len(now), dtype=np.bool_)
-        if self.particular[candidates.job[its.start]]:
-            found[:] = [
-                free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)
-            ]
-        return found
+        return np.array(
+            [free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)],
+            dtype=np.bool_,
+        )
 
     def _allows(self, candidates: Candidates, row: int) -> bool:
         shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
