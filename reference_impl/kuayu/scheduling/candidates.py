@@ -13,6 +13,7 @@ import numpy as np
 
 from kuayu.scheduling.availability import paces
 from kuayu.scheduling.state import (
+    MIN_VALUE,
     NONE,
     NOWHERE,
     ONE_NODE,
@@ -114,33 +115,6 @@ def no_way() -> Candidates:
         np.zeros(0, dtype=np.intp),
         np.zeros(0, dtype=np.int64),
     )
-
-
-MAX_WEIGHT = 10.0
-"""Times the median at which the work of a job counts at most in what devices are worth."""
-MIN_VALUE = 0.05
-"""What a device is worth at least over the mean of all."""
-
-
-def device_value(snapshot: Snapshot) -> Floats:
-    """What a device of each pool is worth over the mean of all, for the jobs of the snapshot; about one, by pool."""
-    accelerator, kinds = snapshot.pools.accelerator, snapshot.worth.shape[1]
-    if 1 < kinds < len(accelerator):  # pools of one kind are worth the same
-        return _value(snapshot, np.arange(kinds), accelerator)
-    return _value(snapshot, accelerator, np.arange(len(accelerator)))
-
-
-def _value(snapshot: Snapshot, kinds: Numbers, kind: Numbers) -> Floats:
-    """The same, from numbers of accelerators and which of these each pool has."""
-    mean, worth = snapshot.mean_worth[:, None], snapshot.worth[:, kinds]
-    relative = np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
-    some = relative[:, kind].any(axis=1)
-    if not some.any():
-        return np.ones(len(kind))
-    work = snapshot.jobs.left[some]
-    weight = np.minimum(work, np.median(work) * MAX_WEIGHT) + MIN_VALUE
-    value: Floats = np.maximum((relative[some] * weight[:, None]).sum(axis=0) / weight.sum(), MIN_VALUE)
-    return value[kind]
 
 
 def comparative_advantage(snapshot: Snapshot, candidates: Candidates, prediction: Prediction, rated: Floats) -> Floats:

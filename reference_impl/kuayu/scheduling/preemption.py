@@ -25,7 +25,7 @@ import numpy as np
 
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.availability import EPOCH, Availability, paces
-from kuayu.scheduling.candidates import MONEY, Candidates, device_value
+from kuayu.scheduling.candidates import MONEY, Candidates
 from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Scoring
 from kuayu.scheduling.state import NONE, Counts, Flags, Floats, Numbers, Snapshot
 from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, UtilisationPrior, restart, saving
@@ -311,7 +311,9 @@ class Preemption:
         if more <= 0:
             return None
         its = self._able(pool, int(self._snapshot.jobs.priority[job]), seconds)
-        its = its[~self._gone[options.row[its]] & (self._stays[its] | (options.devices[its] <= free[options.pool[its]]))]
+        its = its[
+            ~self._gone[options.row[its]] & (self._stays[its] | (options.devices[its] <= free[options.pool[its]]))
+        ]
         # of what a job gives up where it stays, no more is taken than is needed
         freed = options.freed[its]
         part = np.where(self._shrinks[its], np.minimum(more / freed, 1.0), 1.0)
@@ -423,10 +425,6 @@ class Preemption:
         return found
 
     @cached_property
-    def _value(self) -> Floats:
-        return device_value(self._snapshot)
-
-    @cached_property
     def _stays(self) -> Flags:
         found: Flags = self._options.pool == self._options.was
         return found
@@ -439,7 +437,7 @@ class Preemption:
     @cached_property
     def _worth(self) -> Floats:
         """What a device of the pool is worth where each would go on."""
-        found: Floats = self._value[self._options.pool]
+        found: Floats = self._snapshot.device_value[self._options.pool]
         return found
 
     @cached_property
@@ -555,7 +553,7 @@ def _migration_candidates(
     Those are left out for whom the shortest interruption would be too long, and pools on which nobody is fast enough.
     """
     jobs, job = snapshot.jobs, now.job
-    rows = np.flatnonzero((STARTING <= MAX_MIGRATION_PAUSE_SHARE * now.left) & bearable(now.undisturbed, STARTING))
+    rows = np.flatnonzero((MAX_MIGRATION_PAUSE_SHARE * now.left >= STARTING) & bearable(now.undisturbed, STARTING))
     worth, accelerator = snapshot.worth[job[rows]], snapshot.pools.accelerator
     own, domain = snapshot.worth[job[rows], accelerator[now.pool[rows]]], snapshot.pools.domain[spare]
     fastest = now.fastest[rows, None] * worth[:, accelerator[spare]] * now.paces[domain]
@@ -584,7 +582,7 @@ def _gains(
 
     Nought is gained where it does not pay.
     """
-    jobs, pools, value = snapshot.jobs, snapshot.pools, device_value(snapshot)
+    jobs, pools, value = snapshot.jobs, snapshot.pools, snapshot.device_value
     was, held, left = running.pool[row], running.devices[row], running.left[row]
     change = running.change(row, pool, devices)
     with np.errstate(divide="ignore", invalid="ignore"):

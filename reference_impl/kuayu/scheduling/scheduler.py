@@ -23,7 +23,7 @@ import numpy as np
 
 from kuayu.scheduling.attempts import Attempt, EpochResult
 from kuayu.scheduling.availability import EPOCH, Availability, ends, trusted
-from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage, device_value
+from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage
 from kuayu.scheduling.packing import NodeAllocator, gang_of, shaped
 from kuayu.scheduling.preemption import Preemption
 from kuayu.scheduling.pricing import PurchaseOptions
@@ -177,7 +177,8 @@ def decide(
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
-        elif not idle and not (unseated is not None and unseated[attempt.chosen]):  # devices kept for it would be free where it cannot sit
+        elif not (idle or (unseated is not None and unseated[attempt.chosen])):
+            # else devices kept for it would be free where it cannot sit
             waiting += 1
             start = float(columns[row, WAITS])
             if kept < queue_policy.kept and start < inf:
@@ -252,7 +253,7 @@ def features_of(
     """Features of all candidates, (candidates, features); how long each waits comes later, and how many it delays."""
     columns = np.zeros((len(candidates), len(FEATURES)))
     seconds = prediction.begins + prediction.runs
-    value = np.append(device_value(snapshot), 0.0)
+    value = np.append(snapshot.device_value, 0.0)
     rated = (value[candidates.pools] * candidates.devices).sum(axis=1)
     columns[:, BEGINS], columns[:, RUNS] = prediction.begins, prediction.runs
     columns[:, MOVING], columns[:, EXCHANGING] = prediction.moving, prediction.exchanging

@@ -35,6 +35,12 @@ NOWHERE = -1
 """In place of the number of a domain, a profile or a switch that there is not."""
 
 
+MAX_WEIGHT = 10.0
+"""Times the median at which the work of a job counts at most in what devices are worth."""
+MIN_VALUE = 0.05
+"""What a device is worth at least over the mean of all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """Part of a pool that is bought in one way.
@@ -299,13 +305,33 @@ class Snapshot:
     def mean_worth(self) -> Floats:
         """Mean index of all devices that a job can run on, by job; nought where there are none."""
         # many jobs are alike, so that each kind of job is looked at once; NumPy sums a single row in another order
-        _, first, kind = np.unique(self.worth, axis=0, return_index=True, return_inverse=True)
+        first, kind = _alike(self.worth)
         if len(kind) > 1:
             first = np.append(first, first[:1])
         worth = self.worth[first][:, self.pools.accelerator]
         devices = self.pools.devices
         found: Floats = (worth * devices).sum(axis=1) / np.maximum(((worth > 0.0) * devices).sum(axis=1), 1)
-        return found[kind.reshape(-1)]
+        return found[kind]
+
+    @cached_property
+    def device_value(self) -> Floats:
+        """What a device of each pool is worth over the mean of all, for the jobs here; about one, by pool."""
+        accelerator, kinds = self.pools.accelerator, self.worth.shape[1]
+        if 1 < kinds < len(accelerator):  # pools of one kind are worth the same
+            return self._value(np.arange(kinds), accelerator)
+        return self._value(accelerator, np.arange(len(accelerator)))
+
+    def _value(self, kinds: Numbers, kind: Numbers) -> Floats:
+        """The same, from numbers of accelerators and which of these each pool has."""
+        mean, worth = self.mean_worth[:, None], self.worth[:, kinds]
+        relative = np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
+        some = relative[:, kind].any(axis=1)
+        if not some.any():
+            return np.ones(len(kind))
+        work = self.jobs.left[some]
+        weight = np.minimum(work, np.median(work) * MAX_WEIGHT) + MIN_VALUE
+        value: Floats = np.maximum((relative[some] * weight[:, None]).sum(axis=0) / weight.sum(), MIN_VALUE)
+        return value[kind]
 
     @cached_property
     def staging(self) -> tuple[Floats, Floats]:
@@ -384,3 +410,12 @@ class Snapshot:
             for artefact in jobs.artefact[begin:end].tolist():
                 coming[artefact, place] = min(coming[artefact, place], ready[share])
         return coming[jobs.artefact]
+
+
+def _alike(rows: Floats) -> tuple[Numbers, Numbers]:
+    """The first of each kind of rows, and the kind of each row; where a sum tells rows apart, that is quickest."""
+    sums = rows @ np.sqrt(np.arange(2.0, rows.shape[1] + 2.0))
+    _, first, kind = np.unique(sums, return_index=True, return_inverse=True)
+    if (rows[first][kind] != rows).any():
+        _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
