@@ -153,15 +153,9 @@ def decide(
             continue
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
-        now = availability.admits(pools, devices, seconds[its], fits)
-        if idle:
-            now[:] = False
-        unseated = node_room.missing(candidates, its, now) if node_room.particular[job] else None
-        if unseated is not None:
-            now &= ~unseated
-        waits = np.maximum(availability.earliest(pools, devices), EPOCH)
-        waits[now] = 0.0
-        columns[its, WAITS] = waits
+        now, unseated = node_room.admits(availability, candidates, its, seconds[its], fits)
+        now &= not idle
+        columns[its, WAITS] = np.where(now, 0.0, np.maximum(availability.earliest(pools, devices), EPOCH))
         attempt = Attempt(job, rows[its], columns[its], now, scoring.scores(its), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
@@ -177,8 +171,7 @@ def decide(
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
-        elif not (idle or (unseated is not None and unseated[attempt.chosen])):
-            # else devices kept for it would be free where it cannot sit
+        elif not idle and not unseated[attempt.chosen]:  # devices kept for it would be free where it cannot sit
             waiting += 1
             start = float(columns[row, WAITS])
             if kept < queue_policy.kept and start < inf:
@@ -200,12 +193,26 @@ class NodeRoom:
         self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
         self.particular = (snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)
 
-    def missing(self, candidates: Candidates, its: slice, now: Flags) -> Flags:
-        """Which of the candidates of a job could start now, were it not for what it needs of nodes."""
-        return np.array(
-            [free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)],
-            dtype=np.bool_,
-        )
+    def admits(
+        self, availability: Availability, candidates: Candidates, its: slice, seconds: Floats, fits: Flags | None
+    ) -> tuple[Flags, Flags]:
+        """Which of the candidates of a job could start now, and which could, were it not for what it needs of nodes.
+
+        Args:
+            availability: What is free, and for whom.
+            candidates: All.
+            its: Rows of the job.
+            seconds: For which each of them would hold its devices.
+            fits: Whether these are free now, if that is known.
+        """
+        now = availability.admits(candidates.pools[its], candidates.devices[its], seconds, fits)
+        unseated = np.zeros(len(now), dtype=np.bool_)
+        if self.particular[candidates.job[its.start]]:
+            unseated[:] = [
+                free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)
+            ]
+            now &= ~unseated
+        return now, unseated
 
     def _allows(self, candidates: Candidates, row: int) -> bool:
         shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
