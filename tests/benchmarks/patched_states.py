@@ -3,11 +3,11 @@
     python tests/benchmarks/patched_states.py [--epochs N] [--large N] [--beside CHECKOUT] [--json FILE]
 
 States are those of SCH-002, a minute after each other: all running jobs have gone on, some have ended, others have
-come. Small ones have 5 domains, 660 nodes and 3 000 jobs, large ones 64 domains, 10 048 nodes and 10 000 jobs. Stages are
-processor time of this process. Over HTTP it is what a clock shows, with the service in a process of its own, and what
-else the machine does is in it; beside it stands the processor time of the service and its workers for each request,
-which other work on the machine changes less. The service of another commit, checked out in a folder, can be asked the
-same in turn with this one. *Deciding* is what is done with the arrays of a state until the report is there.
+come. Small ones have 5 domains, 660 nodes and 3 000 jobs, large ones 64 domains, 10 048 nodes and 10 000 jobs. Stages
+are processor time of this process. Over HTTP it is what a clock shows, with the service in a process of its own, and
+what else the machine does is in it; beside it stands the processor time of the service and its workers by request,
+which other work changes less. The service of another commit, checked out in a folder, can be asked the same in turn
+with this one. *Deciding* is what is done with the arrays of a state until the report is there.
 """
 
 import argparse

@@ -132,14 +132,17 @@ class Availability:
     def earliest(self, pools: Numbers, devices: Counts) -> Floats:
         """Seconds until so many devices are free, in all pools of a row; infinite if nothing says so."""
         if pools.shape[1] == 1:
-            return self._when[pools[:, 0], devices[:, 0] - 1]
+            only: Floats = self._when[pools[:, 0], devices[:, 0] - 1]
+            return only
         found: Floats = self._when[pools, devices - 1].max(axis=1)
         return found
 
     def fits(self, pools: Numbers, devices: Counts) -> Flags:
         """Whether devices are free now, whoever waits for them."""
-        fits: Flags = devices <= self._limit[pools]
-        return fits[:, 0] if fits.shape[1] == 1 else fits.all(axis=1)
+        there: Flags = devices <= self._limit[pools]
+        if there.shape[1] == 1:
+            return there[:, 0]
+        return np.logical_and.reduce(there, axis=1)
 
     @property
     def _limit(self) -> Counts:

@@ -8,7 +8,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -479,12 +478,12 @@ def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bo
     numbers = {(name, pool["accelerator"]): number for number, (name, pool) in enumerate(pools)}
     domains = {each["id"] for each in state["domains"]}
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
-    shares = [numbers.get(pair) for pair in zip(held.domains, held.accelerators, strict=True)]
+    shares = [numbers.get(pair, NOWHERE) for pair in zip(held.domains, held.accelerators, strict=True)]
     if (
         len(set(parsed.names)) < len(parsed.names)
         or not domains.issuperset(named)
         or not domains.issuperset(others)
-        or None in shares
+        or NOWHERE in shares
         or _repeated_parts(state)
         or _unknown_parts(state, domains)
         or len(_beyond_elasticity(parsed))
@@ -606,7 +605,7 @@ def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
     return found
 
 
-def _unknown_parts(state: Plain, domains: AbstractSet[str]) -> list[Complaint]:
+def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
     """What is named and not there outside of jobs."""
     accelerators = {each["id"] for each in state["accelerators"]}
     found: list[Complaint] = []
@@ -690,7 +689,7 @@ def _unknown_shares(
     return found
 
 
-def _missing(place: str, names: Sequence[str], known: AbstractSet[str]) -> list[Complaint]:
+def _missing(place: str, names: Sequence[str], known: set[str]) -> list[Complaint]:
     return [
         (f"{place}/{position}", f"{name} is no domain of the state")
         for position, name in enumerate(names)
@@ -856,7 +855,7 @@ def _held(
         holder=np.repeat(np.arange(first, first + len(held.lengths)), _numbers(held.lengths)),
         pool=_numbers(pool),
         devices=np.array(held.devices, dtype=np.int64),
-        purchase=_numbers([_PURCHASE.get(each, NOWHERE) for each in held.purchases]),
+        purchase=_numbers([_PURCHASE.get(each or "", NOWHERE) for each in held.purchases]),
         mode=_numbers([_MODE.get(each, 0) for each in held.modes]),
         period=np.array([each or 1 for each in held.periods], dtype=np.int64),
         rate=np.array(held.rates, dtype=np.float64),

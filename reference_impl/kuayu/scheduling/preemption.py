@@ -338,13 +338,12 @@ class Preemption:
             options, (begin, end) = self._options, self._bounds[pool : pool + 2].tolist()
             its = np.arange(begin, end)
             priority, pause, left = self._priority[options.row[its]], options.pause[its], options.left[its]
-            lower = priority < own
-            able = ~lower & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[its] > 0)
+            able = (priority >= own) & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[its] > 0)
             able &= (priority == own) | (pause <= MAX_PAUSE_SECONDS)
             longest = its[able][np.argsort(-left[able])]
-            self._open[pool, own] = its[lower], longest, -options.left[longest]
-        lower, longest, left = self._open[pool, own]
-        enough = int(left.searchsorted(-MIN_REMAINING_RATIO * seconds, side="right"))
+            self._open[pool, own] = its[priority < own], longest, -options.left[longest]
+        lower, longest, shortness = self._open[pool, own]
+        enough = int(shortness.searchsorted(-MIN_REMAINING_RATIO * seconds, side="right"))
         return np.sort(np.concatenate([lower, longest[:enough]]))
 
     def _lost(self, job: int, its: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:

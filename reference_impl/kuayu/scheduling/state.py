@@ -8,6 +8,7 @@ is in seconds of a reference device. ``kuayu.scheduling.parse`` makes a snapshot
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -375,10 +376,9 @@ class Snapshot:
         # where copies are, and whether they may leave: few patterns, of which each is looked at once
         packed = np.packbits(np.column_stack([jobs.at, jobs.pinned]), axis=1)
         width = packed.shape[1]
+        keys: NDArray[Any] = packed.view(np.dtype((np.void, width)))[:, 0]
         if width <= 8:  # noqa: PLR2004 - bytes of the widest whole number, which is sorted fastest
             keys = np.pad(packed, ((0, 0), (0, 8 - width))).view(np.uint64)[:, 0]
-        else:
-            keys = packed.view(np.dtype((np.void, width)))[:, 0]
         _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
         at, here = jobs.at[first], np.arange(self.domains)[None, :]
         best = np.array([paths.best_copy(np.flatnonzero(row)) for row in at])

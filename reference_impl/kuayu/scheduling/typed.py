@@ -115,15 +115,14 @@ class _Types:
         kind = judging.get("type")
         if kind == "object":
             return self.of(judging["class"])
-        known = _NAMING | {"type", "class", *_KEYWORDS.get(kind, ())}
-        if kind not in _KEYWORDS or judging.keys() - known:
+        if kind not in _KEYWORDS or judging.keys() - _NAMING - {"type", "class", *_KEYWORDS[kind]}:
             raise _NotCoveredError(str(judging))
         if kind == "string":
             return Literal[tuple(judging["enum"])] if "enum" in judging else str
         if kind == "boolean":
             return bool
         convert = float if kind == "number" else int
-        bounds = {_BOUNDS[key]: convert(judging[key]) for key in _BOUNDS.keys() & judging.keys()}
+        bounds: dict[str, Any] = {_BOUNDS[key]: convert(judging[key]) for key in _BOUNDS.keys() & judging.keys()}
         made: Any = list[self._kind(judging["items"])] if kind == "array" else convert  # type: ignore[misc]
         return Annotated[made, msgspec.Meta(**bounds)] if bounds else made
 
@@ -205,7 +204,7 @@ class TypedJobs:
 
     def __init__(self, waiting: Sequence[Any], running: Sequence[Any]) -> None:
         self.colons = 0
-        self._texts: dict[str, set[str]] = {}
+        self._texts: dict[str, set[Any]] = {}
         queued, runs = self._read("WaitingJob", waiting), self._read("RunningJob", running)
         self.waiting = len(waiting)
         self.specs: list[Any] = [*queued["spec"], *runs["spec"]]
@@ -230,7 +229,7 @@ class TypedJobs:
         """Columns of objects of a class, of which members are counted and texts gathered."""
         members = _types().members[name]
         columns = zip(*map(astuple, objects), strict=True) if objects else [()] * len(members)
-        made = {}
+        made: dict[str, Sequence[Any]] = {}
         for member, column in zip(members, columns, strict=True):
             made[member.name] = column
             there = len(column) - (0 if member.required else column.count(member.absent))
@@ -324,7 +323,7 @@ class TypedJobs:
     def _check(self) -> None:
         """Hold texts against their patterns."""
         for pattern, texts in self._texts.items():
-            texts.discard(None)  # type: ignore[arg-type]
+            texts.discard(None)
             if pattern == _identifier() and _is_simple(texts):
                 continue
             if not all(map(_compiled(pattern).fullmatch, texts)):
