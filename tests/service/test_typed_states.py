@@ -172,6 +172,14 @@ def test_types_are_made_of_all_that_the_schema_says_of_jobs_but_of_what_is_open(
     assert missing == {("JobSpec", "extensions")}
 
 
+@pytest.mark.parametrize("levels", [60, 70, 2_000, 200_000])
+@pytest.mark.parametrize("place", ['{"state":{"links":%s}}', '{"shares":%s}', '{"state":{"waiting":%s}}', "%s"])
+def test_what_is_nested_deeply_is_refused_as_ever(place: str, levels: int) -> None:
+    found, expected = answers((place % ("[" * levels + "]" * levels)).encode())
+    assert found.status in {400, 422}
+    assert found.body == expected.body
+
+
 @pytest.mark.parametrize("member", ["extensions", "forecast"])
 def test_what_no_type_says_is_read_in_plain_json(member: str) -> None:
     state = states(1)[0]

@@ -142,7 +142,8 @@ class Availability:
         there: Flags = devices <= self._limit[pools]
         if there.shape[1] == 1:
             return there[:, 0]
-        return np.logical_and.reduce(there, axis=1)
+        fits: Flags = np.logical_and.reduce(there, axis=1)
+        return fits
 
     @property
     def _limit(self) -> Counts:

@@ -381,7 +381,7 @@ def read(body: bytes) -> tuple[Json, TypedJobs, Sequence[Any]] | None:
         text = _object([*_members(found, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
         asked = orjson.loads(text)
         jobs = TypedJobs(state.waiting, state.running)
-    except (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeError, ValueError, _Doubtful):
+    except (msgspec.DecodeError, ValueError, RecursionError, _Doubtful):
         return None
     if not schema.is_valid("PlacementRequest", asked):
         return None
