@@ -27,7 +27,10 @@ from kuayu_schemas import schema
 Json = dict[str, Any]
 
 _NAMING = {"description", "title", "x-label-zh", "x-unit", "format"}
-"""Keywords that judge nothing here; that an instant exists is looked at when it is read."""
+"""Keywords that judge nothing here."""
+
+INSTANT_FORMAT = "date-time"
+"""The only format: that there is such an instant is looked at when it is read."""
 
 _JOBS = ("waiting", "running")
 
@@ -115,7 +118,8 @@ class _Types:
         kind = judging.get("type")
         if kind == "object":
             return self.of(judging["class"])
-        if kind not in _KEYWORDS or judging.keys() - _NAMING - {"type", "class", *_KEYWORDS[kind]}:
+        beyond = judging.get("format", INSTANT_FORMAT) != INSTANT_FORMAT
+        if kind not in _KEYWORDS or beyond or judging.keys() - _NAMING - {"type", "class", *_KEYWORDS[kind]}:
             raise _NotCoveredError(str(judging))
         if kind == "string":
             return Literal[tuple(judging["enum"])] if "enum" in judging else str
