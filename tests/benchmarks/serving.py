@@ -8,10 +8,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import httpx
+import psutil
 import psycopg
 
 DATABASES = ("sqlite", "postgresql")
@@ -62,14 +64,38 @@ def plain(url: str) -> str:
     return url.replace("postgresql+psycopg://", "postgresql://")
 
 
+PACKAGES = ("schemas", "conformance", "reference_impl")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that runs.
+
+    Attributes:
+        url: Where it answers.
+        process: It; its workers are its children.
+    """
+
+    url: str
+    process: psutil.Process
+
+    def processor_seconds(self) -> float:
+        """Time of processors that it and its workers have used, in steps of 10 ms."""
+        times = [each.cpu_times() for each in (self.process, *self.process.children(recursive=True))]
+        return sum(each.user + each.system for each in times)
+
+
 @contextmanager
-def serving(database: str) -> Iterator[str]:
-    """The service on a database; where it answers."""
+def service(database: str, checkout: Path | None = None) -> Iterator[Service]:
+    """The service on a database, of this commit or of another one that lies in a folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    env = dict(os.environ)
+    if checkout is not None:
+        env["PYTHONPATH"] = os.pathsep.join(str(checkout.absolute() / each) for each in PACKAGES)
     process = subprocess.Popen(
-        [*COMMAND, "--port", str(port), "--database", database], stdout=subprocess.DEVNULL, env=os.environ
+        [*COMMAND, "--port", str(port), "--database", database], stdout=subprocess.DEVNULL, env=env
     )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -81,10 +107,17 @@ def serving(database: str) -> Iterator[str]:
                 if process.poll() is not None:
                     raise SystemExit("the service ended") from None
                 time.sleep(0.05)
-        yield url
+        yield Service(url, psutil.Process(process.pid))
     finally:
         process.terminate()
         process.wait()
+
+
+@contextmanager
+def serving(database: str) -> Iterator[str]:
+    """Where the service on a database answers."""
+    with service(database) as begun:
+        yield begun.url
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -111,7 +111,8 @@ class Availability:
             self._when[number, now : now + len(later)] = later
         self._show(snapshot)
         self._kept: dict[int, list[tuple[float, int]]] = {}
-        self._columns: tuple[Numbers, Floats, Counts] | None = None
+        self._columns: tuple[Floats, Counts] | None = None
+        self._open: Counts | None = None
         self.bought: dict[int, list[int]] = {}
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -130,13 +131,26 @@ class Availability:
 
     def earliest(self, pools: Numbers, devices: Counts) -> Floats:
         """Seconds until so many devices are free, in all pools of a row; infinite if nothing says so."""
+        if pools.shape[1] == 1:
+            only: Floats = self._when[pools[:, 0], devices[:, 0] - 1]
+            return only
         found: Floats = self._when[pools, devices - 1].max(axis=1)
         return found
 
     def fits(self, pools: Numbers, devices: Counts) -> Flags:
         """Whether devices are free now, whoever waits for them."""
-        fits: Flags = (devices <= np.minimum(self._room, self.purchases.largest)[pools]).all(axis=1)
+        there: Flags = devices <= self._limit[pools]
+        if there.shape[1] == 1:
+            return there[:, 0]
+        fits: Flags = np.logical_and.reduce(there, axis=1)
         return fits
+
+    @property
+    def _limit(self) -> Counts:
+        """Devices that can be had at once now, by pool, with an entry more at the end for no pool."""
+        if self._open is None:
+            self._open = np.minimum(self._room, self.purchases.largest)
+        return self._open
 
     def distrust(self, pools: Numbers, devices: Counts) -> None:
         """Nothing is free in these pools, whatever is reported."""
@@ -146,17 +160,23 @@ class Availability:
                 row[: int(self.free[pool])] = inf
                 row.sort()
                 self.free[pool] = 0
+                self._open = None
 
-    def admits(self, pools: Numbers, devices: Counts, seconds: Floats) -> Flags:
-        """Whether devices are free now, and holding them for so many seconds delays no reservation."""
-        admitted = self.fits(pools, devices)
+    def admits(self, pools: Numbers, devices: Counts, seconds: Floats, fits: Flags | None = None) -> Flags:
+        """Whether devices are free now, and holding them for so many seconds delays no reservation.
+
+        Args:
+            pools: Numbers, (rows, shares).
+            devices: Of each, (rows, shares).
+            seconds: By row.
+            fits: Whether they are free now, if that is known.
+        """
+        admitted = self.fits(pools, devices) if fits is None else fits
         if not self._kept or not admitted.any():
             return admitted
-        pool, start, extra = self._kept_by
-        late = seconds[:, None] > start
-        over = (pools[:, :, None] == pool) & (devices[:, :, None] > extra) & late[:, None, :]
-        free: Flags = admitted & ~over.any(axis=(1, 2))
-        return free
+        start, extra = self._kept_by
+        over = (seconds[:, None] > start[:, pools]) & (devices > extra[:, pools])
+        return admitted & ~over.any(axis=(0, 2))
 
     def leaves(self, pool: int, devices: int, seconds: float) -> bool:
         """The same of devices of one pool."""
@@ -166,24 +186,26 @@ class Availability:
         )
 
     @property
-    def _kept_by(self) -> tuple[Numbers, Floats, Counts]:
-        """Reservations in columns: the pool, when it begins, and what others may hold beside it."""
+    def _kept_by(self) -> tuple[Floats, Counts]:
+        """When reservations begin, and what others may hold beside them, (reservations of a pool, pools and none)."""
         if self._columns is None:
-            rows = [(pool, start, max(extra, 0)) for pool, kept in self._kept.items() for start, extra in kept]
-            pools, starts, extras = zip(*rows, strict=True)
-            self._columns = np.array(pools), np.array(starts), np.array(extras)
+            layers = max(map(len, self._kept.values()))
+            start, extra = np.full((layers, len(self._room)), inf), np.zeros((layers, len(self._room)), dtype=np.int64)
+            for pool, kept in self._kept.items():
+                for layer, (begins, beside) in enumerate(kept):
+                    start[layer, pool], extra[layer, pool] = begins, max(beside, 0)
+            self._columns = start, extra
         return self._columns
 
     def take(self, job: int, pools: Numbers, devices: Counts, seconds: float) -> None:
         """A job starts now, buys its devices and holds them for so many seconds."""
         bought = self.bought[job] = []
+        self._open = None
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
                 bought.append(self.purchases.buy(job, pool, count, seconds))
                 self.free[pool] -= count
-                row = self._when[pool]
-                row[:count] = seconds
-                row.sort()
+                _replace(self._when[pool], 0, count, seconds)
                 if pool in self._kept:
                     self._kept[pool] = [
                         (start, extra - count if seconds > start else extra) for start, extra in self._kept[pool]
@@ -192,6 +214,7 @@ class Availability:
 
     def put_back(self, job: int, pools: Numbers, devices: Counts) -> None:
         """A job that was to start now does not; when more devices will be free is not computed anew."""
+        self._open = None
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
                 self.free[pool] += count
@@ -202,8 +225,7 @@ class Availability:
         """Devices that were to be held until an instant are given back at another."""
         row = self._when[pool]
         first = min(int(row.searchsorted(until)), len(row) - devices)
-        row[first : first + devices] = then
-        row.sort()
+        _replace(row, first, first + devices, then)
 
     def book(self, pools: Numbers, devices: Counts, start: float, seconds: float) -> None:
         """A job is expected to hold devices from ``start`` on; it is given those that become free last before that."""
@@ -211,8 +233,7 @@ class Availability:
             if count > 0:
                 row = self._when[pool]
                 last = max(int(row.searchsorted(start, side="right")), count)
-                row[last - count : last] = start + seconds
-                row.sort()
+                _replace(row, last - count, last, start + seconds)
 
     def keep(self, pools: Numbers, devices: Counts, start: float) -> None:
         """A job waits for devices that will be free then: nobody is to delay it."""
@@ -221,3 +242,16 @@ class Availability:
                 there = int(self._when[pool].searchsorted(start, side="right"))
                 self._kept.setdefault(pool, []).append((start, there - count))
                 self._columns = None
+
+
+def _replace(row: Floats, begin: int, end: int, value: float) -> None:
+    """Put a value in the place of some of an ascending row, which stays ascending."""
+    count = end - begin
+    if begin and value < row[begin - 1]:
+        first = int(row[:begin].searchsorted(value, side="right"))
+        row[first + count : end] = row[first:begin]
+        row[first : first + count] = value
+    else:
+        last = end + int(row[end:].searchsorted(value))
+        row[begin : last - count] = row[end:last]
+        row[last - count : last] = value

@@ -7,13 +7,13 @@
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from kuayu.scheduling.availability import paces
 from kuayu.scheduling.state import (
+    MIN_VALUE,
     NONE,
     NOWHERE,
     ONE_NODE,
@@ -21,6 +21,7 @@ from kuayu.scheduling.state import (
     PIPELINE,
     SYNCHRONOUS,
     Counts,
+    Flags,
     Floats,
     Numbers,
     Snapshot,
@@ -116,24 +117,6 @@ def no_way() -> Candidates:
     )
 
 
-MAX_WEIGHT = 10.0
-"""Times the median at which the work of a job counts at most in what devices are worth."""
-MIN_VALUE = 0.05
-"""What a device is worth at least over the mean of all."""
-
-
-def device_value(snapshot: Snapshot) -> Floats:
-    """What a device of each pool is worth over the mean of all, for the jobs of the snapshot; about one, by pool."""
-    relative = _relative(snapshot)
-    some = relative.any(axis=1)
-    if not some.any():
-        return np.ones(len(snapshot.pools.devices))
-    work = snapshot.jobs.left[some]
-    weight = np.minimum(work, np.median(work) * MAX_WEIGHT) + MIN_VALUE
-    value: Floats = np.maximum((relative[some] * weight[:, None]).sum(axis=0) / weight.sum(), MIN_VALUE)
-    return value
-
-
 def comparative_advantage(snapshot: Snapshot, candidates: Candidates, prediction: Prediction, rated: Floats) -> Floats:
     """Work a second of the devices of a candidate over what they are worth to all; one where it is the same, by row.
 
@@ -143,23 +126,8 @@ def comparative_advantage(snapshot: Snapshot, candidates: Candidates, prediction
         prediction: What they lead to.
         rated: What their devices are worth, all together.
     """
-    mean = _mean(snapshot)[candidates.job]
+    mean = snapshot.mean_worth[candidates.job]
     return prediction.worth / np.maximum(mean, MIN_VALUE) * prediction.devices / np.maximum(rated, MIN_VALUE)
-
-
-def _mean(snapshot: Snapshot) -> Floats:
-    """Mean index of all devices that a job can run on, by job."""
-    worth = snapshot.worth[:, snapshot.pools.accelerator]
-    devices = snapshot.pools.devices
-    found: Floats = (worth * devices).sum(axis=1) / np.maximum(((worth > 0.0) * devices).sum(axis=1), 1)
-    return found
-
-
-def _relative(snapshot: Snapshot) -> Floats:
-    """Index of a device of each pool over the mean of all, (jobs, pools); nought where a job runs nowhere."""
-    mean = _mean(snapshot)[:, None]
-    worth = snapshot.worth[:, snapshot.pools.accelerator]
-    return np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
 
 
 PERIODS = (1, 5, 15, 50, 150, 500)
@@ -189,17 +157,17 @@ class CandidateSet:
         self._utilisation_prior, self._paces = UtilisationPrior(snapshot), paces(snapshot)
         self._open = snapshot.reachable[snapshot.pools.domain] & (snapshot.pools.devices > 0)
 
-    @cached_property
-    def usable(self) -> np.ndarray:
-        """Whether a job may hold devices of a pool, (jobs, pools): kind, memory, and a way for its data."""
+    def usable(self, jobs: Numbers) -> Flags:
+        """Whether jobs may hold devices of a pool, (jobs, pools): kind, memory, and a way for their data."""
         snapshot = self.snapshot
-        able = snapshot.worth[:, snapshot.pools.accelerator] > 0.0
-        return able & self._open[None, :] & np.isfinite(snapshot.staging[0][:, snapshot.pools.domain])
+        able = (snapshot.worth[jobs] > 0.0)[:, snapshot.pools.accelerator]
+        found: Flags = able & self._open & np.isfinite(snapshot.staging[0][jobs])[:, snapshot.pools.domain]
+        return found
 
     def alone(self, jobs: Numbers) -> Candidates:
         """Candidates inside one domain: what was asked for, the least and the most of use, and what is free."""
         snapshot, all_jobs = self.snapshot, self.snapshot.jobs
-        able = self.usable[jobs] & all_jobs.modes[jobs, NONE][:, None]
+        able = self.usable(jobs) & all_jobs.modes[jobs, NONE][:, None]
         row, pool = np.nonzero(able)
         job = jobs[row]
         room, free = snapshot.pools.devices[pool], self._free[pool]
@@ -228,7 +196,7 @@ class CandidateSet:
     def outgrown(self, jobs: Numbers) -> Numbers:
         """Those of some jobs that ask for more than any pool has, and may be spread."""
         snapshot = self.snapshot
-        room = (self.usable[jobs] * snapshot.pools.devices[None, :]).max(axis=1, initial=0)
+        room = (self.usable(jobs) * snapshot.pools.devices[None, :]).max(axis=1, initial=0)
         wide = (snapshot.jobs.requested[jobs] > room) & snapshot.jobs.modes[jobs, SYNCHRONOUS:].any(axis=1)
         found: Numbers = jobs[wide]
         return found
@@ -237,7 +205,7 @@ class CandidateSet:
         """Candidates over several domains, each in the mode and at the period that serve it best."""
         snapshot, jobs = self.snapshot, self.snapshot.jobs
         modes = [mode for mode in (SYNCHRONOUS, PERIODIC, PIPELINE) if jobs.modes[job, mode]]
-        pools = np.flatnonzero(self.usable[job])
+        pools = np.flatnonzero(self.usable(np.array([job]))[0])
         if not modes or len(set(snapshot.pools.domain[pools].tolist())) < PAIR:
             return no_way()
         least, step = int(jobs.minimum[job]), int(jobs.step[job])

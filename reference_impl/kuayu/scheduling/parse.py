@@ -8,11 +8,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from math import inf, nan
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,15 @@ from kuayu.scheduling.state import (
     Snapshot,
 )
 
+if TYPE_CHECKING:
+    from kuayu.scheduling.typed import TypedJobs
+
 Plain = Mapping[str, Any]
 
 _PURCHASE = {name: number for number, name in enumerate(PURCHASES)}
 
 
-def alike(state: Plain) -> list[Plain]:
+def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
     """Domains with their pools in an order that follows from what they are, so that no decision depends on names.
 
     Those that are alike in everything stay in the order of the request.
@@ -54,18 +58,13 @@ def alike(state: Plain) -> list[Plain]:
         figures = (each["round_trip_time"], each["tariff"], each["bandwidth"], each["available"])
         links.setdefault(each["source"], []).append((0.0, *figures))
         links.setdefault(each["target"], []).append((1.0, *figures))
-    jobs: dict[str, int] = {}
-    for entry in state["waiting"]:
-        for artefact in entry["spec"].get("data") or ():
-            for name in artefact["domains"]:
-                jobs[name] = jobs.get(name, 0) + 1
 
     def pool_key(pool: Plain) -> tuple[Any, ...]:
         return (kinds[pool["accelerator"]], pool["devices"], pool["free"], pool["devices_per_node"])
 
     def key(domain: Plain) -> tuple[Any, ...]:
         pools = sorted(pool_key(pool) for pool in domain["pools"])
-        return (pools, sorted(links.get(domain["id"], ())), jobs.get(domain["id"], 0))
+        return (pools, sorted(links.get(domain["id"], ())), parsed.copies[domain["id"]])
 
     domains = [{**each, "pools": sorted(each["pools"], key=pool_key)} for each in state["domains"]]
     return sorted(domains, key=key)
@@ -135,6 +134,134 @@ _FIGURES = (
 )
 """What is read of a specification as a number; instants are seconds from 1970."""
 
+_INSTANTS = ("submitted", "deadline")
+_NUMBERED = ("profile", "home", "modes", "kinds", "within")
+
+Columns = Mapping[str, Sequence[Any]]
+"""What is told, by name, and in each by job."""
+
+
+def _columns_of(specs: Sequence[Plain]) -> Columns:
+    """Columns of specifications: what is read as it is, and as a number; none where there is none."""
+    devices: list[Plain] = [spec["devices"] for spec in specs]
+    talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
+    needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
+    nodes: list[Plain] = [spec.get("nodes") or _NOTHING for spec in specs]
+    return {
+        "id": [spec["id"] for spec in specs],
+        "data": [spec.get("data") or () for spec in specs],
+        "start": [spec.get("checkpoint") for spec in specs],
+        "profile": [spec.get("task_profile") for spec in specs],
+        "home": [spec.get("home_domain") for spec in specs],
+        "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
+        "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
+        "within": [each.get("within") for each in nodes],
+        "minimum": [each["minimum"] for each in devices],
+        "maximum": [each["maximum"] for each in devices],
+        "requested": [each.get("requested") for each in devices],
+        "step": [each.get("step") for each in devices],
+        "memory": [spec.get("memory_per_device") for spec in specs],
+        "serial": [spec.get("serial_share") for spec in specs],
+        "duration": [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
+        "priority": [spec.get("priority") for spec in specs],
+        "period": [spec.get("sync_period") for spec in specs],
+        "step_time": [each.get("step_time") for each in talks],
+        "exchange": [each.get("exchange") for each in talks],
+        "boundary": [each.get("boundary") for each in talks],
+        "checkpoint": [each.get("checkpoint_size") for each in talks],
+        "bandwidth": [each.get("bandwidth") for each in needs],
+        "round_trip": [each.get("round_trip_time") for each in needs],
+        "submitted": [spec["submitted_at"] for spec in specs],
+        "deadline": [spec.get("deadline") for spec in specs],
+        "per_node": [each.get("devices_per_node") for each in nodes],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedHeld:
+    """What running jobs tell of what they hold, column by column.
+
+    Attributes:
+        lengths: How many shares, by job.
+        domains: Names, by share.
+        accelerators: Names, by share.
+        devices: By share.
+        purchases: Ways of buying or none, by share.
+        nodes: Number of the share and name of each node that is told.
+        modes: Split modes, by job.
+        periods: Steps between reconciliations or none, by job.
+        phases: By job.
+        rates: Work a second or none, by job.
+        ready: Instants or none, by job.
+        interrupted: Likewise.
+    """
+
+    lengths: Sequence[int]
+    domains: Sequence[str]
+    accelerators: Sequence[str]
+    devices: Sequence[int]
+    purchases: Sequence[str | None]
+    nodes: tuple[Sequence[int], Sequence[str]]
+    modes: Sequence[str]
+    periods: Sequence[int | None]
+    phases: Sequence[str]
+    rates: Sequence[float | None]
+    ready: Sequence[str | None]
+    interrupted: Sequence[str | None]
+
+    @classmethod
+    def of(cls, running: Sequence[Plain]) -> "ParsedHeld":
+        """What is told by running jobs."""
+        placements: list[Plain] = [entry["placement"] for entry in running]
+        shares: list[Plain] = [share for each in placements for share in each["shares"]]
+        told = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
+        return cls(
+            lengths=[len(each["shares"]) for each in placements],
+            domains=[share["domain"] for share in shares],
+            accelerators=[share["accelerator"] for share in shares],
+            devices=[share["devices"] for share in shares],
+            purchases=[share.get("purchase") for share in shares],
+            nodes=([number for number, _ in told], [name for _, name in told]),
+            modes=[each["split_mode"] for each in placements],
+            periods=[each.get("sync_period") for each in placements],
+            phases=[entry["phase"] for entry in running],
+            rates=[entry.get("rate") for entry in running],
+            ready=[entry.get("ready_at") for entry in running],
+            interrupted=[entry.get("interrupted_at") for entry in running],
+        )
+
+
+class PlainJobs:
+    """Jobs of a state in plain JSON.
+
+    Attributes:
+        waiting: How many of them wait.
+        specs: Specifications.
+        columns: What these tell, if that has been looked at.
+        saved: Name of the domain of its last checkpoint, or none.
+        used: Share of the requested devices that it keeps busy, or none.
+        done: Work, or none.
+        held: What running jobs hold.
+    """
+
+    columns: Columns | None = None
+
+    def __init__(self, state: Plain) -> None:
+        entries: list[Plain] = [*state["waiting"], *state["running"]]
+        self.waiting = len(state["waiting"])
+        self.specs: list[Plain] = [entry["spec"] for entry in entries]
+        self.saved: Sequence[str | None] = [entry.get("checkpoint_domain") for entry in entries]
+        self.used: Sequence[float | None] = [entry.get("used") for entry in entries]
+        self.done: Sequence[float | None] = [entry.get("done") for entry in entries]
+        self.held = ParsedHeld.of(state["running"])
+
+    @staticmethod
+    def artefacts(reads: Sequence[Plain]) -> tuple[Sequence[Any], ...]:
+        """Names, bytes, domains and whether they are pinned, of artefacts."""
+        named = tuple(list(map(itemgetter(name), reads)) for name in ("id", "size", "domains"))
+        return (*named, [each.get("pinned") for each in reads])
+
+
 STALE = 2
 """How many times as many values as specifications may be known before those that nobody has any more are let go."""
 
@@ -153,7 +280,9 @@ class Numbered:
 
     def __init__(self, values: Sequence[Hashable], known: dict[Any, int]) -> None:
         self.known = known
-        self.numbers: Numbers = _numbers([known.setdefault(value, len(known)) for value in values])
+        for value in dict.fromkeys(values):
+            known.setdefault(value, len(known))
+        self.numbers: Numbers = _numbers(list(map(known.__getitem__, values)))
 
     def followed_by(self, fresh: "Numbered", order: Numbers) -> "Numbered":
         """A column of the same values: places of this one, and behind them of another that knows the same numbers."""
@@ -176,6 +305,7 @@ class ParsedSpecs:
 
     Args:
         specs: Specifications of jobs.
+        columns: What they tell, if that has been looked at.
         known: Numbers of values by column, of specifications before.
 
     Attributes:
@@ -187,49 +317,17 @@ class ParsedSpecs:
             have to lie or none.
     """
 
-    def __init__(self, specs: list[Plain], known: Mapping[str, dict[Any, int]] | None = None) -> None:
-        devices: list[Plain] = [spec["devices"] for spec in specs]
-        talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
-        needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
-        nodes: list[Plain] = [spec.get("nodes") or _NOTHING for spec in specs]
+    def __init__(
+        self, specs: list[Plain], columns: Columns | None = None, known: Mapping[str, dict[Any, int]] | None = None
+    ) -> None:
         self.specs: list[Plain] = specs
-        self.columns: dict[str, list[Any]] = {
-            "id": [spec["id"] for spec in specs],
-            "data": [spec.get("data") or () for spec in specs],
-            "start": [spec.get("checkpoint") for spec in specs],
-        }
-        values: dict[str, list[Hashable]] = {
-            "profile": [spec.get("task_profile") for spec in specs],
-            "home": [spec.get("home_domain") for spec in specs],
-            "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
-            "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
-            "within": [each.get("within") for each in nodes],
-        }
-        known = known or {name: {} for name in values}
-        self.numbered = {name: Numbered(column, known[name]) for name, column in values.items()}
-        self.figures: Floats = np.array(
-            [
-                [each["minimum"] for each in devices],
-                [each["maximum"] for each in devices],
-                [each.get("requested") for each in devices],
-                [each.get("step") for each in devices],
-                [spec.get("memory_per_device") for spec in specs],
-                [spec.get("serial_share") for spec in specs],
-                [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
-                [spec.get("priority") for spec in specs],
-                [spec.get("sync_period") for spec in specs],
-                [each.get("step_time") for each in talks],
-                [each.get("exchange") for each in talks],
-                [each.get("boundary") for each in talks],
-                [each.get("checkpoint_size") for each in talks],
-                [each.get("bandwidth") for each in needs],
-                [each.get("round_trip_time") for each in needs],
-                _seconds([spec["submitted_at"] for spec in specs]),
-                _seconds([spec.get("deadline") for spec in specs]),
-                [each.get("devices_per_node") for each in nodes],
-            ],
-            dtype=np.float64,
-        )
+        columns = _columns_of(specs) if columns is None else columns
+        self.columns: dict[str, Sequence[Any]] = {name: columns[name] for name in ("id", "data", "start")}
+        known = known or {name: {} for name in _NUMBERED}
+        self.numbered = {name: Numbered(columns[name], known[name]) for name in _NUMBERED}
+        self.figures: Floats = np.empty((len(_FIGURES), len(specs)))
+        for row, name in enumerate(_FIGURES):
+            self.figures[row] = _seconds(columns[name]) if name in _INSTANTS else columns[name]
 
     def followed_by(self, specs: list[Plain]) -> "ParsedSpecs":
         """What is read of other specifications, of which those that are the very same objects are not read again."""
@@ -239,14 +337,15 @@ class ParsedSpecs:
         order = _numbers([rows.get(id(spec), NOWHERE) for spec in specs])
         missing = np.flatnonzero(order == NOWHERE)
         known = {name: each.known for name, each in self.numbered.items()}
-        fresh = ParsedSpecs([specs[row] for row in missing.tolist()], known)
+        fresh = ParsedSpecs([specs[row] for row in missing.tolist()], known=known)
         order[missing] = len(self.specs) + np.arange(len(missing))
         places = order.tolist()
         made = object.__new__(ParsedSpecs)
         made.specs = specs
         made.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
         made.columns = {
-            name: list(map((column + fresh.columns[name]).__getitem__, places)) for name, column in self.columns.items()
+            name: list(map([*column, *fresh.columns[name]].__getitem__, places))
+            for name, column in self.columns.items()
         }
         made.numbered = {
             name: column.followed_by(fresh.numbered[name], order) for name, column in self.numbered.items()
@@ -258,12 +357,14 @@ class ParsedJobs:
     """What is read of jobs, column by column: a state has thousands of them.
 
     Args:
-        entries: Jobs that wait and jobs that run.
+        jobs: Jobs that wait and jobs that run.
         before: What was read of a state before; specifications that are the very same objects are not read again.
 
     Attributes:
         specs: What is read of their specifications.
         figures: By name; not a number where there is none.
+        held: What running jobs hold.
+        waiting: How many of the jobs wait.
         names: Of jobs.
         saved: Name of the domain of its last checkpoint, or none.
         resumes: Whether it goes on from a checkpoint.
@@ -273,43 +374,45 @@ class ParsedJobs:
         pinned: Whether it may not leave its domains, if that is told.
         domains: Names of the domains that hold it.
         begun: Likewise of what jobs start from, whether it is still read or not.
+        copies: How many of the artefacts that waiting jobs read are in each domain.
     """
 
-    def __init__(self, entries: Sequence[Plain], before: "ParsedJobs | None" = None) -> None:
-        specs: list[Plain] = [entry["spec"] for entry in entries]
-        self.specs: ParsedSpecs = ParsedSpecs(specs) if before is None else before.specs.followed_by(specs)
+    def __init__(self, jobs: "PlainJobs | TypedJobs", before: "ParsedJobs | None" = None) -> None:
+        specs, self.held, self.waiting = jobs.specs, jobs.held, jobs.waiting
+        self.specs: ParsedSpecs = (
+            ParsedSpecs(specs, jobs.columns) if before is None else before.specs.followed_by(specs)
+        )
         columns = self.specs.columns
-        self.names: list[str] = columns["id"]
-        self.saved: list[str | None] = [entry.get("checkpoint_domain") for entry in entries]
-        starts: list[tuple[int, Plain]] = [
-            (number, start) for number, start in enumerate(columns["start"]) if start is not None
-        ]
-        self.begun: list[Sequence[str]] = [start["domains"] for _, start in starts]
+        self.names: Sequence[str] = columns["id"]
+        self.saved = jobs.saved
+        starts = [(number, start) for number, start in enumerate(columns["start"]) if start is not None]
+        _, sizes, begun, _ = jobs.artefacts([start for _, start in starts])
+        self.begun: Sequence[Sequence[str]] = begun
         self.resumes = [saved is not None for saved in self.saved]
         self.figures: dict[str, Floats] = dict(zip(_FIGURES, self.specs.figures, strict=True))
-        self.figures["used"] = np.array([entry.get("used") for entry in entries], dtype=np.float64)
-        self.figures["done"] = np.array([entry.get("done") for entry in entries], dtype=np.float64)
-        reads: list[Plain] = list(chain.from_iterable(columns["data"]))
-        readers = np.repeat(np.arange(len(entries)), list(map(len, columns["data"])))
+        self.figures["used"] = np.array(jobs.used, dtype=np.float64)
+        self.figures["done"] = np.array(jobs.done, dtype=np.float64)
+        reads: list[Any] = list(chain.from_iterable(columns["data"]))
+        readers = np.repeat(np.arange(len(specs)), list(map(len, columns["data"])))
         late: list[int] = []
+        count = int(np.searchsorted(readers, self.waiting))
         if starts:
             self.figures["checkpoint"] = self.figures["checkpoint"].copy()
-        for number, start in starts:
+        for (number, start), size in zip(starts, sizes, strict=True):
             if not self.resumes[number]:
                 # what it starts from is read like data until it has written one of its own
                 reads.append(start)
                 late.append(number)
-                self.figures["checkpoint"][number] = start["size"]
+                self.figures["checkpoint"][number] = size
             self.resumes[number] = True
         if late:
             readers = np.concatenate([readers, late])
             order = np.argsort(readers, kind="stable")
             readers, reads = readers[order], [reads[place] for place in order.tolist()]
         self.readers: Numbers = readers.astype(np.intp)
-        self.artefacts: list[str] = list(map(itemgetter("id"), reads))
-        self.sizes: list[float] = list(map(itemgetter("size"), reads))
-        self.pinned: list[bool | None] = [each.get("pinned") for each in reads]
-        self.domains: list[Sequence[str]] = list(map(itemgetter("domains"), reads))
+        self.artefacts, self.sizes, self.domains, self.pinned = jobs.artefacts(reads)
+        data = self.domains if not late else jobs.artefacts(list(chain.from_iterable(columns["data"])))[2]
+        self.copies: Counter[str] = Counter(chain.from_iterable(data[:count]))
 
     def figure(self, name: str, absent: float) -> Floats:
         """Figures by job."""
@@ -328,7 +431,7 @@ def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
         state: A ``SchedulingState``.
         before: What was read of the state that this one was made of by a patch.
     """
-    return ParsedJobs([*state["waiting"], *state["running"]], before)
+    return ParsedJobs(PlainJobs(state), before)
 
 
 def check_state(
@@ -351,12 +454,57 @@ def check_state(
         Impossible: Numbers contradict each other.
     """
     parsed = parsed or parse_jobs(state)
+    others, again = list(others), list(again)
+    if not again and is_sound(state, parsed, [name for _, name in others]):
+        return
     refuse(RepeatedName, [*_repeated(state, parsed), *again])
     found = _unknown(state, parsed)
     known = {each["id"] for each in state["domains"]}
     found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
     refuse(UnknownName, found)
-    refuse(Impossible, [*_beyond_pools(state), *_beyond_elasticity(state, parsed)])
+    refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
+
+
+def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bool:
+    """Whether there is nothing to complain of; what there is, and where, :func:`check_state` looks for only then.
+
+    Args:
+        state: A ``SchedulingState``, of which jobs are not looked at.
+        parsed: What has been read of its jobs.
+        others: Domains that the request names beside its state.
+    """
+    held = parsed.held
+    pools = [(domain["id"], pool) for domain in state["domains"] for pool in domain["pools"]]
+    numbers = {(name, pool["accelerator"]): number for number, (name, pool) in enumerate(pools)}
+    domains = {each["id"] for each in state["domains"]}
+    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
+    shares = [numbers.get(pair, NOWHERE) for pair in zip(held.domains, held.accelerators, strict=True)]
+    if (
+        len(set(parsed.names)) < len(parsed.names)
+        or not domains.issuperset(named)
+        or not domains.issuperset(others)
+        or NOWHERE in shares
+        or _repeated_parts(state)
+        or _unknown_parts(state, domains)
+        or len(_beyond_elasticity(parsed))
+    ):
+        return False
+    if len(held.lengths) < len(shares):
+        holders = np.repeat(np.arange(len(held.lengths)), held.lengths).tolist()
+        if len(set(zip(holders, held.domains, strict=True))) < len(shares):
+            return False
+    taken = np.bincount(_numbers(shares), held.devices, len(pools)) if shares else np.zeros(len(pools))
+    devices, free = (np.array([pool[name] for _, pool in pools], dtype=np.float64) for name in ("devices", "free"))
+    if (taken > devices).any() or (free > devices).any():
+        return False
+    known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
+    if any(node["free"] > node["devices"] for _, nodes in known for node in nodes):
+        return False
+    told, names = held.nodes
+    there = {(number, node["id"]) for number, nodes in known for node in nodes}
+    silent = {number for number, (_, pool) in enumerate(pools) if pool.get("nodes") is None}
+    places = map(shares.__getitem__, told)
+    return there.issuperset(pair for pair in zip(places, names, strict=True) if pair[0] not in silent)
 
 
 def _beyond_pools(state: Plain) -> list[Complaint]:
@@ -382,10 +530,15 @@ def _beyond_pools(state: Plain) -> list[Complaint]:
     return found
 
 
-def _beyond_elasticity(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
     """Jobs that work with fewer devices at most than at least, or ask for a number that is neither."""
     least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
-    wrong = np.flatnonzero((least > most) | (asked < least) | (asked > most)).tolist()
+    return np.flatnonzero((least > most) | (asked < least) | (asked > most))
+
+
+def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
+    wrong = _beyond_elasticity(parsed).tolist()
     waiting = len(state["waiting"])
     found: list[Complaint] = []
     for job in wrong:
@@ -399,7 +552,8 @@ def _beyond_elasticity(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     return found
 
 
-def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+def _repeated_parts(state: Plain) -> list[Complaint]:
+    """What stands twice outside of jobs."""
     found = repeated("/state/accelerators", [each["id"] for each in state["accelerators"]])
     for position, each in enumerate(state["accelerators"]):
         profiles = [value["profile"] for value in each["indices"]]
@@ -409,6 +563,11 @@ def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
         found += _repeated_in(f"/state/domains/{position}/pools", each["pools"])
     copies = [each["artefact"] for each in state.get("copies") or ()]
     found += repeated("/state/copies", copies, "/artefact")
+    return found
+
+
+def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    found = _repeated_parts(state)
     waiting, running = parsed.names[: len(state["waiting"])], parsed.names[len(state["waiting"]) :]
     found += repeated("/state/waiting", waiting, "/spec/id")
     found += repeated("/state/running", running, "/spec/id")
@@ -446,10 +605,9 @@ def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
     return found
 
 
-def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
-    domains = {each["id"] for each in state["domains"]}
+def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
+    """What is named and not there outside of jobs."""
     accelerators = {each["id"] for each in state["accelerators"]}
-    nodes = {each["id"]: _nodes_by_pool(each["pools"]) for each in state["domains"]}
     found: list[Complaint] = []
     for position, each in enumerate(state["domains"]):
         for number, pool in enumerate(each["pools"]):
@@ -459,6 +617,13 @@ def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     for position, copy in enumerate(state.get("copies") or ()):
         if not domains.issuperset(copy["domains"]):
             found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
+    return found
+
+
+def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    domains = {each["id"] for each in state["domains"]}
+    nodes = {each["id"]: _nodes_by_pool(each["pools"]) for each in state["domains"]}
+    found = _unknown_parts(state, domains)
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
     if not domains.issuperset(named):
@@ -472,25 +637,10 @@ def _unknown_placements(
     running: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
 ) -> list[Complaint]:
     placed = [entry["placement"]["shares"] for entry in running]
-    if _all_there([share for shares in placed for share in shares], nodes):
-        return []
     places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
     return [
         each for place, shares in zip(places, placed, strict=True) for each in _unknown_shares(place, shares, nodes)
     ]
-
-
-def _all_there(shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]) -> bool:
-    """Whether pools and nodes of all shares are known, which is what they nearly always are."""
-    pools = {(domain, accelerator) for domain, its in nodes.items() for accelerator in its}
-    if not pools.issuperset((share["domain"], share["accelerator"]) for share in shares):
-        return False
-    told = (share for share in shares if share.get("nodes"))
-    return all(
-        known is None or known.issuperset(node["node"] for node in share["nodes"])
-        for share in told
-        for known in (nodes[share["domain"]][share["accelerator"]],)
-    )
 
 
 def _nodes_by_pool(pools: Sequence[Plain]) -> dict[str, set[str] | None]:
@@ -564,27 +714,27 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
         parsed: What has been read of it, if it has.
     """
     now = instant(state["now"])
-    told = alike(state)
+    parsed = parsed or parse_jobs(state)
+    told = alike(state, parsed)
     domains = {each["id"]: number for number, each in enumerate(told)}
     accelerators = {each["id"]: number for number, each in enumerate(state["accelerators"])}
     pools, numbers = pools_of(told, accelerators)
     profiles, index = index_of(state["accelerators"])
-    parsed = parsed or parse_jobs(state)
     copies = {each["artefact"]: each["domains"] for each in state.get("copies") or ()}
     refused = {each["job"] for each in state.get("refused") or () if each["reason"] == "no_room"}
     return Snapshot(
-        waiting=len(state["waiting"]),
+        waiting=parsed.waiting,
         memory=np.array([each["memory"] for each in state["accelerators"]], dtype=np.float64),
         index=index,
         reachable=np.array([each.get("reachable") is not False for each in told], dtype=np.bool_),
         pools=pools,
         links=links_of(state["links"], domains),
         jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
-        held=_held(state["running"], len(state["waiting"]), now, domains, accelerators, numbers),
+        held=_held(parsed.held, parsed.waiting, now, domains, accelerators, numbers),
         names=Names(tuple(accelerators), tuple(domains), tuple(parsed.names)),
         now=now,
         denied=frozenset(
-            number for number, name in enumerate(parsed.names[: len(state["waiting"])]) if name in refused
+            number for number, name in enumerate(parsed.names[: parsed.waiting]) if refused and name in refused
         ),
     )
 
@@ -627,7 +777,10 @@ class _Known:
         named: Sequence[Sequence[str]] = parsed.domains
         if copies := self._copies:
             named = [copies.get(name) or held for name, held in zip(parsed.artefacts, parsed.domains, strict=True)]
-        numbers = [rows.setdefault(tuple(each), len(rows)) for each in named]
+        keys = list(map(tuple, named))
+        for key in dict.fromkeys(keys):
+            rows[key] = len(rows)
+        numbers = list(map(rows.__getitem__, keys))
         holding = [[name in each for name in self.domains] for each in rows]
         found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
         return found
@@ -642,7 +795,7 @@ class _Known:
 
 
 def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
-    seen: dict[str, int] = {}
+    seen = {name: number for number, name in enumerate(dict.fromkeys(parsed.artefacts))}
     numbered = parsed.specs.numbered
     used, requested = parsed.figures["used"], parsed.figures["requested"]
     return Jobs(
@@ -675,7 +828,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         per_node=parsed.whole("per_node"),
         within=numbered["within"].each(lambda name: _SCOPE.get(name, ANYWHERE), np.intp),
         reader=parsed.readers,
-        artefact=_numbers([seen.setdefault(each, len(seen)) for each in parsed.artefacts]),
+        artefact=_numbers(list(map(seen.__getitem__, parsed.artefacts))),
         size=np.array(parsed.sizes, dtype=np.float64),
         pinned=np.array(parsed.pinned, dtype=np.bool_),
         at=known.at(parsed),
@@ -683,43 +836,33 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
 
 
 def _held(
-    running: Sequence[Plain],
+    held: ParsedHeld,
     first: int,
     now: float,
     domains: Mapping[str, int],
     accelerators: Mapping[str, int],
     numbers: Mapping[tuple[int, int], int],
 ) -> Held:
-    placements: list[Plain] = [entry["placement"] for entry in running]
-    shares = [(number, share) for number, each in enumerate(placements, first) for share in each["shares"]]
-    pool = [numbers[domains[share["domain"]], accelerators[share["accelerator"]]] for _, share in shares]
-    rates = [entry.get("rate") for entry in running]
+    pool = [
+        numbers[domains[domain], accelerators[accelerator]]
+        for domain, accelerator in zip(held.domains, held.accelerators, strict=True)
+    ]
+    # nought for one that runs, not a number where nobody says when it will
+    runs = np.array([phase == "running" for phase in held.phases], dtype=np.bool_)
+    ready = np.array(_seconds(held.ready)) - now
+    undisturbed = now - np.array(_seconds(held.interrupted))
     return Held(
-        holder=_numbers([number for number, _ in shares]),
+        holder=np.repeat(np.arange(first, first + len(held.lengths)), _numbers(held.lengths)),
         pool=_numbers(pool),
-        devices=np.array([share["devices"] for _, share in shares], dtype=np.int64),
-        purchase=_numbers([_PURCHASE.get(share.get("purchase"), NOWHERE) for _, share in shares]),
-        mode=_numbers([_MODE.get(each["split_mode"], 0) for each in placements]),
-        period=np.array([each.get("sync_period") or 1 for each in placements], dtype=np.int64),
-        rate=np.array(rates, dtype=np.float64),
-        ready=np.array([_ready(entry, now) for entry in running], dtype=np.float64),
-        saving=np.array([entry["phase"] == "interrupted" for entry in running], dtype=np.bool_),
-        undisturbed=np.array([_undisturbed(entry, now) for entry in running], dtype=np.float64),
+        devices=np.array(held.devices, dtype=np.int64),
+        purchase=_numbers([_PURCHASE.get(each or "", NOWHERE) for each in held.purchases]),
+        mode=_numbers([_MODE.get(each, 0) for each in held.modes]),
+        period=np.array([each or 1 for each in held.periods], dtype=np.int64),
+        rate=np.array(held.rates, dtype=np.float64),
+        ready=np.where(runs, 0.0, np.maximum(ready, 0.0)),
+        saving=np.array([phase == "interrupted" for phase in held.phases], dtype=np.bool_),
+        undisturbed=np.where(np.isnan(undisturbed), inf, undisturbed),
     )
-
-
-def _ready(entry: Plain, now: float) -> float:
-    """Seconds until a job that holds devices runs; not a number where nobody says so."""
-    if entry["phase"] == "running":
-        return 0.0
-    ready = entry.get("ready_at")
-    return nan if ready is None else max(instant(ready) - now, 0.0)
-
-
-def _undisturbed(entry: Plain, now: float) -> float:
-    """Seconds since a decision interrupted a job last."""
-    interrupted = entry.get("interrupted_at")
-    return inf if interrupted is None else now - instant(interrupted)
 
 
 def _numbers(values: Sequence[int]) -> Numbers:

@@ -1,6 +1,6 @@
 """A placement request in, a placement report out, both as plain dicts: what becomes of the jobs of a state, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
@@ -259,7 +259,25 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None, parsed: Pars
         repeated("/shares", named, "/domain"),
         parsed,
     )
-    snapshot = snapshot_of(state, parsed)
+    running = state["running"]
+    return report(request, snapshot_of(state, parsed), lambda job: running[job]["placement"]["shares"][0], scorer)
+
+
+def report(
+    request: Mapping[str, Any], snapshot: Snapshot, share_of: Callable[[int], Json], scorer: Scorer | None = None
+) -> Json:
+    """Decide what the jobs of a snapshot do.
+
+    Args:
+        request: A valid ``PlacementRequest``; of its state only the revision is looked at.
+        snapshot: What its state says.
+        share_of: The first share of a running job, by its place among those that run.
+        scorer: Makes scores of candidates; the rule unless it is given.
+
+    Returns:
+        A ``PlacementReport``.
+    """
+    state, shares = request["state"], request.get("shares") or ()
     weights = weights_of(request.get("weights"))
     explained = bool(request.get("explain"))
     result = decide(snapshot, scorer, weights, everyone=explained or bool(shares), room=not shares)
@@ -269,7 +287,7 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None, parsed: Pars
     account = Account(snapshot, result, allocator)
     decisions, reasons = _starts(snapshot, result, allocator, account), Reasons()
     if not shares:
-        decisions += _changes(snapshot, result, state["running"], allocator, account, reasons)
+        decisions += _changes(snapshot, result, share_of, allocator, account, reasons)
     if explained:
         most = request.get("alternatives")
         _explain(snapshot, result, decisions, account, reasons, ALTERNATIVES if most is None else int(most))
@@ -312,7 +330,7 @@ def _starts(snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, a
 def _changes(
     snapshot: Snapshot,
     result: EpochResult,
-    running: list[Json],
+    share_of: Callable[[int], Json],
     allocator: NodeAllocator,
     account: Account,
     reasons: Reasons,
@@ -320,12 +338,12 @@ def _changes(
     """Decisions for running jobs that give devices back, or go on elsewhere or with more; reasons are added by job."""
     made, resized = [], scale_downs(snapshot, result)
     for each in resized:
-        its = running[each.job - snapshot.waiting]["placement"]["shares"][0]
+        its = share_of(each.job - snapshot.waiting)
         if (share := _resized(snapshot, each.job, each.pool, each.devices, its, allocator, account)) is not None:
             made.append(_change(snapshot, each.job, "resize", share))
             reasons[snapshot.names.jobs[each.job]] = each, CHANGES["resize"]
     for mover in migrations(snapshot, result, frozenset(each.job for each in resized)):
-        its = running[mover.job - snapshot.waiting]["placement"]["shares"][0]
+        its = share_of(mover.job - snapshot.waiting)
         if not mover.devices:
             name = snapshot.names.jobs[mover.job]
             made.append({"job": name, "verb": "stop"})

@@ -25,7 +25,7 @@ import numpy as np
 
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.availability import EPOCH, Availability, paces
-from kuayu.scheduling.candidates import MONEY, Candidates, device_value
+from kuayu.scheduling.candidates import MONEY, Candidates
 from kuayu.scheduling.scoring import BEGINS, CROWD, RUNS, WAITS, Scoring
 from kuayu.scheduling.state import NONE, Counts, Flags, Floats, Numbers, Snapshot
 from kuayu.scheduling.throughput import BITS, STARTING, STORAGE, UtilisationPrior, restart, saving
@@ -42,7 +42,8 @@ class VictimOptions:
         devices: On how many; none where it is stopped.
         freed: Devices that it gives up.
         left: Seconds that it has before it where it is.
-        pause: Seconds for which it is interrupted, until it gives them up included.
+        saves: Seconds until it gives them up.
+        pause: Seconds for which it is interrupted, these included.
         slower: Share of its speed that it loses.
         cost: Seconds that the change counts, money included.
     """
@@ -53,6 +54,7 @@ class VictimOptions:
     devices: Counts
     freed: Counts
     left: Floats
+    saves: Floats
     pause: Floats
     slower: Floats
     cost: Floats
@@ -121,8 +123,32 @@ class Elsewhere:
         return UtilisationPrior(self._snapshot)
 
     @cached_property
-    def _paces(self) -> Floats:
+    def paces(self) -> Floats:
+        """Share of their speed on paper that jobs have in practice, by domain."""
         return paces(self._snapshot)
+
+    @cached_property
+    def fastest(self) -> Floats:
+        """Speed of each on as many devices as are of use to it over its speed now, of those where it is."""
+        most = self._snapshot.jobs.maximum[self.job].astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = self.longer / self._utilisation_prior.longer(self.job, most)
+        return found
+
+    @cached_property
+    def longer(self) -> Floats:
+        """How many times as long each takes on the devices that it holds as on those that it asked for."""
+        return self._utilisation_prior.longer(self.job, self.devices.astype(np.float64))
+
+    def speeds(self, row: Numbers, pool: Numbers, devices: Counts) -> Floats:
+        """Speed of jobs on devices of a pool over their speed now, by row."""
+        snapshot, pools = self._snapshot, self._snapshot.pools
+        job, was, there = self.job[row], self.pool[row], pools.domain[pool]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            speed = self.longer[row] / self._utilisation_prior.longer(job, devices.astype(np.float64))
+            speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
+        speed *= self.paces[there] / self.paces[pools.domain[was]]
+        return speed
 
     def change(self, row: Numbers, pool: Numbers, devices: Counts) -> Change:
         """What it means for jobs to go on so.
@@ -140,13 +166,13 @@ class Elsewhere:
         sent = (here != there) & (size > 0.0)
         staging, paid = (np.where(stays, 0.0, each[job, there]) for each in snapshot.data_staging)
         with np.errstate(divide="ignore", invalid="ignore"):
-            speed = self._utilisation_prior.longer(job, has) / self._utilisation_prior.longer(job, then)
+            speed = self.longer[row] / self._utilisation_prior.longer(job, then)
             speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
             moving = np.where(sent, size * BITS / paths.available[here, there], 0.0)
             money = np.where(sent, size * BITS * paths.tariff[here, there], 0.0)
         saves = saving(size, has)
         pause = saves + moving + staging + restart(size, then)
-        speed *= np.where(stopped, 0.0, self._paces[there] / self._paces[here])
+        speed *= np.where(stopped, 0.0, self.paces[there] / self.paces[here])
         return Change(speed, saves, pause, money + paid)
 
 
@@ -172,7 +198,7 @@ MAX_PAUSE_PER_UNDISTURBED = 0.05
 """Seconds that an interruption may take, for each since the last one."""
 
 
-def bearable(undisturbed: Floats, pause: Floats) -> Flags:
+def bearable(undisturbed: Floats, pause: Floats | float) -> Flags:
     """Whether jobs may be interrupted for so many seconds, so long after the last time."""
     found: Flags = (undisturbed >= MIN_UNDISTURBED_SECONDS) & (pause <= MAX_PAUSE_PER_UNDISTURBED * undisturbed)
     return found
@@ -214,6 +240,7 @@ class Preemption:
         self._snapshot, self._availability = snapshot, availability
         self.migrations: list[Migration] = []
         self._tries = MAX_TRIES
+        self._open: dict[tuple[int, int], tuple[Numbers, Numbers, Floats]] = {}
 
     def better(self, attempt: Attempt, candidates: Candidates, scoring: Scoring, delay: float) -> int | None:
         """A way that is better than the one chosen, if others make room for it; they are told to.
@@ -236,7 +263,10 @@ class Preemption:
         optimistic_bounds = scoring.optimistic_bounds(
             slice(attempt.rows[0], attempt.rows[-1] + 1), EPOCH, INTERRUPTION_SECONDS
         )
-        hopeful = np.flatnonzero(~attempt.now & (candidates.mode[attempt.rows] == NONE) & (optimistic_bounds < least))
+        promising = optimistic_bounds < least
+        if not promising.any():
+            return None
+        hopeful = np.flatnonzero(promising & ~attempt.now & (candidates.mode[attempt.rows] == NONE))
         if not len(hopeful):
             return None
         seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
@@ -278,41 +308,48 @@ class Preemption:
         """
         options, free = self._options, self._availability.free
         more = devices - int(free[pool])
-        its = self._of[pool]
-        if more <= 0 or not len(its):
+        if more <= 0:
             return None
-        priority, own = self._priority[options.row[its]], self._snapshot.jobs.priority[job]
+        its = self._able(pool, int(self._snapshot.jobs.priority[job]), seconds)
         its = its[
-            (priority < own)
-            | (options.left[its] >= MIN_REMAINING_RATIO * seconds)
-            & (options.pause[its] <= MAX_PAUSE_SHARE * options.left[its])
-            & ((priority == own) | (options.pause[its] <= MAX_PAUSE_SECONDS))
-            & (options.devices[its] > 0)
-        ]
-        its = its[
-            ~self._gone[options.row[its]]
-            & ((options.pool[its] == pool) | (options.devices[its] <= free[options.pool[its]]))
+            ~self._gone[options.row[its]] & (self._stays[its] | (options.devices[its] <= free[options.pool[its]]))
         ]
         # of what a job gives up where it stays, no more is taken than is needed
-        shrinks = (options.pool[its] == pool) & (options.devices[its] > 0)
-        part = np.where(shrinks, np.minimum(more / options.freed[its], 1.0), 1.0)
+        freed = options.freed[its]
+        part = np.where(self._shrinks[its], np.minimum(more / freed, 1.0), 1.0)
         lost = self._lost(job, its, options.slower[its] * part, options.cost[its], seconds, delay)
-        order = np.lexsort((its, lost / np.minimum(options.freed[its], more)))
+        order = np.argsort(lost / np.minimum(freed, more), kind="stable")
         chosen = list(self._chosen(its[order], more))
         beyond = sum(int(options.freed[row]) for row in chosen) - more
         if beyond < 0:
             return None
         rows, keeps = self._kept(chosen, beyond)
-        change = self._running.change(options.row[rows], options.pool[rows], keeps)
-        start = max(EPOCH, float(np.ceil(change.saves.max() / EPOCH)) * EPOCH)
-        lost = self._lost(job, rows, np.maximum(1.0 - change.speed, 0.0), _cost(change), seconds, delay)
+        saves, slower, cost = options.saves[rows], options.slower[rows], options.cost[rows]
+        if (keeps != options.devices[rows]).any():
+            change = self._running.change(options.row[rows], options.pool[rows], keeps)
+            saves, slower, cost = change.saves, np.maximum(1.0 - change.speed, 0.0), _cost(change)
+        start = max(EPOCH, float(np.ceil(saves.max() / EPOCH)) * EPOCH)
+        lost = self._lost(job, rows, slower, cost, seconds, delay)
         return VictimSet(rows.tolist(), keeps.tolist(), start, float(lost.sum()))
+
+    def _able(self, pool: int, own: int, seconds: float) -> Numbers:
+        """Options of a pool that are open to a job of some priority that holds the devices for so long, ascending."""
+        if (pool, own) not in self._open:
+            options, (begin, end) = self._options, self._bounds[pool : pool + 2].tolist()
+            its = np.arange(begin, end)
+            priority, pause, left = self._priority[options.row[its]], options.pause[its], options.left[its]
+            able = (priority >= own) & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[its] > 0)
+            able &= (priority == own) | (pause <= MAX_PAUSE_SECONDS)
+            longest = its[able][np.argsort(-left[able])]
+            self._open[pool, own] = its[priority < own], longest, -options.left[longest]
+        lower, longest, shortness = self._open[pool, own]
+        enough = int(shortness.searchsorted(-MIN_REMAINING_RATIO * seconds, side="right"))
+        return np.sort(np.concatenate([lower, longest[:enough]]))
 
     def _lost(self, job: int, its: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
         """Seconds that options count, those of others included who find devices taken elsewhere."""
         options, own = self._options, self._snapshot.jobs.priority[job]
-        stays = options.pool[its] == options.was[its]
-        others = np.where(stays, 0.0, delay * self._value[options.pool[its]] * options.devices[its] * seconds)
+        others = np.where(self._stays[its], 0.0, delay * self._worth[its] * options.devices[its] * seconds)
         weight = np.where(self._priority[options.row[its]] < own, LOWER_PRIORITY_WEIGHT, 1.0)
         found: Floats = weight * (slower * seconds + cost) + others
         return found
@@ -387,18 +424,32 @@ class Preemption:
         return found
 
     @cached_property
-    def _value(self) -> Floats:
-        return device_value(self._snapshot)
+    def _stays(self) -> Flags:
+        found: Flags = self._options.pool == self._options.was
+        return found
 
     @cached_property
-    def _of(self) -> list[Numbers]:
-        return [np.flatnonzero(self._options.was == pool) for pool in range(len(self._availability.free))]
+    def _shrinks(self) -> Flags:
+        found: Flags = self._stays & (self._options.devices > 0)
+        return found
+
+    @cached_property
+    def _worth(self) -> Floats:
+        """What a device of the pool is worth where each would go on."""
+        found: Floats = self._snapshot.device_value[self._options.pool]
+        return found
+
+    @cached_property
+    def _bounds(self) -> Numbers:
+        """The first option of each pool, and behind them the end of the last."""
+        found: Numbers = np.searchsorted(self._options.was, np.arange(len(self._availability.free) + 1))
+        return found
 
     @cached_property
     def _options(self) -> VictimOptions:
         """All that can be thought of: as many devices elsewhere, as many as it asked for, the least that do, and none.
 
-        None at all are left only to jobs of lower priority than somebody who waits.
+        None at all are left only to jobs of lower priority than somebody who waits. Those of a pool follow each other.
         """
         running, jobs, free = self._running, self._snapshot.jobs, self._availability.free
         has, least, step = running.devices, jobs.minimum[running.job], jobs.step[running.job]
@@ -421,6 +472,8 @@ class Preemption:
             & ((change.speed > 0.0) | (devices == 0))
             & np.isfinite(change.pause + change.money)
         )
+        # small numbers are sorted fastest
+        keep = keep[np.argsort(was[keep].astype(np.min_scalar_type(len(free))), kind="stable")]
         return VictimOptions(
             row=row[keep],
             was=was[keep],
@@ -428,6 +481,7 @@ class Preemption:
             devices=devices[keep],
             freed=(running.devices[row] - np.where(pool == was, devices, 0))[keep],
             left=left[keep],
+            saves=change.saves[keep],
             pause=change.pause[keep],
             slower=np.maximum(1.0 - change.speed, 0.0)[keep],
             cost=_cost(change)[keep],
@@ -446,6 +500,8 @@ MIN_GAIN_SHARE = 0.06
 """Share of what it has before it that it must gain."""
 MIN_GAIN_PER_PAUSE = 4.5
 """Seconds that must be gained for each that it is interrupted."""
+MIN_SPEED = 1.0 / (1.0 - MIN_GAIN_SHARE) - 1e-3
+"""Speed over that of now without which it cannot gain that much; a little less, as sums are rounded."""
 GAIN_HORIZON_SECONDS = 34_000.0
 """Seconds for which it counts what a job gains; later others may want its devices."""
 EXPECTED_ARRIVALS_SHARE = 0.05
@@ -468,6 +524,8 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
         return found
     now = Elsewhere(snapshot)
     row, pool, devices = _migration_candidates(snapshot, now, spare, availability.free)
+    quick = now.speeds(row, pool, devices) > MIN_SPEED
+    row, pool, devices = row[quick], pool[quick], devices[quick]
     gained, seconds = _gains(snapshot, result, now, row, pool, devices)
     for candidate in np.lexsort((np.arange(len(row)), -gained)).tolist():
         if gained[candidate] <= 0.0:
@@ -489,20 +547,29 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
 def _migration_candidates(
     snapshot: Snapshot, now: Elsewhere, spare: Numbers, free: Counts
 ) -> tuple[Numbers, Numbers, Counts]:
-    """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free."""
+    """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free.
+
+    Those are left out for whom the shortest interruption would be too long, and pools on which nobody is fast enough.
+    """
     jobs, job = snapshot.jobs, now.job
-    usable = (snapshot.worth[job][:, snapshot.pools.accelerator[spare]] > 0.0) & np.isfinite(
-        snapshot.data_staging[0][job][:, snapshot.pools.domain[spare]]
-    )
-    row, column = np.nonzero(usable)
+    rows = np.flatnonzero((MAX_MIGRATION_PAUSE_SHARE * now.left >= STARTING) & bearable(now.undisturbed, STARTING))
+    worth, accelerator = snapshot.worth[job[rows]], snapshot.pools.accelerator
+    own, domain = snapshot.worth[job[rows], accelerator[now.pool[rows]]], snapshot.pools.domain[spare]
+    fastest = now.fastest[rows, None] * worth[:, accelerator[spare]] * now.paces[domain]
+    usable = fastest > (MIN_SPEED * own * now.paces[snapshot.pools.domain[now.pool[rows]]])[:, None]
+    usable &= np.isfinite(snapshot.data_staging[0][job[rows]])[:, domain]
+    place, column = np.nonzero(usable)
+    row = rows[place]
     pool = spare[column]
-    victims = free[pool] + np.where(now.pool[row] == pool, now.devices[row], 0)
+    there = now.pool[row] == pool
+    victims = free[pool] + np.where(there, now.devices[row], 0)
     least, step = jobs.minimum[job[row]], jobs.step[job[row]]
     sizes = np.stack([np.minimum(jobs.maximum[job[row]], victims), np.minimum(jobs.requested[job[row]], victims)])
-    sizes = least + (sizes - least) // step * step
+    if (step > 1).any():
+        sizes = least + (sizes - least) // step * step
     able = sizes >= least
     able[1] &= sizes[1] != sizes[0]
-    able &= (now.pool[row] != pool) | (sizes > now.devices[row])
+    able &= ~there | (sizes > now.devices[row])
     which, place = np.nonzero(able)
     return row[place], pool[place], sizes[which, place]
 
@@ -514,7 +581,7 @@ def _gains(
 
     Nought is gained where it does not pay.
     """
-    jobs, pools, value = snapshot.jobs, snapshot.pools, device_value(snapshot)
+    jobs, pools, value = snapshot.jobs, snapshot.pools, snapshot.device_value
     was, held, left = running.pool[row], running.devices[row], running.left[row]
     change = running.change(row, pool, devices)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -23,7 +23,7 @@ import numpy as np
 
 from kuayu.scheduling.attempts import Attempt, EpochResult
 from kuayu.scheduling.availability import EPOCH, Availability, ends, trusted
-from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage, device_value
+from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage
 from kuayu.scheduling.packing import NodeAllocator, gang_of, shaped
 from kuayu.scheduling.preemption import Preemption
 from kuayu.scheduling.pricing import PurchaseOptions
@@ -141,22 +141,22 @@ def decide(
     result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
     seconds = prediction.begins + prediction.runs
     hopeful = _any(availability.fits(candidates.pools, candidates.devices), first).tolist()
-    bounds = first.tolist()
+    bounds, rows = first.tolist(), np.arange(len(candidates))
     kept = waiting = 0
     for place, job in enumerate(order.tolist()):
         its = slice(bounds[place], bounds[place + 1])
         pools, devices = candidates.pools[its], candidates.devices[its]
-        idle = waiting >= BOOKED and not (hopeful[place] and availability.fits(pools, devices).any())
+        fits = None
+        idle = waiting >= BOOKED and not (hopeful[place] and (fits := availability.fits(pools, devices)).any())
         idle |= place >= LOOKED_AT
         if its.start == its.stop or (idle and not everyone):
             continue
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
-        now = availability.admits(pools, devices, seconds[its]) & (not idle)
-        unseated = node_room.missing(candidates, its, now)
-        now &= ~unseated
+        now, unseated = node_room.admits(availability, candidates, its, seconds[its], fits)
+        now &= not idle
         columns[its, WAITS] = np.where(now, 0.0, np.maximum(availability.earliest(pools, devices), EPOCH))
-        attempt = Attempt(job, np.arange(its.start, its.stop), columns[its], now, scoring.scores(its), counts=not idle)
+        attempt = Attempt(job, rows[its], columns[its], now, scoring.scores(its), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
@@ -193,14 +193,26 @@ class NodeRoom:
         self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
         self.particular = (snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)
 
-    def missing(self, candidates: Candidates, its: slice, now: Flags) -> Flags:
-        """Which of the candidates of a job could start now, were it not for what it needs of nodes."""
-        found = np.zeros(len(now), dtype=np.bool_)
+    def admits(
+        self, availability: Availability, candidates: Candidates, its: slice, seconds: Floats, fits: Flags | None
+    ) -> tuple[Flags, Flags]:
+        """Which of the candidates of a job could start now, and which could, were it not for what it needs of nodes.
+
+        Args:
+            availability: What is free, and for whom.
+            candidates: All.
+            its: Rows of the job.
+            seconds: For which each of them would hold its devices.
+            fits: Whether these are free now, if that is known.
+        """
+        now = availability.admits(candidates.pools[its], candidates.devices[its], seconds, fits)
+        unseated = np.zeros(len(now), dtype=np.bool_)
         if self.particular[candidates.job[its.start]]:
-            found[:] = [
+            unseated[:] = [
                 free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)
             ]
-        return found
+            now &= ~unseated
+        return now, unseated
 
     def _allows(self, candidates: Candidates, row: int) -> bool:
         shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)
@@ -248,7 +260,7 @@ def features_of(
     """Features of all candidates, (candidates, features); how long each waits comes later, and how many it delays."""
     columns = np.zeros((len(candidates), len(FEATURES)))
     seconds = prediction.begins + prediction.runs
-    value = np.append(device_value(snapshot), 0.0)
+    value = np.append(snapshot.device_value, 0.0)
     rated = (value[candidates.pools] * candidates.devices).sum(axis=1)
     columns[:, BEGINS], columns[:, RUNS] = prediction.begins, prediction.runs
     columns[:, MOVING], columns[:, EXCHANGING] = prediction.moving, prediction.exchanging

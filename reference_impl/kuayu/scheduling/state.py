@@ -8,6 +8,7 @@ is in seconds of a reference device. ``kuayu.scheduling.parse`` makes a snapshot
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,12 @@ SCOPES = (None, "node", "switch")
 
 NOWHERE = -1
 """In place of the number of a domain, a profile or a switch that there is not."""
+
+
+MAX_WEIGHT = 10.0
+"""Times the median at which the work of a job counts at most in what devices are worth."""
+MIN_VALUE = 0.05
+"""What a device is worth at least over the mean of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +303,38 @@ class Snapshot:
         return np.where(able, known, 0.0)
 
     @cached_property
+    def mean_worth(self) -> Floats:
+        """Mean index of all devices that a job can run on, by job; nought where there are none."""
+        # many jobs are alike, so that each kind of job is looked at once; NumPy sums a single row in another order
+        first, kind = _alike(self.worth)
+        if len(kind) > 1:
+            first = np.append(first, first[:1])
+        worth = self.worth[first][:, self.pools.accelerator]
+        devices = self.pools.devices
+        found: Floats = (worth * devices).sum(axis=1) / np.maximum(((worth > 0.0) * devices).sum(axis=1), 1)
+        return found[kind]
+
+    @cached_property
+    def device_value(self) -> Floats:
+        """What a device of each pool is worth over the mean of all, for the jobs here; about one, by pool."""
+        accelerator, kinds = self.pools.accelerator, self.worth.shape[1]
+        if 1 < kinds < len(accelerator):  # pools of one kind are worth the same
+            return self._value(np.arange(kinds), accelerator)
+        return self._value(accelerator, np.arange(len(accelerator)))
+
+    def _value(self, kinds: Numbers, kind: Numbers) -> Floats:
+        """The same, from numbers of accelerators and which of these each pool has."""
+        mean, worth = self.mean_worth[:, None], self.worth[:, kinds]
+        relative = np.divide(worth, mean, out=np.zeros_like(worth), where=mean > 0.0)
+        some = relative[:, kind].any(axis=1)
+        if not some.any():
+            return np.ones(len(kind))
+        work = self.jobs.left[some]
+        weight = np.minimum(work, np.median(work) * MAX_WEIGHT) + MIN_VALUE
+        value: Floats = np.maximum((relative[some] * weight[:, None]).sum(axis=0) / weight.sum(), MIN_VALUE)
+        return value[kind]
+
+    @cached_property
     def staging(self) -> tuple[Floats, Floats]:
         """Seconds and money until data and checkpoint of each job are in a domain, both (jobs, domains).
 
@@ -315,25 +354,49 @@ class Snapshot:
     @cached_property
     def data_staging(self) -> tuple[Floats, Floats]:
         """The same of data alone."""
-        jobs, paths = self.jobs, self.paths
+        jobs = self.jobs
         seconds, money = np.zeros((2, len(jobs), self.domains))
         if len(jobs.reader):
-            packed = np.packbits(jobs.at, axis=1)
-            keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-            _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
-            best = np.array([paths.best_copy(np.flatnonzero(jobs.at[row])) for row in first.tolist()])[pattern]
-            here = np.arange(self.domains)[None, :]
-            able = (best >= 0) & (jobs.at | ~jobs.pinned[:, None])
-            offered = np.where(able, paths.available[best, here], 0.0)
-            tariff = np.where(able, paths.tariff[best, here], inf)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                bits = jobs.size[:, None] * 8.0
-                took = np.where(jobs.at | (bits == 0.0) & able, 0.0, np.where(offered > 0.0, bits / offered, inf))
-                cost = np.where(jobs.at | (bits == 0.0) & able, 0.0, bits * tariff)
-            coming = self._coming()
-            np.add.at(seconds, jobs.reader, np.where(np.isfinite(coming), np.minimum(took, coming), took))
-            np.add.at(money, jobs.reader, np.where(np.isfinite(coming), 0.0, cost))
+            took, cost = self._fetching()
+            if (self.held.ready > 0.0).any():
+                coming = self._coming()
+                arrives = np.isfinite(coming)
+                took, cost = np.where(arrives, np.minimum(took, coming), took), np.where(arrives, 0.0, cost)
+            first = np.ones(len(jobs.reader), dtype=np.bool_)
+            first[1:] = jobs.reader[1:] != jobs.reader[:-1]
+            seconds[jobs.reader[first]], money[jobs.reader[first]] = took[first], cost[first]
+            if not first.all():
+                np.add.at(seconds, jobs.reader[~first], took[~first])
+                np.add.at(money, jobs.reader[~first], cost[~first])
         return seconds, money
+
+    def _fetching(self) -> tuple[Floats, Floats]:
+        """Seconds and money until artefacts are in domains, both (artefacts that are read, domains)."""
+        jobs, paths = self.jobs, self.paths
+        # where copies are, and whether they may leave: few patterns, of which each is looked at once
+        packed = np.packbits(np.column_stack([jobs.at, jobs.pinned]), axis=1)
+        width = packed.shape[1]
+        keys: NDArray[Any] = packed.view(np.dtype((np.void, width)))[:, 0]
+        if width <= 8:  # noqa: PLR2004 - bytes of the widest whole number, which is sorted fastest
+            keys = np.pad(packed, ((0, 0), (0, 8 - width))).view(np.uint64)[:, 0]
+        _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
+        at, here = jobs.at[first], np.arange(self.domains)[None, :]
+        best = np.array([paths.best_copy(np.flatnonzero(row)) for row in at])
+        able = (best >= 0) & (at | ~jobs.pinned[first, None])
+        offered = np.where(able, paths.available[best, here], 0.0)
+        tariff = np.where(able, paths.tariff[best, here], inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            bits = jobs.size[:, None] * 8.0
+            took = bits / np.where(at, inf, np.where(offered > 0.0, offered, 0.0))[pattern]
+            cost = bits * np.where(at, 0.0, tariff)[pattern]
+        odd = np.flatnonzero((bits[:, 0] == 0.0) | ~np.isfinite(bits[:, 0]))
+        if len(odd):  # nothing, and more than there is: neither can be divided
+            its = pattern[odd]
+            there = at[its] | (bits[odd] == 0.0) & able[its]
+            took[odd] = np.where(there, 0.0, inf)
+            with np.errstate(invalid="ignore"):
+                cost[odd] = np.where(there, 0.0, bits[odd] * tariff[its])
+        return took, cost
 
     def _coming(self) -> Floats:
         """Seconds until artefacts arrive that jobs wait for already, (artefacts that are read, domains)."""
@@ -347,3 +410,12 @@ class Snapshot:
             for artefact in jobs.artefact[begin:end].tolist():
                 coming[artefact, place] = min(coming[artefact, place], ready[share])
         return coming[jobs.artefact]
+
+
+def _alike(rows: Floats) -> tuple[Numbers, Numbers]:
+    """The first of each kind of rows, and the kind of each row; where a sum tells rows apart, that is quickest."""
+    sums = rows @ np.sqrt(np.arange(2.0, rows.shape[1] + 2.0))
+    _, first, kind = np.unique(sums, return_index=True, return_inverse=True)
+    if (rows[first][kind] != rows).any():
+        _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)

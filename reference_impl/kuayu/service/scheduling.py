@@ -11,9 +11,10 @@ from typing import Any
 
 import orjson
 
-from kuayu.service import bodies, patching
+from kuayu.service import bodies, patching, strict_json
 from kuayu.service.bases import Base, Bases
 from kuayu.service.computing import Decided, check, check_instants, or_problem
+from kuayu.service.problems import ProblemException
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -44,15 +45,23 @@ _bases = Bases()
 
 def warm() -> None:
     """Load what the first request will need: the algorithms and the validators."""
-    from kuayu.scheduling import capacity_plan, pareto, place, routing  # noqa: F401
+    from kuayu.scheduling import capacity_plan, pareto, place, routing, typed  # noqa: F401
 
     for name in REQUESTS:
         schema.is_valid(name, {})
+    typed.read(b"{}")
+
+
+EDGE = 1 << 18
+"""Bytes at either end of a body outside of which only members of a state can begin: others are not as long."""
 
 
 def may_need_bases(body: bytes) -> bool:
     """Whether a request for placements may state a digest or bring a patch, from a look that costs next to nothing."""
-    return any(name in body for name in (b'"patch"', b'"digest"', b"\\u00"))
+    edges = (body,) if len(body) <= 2 * EDGE else (body[:EDGE], body[-EDGE:])
+    return any(name in edge for name in (b'"patch"', b'"digest"') for edge in edges) or (
+        b"\\" in body and b"\\u00" in body
+    )
 
 
 def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decided:
@@ -69,6 +78,8 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decide
         from kuayu.scheduling import parse
         from kuayu.scheduling import place as placement
 
+        if (report := _placed(body)) is not None:
+            return _decided(report)
         asked = _read(body, "PlacementRequest")
         base, canonical = None, None
         if "patch" in asked:
@@ -82,10 +93,40 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decide
         report = placement.place(asked, parsed=parsed)
         if canonical is not None:
             _bases.hold(tenant, Base(canonical, parsed), room)
-        decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
-        return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
+        return _decided(report)
 
     return or_problem(decide)
+
+
+def _placed(body: bytes) -> Json | None:
+    """The answer to a request in which nothing is wrong; None where something may be, which is then looked for."""
+    from kuayu.scheduling import parse, typed
+    from kuayu.scheduling import place as placement
+
+    try:
+        strict_json.check_values(body)
+    except strict_json.TooManyValuesError:
+        return None
+    found = typed.read(body)
+    if found is None:
+        return None
+    asked, jobs, running = found
+    state, parsed = asked["state"], parse.ParsedJobs(jobs)
+    shared = [each["domain"] for each in asked.get("shares") or ()]
+    if len(set(shared)) < len(shared) or not parse.is_sound(state, parsed, shared):
+        return None
+    try:
+        datetime.fromisoformat(state["now"])
+        _check_work(state, len(parsed.names), sum(parsed.held.devices))
+    except (ValueError, ProblemException):
+        return None
+    snapshot = parse.snapshot_of(state, parsed)
+    return placement.report(asked, snapshot, lambda job: typed.plain(running[job].placement.shares[0]))
+
+
+def _decided(report: Json) -> Decided:
+    decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
+    return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
 
 def find_front(body: bytes) -> Decided:
@@ -193,13 +234,21 @@ def _check_state(state: Json) -> None:
     Raises:
         ProblemException: invalid-body.
     """
-    jobs = len(state["waiting"]) + len(state["running"])
+    shares = (share for job in state["running"] for share in job["placement"]["shares"])
+    _check_work(state, len(state["waiting"]) + len(state["running"]), sum(share["devices"] for share in shares))
+
+
+def _check_work(state: Json, jobs: int, held: int) -> None:
+    """The same, of a state with so many jobs, which hold so many devices.
+
+    Raises:
+        ProblemException: invalid-body.
+    """
     check(jobs * _pools(state), MOST_WAYS, "jobs × pools", "jobs or pools")
     check(len(state["domains"]) * len(state["links"]), MOST_PATHS, "domains × links", "domains or links")
     largest = max((pool["devices"] for domain in state["domains"] for pool in domain["pools"]), default=0)
     check(_pools(state) * largest, MOST_DEVICES, "pools × devices of the largest", "devices or pools")
-    shares = (share for job in state["running"] for share in job["placement"]["shares"])
-    check(sum(share["devices"] for share in shares), MOST_DEVICES, "devices of running jobs", "devices")
+    check(held, MOST_DEVICES, "devices of running jobs", "devices")
 
 
 def _pools(state: Json) -> int:

@@ -1,0 +1,415 @@
+"""A placement request from its bytes to columns of jobs, without plain JSON of any job.
+
+1. msgspec reads jobs into objects whose types are made of the published schema, so that types, bounds, enumerations,
+   lengths and names of members are checked while they are read. It holds no text against a pattern and takes a name
+   that stands twice: both are looked at afterwards, column by column.
+2. Everything else of a request, a small part of it, stays plain JSON and is judged by the schema as ever.
+3. Only what is sure to be right is read so. Whatever else a body is, :func:`read` says nothing of it, and whoever asked
+   reads it in the way that says what is wrong and where.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from itertools import chain
+from math import nan
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+import orjson
+from msgspec.structs import astuple
+
+from kuayu.scheduling.parse import Columns, ParsedHeld
+from kuayu_schemas import schema
+
+Json = dict[str, Any]
+
+_NAMING = {"description", "title", "x-label-zh", "x-unit", "format"}
+"""Keywords that judge nothing here."""
+
+INSTANT_FORMAT = "date-time"
+"""The only format: that there is such an instant is looked at when it is read."""
+
+_JOBS = ("waiting", "running")
+
+COLONS_IN_INSTANT = 2
+
+NO_NUMBER = nan
+"""Stands for a number that is not there; no text of JSON is one, so that this very object tells."""
+
+
+class _NotCoveredError(Exception):
+    """The schema says something that no type says."""
+
+
+class _Member:
+    """A member of a class.
+
+    Attributes:
+        name: Its name.
+        absent: What stands for one that is not there.
+        required: Whether it has to be there.
+        pattern: Which its text has to match, if it is one of that kind.
+    """
+
+    def __init__(self, name: str, judging: Mapping[str, Any], *, required: bool) -> None:
+        self.name, self.required = name, required
+        self.pattern: str | None = judging.get("pattern") or judging.get("items", {}).get("pattern")
+        self.absent: Any = NO_NUMBER if judging.get("type") in {"integer", "number"} else None
+
+
+class _Types:
+    """Types of classes of the schema.
+
+    Attributes:
+        members: Of each class, in the order of the fields of its type.
+    """
+
+    def __init__(self) -> None:
+        self._classes: Mapping[str, Any] = schema.document()["$defs"]
+        self._made: dict[str, type[msgspec.Struct]] = {}
+        self.members: dict[str, list[_Member]] = {}
+
+    def of(self, name: str) -> type[msgspec.Struct]:
+        """The type of a class.
+
+        Raises:
+            _NotCoveredError: It is judged by something that no type says.
+        """
+        if name not in self._made:
+            judging = self._classes[name]
+            unknown = judging.keys() - _NAMING - {"type", "properties", "required", "additionalProperties"}
+            if (unknown and name not in _CONDITIONS) or judging.get("additionalProperties") is not False:
+                raise _NotCoveredError(name)
+            fields: list[Any] = []
+            self.members[name] = []
+            required = judging.get("required", [])
+            for member in sorted(judging["properties"], key=lambda each: each not in required):
+                inside = self._resolved(judging["properties"][member])
+                its = _Member(member, inside, required=member in required)
+                try:
+                    kind = self._kind(inside)
+                except _NotCoveredError:
+                    if its.required:
+                        raise
+                    continue  # who sends it is read in the other way
+                self.members[name].append(its)
+                fields.append((member, kind) if its.required else (member, kind, its.absent))
+            self._made[name] = msgspec.defstruct(
+                name, fields, forbid_unknown_fields=True, omit_defaults=True, gc=False, kw_only=False
+            )
+        return self._made[name]
+
+    def _resolved(self, judging: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A part of the schema with what it refers to, closer bounds before wider ones."""
+        if "$ref" not in judging:
+            found = dict(judging)
+        else:
+            name = judging["$ref"].rpartition("/")[2]
+            its = self._resolved(self._classes[name])
+            found = {**its, **{key: value for key, value in judging.items() if key != "$ref"}, "class": name}
+        if "items" in found:
+            found["items"] = self._resolved(found["items"])
+        return found
+
+    def _kind(self, judging: Mapping[str, Any]) -> Any:
+        kind = judging.get("type")
+        if kind == "object":
+            return self.of(judging["class"])
+        beyond = judging.get("format", INSTANT_FORMAT) != INSTANT_FORMAT
+        if kind not in _KEYWORDS or beyond or judging.keys() - _NAMING - {"type", "class", *_KEYWORDS[kind]}:
+            raise _NotCoveredError(str(judging))
+        if kind == "string":
+            return Literal[tuple(judging["enum"])] if "enum" in judging else str
+        if kind == "boolean":
+            return bool
+        convert = float if kind == "number" else int
+        bounds: dict[str, Any] = {_BOUNDS[key]: convert(judging[key]) for key in _BOUNDS.keys() & judging.keys()}
+        made: Any = list[self._kind(judging["items"])] if kind == "array" else convert  # type: ignore[misc]
+        return Annotated[made, msgspec.Meta(**bounds)] if bounds else made
+
+
+_KEYWORDS = {
+    "string": ("enum", "pattern"),
+    "boolean": (),
+    "integer": ("minimum", "maximum"),
+    "number": ("minimum", "maximum"),
+    "array": ("items", "minItems", "maxItems"),
+}
+_BOUNDS = {"minimum": "ge", "maximum": "le", "minItems": "min_length", "maxItems": "max_length"}
+
+_CONDITIONS = {"JobPlacement"}
+"""Classes with conditions, which :class:`TypedJobs` looks at."""
+
+_PERIODIC = {
+    "if": {"properties": {"split_mode": {"const": "periodic"}}, "required": ["split_mode"]},
+    "then": {"required": ["sync_period"]},
+}
+"""The one of placements."""
+
+
+@cache
+def _types() -> _Types:
+    types = _Types()
+    for name in ("WaitingJob", "RunningJob"):
+        types.of(name)
+    judging = schema.document()["$defs"]["JobPlacement"]
+    if {key: judging[key] for key in judging.keys() - _NAMING if key in _PERIODIC} != _PERIODIC or (
+        judging.keys() - _NAMING - {"type", "properties", "required", "additionalProperties"} != _PERIODIC.keys()
+    ):
+        raise _NotCoveredError("JobPlacement")
+    return types
+
+
+@cache
+def _decoder() -> tuple[msgspec.json.Decoder[Any], tuple[str, ...], tuple[str, ...]]:
+    """Reads a request; and the names of what stays as it was sent, of the request and of its state."""
+    types, classes = _types(), schema.document()["$defs"]
+    outside = tuple(classes["PlacementRequest"]["properties"].keys() - {"state", "patch", "digest"})
+    inside = tuple(classes["SchedulingState"]["properties"].keys() - set(_JOBS))
+    raw = msgspec.Raw
+    queues = [
+        (queue, Annotated[list[types.of(kind)], msgspec.Meta(max_length=_most(queue))])  # type: ignore[misc]
+        for queue, kind in zip(_JOBS, ("WaitingJob", "RunningJob"), strict=True)
+    ]
+    state = msgspec.defstruct(
+        "State", [*queues, *((name, raw, None) for name in inside)], forbid_unknown_fields=True, gc=False
+    )
+    request = msgspec.defstruct(
+        "Request", [("state", state), *((name, raw, None) for name in outside)], forbid_unknown_fields=True, gc=False
+    )
+    return msgspec.json.Decoder(request), outside, inside
+
+
+def _most(queue: str) -> int:
+    most: int = schema.document()["$defs"]["SchedulingState"]["properties"][queue]["maxItems"]
+    return most
+
+
+class _Doubtful(Exception):
+    """Something that is not sure to be right."""
+
+
+class TypedJobs:
+    """Jobs of a state in columns; what attributes are says :class:`kuayu.scheduling.parse.PlainJobs`.
+
+    Attributes:
+        colons: That stand in the text of the jobs, if no name stands twice in any object.
+
+    Args:
+        waiting: Jobs that wait.
+        running: Jobs that run.
+
+    Raises:
+        _Doubtful: Something may be wrong.
+    """
+
+    def __init__(self, waiting: Sequence[Any], running: Sequence[Any]) -> None:
+        self.colons = 0
+        self._texts: dict[str, set[Any]] = {}
+        queued, runs = self._read("WaitingJob", waiting), self._read("RunningJob", running)
+        self.waiting = len(waiting)
+        self.specs: list[Any] = [*queued["spec"], *runs["spec"]]
+        self.saved: Sequence[str | None] = [*queued["checkpoint_domain"], *runs["checkpoint_domain"]]
+        self.used: Sequence[float] = [*queued["used"], *runs["used"]]
+        self.done: Sequence[float] = [*queued["done"], *runs["done"]]
+        self.columns: Columns = self._columns_of(self.specs)
+        self.held = self._held(runs)
+        self._check()
+
+    @staticmethod
+    def artefacts(reads: Sequence[Any]) -> tuple[Sequence[Any], ...]:
+        """Names, bytes, domains and whether they are pinned, of artefacts."""
+        return (
+            [each.id for each in reads],
+            [each.size for each in reads],
+            [each.domains for each in reads],
+            [each.pinned for each in reads],
+        )
+
+    def _read(self, name: str, objects: Sequence[Any]) -> dict[str, Sequence[Any]]:
+        """Columns of objects of a class, of which members are counted and texts gathered."""
+        members = _types().members[name]
+        columns = zip(*map(astuple, objects), strict=True) if objects else [()] * len(members)
+        made: dict[str, Sequence[Any]] = {}
+        for member, column in zip(members, columns, strict=True):
+            made[member.name] = column
+            there = len(column) - (0 if member.required else column.count(member.absent))
+            self.colons += there
+            if there and member.pattern is not None:
+                texts = self._texts.setdefault(member.pattern, set())
+                if isinstance(column[0] or next(filter(None, column), None), list):
+                    texts.update(*filter(None, column))
+                else:
+                    texts.update(column)
+                    if member.pattern == _instant():
+                        self.colons += COLONS_IN_INSTANT * there
+        return made
+
+    def _inside(self, name: str, column: Sequence[Any], wanted: Sequence[str]) -> dict[str, Sequence[Any]]:
+        """Some columns of objects that may be absent; where one is, so is all that is in it."""
+        there = [each is not None for each in column]
+        found = self._read(name, [each for each in column if each is not None])
+        if all(there):
+            return {key: found[key] for key in wanted}
+        absent = {member.name: member.absent for member in _types().members[name]}
+        rows = np.where(there, np.cumsum(there) - 1, -1).tolist()
+        return {key: list(map([*found[key], absent[key]].__getitem__, rows)) for key in wanted}
+
+    def _columns_of(self, specs: Sequence[Any]) -> Columns:
+        its = self._read("JobSpec", specs)
+        devices = self._read("Elasticity", its["devices"])
+        lasting = self._inside("Estimate", its["duration"], ["expected"])
+        self._inside("Estimate", its["work"], [])
+        talks = self._inside(
+            "CommunicationProfile", its["communication"], ["step_time", "exchange", "boundary", "checkpoint_size"]
+        )
+        needs = self._inside("LinkNeed", its["links"], ["bandwidth", "round_trip_time"])
+        nodes = self._inside("NodeNeed", its["nodes"], ["devices_per_node", "within"])
+        data = [each or () for each in its["data"]]
+        starts = [each for each in its["checkpoint"] if each is not None]
+        self._read("Artefact", [*chain.from_iterable(data), *starts])
+        told = [each is not None for each in its["communication"]]
+        return {
+            "id": its["id"],
+            "data": data,
+            "start": its["checkpoint"],
+            "profile": its["task_profile"],
+            "home": its["home_domain"],
+            "modes": [(*modes, each) for modes, each in zip(its["split_modes"], told, strict=True)],
+            "kinds": [tuple(each or ()) for each in its["device_kinds"]],
+            "within": nodes["within"],
+            "minimum": devices["minimum"],
+            "maximum": devices["maximum"],
+            "requested": devices["requested"],
+            "step": devices["step"],
+            "memory": its["memory_per_device"],
+            "serial": its["serial_share"],
+            "duration": lasting["expected"],
+            "priority": its["priority"],
+            "period": its["sync_period"],
+            "step_time": talks["step_time"],
+            "exchange": talks["exchange"],
+            "boundary": talks["boundary"],
+            "checkpoint": talks["checkpoint_size"],
+            "bandwidth": needs["bandwidth"],
+            "round_trip": needs["round_trip_time"],
+            "submitted": its["submitted_at"],
+            "deadline": its["deadline"],
+            "per_node": nodes["devices_per_node"],
+        }
+
+    def _held(self, runs: Mapping[str, Sequence[Any]]) -> ParsedHeld:
+        placements = self._read("JobPlacement", runs["placement"])
+        modes, periods = placements["split_mode"], placements["sync_period"]
+        if any(mode == "periodic" and period is NO_NUMBER for mode, period in zip(modes, periods, strict=True)):
+            raise _Doubtful
+        shares = self._read("DomainShare", list(chain.from_iterable(placements["shares"])))
+        lengths = [len(each or ()) for each in shares["nodes"]]
+        nodes = self._read("NodeShare", list(chain.from_iterable(filter(None, shares["nodes"]))))
+        return ParsedHeld(
+            lengths=list(map(len, placements["shares"])),
+            domains=shares["domain"],
+            accelerators=shares["accelerator"],
+            devices=shares["devices"],
+            purchases=shares["purchase"],
+            nodes=(np.repeat(np.arange(len(lengths)), lengths).tolist(), nodes["node"]),
+            modes=modes,
+            periods=[None if period is NO_NUMBER else period for period in periods],
+            phases=runs["phase"],
+            rates=runs["rate"],
+            ready=runs["ready_at"],
+            interrupted=runs["interrupted_at"],
+        )
+
+    def _check(self) -> None:
+        """Hold texts against their patterns."""
+        for pattern, texts in self._texts.items():
+            texts.discard(None)
+            if pattern == _identifier() and _is_simple(texts):
+                continue
+            if not all(map(_compiled(pattern).fullmatch, texts)):
+                raise _Doubtful
+        for text in self._texts.get(_instant(), ()):
+            datetime.fromisoformat(text)
+
+
+def _is_simple(texts: set[str]) -> bool:
+    """Whether texts are identifiers of letters and digits alone, as most are: that is soon seen of all together."""
+    together = "".join(texts)
+    return "" not in texts and together.isascii() and together.isalnum() and max(map(len, texts)) <= SHORT
+
+
+SHORT = 128
+"""Characters that an identifier may have."""
+
+
+@cache
+def _identifier() -> str:
+    pattern: str = schema.document()["$defs"]["Identifier"]["pattern"]
+    return pattern if pattern == "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" else ""
+
+
+@cache
+def _instant() -> str:
+    pattern: str = schema.document()["$defs"]["Instant"]["pattern"]
+    return pattern
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of the schema, for whole texts: ``$`` alone would let an end of line pass."""
+    if not (pattern.startswith("^") and pattern.endswith("$")):
+        raise _NotCoveredError(pattern)
+    return re.compile(pattern[1:-1], re.ASCII)
+
+
+def read(body: bytes) -> tuple[Json, TypedJobs, Sequence[Any]] | None:
+    """Read a request for placements that brings a whole state without its digest.
+
+    Args:
+        body: The request.
+
+    Returns:
+        The request in plain JSON, a valid ``PlacementRequest``, but that nobody waits or runs in its state; the jobs of
+        the state; and those that run as they were read. None where it is not sure that the request is valid.
+    """
+    if b"\\" in body:  # a colon may hide in an escape, and names need none
+        return None
+    decoder, outside, inside = _decoder()
+    try:
+        found = decoder.decode(body)
+        state = found.state
+        text = _object([*_members(found, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
+        asked = orjson.loads(text)
+        jobs = TypedJobs(state.waiting, state.running)
+    except (msgspec.DecodeError, ValueError, RecursionError, _Doubtful):
+        return None
+    if not schema.is_valid("PlacementRequest", asked):
+        return None
+    again = orjson.dumps(asked).count(b":") + jobs.colons
+    return (asked, jobs, state.running) if again == count(body, b":") else None
+
+
+def count(body: bytes, character: bytes) -> int:
+    """How often a character of ASCII stands in a body; several times faster than bytes count it."""
+    return int(np.count_nonzero(np.frombuffer(body, dtype=np.uint8) == character[0]))
+
+
+_NOBODY = tuple((b'"%s":' % queue.encode(), b"[]") for queue in _JOBS)
+
+
+def _members(found: Any, names: Iterable[str]) -> list[tuple[bytes, bytes]]:
+    raw = [(name, getattr(found, name)) for name in names]
+    return [(b'"%s":' % name.encode(), bytes(value)) for name, value in raw if value is not None]
+
+
+def _object(members: Iterable[tuple[bytes, bytes]]) -> bytes:
+    return b"{" + b",".join(name + value for name, value in members) + b"}"
+
+
+def plain(value: Any) -> Any:
+    """What was read of a job, or a part of it, as plain JSON."""
+    return msgspec.to_builtins(value)
