@@ -83,7 +83,7 @@ def server(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity
     mean = chance.between(0.35, 0.7)
     for second, shock in enumerate(normal(noise, seconds).tolist()):
         aside = 0.8 * aside + 0.2 * shock
-        load[second] = min(1.0, max(0.15, mean * float(exponential(aside))))
+        load[second] = min(0.85, max(0.15, mean * float(exponential(aside))))
     made.utilisation, made.effort, made.power = load, load, 0.1 + 0.6 * load
     return _resting(made, works)
 
