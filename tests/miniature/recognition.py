@@ -112,7 +112,7 @@ class Recogniser:
             return LOST
         if node.recurring:
             return FAULTS
-        if name not in self.grouped and node.holds and node.slows():
+        if name not in self.grouped and node.holds and not node.hangs and node.slows():
             return SLOW
         if node.rests:
             return RESTING

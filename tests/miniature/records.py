@@ -225,7 +225,7 @@ class Node:
 
     def slows(self) -> bool:
         """Whether it is slower than usual on its own; looked at where its job works all the time."""
-        records = [record for record in self.records if not record.pausing]
+        records = [one for one in self.records if not one.pausing and (one.utilisation or 0.0) >= DONE]
         if not self.works_always or len(records) < 3:
             return False
         share, power = (self.ratio(level, records[-3:]) for level in ("utilisation", "power"))
