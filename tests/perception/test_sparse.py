@@ -1,7 +1,7 @@
 """What few measures tell and what they do not: rests, restarts, faults that are mended, and power by itself."""
 
 import numpy as np
-from perception.small_worlds import AT_WORK, HUNG, IDLE, WAITING, Play, names, population
+from perception.small_worlds import AT_WORK, HUNG, IDLE, WAITING, Play, names, population, slowed
 from perception.sparse_worlds import recognised
 
 from kuayu.perception.recognition import REASONS, STATES, Recogniser
@@ -61,6 +61,14 @@ def test_faults_of_a_node_that_holds_nothing_are_no_hang() -> None:
     play.after(60, [AT_WORK, IDLE])
     for found in play.seconds(30, [AT_WORK, IDLE | {"faults": 1.0}]):
         assert STATES[found.state[1]] != "faulty"
+
+
+def test_a_member_with_faults_whose_family_has_become_slower_holds_it_up() -> None:
+    play = Play(population([4], [[0, 1, 2, 3]]))
+    play.after(60, [AT_WORK] * 4)
+    waits = slowed(0.6)
+    found = play.after(15, [slowed(0.6) | {"faults": 1.0, "matrix_pipe_activity": 0.27}, waits, waits, waits])
+    assert names(found) == ["straggling", "busy", "busy", "busy"]
 
 
 def test_power_alone_above_that_at_rest_does_not_tell_little_work_from_none() -> None:

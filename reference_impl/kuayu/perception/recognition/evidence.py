@@ -13,8 +13,9 @@ that nothing is told from what was not received:
   nobody asks anything. It is taken to hang only where two signals of work say that even work stopped (that of a server
   is uneven), and only until it has been seen once to rest so and to go on.
 - Faults alone are no hang: where as much is done for each unit of utilisation as is usual, they are mended, and who
-  holds no memory was given nothing that could hang. Who does nothing any more hangs, be it short of accelerators
-  besides: of several states the one further down holds.
+  holds no memory was given nothing that could hang.
+- Of several states the one further down holds: who does nothing any more hangs, be it short of accelerators besides,
+  and whose family works more slowly while it has faults holds the family up.
 - Power alone tells work from rest only once it has been seen at two levels, and rest only near the lower one.
 """
 
@@ -51,6 +52,12 @@ LESS_POWER = -0.25
 NOTHING_DONE = -1.5
 """The same at which pipes do next to nothing for each unit of utilisation."""
 
+SLOWED = -0.12
+"""The same of two signals of a family at which it is slower as a whole."""
+
+HALTED = -1.2
+"""The same at which a family does not work at all."""
+
 AGAIN = 0.05
 """Logarithm of what is sent over what is received, above the family's, at which a port sends again."""
 
@@ -82,6 +89,7 @@ _COMPARED = (
     "level of dynamic power",
     *(f"usual of {name}" for name in _OF_FAMILY),
 )
+_SLOWED = ("pipe", "memory pipe", "power", "flow")
 _OF_WORK = ("utilisation", "pipe", "memory pipe", "power")
 
 
@@ -126,6 +134,11 @@ class Evidence:
         self.rests: Flags = ~family & (quiet >= REST)
         alone = ~family | (self.named("family takes part") < MOST)
         again = self.named("sent over received beside family") > AGAIN
+        of_all = np.stack([self.named(f"family's usual of {name}") for name in _SLOWED])
+        slowed = (of_all < SLOWED).sum(axis=0) > 1
+        self.holds_up: Flags = (
+            family & self.faults & ~self.missing & self.utilised & slowed & ~(of_all < HALTED).any(axis=0)
+        )
         self.waited_for: Flags = family & ((np.minimum(of_family, own) < SLOWER) | again)
         stopped = np.stack([
             self.named(f"usual of {name}") < (LESS_POWER if name == "power" else STOPPED) for name in _OF_WORK
@@ -146,7 +159,7 @@ class Evidence:
         may[states.IDLE] = ~self.utilised
         may[states.BUSY] = ~(self.rests | self.stuck)
         may[states.DEGRADED] = self.faults | self.missing | self.withheld | self.slower
-        may[states.DEGRADED] &= ~(self.hangs | self.stuck)
+        may[states.DEGRADED] &= ~(self.hangs | self.stuck | self.holds_up)
         may[states.STRAGGLING] = self.waited_for
         may[states.FAULTY] = (self.faults & ~self.goes_on & ~self.empty) | self.spins | self.stops | self.hangs
         return may
