@@ -64,10 +64,10 @@ def register(client: httpx.Client, host: Host, pages: dict[str, str]) -> None:
         client.put(f"/v1/nodes/{name}", json={"id": name, "domain": "here", "devices": devices}).raise_for_status()
 
 
-def send(client: httpx.Client, hosts: dict[str, Host], pages: dict[str, str], second: int) -> None:
-    """Send what is due in a second."""
+def send(client: httpx.Client, hosts: dict[str, Host], pages: dict[str, str], *, seldom: bool) -> None:
+    """Send what is due; of the node that reports seldom too, where it is its turn."""
     for name, host in hosts.items():
-        if name == HOST or second % RARELY == 0:
+        if name == HOST or seldom:
             samples = [json.loads(each.model_dump_json(exclude_none=True)) for each in host.samples(name)]
             client.post("/v1/samples", json={"mode": "per_item", "samples": samples}).raise_for_status()
     for name, page in pages.items():
@@ -98,7 +98,8 @@ def burn(burning: Event) -> None:
 
 def watch(url: str, seconds: int, *, load: bool) -> tuple[dict[str, Counter[tuple[str, str]]], list[float]]:
     """How often each node was seen in each state, with the reason, and the load of this host, over so many seconds."""
-    loads = []
+    loads: list[float] = []
+    turns = -1
     found: dict[str, Counter[tuple[str, str]]] = {}
     hosts, pages = {HOST: Host.here(), SELDOM: Host.here()}, captured()
     with httpx.Client(base_url=url, timeout=30) as client, burners() as burning:
@@ -109,7 +110,9 @@ def watch(url: str, seconds: int, *, load: bool) -> tuple[dict[str, Counter[tupl
                 burning.set()
             else:
                 burning.clear()
-            send(client, hosts, pages, second)
+            turn = second // RARELY  # counted, for on a busy machine whole seconds are passed over
+            send(client, hosts, pages, seldom=turn > turns)
+            turns = turn
             loads.append(psutil.getloadavg()[0])
             for row in client.get("/v1/graph").raise_for_status().json()["nodes"]:
                 found.setdefault(row["id"], Counter())[row["state"], row.get("because", "")] += 1
