@@ -274,7 +274,7 @@ def _does_nothing(signals: Floats) -> Flags:
     """Whether all is nought that is known of utilisation, pipe and memory bandwidth, and something is."""
     nothing: Flags = signals[:3] <= np.array([[IDLE_UTILISATION], [NOTHING], [NOTHING]], np.float32)
     known: Flags = ~np.isnan(signals[:3])
-    made: Flags = known.any(axis=0) & (nothing | ~known).all(axis=0)
+    made: Flags = np.logical_and(known.any(axis=0), np.logical_or(nothing, ~known).all(axis=0))
     return made
 
 
