@@ -13,15 +13,16 @@ import argparse
 import json
 import multiprocessing
 import random
+import statistics
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from importlib.resources import files
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -63,10 +64,10 @@ def register(client: httpx.Client, host: Host, pages: dict[str, str]) -> None:
         client.put(f"/v1/nodes/{name}", json={"id": name, "domain": "here", "devices": devices}).raise_for_status()
 
 
-def send(client: httpx.Client, hosts: dict[str, Host], pages: dict[str, str], second: int) -> None:
-    """Send what is due in a second."""
+def send(client: httpx.Client, hosts: dict[str, Host], pages: dict[str, str], *, seldom: bool) -> None:
+    """Send what is due; of the node that reports seldom too, where it is its turn."""
     for name, host in hosts.items():
-        if name == HOST or second % RARELY == 0:
+        if name == HOST or seldom:
             samples = [json.loads(each.model_dump_json(exclude_none=True)) for each in host.samples(name)]
             client.post("/v1/samples", json={"mode": "per_item", "samples": samples}).raise_for_status()
     for name, page in pages.items():
@@ -95,8 +96,10 @@ def burn(burning: Event) -> None:
         sum(number * number for number in range(100_000))
 
 
-def watch(url: str, seconds: int, *, load: bool) -> dict[str, Counter[tuple[str, str]]]:
-    """How often each node was seen in each state, with the reason, over so many seconds."""
+def watch(url: str, seconds: int, *, load: bool) -> tuple[dict[str, Counter[tuple[str, str]]], list[float]]:
+    """How often each node was seen in each state, with the reason, and the load of this host, over so many seconds."""
+    loads: list[float] = []
+    turns = -1
     found: dict[str, Counter[tuple[str, str]]] = {}
     hosts, pages = {HOST: Host.here(), SELDOM: Host.here()}, captured()
     with httpx.Client(base_url=url, timeout=30) as client, burners() as burning:
@@ -107,12 +110,15 @@ def watch(url: str, seconds: int, *, load: bool) -> dict[str, Counter[tuple[str,
                 burning.set()
             else:
                 burning.clear()
-            send(client, hosts, pages, second)
+            turn = second // RARELY  # counted, for on a busy machine whole seconds are passed over
+            send(client, hosts, pages, seldom=turn > turns)
+            turns = turn
+            loads.append(psutil.getloadavg()[0])
             for row in client.get("/v1/graph").raise_for_status().json()["nodes"]:
                 found.setdefault(row["id"], Counter())[row["state"], row.get("because", "")] += 1
             with suppress(ValueError):
                 time.sleep(began + second + 1 - time.monotonic())
-    return found
+    return found, loads
 
 
 def main() -> None:
@@ -123,18 +129,26 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     with sqlite_files() as new, serving(new()) as url:
-        found = watch(url, asked.seconds, load=asked.load)
+        found, loads = watch(url, asked.seconds, load=asked.load)
     false = 0
-    rows: list[dict[str, Any]] = []
+    seen_as: dict[str, dict[str, int]] = {}
     for name, shown in sorted(found.items()):
         for (state, reason), seen in shown.most_common():
             wrong = state in WRONG and not reason.startswith(REPORTED)
             false += seen * wrong
-            rows.append({"node": name, "state": state, "reason": reason, "seen": seen})
+            seen_as.setdefault(name, {})[f"{state}: {reason}" if reason else state] = seen
             say(f"{name:24}{state:12}{seen:6d}  {reason}{'   <- false' if wrong else ''}")
     say(f"{false} false states seen in {asked.seconds} s")
     if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+        machine = {
+            "processors": psutil.cpu_count(),
+            "mean load over a minute": round(statistics.fmean(loads), 1),
+            "least": round(min(loads), 1),
+            "greatest": round(max(loads), 1),
+        }
+        request = {"seconds": asked.seconds, "load": asked.load, "date": datetime.now(UTC).date().isoformat()}
+        figures = {"false states seen": false, "seen, about once a second": seen_as}
+        asked.json.write_text(json.dumps({"figures": figures, "machine": machine, "request": request}, indent=1) + "\n")
     sys.exit(1 if false else 0)
 
 

@@ -1,7 +1,7 @@
 """Nodes that work on one job together: whether it goes on, how fast, and whom the others wait for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from miniature.records import Node, Record
@@ -28,15 +28,18 @@ class Family:
         straggler: The one that the others wait for, while there is one.
         stopped: Since when none of them gets on; None while they do.
         fine: Whether they are as fast as usual.
+        utilised: Those that show that they work, or wait.
     """
 
     members: tuple[str, ...]
     straggler: str | None = None
     stopped: int | None = None
     fine: bool = True
+    utilised: set[str] = field(default_factory=set)
 
     def look(self, nodes: Mapping[str, Node]) -> None:
         """Look at those of its nodes that answer and hold a part of the job."""
+        self.utilised = {name for name, node in nodes.items() if not node.hangs}
         if len(nodes) < 2:
             self.straggler, self.stopped, self.fine = None, None, True
             return
@@ -50,6 +53,10 @@ class Family:
         self.fine = self.stopped is None and (pace is None or pace > SLOWER)
         if pace is not None and gets_on and (not self.fine or self.straggler):
             self._look_who_differs(_scores(working, windows))
+
+    def waits(self, name: str) -> bool:
+        """Whether another of its nodes shows that it works, or waits, while this one does nothing."""
+        return bool(self.utilised - {name})
 
     def _look_who_differs(self, scores: Mapping[str, float]) -> None:
         """The one that differs most, if it does so clearly; another one only if it does so more clearly."""

@@ -26,7 +26,8 @@ class Finding:
 IDLE = Finding("idle", "no job holds its accelerators")
 BUSY = Finding("busy", "its accelerators work")
 UNSTATED = Finding("unknown", "its utilisation is not stated")
-HUNG = Finding("faulty", "its job holds memory and does nothing")
+HUNG = Finding("faulty", "its job holds memory and does nothing any more")
+RESTING = Finding("idle", "memory is held, and nothing is done with it")
 STUCK = Finding("faulty", "it shows work and does none")
 LOST = Finding("degraded", "a part of its accelerators is missing")
 FAULTS = Finding("degraded", "faults come again and again")
@@ -101,7 +102,7 @@ class Recogniser:
         if node.newest.utilisation is None:
             return UNSTATED
         if node.holds:
-            if node.hangs:
+            if node.hangs and (node.stopped or (family is not None and family.waits(name))):
                 return HUNG
             if node.sticks(alone=name not in self.grouped):
                 return STUCK
@@ -111,6 +112,8 @@ class Recogniser:
             return LOST
         if node.recurring:
             return FAULTS
-        if name not in self.grouped and node.holds and node.slows():
+        if name not in self.grouped and node.holds and not node.hangs and node.slows():
             return SLOW
+        if node.rests:
+            return RESTING
         return BUSY if node.holds else IDLE

@@ -52,6 +52,12 @@ STANDING = 1100
 MISSING = 1900
 """Milliseconds by which a device that is missing is behind the others of its node."""
 
+DONE = 0.02
+"""Utilisation below which devices do nothing."""
+
+LONG_REST = 5000
+"""Milliseconds without anything done that are a rest; saving and loading take less."""
+
 STORE = 1e8
 """Bytes a second and device, written or read by a job that does nothing else."""
 
@@ -117,6 +123,10 @@ class Node:
         rest: Watts that a device of its make draws without a job, if that is known.
         stuck: Whether it shows work and does none.
         slow: Whether it is slower than usual, on its own.
+        worked: Whether its job has been seen to do anything.
+        rested: Whether its job has been seen to do nothing for a while, and to go on.
+        resting: Instant since which it does nothing; nought while it does something.
+        most: Bytes that a device of it was seen to hold at most.
     """
 
     make: Make
@@ -131,6 +141,10 @@ class Node:
     rest: float | None = None
     stuck: bool = False
     slow: bool = False
+    worked: bool = False
+    rested: bool = False
+    resting: int = 0
+    most: float = 0.0
 
     @property
     def newest(self) -> Record:
@@ -142,7 +156,7 @@ class Node:
         """Whether a job holds its memory, or its devices work."""
         last = self.newest
         works = (last.utilisation or 0.0) > (0.1 if self.make.memory else 0.02)
-        return works or (last.memory is not None and last.memory > HELD * (self.make.memory or last.memory / HELD))
+        return works or (last.memory is not None and last.memory > HELD * (self.make.memory or self.most))
 
     @property
     def lost(self) -> bool:
@@ -163,7 +177,18 @@ class Node:
     @property
     def hangs(self) -> bool:
         """Whether its devices have done nothing at all for more than a moment."""
-        return len(self.records) > 1 and all((one.utilisation or 0.0) < 0.02 for one in list(self.records)[-2:])
+        return len(self.records) > 1 and all((one.utilisation or 0.0) < DONE for one in list(self.records)[-2:])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether what does nothing now has worked, and never did nothing before without an end; or shows faults."""
+        faulty = bool(self.faults) and self.newest.moment - self.faults[-1] <= AGAIN
+        return (self.worked and not self.rested) or (self.worked and faulty)
+
+    @property
+    def rests(self) -> bool:
+        """Whether its devices have done nothing at all for some seconds, though its memory is held."""
+        return self.hangs and self.newest.moment - self.resting >= LONG_REST
 
     @property
     def spins(self) -> bool:
@@ -200,7 +225,7 @@ class Node:
 
     def slows(self) -> bool:
         """Whether it is slower than usual on its own; looked at where its job works all the time."""
-        records = [record for record in self.records if not record.pausing]
+        records = [one for one in self.records if not one.pausing and (one.utilisation or 0.0) >= DONE]
         if not self.works_always or len(records) < 3:
             return False
         share, power = (self.ratio(level, records[-3:]) for level in ("utilisation", "power"))
@@ -210,7 +235,8 @@ class Node:
         elif share > 0.9:
             self.slow = power is not None and power < 0.78
         else:
-            late = sum((record.utilisation or 0.0) < 0.92 for record in records[-6:])
+            usual = self.usual["utilisation"]
+            late = sum((record.utilisation or 0.0) < 0.92 * usual for record in records[-6:])
             self.slow = late > 4 or (self.newest.written is not None and late > 2)
         return self.slow
 
@@ -231,10 +257,22 @@ class Node:
             return
         if self.records and not _same_job(self.newest, record):
             self.usual, self.told, self.age, self.stuck, self.slow = {}, 0, 0, False, False
+            self.worked, self.rested, self.resting = False, False, 0
             self.records.clear()
         self._learn()
+        self._rest(record)
         self.records.append(record)
         self.age += 1
+
+    def _rest(self, record: Record) -> None:
+        """Notice that its job works, rests, and goes on, and how much it holds."""
+        self.most = max(self.most, record.memory or 0.0)
+        if (record.utilisation or 0.0) < DONE:
+            self.resting = self.resting or record.moment
+            return
+        if self.resting and self.worked and record.moment - self.resting >= LONG_REST:
+            self.rested = True
+        self.worked, self.resting = True, 0
 
     def _learn(self) -> None:
         """A record that others have followed tells what is usual, if all is well or nothing is known yet."""

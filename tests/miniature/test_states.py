@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from kuayu_conformance.checks.sparse_figure import shown_rightly
 from kuayu_conformance.checks.states_figures import delays_of_states, right_states
 from kuayu_conformance.checks.states_timeline import Clock, Timeline
 from kuayu_conformance.streams import StreamEvent
+from kuayu_conformance.testbed import sparse
 from kuayu_conformance.testbed.telemetry import Scale, World
 from miniature.client import SCHEMAS
 from miniature.core import Tenant, instant
@@ -148,30 +150,59 @@ def test_of_a_family_that_becomes_slower_the_one_that_differs_straggles(service:
             assert shown == ["busy", "straggling" if slow else "busy", "busy"]
 
 
+def test_memory_that_was_held_before_without_work_is_no_hang(service: Played) -> None:
+    rests = {**WORKS, "accelerator_utilisation": 0.0, "power": 100.0}
+    shown = []
+    for second in seconds(service, 0, 80):
+        working = 10 <= second < 20 or 40 <= second < 50
+        service.send(a=WORKS if working else rests, b=rests, c={"power": 72.0})
+        shown.append([service.shows(name) for name in "abc"])
+    assert {state for _, state, _ in shown[8:]} == {"idle"}
+    assert {state for _, _, state in shown} == {"unknown"}
+    assert {state for state, _, _ in shown[60:]} == {"idle"}
+
+
 @pytest.mark.slow
 def test_the_worlds_of_the_suite_are_recognised() -> None:
     """Played at its own clock, without HTTP between; the figures are those of the check."""
     world = World(Scale(domains=3, nodes=300, warm_up=12, seconds=60), "a test of the miniature", str)
     service = Played(SCHEMAS, {})
-    for kind, bodies in (("domains", world.domains), ("nodes", world.nodes), ("links", world.links)):
-        for body in bodies:
-            service.ask("PUT", f"/v1/{kind}/{body['id']}", body)
-    for body in world.families:
-        service.ask("PUT", f"/v1/compute-identifiers/{body['urn']}", body)
-    service.look()
-    snapshot = {part: list(rows.values()) for part, rows in service.graph(service.only).vertices.items()}
-    events = list(_play(service, world))
+    bodies = {"domains": world.domains, "nodes": world.nodes, "links": world.links}
+    snapshot = _register(service, bodies, world.families)
+    events = list(_play(service, world, world.scale.total, world.late_nodes))
     timeline, clock = Timeline(snapshot, events), Clock(BEGIN / 1000)
     assert right_states(world, timeline, clock).estimate > 0.9
     assert delays_of_states(world, timeline, clock).estimate < 10
 
 
-def _play(service: Played, world: World) -> Iterator[StreamEvent]:
+@pytest.mark.slow
+def test_sparse_telemetry_raises_no_false_alarm() -> None:
+    """The same for nodes that send any part of their measures."""
+    world = sparse.World(sparse.Scale(healthy=160, faulty=160, warm_up=48, seconds=62), "a test of the miniature", str)
+    service = Played(SCHEMAS, {})
+    snapshot = _register(service, {"domains": world.domains, "nodes": world.nodes}, world.families)
+    events = list(_play(service, world, world.scale.total))
+    found = shown_rightly(world, Timeline(snapshot, events), Clock(BEGIN / 1000))
+    assert found.estimate == 1, [miss.found for miss in found.misses]
+
+
+def _register(service: Played, bodies: Mapping[str, Any], families: Any = ()) -> dict[str, list[Any]]:
+    """Register what a world consists of; the graph with nothing sent yet."""
+    for kind, rows in bodies.items():
+        for body in rows:
+            service.ask("PUT", f"/v1/{kind}/{body['id']}", body)
+    for body in families:
+        service.ask("PUT", f"/v1/compute-identifiers/{body['urn']}", body)
+    service.look()
+    return {part: list(rows.values()) for part, rows in service.graph(service.only).vertices.items()}
+
+
+def _play(service: Played, world: Any, total: int, late: Any = ()) -> Iterator[StreamEvent]:
     joining = defaultdict(list)
-    for when, body in world.late_nodes:
+    for when, body in late:
         joining[when].append(body)
     told = service.graph(service.only).number
-    for half in range(2 * world.scale.total + 20):
+    for half in range(2 * total + 20):
         second, is_whole = half // 2, half % 2 == 0
         service.at(half / 2 + 0.1)
         for body in joining.pop(second, []):

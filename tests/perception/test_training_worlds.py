@@ -27,7 +27,7 @@ def test_a_world_follows_from_its_seed_and_shows_every_state(region: Region) -> 
 
 
 def test_idle_nodes_draw_less_than_working_ones_and_show_no_utilisation() -> None:
-    world = World(6, TRAINING, [200], period=1)
+    world = World(9, TRAINING, [200], period=1)
     low: list[float] = []
     high: list[float] = []
     for second in range(200):

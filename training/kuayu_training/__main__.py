@@ -24,12 +24,15 @@ def recogniser(
     worlds: Annotated[int, typer.Option(metavar="N", min=2, help="Worlds of the training generator to play.")] = 100,
     epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Times to show each snapshot.")] = 16,
     settling: Annotated[int, typer.Option(metavar="N", min=1, help="Further worlds to tune the damping on.")] = 4,
+    start: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Weights to go on from; without, it begins anew.", exists=True)
+    ] = None,
     processes: Annotated[int, typer.Option(metavar="N", min=1, help="Processes and threads to use.")] = 2,
 ) -> None:
     """Train the recognisers of node states on telemetry of the training generator, and write their weights."""
     from kuayu_training.recogniser import Budget, train
 
-    _shown(lambda progress: train(seed, output, Budget(worlds, epochs, settling, processes), progress))
+    _shown(lambda progress: train(seed, output, Budget(worlds, epochs, settling, processes, start), progress))
 
 
 @app.command()

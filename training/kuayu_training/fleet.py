@@ -12,8 +12,30 @@ PLACE = {name: place for place, name in enumerate(SIGNALS)}
 LATEST = 6
 """Seconds by which a sample may come late, and samples that are kept on their way."""
 
-PERIODS = (1, 1, 1, 1, 1, 2, 5, 10, 15)
+OF_WORK = tuple(
+    PLACE[name] for name in ("accelerator_utilisation", "matrix_pipe_activity", "power", "memory_bandwidth_utilisation")
+)
+"""Signals that tell whether anything works."""
+
+PERIODS = (1, 1, 1, 1, 1, 1, 2, 5, 10, 15, 30)
 """Seconds between samples, drawn for each domain."""
+
+RENEWED = (1, 1, 1, 1, 1, 1, 1, 4, 7, 20)
+"""Seconds for which an exporter shows the same page, however often it is read; drawn for each domain."""
+
+UTILISATION_STEPS = (0.0, 0.0, 0.0, 0.01, 0.01, 0.01, 0.04, 0.1)
+POWER_STEPS = (0.0, 0.0, 0.0, 1.0, 1.0, 8.0)
+PIPE_STEPS = (0.0, 0.0, 0.0, 0.01, 0.03)
+"""Least steps of what is shown, and watts; drawn for each domain."""
+
+SPARSE = 0.3
+"""Share of the domains whose exporters give any signals at all, be they as few as one."""
+
+STILL = 0.12
+"""Share of the domains whose exporters show another value only once it differs by more than a band."""
+
+CAPPED = 0.12
+"""Share of the domains whose accelerators run into a limit of power before they run at their full clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +53,10 @@ class Fleet:
     utilisation_noise: Instants
     utilisation_step: Instants
     power_step: Instants
+    pipe_step: Instants
+    band: Instants
+    cap: Instants
+    renewed: Places
     frozen: Flags
     shown: Flags
     share_of_fit: Flags
@@ -81,8 +107,12 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
         capacity=devices * each(16e9, 192e9),
         noise=each(*region.noise) * random.uniform(0.8, 1.25, nodes),
         utilisation_noise=each(0.0, 0.03),
-        utilisation_step=np.where(some(0.4), 0.01, 0.0),
-        power_step=np.where(some(0.3), 1.0, 0.0),
+        utilisation_step=random.choice(UTILISATION_STEPS, domains)[of],
+        power_step=random.choice(POWER_STEPS, domains)[of],
+        pipe_step=random.choice(PIPE_STEPS, domains)[of],
+        band=np.where(some(STILL), each(0.03, 0.25), 0.0),
+        cap=np.where(some(CAPPED), each(0.3, 0.9), np.inf),
+        renewed=random.choice(RENEWED, domains)[of] if period is None else np.ones(nodes, np.intp),
         frozen=some(0.3),
         shown=_shown(random, domains)[:, of],
         share_of_fit=some(0.5),
@@ -96,7 +126,10 @@ def fleet(random: np.random.Generator, region: Region, sizes: list[int], period:
 
 
 def _shown(random: np.random.Generator, domains: int) -> Flags:
-    """Which signals the exporters of each domain give, (signals, domains); utilisation, power or both always."""
+    """Which signals the exporters of each domain give, (signals, domains).
+
+    Most give utilisation, power or both; those of sparse domains any signals of which one is of work.
+    """
     shown = random.random((len(SIGNALS), domains)) < 0.8
     few = random.random(domains) < 0.15
     shown[:, few] = False
@@ -108,6 +141,10 @@ def _shown(random: np.random.Generator, domains: int) -> Flags:
     shown[PLACE["power"]] |= ~shown[PLACE["accelerator_utilisation"]]
     shown[PLACE["faults"]] |= random.random(domains) < 0.5
     shown[PLACE["allocatable_share"]] &= random.random(domains) < 0.5
+    sparse = random.random(domains) < SPARSE
+    any_of_all = random.random(shown.shape) < random.uniform(0.05, 0.6, domains)
+    any_of_all[random.choice(OF_WORK, domains), np.arange(domains)] = True
+    shown = np.where(sparse, any_of_all, shown)
     shown[PLACE["health_state"]] = False
     return shown
 

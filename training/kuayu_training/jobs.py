@@ -30,6 +30,10 @@ OF_ONE = (1, 1, 3, 7, 7, 7)
 """Phases of a node alone, as often as they are drawn: those that do not look like slowness, which nobody could tell
 from it."""
 
+KEEPS = (0.1, 0.02)
+"""Share of the nodes alone, and of the families, that keep their memory while they have nothing to do: notebooks, and
+servers of which nobody asks anything."""
+
 SHORT = 6.0
 """Seconds that the phase of a node alone lasts at most in which its accelerators stand still."""
 
@@ -40,6 +44,7 @@ class Jobs:
 
     kind: Places
     alone: Flags
+    keeps: Flags
     coupling: Instants
     busy_waiting: Instants
     elastic: Flags
@@ -81,6 +86,7 @@ class Jobs:
         made = cls(
             kind=kind,
             alone=sizes == 1,
+            keeps=random.random(count) < np.where(sizes == 1, *KEEPS),
             coupling=np.where(kind == SYNCHRONOUS, random.uniform(*region.coupling, count), 0.0),
             busy_waiting=np.where(
                 blocking, random.uniform(0.0, 0.5, count), random.uniform(*region.busy_waiting, count)
@@ -117,9 +123,9 @@ class Jobs:
         """Let some groups load what they work on before they work; some of them another job than before."""
         count = len(self.kind)
         lasts = np.where(random.random(count) < 0.3, 0.0, np.exp(random.uniform(np.log(2), np.log(40), count)))
-        self.ready = np.where(which, second + lasts, self.ready)
+        self.ready = np.where(which, second + np.where(self.keeps, 0.0, lasts), self.ready)
         self.loading = np.where(which, random.uniform(0.0, 0.3, count), self.loading)
-        self._change(random, region, which & (random.random(count) < 0.5))
+        self._change(random, region, which & ~self.keeps & (random.random(count) < 0.5))
 
     def give_up(self, random: np.random.Generator, second: int, which: Flags, until: Instants) -> None:
         """End the work of groups of which a member failed; they begin again some time after it is mended."""
@@ -154,6 +160,8 @@ class Jobs:
         self.working ^= turn
         self.begin(random, region, second, turn & self.working)
         lasts = np.where(self.working, random.uniform(40, 400, count), random.uniform(10, 60, count))
+        spell = np.exp(random.uniform(np.log(4), np.log(80), count))
+        lasts = np.where(self.keeps & self.alone, spell, lasts)
         self.until = np.where(turn, second + lasts, self.until)
         change = second >= self.phase_until
         other = np.where(self.alone, random.choice(OF_ONE, count), random.integers(1, len(PHASES), count))

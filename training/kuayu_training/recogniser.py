@@ -30,7 +30,9 @@ Progress = Callable[[str, float], None]
 BALANCE = 0.6
 """Power of the inverse frequency of a state by which its snapshots count more."""
 
-HIGHEST_RATE = 4e-3
+HIGHEST_RATE, GOING_ON_RATE = 4e-3, 1.5e-3
+"""Highest rate of learning of a training that begins anew, and of one that goes on."""
+
 TOGETHER = 8
 """Snapshots of one world in a step."""
 
@@ -50,12 +52,14 @@ class Budget:
         epochs: Times each snapshot is shown.
         settling: Further worlds on which rules and damping are tuned.
         processes: Worlds played at a time, and threads of PyTorch.
+        start: Weights that training goes on from, at a lower rate; None begins anew.
     """
 
     worlds: int = 100
     epochs: int = 16
     settling: int = 4
     processes: int = 2
+    start: Path | None = None
 
 
 def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[Path]:
@@ -95,26 +99,29 @@ def _fitted(data: list[Played], seed: int, budget: Budget, progress: Progress) -
     The networks are small: more threads would wait for each other longer than they compute.
     """
     if budget.processes == 1:
-        return _of_network("graph", data, seed, budget.epochs) | _of_network("plain", data, seed, budget.epochs)
+        return _of_network("graph", data, seed, budget) | _of_network("plain", data, seed, budget)
     weights: dict[str, Floats] = {}
     with ProcessPoolExecutor(len(NETWORKS), mp_context=multiprocessing.get_context("fork")) as pool:
-        asked = [pool.submit(_of_network, name, data, seed, budget.epochs) for name in NETWORKS]
+        asked = [pool.submit(_of_network, name, data, seed, budget) for name in NETWORKS]
         for done, each in enumerate(as_completed(asked)):
             weights |= each.result()
             progress("networks", (done + 1) / len(asked))
     return weights
 
 
-def _of_network(name: str, data: list[Played], seed: int, epochs: int) -> dict[str, Floats]:
-    """Fit one network."""
+def _of_network(name: str, data: list[Played], seed: int, budget: Budget) -> dict[str, Floats]:
+    """Fit one network, from weights that there are or anew."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     module = NETWORKS[name]()
-    fit(module, data, seed, epochs)
+    if budget.start:
+        held = {key: torch.from_numpy(value) for key, value in read(budget.start).items()}
+        module.load_state_dict({key: held[f"{name}.{key}"] for key in module.state_dict()})
+    fit(module, data, seed, budget.epochs, GOING_ON_RATE if budget.start else HIGHEST_RATE)
     return weights_of(name, module)
 
 
-def fit(module: nn.Module, data: list[Played], seed: int, epochs: int) -> None:
+def fit(module: nn.Module, data: list[Played], seed: int, epochs: int, highest: float = HIGHEST_RATE) -> None:
     """Fit a network to the snapshots by the cross-entropy of the true states."""
     random = np.random.default_rng(seed)
     counts = sum((np.bincount(each.truth[each.truth >= 0], minlength=WORKING) for each in data), np.zeros(WORKING))
@@ -124,8 +131,8 @@ def fit(module: nn.Module, data: list[Played], seed: int, epochs: int) -> None:
         for each in data
         for part in np.array_split(np.arange(len(each.truth)), -(-len(each.truth) // TOGETHER))
     ]
-    optimiser = torch.optim.AdamW(module.parameters(), lr=HIGHEST_RATE, weight_decay=1e-4)
-    rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, HIGHEST_RATE, total_steps=epochs * len(batches))
+    optimiser = torch.optim.AdamW(module.parameters(), lr=highest, weight_decay=1e-4)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, highest, total_steps=epochs * len(batches))
     for _ in range(epochs):
         for number in random.permutation(len(batches)):
             played, _ = batches[number]

@@ -25,9 +25,6 @@ from kuayu_training.sensing import Sensors
 PARTIAL = 0.35
 """Share of the jobs of families that run on a part of their members."""
 
-HOLDING = 0.03
-"""Share of the servers that keep their model in memory while nobody asks."""
-
 NOTICED = 6
 """Seconds after which an elastic family goes on without a member that stopped."""
 
@@ -78,8 +75,8 @@ class World:
         self._passing = np.ones((3, nodes))
         self._factors = np.ones((4, len(group_sizes)))
         self._load = np.full(nodes, 0.6)
-        held = self._random.random(nodes) < HOLDING
-        self._sensors = Sensors(self._random, self.fleet, self._group, held)
+        self._sensors = Sensors(self._random, self.fleet, self._group)
+        self._paged = np.zeros(nodes, np.int8)
         late = self._random.random(nodes) < 0.06
         self._born = np.where(late, self._random.uniform(20, 250, nodes), 0)
         self._part = np.ones(nodes, bool)
@@ -135,7 +132,8 @@ class World:
         truth = troubles.states(self._group, jobs, works, self._hung())
         values = self._sensors.read(self.second, self._worked(), troubles, jobs)
         born = self.second >= self._born
-        fresh = self._post.step(self.second, values, truth, (troubles.cause != trouble.AWAY) & born)
+        self._paged = np.where(self._sensors.renewed, truth, self._paged)
+        fresh = self._post.step(self.second, values, self._paged, (troubles.cause != trouble.AWAY) & born)
         post = self._post
         telemetry = Telemetry(float(self.second), post.values.copy(), post.observed.copy(), post.arrived.copy(), fresh)
         shown_state = np.where(np.isnan(post.observed), np.int8(UNKNOWN), post.state)

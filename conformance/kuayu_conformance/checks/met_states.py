@@ -20,8 +20,9 @@ from kuayu_conformance.checks.states_figures import (
     partitions,
     right_states,
 )
+from kuayu_conformance.checks.states_player import EVENTS, Sender, refusals, registered, reopen
 from kuayu_conformance.checks.states_timeline import Clock, Timeline
-from kuayu_conformance.episode import Episode, NotTestable, Stream, instant
+from kuayu_conformance.episode import Episode, NotTestable, Stream
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Delivery, Scale, World
@@ -35,12 +36,6 @@ SETTLE = 8.0
 
 MOST_WAITING = 0.1
 """Share of its time for which the world may wait for the suite; beyond it nothing is said of delays."""
-
-SAMPLE_BYTES = 600
-"""Room that a sample takes in a request, generously."""
-
-SLACK = 0.25
-"""Seconds by which the suite may fall behind its own world before the world waits for it."""
 
 AT_ONCE = 8
 """Aggregators that send at the same time."""
@@ -84,20 +79,20 @@ def observe(episode: Episode) -> Observed:
     """
     scale = FULL if episode.settings.full else QUICK
     world = World(scale, f"{episode.settings.nonce}/telemetry", episode.name_of, episode.urn_of)
-    refusals = tuple(_registered(episode, world))
+    refused = tuple(registered(episode, world.domains, world.nodes, world.families, world.links))
     beside = Beside(episode, scale.warm_up + scale.seconds)
     snapshot = read(episode)
     begin = identifier_of(snapshot.at("revision"))
     streams = [episode.follow(EVENTS, after=begin)]
     if streams[0].opening.status != 200:
-        refusals += (streams[0].opening,)
-    player = _Player(episode, Clock(episode.now() + 1.0), moments_of(world))
-    if not refusals:
+        refused += (streams[0].opening,)
+    player = _Player(episode, Clock(episode.now() + 1.0), moments=moments_of(world))
+    if not refused:
         for second in range(scale.warm_up + scale.seconds):
-            refusals += tuple(player.join(world, second))
+            refused += tuple(player.join(world, second))
             player.play(second, world.deliveries(second), beside)
             if second % REOPENED_EVERY == 0:
-                _reopen(episode, streams, begin)
+                reopen(episode, streams, begin)
             if second > GIVEN_UP and len(player.refused) == player.batches:
                 break
         streams[-1].take(SETTLE, at_least=1_000_000_000)
@@ -108,11 +103,9 @@ def observe(episode: Episode) -> Observed:
             "delays would be those of the path",
             "run the suite nearer to the target, or on a machine with less else to do",
         )
-    changes, refused = tuple(player.changes), tuple(player.refused)
-    return Observed(world, player.clock, refusals, snapshot, tuple(streams), changes, refused, player.batches)
+    changes, unsent = tuple(player.changes), tuple(player.refused)
+    return Observed(world, player.clock, refused, snapshot, tuple(streams), changes, unsent, player.batches)
 
-
-EVENTS = "/v1/graph/events"
 
 GIVEN_UP = 3
 """Seconds after which a target that takes no batch at all is given up."""
@@ -121,47 +114,20 @@ REOPENED_EVERY = 5
 """Seconds after which a stream that has ended is resumed."""
 
 
-def _registered(episode: Episode, world: World) -> Iterator[Answer]:
-    """Register what the world consists of; yields refusals."""
-    for kind, bodies in (("domains", world.domains), ("nodes", world.nodes), ("links", world.links)):
-        yield from _refusals(episode, [(f"/v1/{kind}/{body['id']}", body) for body in bodies])
-    yield from _refusals(episode, [(f"/v1/compute-identifiers/{body['urn']}", body) for body in world.families])
-
-
-def _refusals(episode: Episode, bodies: Iterable[tuple[str, object]]) -> Iterator[Answer]:
-    for path, body in bodies:
-        answer = episode.ask_patiently("PUT", path, body)
-        if answer.status not in {200, 201}:
-            yield answer
-            return
-
-
-def _reopen(episode: Episode, streams: list[Stream], begin: str) -> None:
-    """Resume the stream behind its last event where it has ended, as everyone has to whose connection breaks."""
-    streams[-1].take(0.0, at_least=0)
-    if streams[-1].taken[-1].ended:
-        events = [event for stream in streams for event in stream.events if event.id]
-        streams.append(episode.follow(EVENTS, after=events[-1].id if events else begin))
-
-
 @dataclass
-class _Player:
-    """Sends what is due, never before its time; where the suite falls behind, the world's clock waits for it.
+class _Player(Sender):
+    """Sends what is due, and changes a pair of domains beside it.
 
     Aggregators know nothing of each other: those of a large federation send spread over the second, at ``moments``.
     """
 
-    episode: Episode
-    clock: Clock
-    moments: Mapping[str, float]
+    moments: Mapping[str, float] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
-    refused: list[Answer] = field(default_factory=list)
-    batches: int = 0
 
     def join(self, world: World, second: int) -> Iterator[Answer]:
         """Register the nodes that join in a second; yields refusals."""
         late = [(f"/v1/nodes/{body['id']}", body) for when, body in world.late_nodes if when == second]
-        yield from _refusals(self.episode, late)
+        yield from refusals(self.episode, late)
 
     def play(self, second: int, deliveries: Iterable[Delivery], beside: Beside) -> None:
         """Send a second's deliveries and make its changes, each when it is due."""
@@ -177,26 +143,6 @@ class _Player:
     def due(self, second: int, delivery: Delivery) -> float:
         """When a delivery is sent: once its newest sample has been observed, be that in an earlier second."""
         return max(second, *(observed for observed, _ in delivery.samples)) + self.moments[delivery.domain]
-
-    def until(self, due: float) -> None:
-        """Wait until a second of the world has come."""
-        ahead = self.clock.at(due) - self.episode.now()
-        if ahead > 0:
-            self.episode.sleep(ahead)
-        elif -ahead > SLACK:
-            self.clock.wait(due, -ahead)
-
-    def deliver(self, delivery: Delivery) -> None:
-        """Send what a domain's aggregator sends, in batches that the target takes."""
-        samples = [{**body, "observed_at": instant(self.clock.at(seen))} for seen, body in delivery.samples]
-        limits = self.episode.settings.limits
-        most = max(1, int(min(limits["max_batch"], limits["max_body"] // SAMPLE_BYTES)))
-        for begin in range(0, len(samples), most):
-            batch = samples[begin : begin + most]
-            answer = self.episode.ask_patiently("POST", "/v1/samples", {"mode": "per_item", "samples": batch})
-            self.batches += 1
-            if answer.status != 200 or answer.at("accepted") != len(batch):
-                self.refused.append(answer)
 
 
 def moments_of(world: World) -> dict[str, float]:

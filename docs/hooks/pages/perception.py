@@ -35,6 +35,28 @@ SECTIONS: tuple[tuple[str, str, Words, Words], ...] = (
         ),
     ),
     (
+        "false_alarms",
+        "python tests/benchmarks/false_alarms.py",
+        Words("Nodes that nothing is wrong with", "没有异常的节点"),
+        Words(
+            "What exporters really show of healthy nodes, through every subset of seven signals, 127 of each pattern. "
+            "The first rest of a lone node that keeps its memory looks like a hang that nothing counts; from the "
+            "second on it does not.",
+            "采集器对正常节点实际给出的输出，遍历七种信号的全部子集，每种情形 127 个。独立节点在占有内存的情况下首次"
+            "空闲时，与未被计数的停滞无从区分；自第二次起则可区分。",
+        ),
+    ),
+    (
+        "replay",
+        "python tests/benchmarks/replay_host.py",
+        Words("Half an hour of a real host", "真实主机的半小时"),
+        Words(
+            "A host reports once a second and, as another node, once in ten; beside it stand captured pages of "
+            "exporters, sent once a second and unchanged. Nothing is wrong with any of them.",
+            "一台主机每秒上报一次，并作为另一节点每十秒上报一次；另有各采集器的真实输出，每秒原样发送一次。均没有异常。",
+        ),
+    ),
+    (
         "graph",
         "python tests/benchmarks/graph.py",
         Words("Cost of the graph", "图谱的开销"),

@@ -5,20 +5,33 @@ there, some stand still for hours (a power cap, a gauge in whole percent, a page
 that nothing is told from what was not received:
 
 - A signal that is not received says nothing. All features of it are zero, and zero is never evidence here.
-- Accelerators that show as utilised are not idle.
+- Accelerators that show as utilised, or whose pipes do something, are not idle; a node outside families of which all
+  that is known shows nothing for longer than a checkpoint takes is not busy.
 - A signal that stands still says nothing of a change. Who is ``faulty``, ``degraded`` or ``straggling`` has reported
   faults, has fewer accelerators than it had, or differs from what is usual for it or for its family.
 - A node outside families that comes to rest with its memory held may hang, or may be a server or a notebook of which
   nobody asks anything. It is taken to hang only where two signals of work say that even work stopped (that of a server
   is uneven), and only until it has been seen once to rest so and to go on.
-- Power alone tells work from rest only once it has been seen at two levels.
+- Faults alone are no hang: where as much is done for each unit of utilisation as is usual, they are mended, and who
+  holds no memory was given nothing that could hang.
+- Of several states the one further down holds: who does nothing any more hangs, be it short of accelerators besides,
+  and whose family works more slowly while it has faults holds the family up.
+- Power alone tells work from rest only once it has been seen at two levels, and rest only near the lower one.
 """
 
 import numpy as np
 
 from kuayu.perception.recognition import values as states
-from kuayu.perception.recognition.features import EFFICIENCIES, HOLDS, OWN, WORKS_AT
-from kuayu.perception.recognition.relations import IDLE_UTILISATION, RELATED
+from kuayu.perception.recognition.features import (
+    EFFICIENCIES,
+    HOLDS,
+    IDLE_UTILISATION,
+    OWN,
+    REST,
+    WORKS_AT,
+    WORKS_AT_PIPE,
+)
+from kuayu.perception.recognition.relations import RELATED
 from kuayu.perception.recognition.values import WORKING, Flags, Floats
 
 FAULTS = 0.02
@@ -36,6 +49,15 @@ STOPPED = -0.5
 LESS_POWER = -0.25
 """The same for power, of which a share is drawn at rest too."""
 
+NOTHING_DONE = -1.5
+"""The same at which pipes do next to nothing for each unit of utilisation."""
+
+SLOWED = -0.12
+"""The same of two signals of a family at which it is slower as a whole."""
+
+HALTED = -1.2
+"""The same at which a family does not work at all."""
+
 AGAIN = 0.05
 """Logarithm of what is sent over what is received, above the family's, at which a port sends again."""
 
@@ -50,7 +72,8 @@ NEAR = 0.35
 drawn too, and how much is not known before a node has rested."""
 
 STANDS_OUT = 0.1
-"""Difference from the median of its family at which a node stands out: of those that all do the same none hangs."""
+"""Difference from the median of its family at which a node stands out: of those that all do the same none hangs. Who
+rests while another is utilised stands out too, be they the most: who waits in a collective operation polls."""
 
 MOST = 0.5
 """Share of a family that takes part in its work, below which a node is looked at as if it were alone."""
@@ -66,6 +89,7 @@ _COMPARED = (
     "level of dynamic power",
     *(f"usual of {name}" for name in _OF_FAMILY),
 )
+_SLOWED = ("pipe", "memory pipe", "power", "flow")
 _OF_WORK = ("utilisation", "pipe", "memory pipe", "power")
 
 
@@ -75,9 +99,10 @@ class Evidence:
     Args:
         features: Own features above those that need other nodes, (features, nodes).
         rested: Whether each node has once been at rest with its memory held, and has gone on.
+        quiet: Seconds for which each node has shown that nothing is done.
     """
 
-    def __init__(self, features: Floats, rested: Flags) -> None:
+    def __init__(self, features: Floats, rested: Flags, quiet: Floats) -> None:
         self._features = features
         family = self.named("in a family") > 0
         even = self.named("restlessness") < UNEVEN
@@ -85,11 +110,13 @@ class Evidence:
         self.missing: Flags = self.named("device share") < -PART
         self.withheld: Flags = self.named("allocatable share lost") > PART
         utilisation = self.named("level of utilisation")
-        self.utilised: Flags = utilisation > WORKS_AT
+        pipes = np.maximum(self.named("level of pipe"), self.named("level of memory pipe"))
+        self.utilised: Flags = (utilisation > WORKS_AT) | (pipes > WORKS_AT_PIPE)
         at_rest = (self.named("has utilisation") > 0) & (utilisation <= IDLE_UTILISATION)
         near = self.named("usual of utilisation") > -NEAR
         by_power = np.where(near, self.named("usual of power per utilisation"), np.float32(0.0))
-        efficiency = np.minimum(self._least([f"usual of {name}" for name in EFFICIENCIES[:2]]), by_power)
+        in_pipes = self._least([f"usual of {name}" for name in EFFICIENCIES[:2]])
+        efficiency = np.minimum(in_pipes, by_power)
         usual = np.stack([self.named(f"usual of {name}") for name in _OF_WORK])
         few = np.where(self.named("has utilisation") > 0, AGREEING, AGREEING - 1)
         together = even & ((usual < SLOWER).sum(axis=0) >= few)
@@ -100,17 +127,29 @@ class Evidence:
         of_family = self._least([f"family's usual of {name}" for name in _OF_FAMILY])
         beside = self._least([f"usual of {name} beside family" for name in _OF_FAMILY])
         stands_out = np.abs(self._features[[_PLACE[f"{name} beside family"] for name in _COMPARED]]).max(axis=0)
-        singled_out = stands_out > STANDS_OUT
+        others_work = at_rest & (self.named("most utilised in family") > WORKS_AT)
+        singled_out = (stands_out > STANDS_OUT) | others_work
         fell = np.minimum(np.minimum(own, of_family), beside) < STOPPED
         self.stops: Flags = family & fell & singled_out
+        self.rests: Flags = ~family & (quiet >= REST)
         alone = ~family | (self.named("family takes part") < MOST)
         again = self.named("sent over received beside family") > AGAIN
+        of_all = np.stack([self.named(f"family's usual of {name}") for name in _SLOWED])
+        slowed = (of_all < SLOWED).sum(axis=0) > 1
+        self.holds_up: Flags = (
+            family & self.faults & ~self.missing & self.utilised & slowed & ~(of_all < HALTED).any(axis=0)
+        )
         self.waited_for: Flags = family & ((np.minimum(of_family, own) < SLOWER) | again)
         stopped = np.stack([
             self.named(f"usual of {name}") < (LESS_POWER if name == "power" else STOPPED) for name in _OF_WORK
         ])  # fmt: skip
-        holds = (self.named("has memory") > 0) & (self.named("level of memory") > HOLDS)
+        states_memory = self.named("has memory") > 0
+        holds = states_memory & (self.named("level of memory") > HOLDS)
+        self.empty: Flags = states_memory & ~holds & ~self.utilised
         self.rests_with_memory: Flags = holds & (utilisation <= IDLE_UTILISATION)
+        known = self.named("has pipe") + self.named("has memory pipe") + self.named("has dynamic power") > 0
+        self.goes_on: Flags = self.utilised & known & (efficiency > STOPPED)
+        self.stuck: Flags = alone & self.spins & (in_pipes < NOTHING_DONE)
         agree = stopped.sum(axis=0) >= np.where(even, AGREEING - 1, AGREEING)
         self.hangs: Flags = self.rests_with_memory & agree & (alone | singled_out) & ~rested
 
@@ -118,9 +157,11 @@ class Evidence:
         """Whether each state may be told of each node, (states, nodes)."""
         may = np.ones((WORKING, self._features.shape[1]), bool)
         may[states.IDLE] = ~self.utilised
+        may[states.BUSY] = ~(self.rests | self.stuck)
         may[states.DEGRADED] = self.faults | self.missing | self.withheld | self.slower
+        may[states.DEGRADED] &= ~(self.hangs | self.stuck | self.holds_up)
         may[states.STRAGGLING] = self.waited_for
-        may[states.FAULTY] = self.faults | self.spins | self.stops | self.hangs
+        may[states.FAULTY] = (self.faults & ~self.goes_on & ~self.empty) | self.spins | self.stops | self.hangs
         return may
 
     def weigh(self, said: Floats) -> Floats:

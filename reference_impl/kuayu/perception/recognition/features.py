@@ -37,6 +37,8 @@ OWN = (
     "restlessness",
     "sent over received",
     "samples at work",
+    "rests with its memory",
+    "has rested so",
     *(f"has {name}" for name in (*LEVELS, "allocatable share", "device share")),
     "in a family",
 )
@@ -48,16 +50,29 @@ FLOORS = np.array([0.02, 0.01, 0.01, 1.0, 1e6, 1e5], np.float32)[:, None]
 WORKS_AT, WORKS_AT_PIPE, WORKS_AT_POWER = 0.1, 0.05, 0.15
 """Utilisation, activity of the matrix pipe and dynamic power above which the baselines count a sample as work."""
 
+IDLE_UTILISATION, NOTHING = 0.04, 0.005
+"""Utilisation, and activity of the matrix pipe and of memory, below which no accelerator works: what monitoring and
+drivers make."""
+
+BEGUN = 0.05
+"""Seconds for which something has been shown that is shown for the first time."""
+
 HOLDS = 0.1
 """Share of the most memory ever used above which a node holds a job."""
 
-REST = 10.0
+REST = 6.0
 """Seconds for which a node has to rest with its memory held before that counts as a rest: longer than checkpoints and
 stalls of most jobs take."""
+
+KEPT = 0.95
+"""Part of its memory that a node keeps all through a rest after which it goes on; a restarted one fills it anew."""
 
 TWO_LEVELS = 1.4
 """Highest over lowest power from which on a node was seen both at rest and at work: noise makes about 1.2 of it, and
 an idle accelerator draws half of its highest power at the most."""
+
+ABOVE_REST = 1.15
+"""Power over the lowest from which on a node is not at rest: noise and drift of an idle accelerator make less."""
 
 MOVES = 1e6
 """Bytes a second below which flows tell nothing of what is sent again."""
@@ -79,6 +94,9 @@ class _History:
     still: Annotated[Floats, Column(0.0, np.float32, 2)]
     faults: Annotated[Floats, Column(0.0, np.float32, 3)]
     resting: Annotated[Floats, Column(0.0)]
+    held: Annotated[Floats, Column(0.0)]
+    kept: Annotated[Floats, Column(0.0)]
+    quiet: Annotated[Floats, Column(0.0)]
     rested: Annotated[Flags, Column(0, np.bool_)]
 
 
@@ -119,6 +137,9 @@ class Tracker:
         most_memory = np.fmax(held.most_memory, memory)
         strange = (held.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
         held_memory = memory / np.maximum(most_memory, 1.0)
+        nothing = _does_nothing(signals)
+        _lasts(self._history.quiet, fresh, nothing, step)
+        self._rest(fresh, working, nothing & (held_memory > HOLDS), memory, step)
         levels = [
             *signals[:3],
             np.where(strange, np.float32(np.nan), dynamic),
@@ -145,6 +166,8 @@ class Tracker:
                 5 * held.restless,
                 _sent_over_received(values),
                 np.log1p(held.counted) / 3,
+                np.log1p(self._history.resting) / 2,
+                self._history.rested,
                 *(~np.isnan(each) for each in levels),
                 ~np.isnan(share),
                 ~np.isnan(devices),
@@ -154,7 +177,6 @@ class Tracker:
         np.copyto(made, 0, where=np.isnan(made))
         np.clip(made, -LARGEST, LARGEST, out=made)
         np.copyto(self._features, made, where=fresh)
-        self._rest(fresh, working, held_memory, step)
         usual.forget(held, fresh & (held_memory < HOLDS))
         usual.learn(held, logs, memory, step, fresh, working)
         usual.learn_share(held, share, step, fresh, working)
@@ -162,8 +184,19 @@ class Tracker:
 
     @property
     def rested(self) -> Flags:
-        """Whether each node has once been at rest with its memory held for ``REST`` seconds, and has gone on."""
+        """Whether each node has once been at rest with its memory held for ``REST`` seconds, and gone on with it."""
         return self._history.rested
+
+    @property
+    def above_rest(self) -> Flags:
+        """Whether the power of each node stands above the lowest that was seen by more than its noise."""
+        made: Flags = self._history.power > ABOVE_REST * self._baselines.lowest
+        return made
+
+    @property
+    def quiet(self) -> Floats:
+        """Seconds for which each node has shown that nothing is done; nought where that is not shown."""
+        return self._history.quiet
 
     @property
     def varied(self) -> Flags:
@@ -171,12 +204,16 @@ class Tracker:
         made: Flags = self._baselines.highest > TWO_LEVELS * self._baselines.lowest
         return made
 
-    def _rest(self, fresh: Flags, working: Flags, memory: Floats, step: Floats) -> None:
+    def _rest(self, fresh: Flags, working: Flags, still: Flags, memory: Floats, step: Floats) -> None:
         """Notice nodes that rest with their memory held and then go on without a fault: nothing was wrong with them."""
         held = self._history
-        rests = fresh & ~working & (memory > HOLDS) & (self._baselines.counted > 0)
-        held.rested |= fresh & working & (held.resting >= REST) & (held.faults[1] < 0.01)  # noqa: PLR2004 - none
-        held.resting = np.where(fresh, np.where(rests, held.resting + step, np.float32(0.0)), held.resting)
+        rests = fresh & still & (self._baselines.counted > 0)
+        begins = rests & (held.resting == 0)
+        held.held = np.where(begins, memory, held.held)
+        held.kept = np.where(begins, memory, np.where(fresh, np.fmin(held.kept, memory), held.kept))
+        goes_on = fresh & working & (held.resting >= REST) & (held.kept >= KEPT * held.held)
+        held.rested |= goes_on & (held.faults[1] < 0.01)  # noqa: PLR2004 - none
+        _lasts(held.resting, fresh, rests, step)
 
     def _steps(self, telemetry: Telemetry) -> Floats:
         """Seconds since the sample before, for fresh rows."""
@@ -222,6 +259,23 @@ def _logs(signals: Floats, dynamic: Floats) -> Floats:
     busy = np.where(signals[0] > WORKS_AT, logs[0], np.float32(np.nan))
     dynamic = np.log(np.maximum(dynamic, np.float32(0.02)))
     return np.vstack([logs, logs[1] - busy, logs[2] - busy, dynamic - busy])
+
+
+def _lasts(seconds: Floats, fresh: Flags, shown: Flags, step: Floats) -> None:
+    """Count for how long something has been shown without a break, in place.
+
+    What was before the first sample that shows it is not known, and does not count.
+    """
+    longer = np.where(seconds > 0, seconds + step, np.float32(BEGUN))
+    np.copyto(seconds, np.where(shown, longer, np.float32(0.0)), where=fresh)
+
+
+def _does_nothing(signals: Floats) -> Flags:
+    """Whether all is nought that is known of utilisation, pipe and memory bandwidth, and something is."""
+    nothing: Flags = signals[:3] <= np.array([[IDLE_UTILISATION], [NOTHING], [NOTHING]], np.float32)
+    known: Flags = ~np.isnan(signals[:3])
+    made: Flags = np.logical_and(known.any(axis=0), np.logical_or(nothing, ~known).all(axis=0))
+    return made
 
 
 def _works(signals: Floats, dynamic: Floats) -> Flags:

@@ -74,7 +74,7 @@ class _Filtered:
         self._now = telemetry.now if np.isnan(self._now) else max(telemetry.now, self._now)
         seen = self._sight.update(telemetry)
         back = self._gone & telemetry.fresh
-        evidence = Evidence(seen.features, seen.rested)
+        evidence = Evidence(seen.features, seen.rested, seen.quiet)
         state, odds = self._belief.update(self._said(seen, evidence), telemetry.fresh, back, step)
         return self._settle(telemetry, seen, evidence, state, odds)
 
@@ -95,7 +95,8 @@ class _Filtered:
         reason = of_recognised(state, evidence)
         known = ~np.isnan(telemetry.values)
         nothing: Flags = np.logical_not(known[:, AT_WORK].any(axis=1))
-        one_level: Flags = ~nothing & ~known[:, PLAINLY].any(axis=1) & ~seen.varied
+        by_power: Flags = ~nothing & ~known[:, PLAINLY].any(axis=1)
+        little = by_power & (state == states.IDLE) & seen.above_rest
         late = np.log(np.maximum(silence.missing, 1e-3))
         by_silence = calibrated(late, self._damping.silence)
 
@@ -105,7 +106,8 @@ class _Filtered:
             np.copyto(confidence, np.asarray(sure, np.float32), where=where)
 
         put(nothing, states.UNKNOWN, "nothing is known of its accelerators", 0.0)
-        put(one_level, states.UNKNOWN, "its power alone, at one level, does not tell work from rest", 0.0)
+        put(little, states.UNKNOWN, "its power alone, above that at rest, does not tell little work from none", 0.0)
+        put(by_power & ~seen.varied, states.UNKNOWN, "its power alone, at one level, does not tell work from rest", 0.0)
         put(silence.silent, states.OFFLINE, "several samples missed while others of its domain arrive", by_silence)
         straggles = state == states.STRAGGLING
         health = telemetry.values[:, HEALTH]

@@ -6,7 +6,7 @@ and says nothing about how the others should fare.
 
 import numpy as np
 
-from kuayu.perception.recognition.features import HOLDS, OWN, WORKS_AT_POWER
+from kuayu.perception.recognition.features import HOLDS, IDLE_UTILISATION, OWN, WORKS_AT_POWER
 from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.rows import put_together
 from kuayu.perception.recognition.values import Flags, Floats
@@ -30,6 +30,7 @@ RELATED = (
     "family at work",
     "family missing",
     "most missing in family",
+    "most utilised in family",
     "faults in family",
     "size of family",
     "power beside domain",
@@ -37,9 +38,6 @@ RELATED = (
     "missing",
 )
 """Names of the features that need other nodes."""
-
-IDLE_UTILISATION = 0.04
-"""Utilisation below which no accelerator works: what monitoring and drivers make."""
 
 NEARLY_SILENT = 0.6
 """Part of the way to silence at which a node counts as missing in its family."""
@@ -70,7 +68,8 @@ def relate(own: Floats, missing: Floats, answers: Flags, families: Groups, domai
     together = families.mean(np.stack([part, works & part, news > NEARLY_SILENT, faults]).astype(np.float32))
     together[1] /= np.maximum(together[0], np.float32(0.01))
     size = 0.3 * np.log(families.sizes).astype(np.float32)
-    most = families.maximum(news[None])[0]
+    utilised = np.where(part, own[OWN.index("level of utilisation")], np.float32(0.0))
+    most = families.maximum(np.stack([news, utilised]).astype(np.float32))
     of_family = families.back(np.vstack([together[:3], most, np.log1p(together[3] * families.sizes), size]))
     in_family = families.share > 0
     places = [OWN.index("level of dynamic power"), OWN.index("level of utilisation")]

@@ -22,6 +22,8 @@ class Seen:
         answers: One where a node answers, else nought, (nodes,).
         rested: Whether each node has once been at rest with its memory held, and has gone on, (nodes,).
         varied: Whether the power of each node has been seen at two levels, (nodes,).
+        above_rest: Whether its power stands above the lowest that was seen, (nodes,).
+        quiet: Seconds for which each node has shown that nothing is done, (nodes,).
     """
 
     silence: Silence
@@ -29,6 +31,8 @@ class Seen:
     answers: Floats
     rested: Flags
     varied: Flags
+    above_rest: Flags
+    quiet: Floats
 
 
 class Sight:
@@ -58,7 +62,15 @@ class Sight:
         related = self._features[len(OWN) :]
         relate(own, silence.missing, answers, self.ties.families, self.ties.domains, related)
         tracker = self._tracker
-        return Seen(silence, self._features, answers.astype(np.float32), tracker.rested, tracker.varied)
+        return Seen(
+            silence=silence,
+            features=self._features,
+            answers=answers.astype(np.float32),
+            rested=tracker.rested,
+            varied=tracker.varied,
+            above_rest=tracker.above_rest,
+            quiet=tracker.quiet,
+        )
 
 
 def _ties(population: Population) -> Ties:

@@ -43,6 +43,7 @@ REASONS = (
     "nothing arrives from its domain",
     "nothing is known of its accelerators",
     "its power alone, at one level, does not tell work from rest",
+    "its power alone, above that at rest, does not tell little work from none",
     "several samples missed while others of its domain arrive",
     "no accelerator works",
     "accelerators work as usual",
