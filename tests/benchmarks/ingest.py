@@ -3,9 +3,10 @@
     python tests/benchmarks/ingest.py [--database sqlite|postgresql|both] [--rows N] [--batch N …] [--devices N]
                                       [--repeat N] [--seed N] [--json FILE]
 
-Raw store: see raw_stores.py; the fastest way is the limit. HTTP: `kuayu serve` in one process, clients on sixteen
-connections in another, the same rows as JSON, every batch acknowledged, and the rows counted in the database
-afterwards. All are repeated in turn and the medians compared.
+Raw store: see raw_stores.py; the fastest way that is as durable as the service is the limit. HTTP: `kuayu serve` in
+one process, clients on sixteen connections in another, the same rows as JSON, every batch acknowledged, and the rows
+counted in the database afterwards. All are repeated in turn, and the share of the limit is taken in each turn. Beside
+other work a rate says little, and the time of processors (of the store, and of the service with its sessions) more.
 """
 
 import argparse
@@ -17,14 +18,27 @@ import platform
 import sqlite3
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import raw_stores
+import uvloop
 from ingest_samples import REPORTED, Sample, make_samples
-from serving import DATABASES, NewDatabase, databases, plain, say, serving, versions
+from serving import (
+    DATABASES,
+    NewDatabase,
+    Speed,
+    Stopwatch,
+    databases,
+    plain,
+    processes_behind,
+    say,
+    serving,
+    versions,
+)
 from sqlalchemy import create_engine, text
 
 from kuayu.service import instants
@@ -35,8 +49,8 @@ DEVICES = 100
 CONNECTIONS = 16
 
 
-def raw_store(kind: str, new: NewDatabase, samples: list[Sample]) -> Iterator[tuple[str, float]]:
-    """Rows in a second that a database takes in each way."""
+def raw_store(kind: str, new: NewDatabase, samples: list[Sample]) -> Iterator[tuple[str, Speed]]:
+    """How fast a database takes rows in each way."""
     rows = [
         (int(sample["device"]), instants.to_milliseconds(sample["observed_at"]), 0, 0, *map(sample.get, REPORTED))
         for sample in samples
@@ -45,22 +59,25 @@ def raw_store(kind: str, new: NewDatabase, samples: list[Sample]) -> Iterator[tu
     yield from rates(new, rows, REPORTED)
 
 
-def over_http(database: str, samples: list[Sample], batch: int) -> float:
-    """Rows in a second that the service acknowledges."""
+def over_http(database: str, samples: list[Sample], batch: int) -> Speed:
+    """How fast the service acknowledges rows."""
     batches = [samples[start : start + batch] for start in range(0, len(samples), batch)]
     bodies = [json.dumps({"mode": "per_item", "samples": part}, separators=(",", ":")).encode() for part in batches]
     with serving(database) as url:
         _register(url, 1 + max(int(sample["device"]) for sample in samples))
         port = int(url.rpartition(":")[2])
         with multiprocessing.get_context("spawn").Pool(1) as pool:
+            behind = processes_behind(database)
+            stopwatch = Stopwatch(*behind)
             taken: float = pool.apply(send_all, (port, bodies))
+            speed = replace(stopwatch.speed(len(samples)), rate=len(samples) / taken)
     engine = create_engine(database)
     with engine.connect() as connection:
         held = connection.execute(text("SELECT count(*) FROM sample")).scalar_one()
     engine.dispose()
     if held != len(samples):
         raise SystemExit(f"{held} rows are held, {len(samples)} were acknowledged")
-    return len(samples) / taken
+    return speed
 
 
 def send_all(port: int, bodies: list[bytes]) -> float:
@@ -85,7 +102,7 @@ def send_all(port: int, bodies: list[bytes]) -> float:
         await asyncio.gather(*(connection(queue) for _ in range(CONNECTIONS)))
         return loop.time() - began
 
-    return asyncio.run(run())
+    return uvloop.run(run())
 
 
 def _register(url: str, count: int) -> None:
@@ -97,21 +114,33 @@ def _register(url: str, count: int) -> None:
 
 def compare(kind: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure each way in turn, several times; medians in rows a second, and what they are of the limit."""
-    found: dict[str, list[float]] = {}
+    turns: list[dict[str, Speed]] = []
     with databases(kind) as new:
         for turn in range(options.repeat):
             samples = make_samples(options.rows, options.devices, options.seed + turn)
-            for way, rate in raw_store(kind, new, samples):
-                found.setdefault(f"raw store, {way}", []).append(rate)
+            found = {f"raw store, {way}": speed for way, speed in raw_store(kind, new, samples)}
             for batch in options.batch:
-                found.setdefault(f"HTTP, batches of {batch}", []).append(over_http(new(), samples, batch))
-    rates = {way: statistics.median(measured) for way, measured in found.items()}
-    limit = max(rate for way, rate in rates.items() if way.startswith("raw"))
-    for way, rate in rates.items():
-        say(f"{kind:12}{way:28}{rate:>12,.0f} rows/s {rate / limit:>8.0%} of the raw store's limit")
-    return [
-        {"way": way, "rows_per_second": round(rate), "of_limit": round(rate / limit, 3)} for way, rate in rates.items()
-    ]
+                found[f"HTTP, batches of {batch}"] = over_http(new(), samples, batch)
+            turns.append(found)
+    raw = [[speed.rate for way, speed in turn.items() if way.startswith("raw") and speed.durable] for turn in turns]
+    limits = list(map(max, raw))
+    rows = []
+    for way in turns[0]:
+        shares = [turn[way].rate / limit for turn, limit in zip(turns, limits, strict=True)]
+        row = {
+            "way": way,
+            "rows_per_second": round(statistics.median(turn[way].rate for turn in turns)),
+            "of_limit": round(statistics.median(shares), 3),
+            "shares": [round(share, 3) for share in shares],
+            "processor_microseconds": round(statistics.median(turn[way].processor for turn in turns), 2),
+        }
+        each = " ".join(f"{share:.0%}" for share in shares)
+        say(
+            f"{kind:12}{way:36}{row['rows_per_second']:>10,} rows/s {row['of_limit']:>6.0%} of the limit ({each})"
+            f" {row['processor_microseconds']:>7.2f} us of processors for a row"
+        )
+        rows.append(row)
+    return rows
 
 
 def postgresql_version() -> str:
@@ -138,7 +167,7 @@ def main() -> None:
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "packages": versions("fastapi", "jsonschema-rs", "orjson", "psycopg", "uvicorn"),
+        "packages": versions("fastapi", "jsonschema-rs", "msgspec", "orjson", "psycopg", "uvicorn"),
         "processors": os.cpu_count(),
         "rows": options.rows,
         "devices": options.devices,

@@ -133,10 +133,10 @@ def _blocks(numbers: list[int], moment: int, world: World, values: list[list[flo
     step = (moment - world.since) // world.period
     dynamic = Block(DYNAMIC)
     for number in numbers:
-        dynamic.values.extend((number, moment, *values[(step * 31 + number) % len(values)]))
+        dynamic.add(number, moment, values[(step * 31 + number) % len(values)])
     yield dynamic
     if (moment - world.since) % (PROBED * 1000) == world.period:
-        yield Block(LASTING, [value for number in numbers for value in (number, moment, 1e10, 2e9)])
+        yield Block.of_rows(LASTING, [(number, moment, 1e10, 2e9) for number in numbers])
 
 
 class Questions:

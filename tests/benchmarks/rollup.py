@@ -129,7 +129,7 @@ def fill(database: Database, numbers: Sequence[int], begin: int, length: int) ->
         for place, draw in enumerate(READINGS.values()):
             table[:, 2 + place] = draw(chance, n).tolist()
         with database.write.begin() as connection:
-            blocks.write(connection, [Block(MEASURES, table.ravel().tolist())], begin + length, 1)
+            blocks.write(connection, [Block.of_rows(MEASURES, table.tolist())], begin + length, 1)
         rows += n
     return rows
 

@@ -24,6 +24,42 @@ NewDatabase = Callable[[], str]
 """Gives the URL of a database that nobody has used."""
 
 
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast rows were taken in.
+
+    Attributes:
+        rate: Rows in a second.
+        processor: Microseconds of processors for a row, of all processes together.
+        durable: Whether commits were as durable as those of the service.
+    """
+
+    rate: float
+    processor: float
+    durable: bool = True
+
+
+class Stopwatch:
+    """Measures from when it is made: the clock, and processors' time of this process and of some others.
+
+    Args:
+        others: Numbers of the other processes, which live until it has been read.
+    """
+
+    def __init__(self, *others: int) -> None:
+        self._processes = [psutil.Process(number) for number in (os.getpid(), *others)]
+        self._busy = self._used()
+        self._began = time.perf_counter()
+
+    def speed(self, rows: int, *, durable: bool = True) -> Speed:
+        """What so many rows have taken."""
+        seconds = time.perf_counter() - self._began
+        return Speed(rows / seconds, (self._used() - self._busy) / rows * 1e6, durable)
+
+    def _used(self) -> float:
+        return sum(times.user + times.system for times in (process.cpu_times() for process in self._processes))
+
+
 @contextmanager
 def sqlite_files() -> Iterator[NewDatabase]:
     """SQLite files in a folder that goes away in the end."""
@@ -52,6 +88,16 @@ def postgresql_databases() -> Iterator[NewDatabase]:
             yield new
         finally:
             server.cleanup()
+
+
+def processes_behind(database: str) -> list[int]:
+    """Numbers of the process of the service that was begun here and, on PostgreSQL, of its sessions."""
+    found = [child.pid for child in psutil.Process().children() if "serve" in child.cmdline()]
+    if database.startswith("postgresql"):
+        with psycopg.connect(plain(database)) as connection:
+            query = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'kuayu serve%'"
+            found += [pid for (pid,) in connection.execute(query)]
+    return found
 
 
 def databases(kind: str) -> AbstractContextManager[NewDatabase]:

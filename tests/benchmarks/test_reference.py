@@ -9,7 +9,7 @@ import resource
 import subprocess
 import sys
 import time
-from itertools import chain, count, cycle, islice
+from itertools import count, cycle, islice
 from typing import Any
 
 import pytest
@@ -289,7 +289,7 @@ def test_the_resource_graph_of_1000_nodes_is_brought_up_to_date(measure: Measure
     def prepare() -> tuple[list[Block], int]:
         moment = next(moments)
         first = moment // step * 10 % nodes
-        values = chain.from_iterable(
+        rows = (
             (
                 number,
                 moment,
@@ -301,7 +301,7 @@ def test_the_resource_graph_of_1000_nodes_is_brought_up_to_date(measure: Measure
             )
             for number in range(nodes)
         )
-        return [Block(measures, list(values))], moment
+        return [Block.of_rows(measures, rows)], moment
 
     def update(blocks: list[Block], now: int) -> None:
         table.take([(blocks, now)])

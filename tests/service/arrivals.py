@@ -28,7 +28,7 @@ def blocks(draw: st.DrawFn) -> Block:
     """Rows of a few subjects and instants with the same measures."""
     measures = tuple(sorted(draw(st.sets(st.sampled_from(sorted(VALUES))))))
     row = st.tuples(st.integers(1, SUBJECTS), st.integers(1, INSTANTS), *(VALUES[name] for name in measures))
-    return Block(measures, [value for found in draw(st.lists(row, max_size=6)) for value in found])
+    return Block.of_rows(measures, draw(st.lists(row, max_size=6)))
 
 
 def commits() -> st.SearchStrategy[Commits]:

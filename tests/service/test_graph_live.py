@@ -24,7 +24,7 @@ samples = st.tuples(
 
 
 def block(measures: tuple[str, ...], *rows: tuple[Any, ...]) -> Block:
-    return Block(measures, [value for row in rows for value in row])
+    return Block.of_rows(measures, rows)
 
 
 @given(st.lists(st.lists(samples, max_size=8), max_size=6))
@@ -55,12 +55,11 @@ def test_samples_that_come_together_count_like_samples_one_by_one(taken: list[An
         table.rows([1, 2, 3, 4])
     for number, instant, measures in taken:
         names = tuple(sorted(measures))
-        row = (number, instant, *(measures[name] for name in names))
-        shapes.setdefault(names, Block(names)).values.extend(row)
+        shapes.setdefault(names, Block(names)).add(number, instant, (measures[name] for name in names))
     together.take([([each], NOW) for each in shapes.values()])
     for names, each in shapes.items():
-        for start in range(0, len(each.values), each.width):
-            alone.take([([Block(names, each.values[start : start + each.width])], NOW)])
+        for number, instant, _, *row in each.rows(NOW):
+            alone.take([([Block.of_rows(names, [(number, instant, *row)])], NOW)])
     for attribute in ("values", "instants", "observed", "arrived", "touched"):
         np.testing.assert_array_equal(getattr(together, attribute), getattr(alone, attribute))
 

@@ -118,7 +118,7 @@ def keep(database: Database, written: Commits) -> Held:
 
 
 def test_a_transaction_that_is_rolled_back_leaves_the_way_for_the_next(databases: list[Database]) -> None:
-    arrival = blocks.Arrival([blocks.Block(("power",), [1, 1, 5.0, 1, 1, 6.0])], 1)
+    arrival = blocks.Arrival([blocks.Block(("power",), [1, 1], [1, 1], [[5.0, 6.0]])], 1)
     for database in databases:
         with database.write.connect() as connection:
             connection.execute(delete(sample))

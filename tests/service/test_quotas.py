@@ -45,6 +45,57 @@ def test_a_tenant_has_so_many_objects_and_room_again_once_it_deletes_one(start_s
     green.close()
 
 
+def asked(name: str, characters: int = 10) -> dict[str, object]:
+    """An allocation of about so many characters in a domain that nobody controls, so that it waits."""
+    share = {"domain": "a", "accelerator": "a800", "devices": 8}
+    shares = [share | {"domain": f"{number:0100}"} for number in range(min(999, characters // 150))]
+    return {
+        "id": name,
+        "job": f"job-of-{name}",
+        "revision": {"epoch": "yesterday", "number": 3},
+        "placement": {"shares": [share, *shares], "split_mode": "synchronous" if shares else "none"},
+    }
+
+
+def test_allocations_count_as_objects_until_they_are_forgotten(start_service: StartService) -> None:
+    service = start_service("--max-resources", "3", "--token", "blue=b", "--token", "green=g")
+    blue, green = (service.as_tenant(token) for token in "bg")
+    assert blue.put("/v1/domains/a", json={"id": "a"}).status_code == 201
+    for name in ("first", "second"):
+        assert blue.put(f"/v1/allocations/{name}", json=asked(name)).status_code == 201
+    for path, body in (("/v1/allocations/third", asked("third")), ("/v1/domains/b", {"id": "b"})):
+        refused = blue.put(path, json=body)
+        assert refused.status_code == 403
+        assert problem(refused) == "quota-exceeded"
+        assert "3 registered resources and allocations" in refused.json()["detail"]
+    assert blue.put("/v1/allocations/first", json=asked("first")).status_code == 200  # what is there is not new
+    assert green.put("/v1/allocations/third", json=asked("third")).status_code == 201
+    # What is let go of is still held as a record; its change is not refused, and makes no room.
+    assert blue.delete("/v1/allocations/first").status_code == 200
+    assert problem(blue.put("/v1/allocations/third", json=asked("third"))) == "quota-exceeded"
+    assert blue.delete("/v1/domains/a").status_code == 204
+    assert blue.put("/v1/allocations/third", json=asked("third")).status_code == 201
+    blue.close()
+    green.close()
+
+
+def test_allocations_and_resources_share_their_room_and_old_versions_of_both_give_way(
+    start_service: StartService,
+) -> None:
+    service = start_service("--max-resources-together", "700000")
+    for name in ("first", "second", "third"):
+        assert service.put(f"/v1/allocations/{name}", asked(name, 150_000)).status_code == 201
+        assert service.client.delete(f"/v1/allocations/{name}").status_code == 200  # another version of it
+    assert service.put("/v1/domains/a", described("a", 150_000)).status_code == 201
+    refused = service.put("/v1/allocations/fourth", asked("fourth", 150_000))
+    assert problem(refused) == "quota-exceeded"
+    assert "together" in refused.json()["detail"]
+    service.stop()
+    service.start()
+    assert "together" in turned_down(service, "b", 150_000)
+    assert service.put("/v1/domains/b", described("b", 1_000)).status_code == 201
+
+
 def test_old_versions_give_way_before_anything_is_refused(start_service: StartService, tmp_path: Path) -> None:
     service = start_service("--max-resources-together", "1000000")
     for number in range(30):

@@ -98,7 +98,7 @@ class Runtime:
         catalogue = Catalogue()
         store.load(catalogue)
         share = settings.share(settings.max_queue)
-        writer = Writer(database.write, settings.max_queue, metrics, share, database.presence)
+        writer = Writer(database.write, settings.max_queue, metrics, share, database.presence, database.mark)
         prober = Prober(database, writer)
         graphs = Graphs(settings, metrics, database, store, catalogue)
         bell = Bell()

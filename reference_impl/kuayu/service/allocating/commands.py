@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import orjson
+
 from kuayu.service.allocating import forgetting, rules, storage
 from kuayu.service.allocating.leases import Leased
 from kuayu.service.allocating.rules import Result
 from kuayu.service.allocating.standing import Standing
 from kuayu.service.allocating.storage import Record
 from kuayu.service.problems import Place, invalid_body, not_found, unknown_reference
+from kuayu.service.storage.quotas import Quota
 from kuayu.service.storage.writer import Outcome, Transaction
 from kuayu_schemas.models import AllocationPhase
 
@@ -102,7 +105,7 @@ class _Changes:
 class PutAllocation:
     """Begin an allocation; a put of what is there already changes nothing.
 
-    Raises when applied: invalid-body, where another allocation has the name.
+    Raises when applied: invalid-body, where another allocation has the name; quota-exceeded.
     """
 
     tenant: str
@@ -111,6 +114,7 @@ class PutAllocation:
     follower: Follower
     weight: int = 1
     offset: int = 0
+    quota: Quota | None = None
 
     def apply(self, transaction: Transaction) -> Outcome[Stored]:
         """Carry the put out."""
@@ -118,6 +122,9 @@ class PutAllocation:
         if held is not None:
             _check_same(held.standing.spec, self.spec)
             return Outcome(Stored(held, created=False))
+        if self.quota is not None:
+            characters = len(orjson.dumps(self.spec).decode())
+            self.quota.check_all(transaction.connection, self.tenant, 1, characters)
         changes = _Changes(transaction, self.now, self.offset)
         record = changes.keep(self.tenant, None, rules.begun(self.spec, self.now, self.now + self.offset))
         return Outcome(Stored(record, created=True), changes.told(self.follower))

@@ -76,10 +76,11 @@ class Coordinator:
         """Begin an allocation, class Allocation, unless it was begun before.
 
         Raises:
-            ProblemException: invalid-body, where another allocation has the name.
+            ProblemException: invalid-body, where another allocation has the name; quota-exceeded.
         """
         now, offset = self.clock.milliseconds(), self.clock.offset()
-        return await self._writer.write(PutAllocation(tenant, spec, now, self.follow, offset=offset), tenant)
+        command = PutAllocation(tenant, spec, now, self.follow, offset=offset, quota=self._settings.quota)
+        return await self._writer.write(command, tenant)
 
     async def withdraw(self, tenant: str, name: str) -> Record:
         """Let go of what an allocation holds or asks for.

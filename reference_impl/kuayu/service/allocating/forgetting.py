@@ -4,6 +4,7 @@ from sqlalchemy import Connection, delete, select
 
 from kuayu.service.allocating.standing import FINISHED
 from kuayu.service.allocating.storage import ALLOCATIONS
+from kuayu.service.storage import quotas
 from kuayu.service.storage.tables import allocation, step
 
 FORGOTTEN_AT_ONCE = 500
@@ -30,6 +31,7 @@ def forget(connection: Connection, before: int, revisions: int) -> bool:
     ).all()
     for row in gone:
         ALLOCATIONS.retire(connection, row.tenant, row.id, ALLOCATIONS.next_number(connection, row.tenant))
+        quotas.count(connection, row.tenant, -1, 0)
         connection.execute(delete(step).where(step.c.tenant == row.tenant, step.c.allocation == row.id))
     ALLOCATIONS.forget(connection, revisions)
     return len(gone) == FORGOTTEN_AT_ONCE

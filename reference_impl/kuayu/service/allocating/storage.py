@@ -11,6 +11,7 @@ from kuayu.service import instants
 from kuayu.service.allocating.leases import Leased
 from kuayu.service.allocating.standing import FINISHED, MAYBE_HELD, Standing
 from kuayu.service.allocating.steps import Json, Step, domains
+from kuayu.service.storage import quotas
 from kuayu.service.storage.tables import allocation, step, tenant
 from kuayu.service.storage.versions import Versions
 from kuayu_schemas.models import ActionOutcome, AllocationPhase
@@ -121,9 +122,11 @@ def save(connection: Connection, owner: str, before: Record | None, after: Stand
         record = replace(record, updated=before.updated)  # nobody sees that it has changed
     number, name = ALLOCATIONS.next_number(connection, owner), after.spec["id"]
     ALLOCATIONS.retire(connection, owner, name, number)
+    body = orjson.dumps(after.spec).decode()
+    quotas.count(connection, owner, int(before is None), len(body))
     values: Json = {
         "job": after.spec["job"],
-        "body": orjson.dumps(after.spec).decode(),
+        "body": body,
         "phase": after.phase.value,
         "attempt": after.attempt,
         "withdrawn": after.withdrawn,

@@ -209,5 +209,4 @@ class Graphs:
             return
         numbers, moments = (np.array(each, dtype=np.int64) for each in list(zip(*values, strict=True))[:2])
         stated = [HEALTH_CODES[value] if name == COLUMNS[HEALTH] else value for _, _, value in values]
-        columns = {COLUMNS.index(name): np.array(stated, dtype=np.float64)}
-        self._table.update(numbers, moments, moments, columns)
+        self._table.update(numbers, moments, moments, {COLUMNS.index(name): stated})

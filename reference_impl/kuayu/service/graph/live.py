@@ -4,7 +4,7 @@ Only what is durable is fed in. Of values that are equal in subject and instant 
 One thread uses a table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.perception.states import FROM_BEST
-from kuayu.service.storage.blocks import LEADING, Block
+from kuayu.service.storage.blocks import Block
 from kuayu_schemas import registers
 
 NODE_MEASURES = (
@@ -106,26 +106,26 @@ class LiveTable:
             for block in blocks:
                 shapes.setdefault(block.measures, []).append((block, received))
         for measures, found in shapes.items():
-            values: list[Any] = list(chain.from_iterable(block.values for block, _ in found))
-            width = LEADING + len(measures)
             columns = {
-                COLUMNS.index(name): _column(name, values[LEADING + place :: width])
+                COLUMNS.index(name): _column(name, chain.from_iterable(block.columns[place] for block, _ in found))
                 for place, name in enumerate(measures)
                 if name in COLUMNS
             }
-            numbers = np.array(values[0::width], dtype=np.int64)
-            instants = np.array(values[1::width], dtype=np.int64)
+            numbers = np.array(list(chain.from_iterable(block.subjects for block, _ in found)), dtype=np.int64)
+            instants = np.array(list(chain.from_iterable(block.instants for block, _ in found)), dtype=np.int64)
             arrived = np.repeat([at for _, at in found], [len(block) for block, _ in found])
             self.update(numbers, instants, arrived.astype(np.int64), columns)
 
-    def update(self, numbers: Integers, instants: Integers, received: Integers, columns: Mapping[int, Floats]) -> None:
+    def update(
+        self, numbers: Integers, instants: Integers, received: Integers, columns: Mapping[int, Sequence[float]]
+    ) -> None:
         """Take samples with the same measures in.
 
         Args:
             numbers: int64[k], numbers of the subjects; those without a row are passed over.
             instants: int64[k], when each was observed.
             received: int64[k], when each was received.
-            columns: float64[k] for each column that they state.
+            columns: For each column that they state its values, k of them.
         """
         rows = np.where(numbers < len(self._row_of), self._row_of[np.minimum(numbers, len(self._row_of) - 1)], -1)
         known = np.flatnonzero(rows >= 0)
@@ -142,7 +142,8 @@ class LiveTable:
         self.touched[targets] = True
         for column, stated in columns.items():
             later = instants[newest] > self.instants[targets, column]
-            self.values[targets[later], column] = stated[newest[later]]
+            # Of many samples few are the newest: only these become numbers of an array.
+            self.values[targets[later], column] = [stated[row] for row in newest[later].tolist()]
             self.instants[targets[later], column] = instants[newest[later]]
 
     def _follow_gaps(self, rows: Integers, instants: Integers, targets: Integers, newest: Integers) -> None:
@@ -185,8 +186,6 @@ class LiveTable:
         self.touched[rows] = False
 
 
-def _column(name: str, stated: Sequence[Any]) -> Floats:
+def _column(name: str, stated: Iterable[Any]) -> list[float]:
     """Values of a measure; states by their codes."""
-    if name == "health_state":
-        return np.array(list(map(HEALTH_CODES.__getitem__, stated)), dtype=np.float64)
-    return np.array(stated, dtype=np.float64)
+    return list(map(HEALTH_CODES.__getitem__, stated)) if name == "health_state" else list(stated)

@@ -32,7 +32,7 @@ Name = Annotated[str, Path(alias="id")]
     responses={
         200: openapi.answer("AllocationRecord", "It was there already; this is how it stands."),
         201: openapi.answer("AllocationRecord", "Domains are being asked."),
-        **openapi.problems(*openapi.BODY),
+        **openapi.problems(*openapi.BODY, "quota-exceeded"),
     },
     openapi_extra=openapi.body("Allocation"),
 )

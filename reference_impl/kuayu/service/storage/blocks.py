@@ -4,20 +4,24 @@ What several requests brought is written together: rows with the same measures s
 subject, so that neighbours in the table are written one after another. SQLite takes statements of hundreds of rows:
 each crosses into it once, and the interpreter lock is free meanwhile. (executemany takes and drops the lock for each
 row, and a busy event loop makes each of those takes wait.) PostgreSQL takes them by COPY, which has no rule for what is
-there already, into a table of the connection's own, and from there into the table of samples.
+there already: where a row is, it takes them anew into a table of the connection's own, and from there into the table of
+samples. Only a repetition is there already, or another exporter's sample of the same instant.
 
 A row that is there already is merged measure by measure, and a measure that is there already stays; what a later commit
 adds is noted in ``late``, so that a listing that was pinned before does not show it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
 
-from psycopg import Cursor
+import numpy as np
+from psycopg import Copy, Cursor
+from psycopg.errors import UniqueViolation
 from sqlalchemy import Connection
 
 from kuayu.service.storage.tables import PRECISION_MEASURES, STATE_MEASURES
@@ -36,36 +40,72 @@ LEADING = 2
 ENVELOPE = ("subject_no", "observed", "received")
 """Columns that every row fills, beside the number of the commit."""
 
+SELDOM = 64
+"""Writes of which one is tried where samples keep meeting such as are there already."""
+
+_EIGHT_BYTES = 8
+_COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_END = b"\xff\xff"
+
 _KNOWN = frozenset(Measures.model_fields)
+
+Value = float | str
+"""A measure: a number, the name of a state, or a table as JSON text."""
 
 Row = tuple[Any, ...]
 """Number of the subject, instant, when it was received, measures."""
 
+Together = list[tuple["Block", int]]
+"""Blocks with the same measures, each with when it was received."""
+
 
 @dataclass(slots=True)
 class Block:
-    """Rows with the same measures, laid flat.
+    """Rows with the same measures, column by column.
 
     Attributes:
         measures: Names of the measures.
-        values: Number of the subject, instant in milliseconds and the measures of one row after another.
+        subjects: int[n], numbers of the subjects.
+        instants: int[n], when each was observed, in milliseconds.
+        columns: For each measure its values, n of them.
     """
 
     measures: tuple[str, ...]
-    values: list[int | float | str] = field(default_factory=list)
+    subjects: list[int] = field(default_factory=list)
+    instants: list[int] = field(default_factory=list)
+    columns: Sequence[list[Value]] = ()
 
-    @property
-    def width(self) -> int:
-        """Values in a row."""
-        return LEADING + len(self.measures)
+    def __post_init__(self) -> None:
+        self.columns = self.columns or [[] for _ in self.measures]
+
+    @classmethod
+    def of_rows(cls, measures: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> "Block":
+        """Rows laid out; each has the number of the subject, the instant and the measures."""
+        block = cls(measures)
+        for number, moment, *values in rows:
+            block.add(number, moment, values)
+        return block
+
+    def add(self, number: int, moment: int, values: Iterable[Value]) -> None:
+        """Add a row."""
+        self.subjects.append(number)
+        self.instants.append(moment)
+        for column, value in zip(self.columns, values, strict=True):
+            column.append(value)
+
+    def extend(self, subjects: Iterable[int], instants: Iterable[int], *columns: Iterable[Value]) -> None:
+        """Add rows, column by column."""
+        self.subjects.extend(subjects)
+        self.instants.extend(instants)
+        for column, values in zip(self.columns, columns, strict=True):
+            column.extend(values)
 
     def __len__(self) -> int:
-        return len(self.values) // self.width
+        return len(self.subjects)
 
     def rows(self, received: int) -> Iterator[Row]:
         """The rows, each with when it was received."""
-        value = iter(self.values)
-        return zip(value, value, repeat(received), *[value] * len(self.measures), strict=False)
+        return zip(self.subjects, self.instants, repeat(received), *self.columns, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,32 +134,35 @@ def write_all(connection: Connection, arrivals: Iterable[Arrival], sequence: int
         arrivals: What to write.
         sequence: Number of the commit.
     """
-    write_rows = _write_sqlite if connection.dialect.name == "sqlite" else _write_postgresql
+    write_together = _write_sqlite if connection.dialect.name == "sqlite" else _write_postgresql
     for layer in _layers(arrivals):
-        for measures, rows in layer.items():
-            rows.sort(key=itemgetter(0))  # stable: of equal samples the first stays the first
-            if rows:
-                write_rows(connection, measures, rows, sequence)
+        for measures, together in layer.items():
+            write_together(connection, measures, together, sequence)
 
 
-def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], list[Row]]]:
+def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], Together]]:
     """Bring rows with the same measures together, as long as no subject comes with others: then the order counts."""
-    layer: dict[tuple[str, ...], list[Row]] = {}
-    shown: dict[int | float | str, tuple[str, ...]] = {}
+    layer: dict[tuple[str, ...], Together] = {}
+    shown: dict[int, tuple[str, ...]] = {}
     for arrival in arrivals:
-        for block in arrival.blocks:
-            subjects = set(block.values[:: block.width])
+        for block in filter(len, arrival.blocks):
+            subjects = set(block.subjects)
             if any(shown.setdefault(subject, block.measures) != block.measures for subject in subjects):
                 yield layer
                 layer, shown = {}, dict.fromkeys(subjects, block.measures)
-            layer.setdefault(block.measures, []).extend(block.rows(arrival.received))
+            layer.setdefault(block.measures, []).append((block, arrival.received))
     yield layer
 
 
-def _write_sqlite(connection: Connection, measures: tuple[str, ...], rows: Sequence[Row], sequence: int) -> None:
+def _rows(together: Together) -> list[Row]:
+    """Rows by subject; of equal samples the first stays the first."""
+    return sorted(chain.from_iterable(block.rows(received) for block, received in together), key=itemgetter(0))
+
+
+def _write_sqlite(connection: Connection, measures: tuple[str, ...], together: Together, sequence: int) -> None:
     driver = connection.connection.driver_connection
     assert driver is not None
-    for part in _parts(rows, 1 + LEADING + len(measures)):
+    for part in _parts(_rows(together), 1 + LEADING + len(measures)):
         statement = _many(measures, len(part))
         values = [sequence, *chain.from_iterable(part)]
         try:
@@ -142,28 +185,102 @@ def _bound(value: float | str) -> float | str:
     return float(value) if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
-def _write_postgresql(connection: Connection, measures: tuple[str, ...], rows: Sequence[Row], sequence: int) -> None:
-    """Write by way of a table of the connection's own. A statement cannot merge into the same row twice."""
-    key = itemgetter(0, 1)
-    if len(set(map(key, rows))) < len(rows):
-        rows = list({key(row): row for row in reversed(rows)}.values())
+def _write_postgresql(connection: Connection, measures: tuple[str, ...], together: Together, sequence: int) -> None:
+    """Write straight into the table of samples, and where a row is there already, by way of another table."""
     driver = connection.connection.driver_connection
     assert driver is not None
+    meetings: _Meetings = connection.info.setdefault("meetings", _Meetings())
     cursor: Cursor[Any]
     with driver.cursor() as cursor:
-        if cursor.execute("SELECT to_regclass('pg_temp.arriving')", prepare=True).fetchone() == (None,):
-            cursor.execute("CREATE TEMPORARY TABLE arriving ON COMMIT DELETE ROWS AS SELECT * FROM sample WITH NO DATA")
-        cursor.execute("DELETE FROM arriving", prepare=True)  # what was written earlier in the transaction
-        with cursor.copy(f"COPY arriving ({_columns(measures)}) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(_types(measures))
-            for row in rows:
-                copy.write_row(row)
-        cursor.execute(_moved(measures), (sequence,), prepare=True)
+        if meetings.expected():
+            _merge(cursor, measures, together, sequence)
+            return
+        cursor.execute("SAVEPOINT before_samples", prepare=True)
+        try:
+            with _copying(cursor, "sample", measures) as copy:
+                if (PRECISION_MEASURES | STATE_MEASURES).isdisjoint(measures):
+                    copy.write(_packed(together, sequence))
+                else:
+                    _write_rows(copy, measures, _rows(together), sequence)
+        except UniqueViolation:
+            meetings.note(met=True)
+            cursor.execute("ROLLBACK TO SAVEPOINT before_samples", prepare=True)
+            _merge(cursor, measures, together, sequence)
+        else:
+            meetings.note(met=False)
+        cursor.execute("RELEASE SAVEPOINT before_samples", prepare=True)
 
 
-def _types(measures: tuple[str, ...]) -> list[str]:
+@dataclass(slots=True)
+class _Meetings:
+    """Whether samples are likely to meet such as are there already: to find out by trying costs a second COPY.
+
+    Attributes:
+        apart: Writes that are left until the next try.
+        distance: Writes between the last two tries.
+    """
+
+    apart: int = 0
+    distance: int = 0
+
+    def expected(self) -> bool:
+        """Whether this write is not to be a try."""
+        self.apart -= 1
+        return self.apart >= 0
+
+    def note(self, *, met: bool) -> None:
+        """What a try has come to: of writes that always meet, few are tried."""
+        self.distance = min(max(1, 2 * self.distance), SELDOM) if met else 0
+        self.apart = self.distance
+
+
+def _merge(cursor: "Cursor[Any]", measures: tuple[str, ...], together: Together, sequence: int) -> None:
+    """Write by way of a table of the connection's own. A statement cannot merge into the same row twice."""
+    first = {(row[0], row[1]): row for row in reversed(_rows(together))}
+    if cursor.execute("SELECT to_regclass('pg_temp.arriving')", prepare=True).fetchone() == (None,):
+        cursor.execute("CREATE TEMPORARY TABLE arriving ON COMMIT DELETE ROWS AS SELECT * FROM sample WITH NO DATA")
+    cursor.execute("DELETE FROM arriving", prepare=True)  # what was written earlier in the transaction
+    with _copying(cursor, "arriving", measures) as copy:
+        _write_rows(copy, measures, reversed(first.values()), sequence)
+    cursor.execute(_moved(measures), prepare=True)
+
+
+def _copying(cursor: "Cursor[Any]", table: str, measures: tuple[str, ...]) -> AbstractContextManager[Copy]:
+    return cursor.copy(f"COPY {table} (sequence,{_columns(measures)}) FROM STDIN (FORMAT BINARY)")
+
+
+def _write_rows(copy: Copy, measures: tuple[str, ...], rows: Iterable[Row], sequence: int) -> None:
     texts = PRECISION_MEASURES | STATE_MEASURES
-    return ["int8"] * len(ENVELOPE) + ["text" if name in texts else "float8" for name in measures]
+    whole = ["int8"] * (1 + len(ENVELOPE))
+    copy.set_types(whole + ["text" if name in texts else "float8" for name in measures])
+    for row in rows:
+        copy.write_row((sequence, *row))
+
+
+def _packed(together: Together, sequence: int) -> bytes:
+    """Rows of numbers by subject, as COPY takes them: each value behind its length.
+
+    Source: PostgreSQL 16, "COPY", Binary Format.
+    """
+    blocks = [block for block, _ in together]
+    whole = [
+        np.fromiter(chain.from_iterable(block.subjects for block in blocks), np.int64),
+        np.fromiter(chain.from_iterable(block.instants for block in blocks), np.int64),
+        np.repeat([received for _, received in together], [*map(len, blocks)]),
+    ]
+    columns = zip(*(block.columns for block in blocks), strict=True)
+    doubles = [np.fromiter(chain.from_iterable(column), np.float64) for column in columns]
+    kinds = [">i8"] * (1 + len(whole)) + [">f8"] * len(doubles)
+    fields = [field for place, kind in enumerate(kinds) for field in ((f"length{place}", ">i4"), (f"{place}", kind))]
+    order = np.argsort(whole[0], kind="stable")
+    packed = np.empty(len(order), [("fields", ">i2"), *fields])
+    packed["fields"] = len(kinds)
+    packed["0"] = sequence
+    for place in range(len(kinds)):
+        packed[f"length{place}"] = _EIGHT_BYTES
+    for place, values in enumerate((*whole, *doubles), 1):
+        packed[f"{place}"] = values[order]
+    return _COPY_HEAD + packed.tobytes() + _COPY_END
 
 
 @lru_cache(maxsize=512)
@@ -177,7 +294,7 @@ def _many(measures: tuple[str, ...], rows: int) -> str:
 def _moved(measures: tuple[str, ...]) -> bytes:
     """Statement that moves what has arrived."""
     columns = _columns(measures)
-    selected = f"SELECT %s::bigint,{columns} FROM arriving"  # noqa: S608 - only names that were checked
+    selected = f"SELECT sequence,{columns} FROM arriving"  # noqa: S608 - only names that were checked
     return (_head(measures) + selected + _tail(measures)).encode()
 
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from kuayu.service.storage import engines, holding
 from kuayu.service.storage.engines import Server, Sessions
 from kuayu.service.storage.files import Files
+from kuayu.service.storage.marks import Left, Mark
 from kuayu.service.storage.presence import Doubt, DoubtError, HeldError, Presence, is_absence
 from kuayu.service.storage.tables import meta
 from kuayu_schemas.models import Durability
@@ -58,6 +59,7 @@ class Database:
         presence: Whether it can be used now.
         sessions: Those with PostgreSQL; None for SQLite.
         files: Those of SQLite; None for PostgreSQL.
+        mark: That of a SQLite file, which says how far it came; None for PostgreSQL.
         lock: Held while the database is open, so that no second service opens it; None for PostgreSQL, where the
             session that writes holds it.
     """
@@ -69,6 +71,7 @@ class Database:
     presence: Presence = field(default_factory=Presence)
     sessions: Sessions | None = None
     files: Files | None = None
+    mark: Mark | None = None
     lock: IO[str] | None = None
 
     @property
@@ -105,6 +108,9 @@ class Database:
         finally:
             self.write.dispose()
             self.read.dispose()
+            for beside in (self.sessions, self.files, self.mark):
+                if beside is not None:
+                    beside.close()
             if self.lock is not None:
                 self.lock.close()
 
@@ -164,17 +170,26 @@ def _check_durability(durability: Durability, server: Server) -> None:
 
 def _open_sqlite(url: str, file: Path, lock: IO[str], durability: Durability, doubt: Doubt | None) -> Database:
     write, read = engines.sqlite(url, durability)
+    mark = Mark(file)
     try:
         with write.begin() as connection:
             if doubt is not None:
                 _check_sound(connection, file)
             _migrate(connection)
-            epoch, secret = _identity(connection, durability, doubt, None)
+            facts = _facts(connection)
+            lost = _lost_on_host(facts, durability) or _lost_behind(facts, mark.read())
+            held = {"open_since_boot": _boot(), "opening": _new_name()}
+            epoch, secret = _identity(connection, facts, held, lost=lost or (doubt is not None and doubt.lost))
+        try:
+            mark.begin(Left(held["opening"], _sequence(facts)))
+        except OSError as error:
+            raise DatabaseError(f"cannot write {file}.mark: {error.strerror}", "See that it may be written") from error
         _give_back(write)
     except BaseException:
         write.dispose()
+        mark.close()
         raise
-    return Database(write, read, epoch, secret, files=Files(file), lock=lock)
+    return Database(write, read, epoch, secret, files=Files(file), mark=mark, lock=lock)
 
 
 def _give_back(write: Engine) -> None:
@@ -206,7 +221,8 @@ def _check_sound(connection: Connection, file: Path) -> None:
 
 
 def _open_postgresql(url: str, durability: Durability, doubt: Doubt | None) -> Database:
-    sessions = Sessions()
+    presence = Presence()
+    sessions = Sessions(presence)
     write, read = sessions.engines(url)
     try:
         with write.begin() as connection:
@@ -214,11 +230,14 @@ def _open_postgresql(url: str, durability: Durability, doubt: Doubt | None) -> D
             assert server is not None
             _check_durability(durability, server)
             _migrate(connection)
-            epoch, secret = _identity(connection, durability, doubt, server)
+            facts = _facts(connection)
+            lost = _lost_on_server(facts, server) or (doubt is not None and doubt.lost)
+            held = {"open_since_boot": _boot(), "server_home": server.home, "server_started": server.started}
+            epoch, secret = _identity(connection, facts, held, lost=lost)
     except BaseException:
         write.dispose()
         raise
-    return Database(write, read, epoch, secret, sessions=sessions)
+    return Database(write, read, epoch, secret, presence, sessions=sessions)
 
 
 def _hold(file: Path) -> IO[str]:
@@ -250,36 +269,59 @@ def _migrate(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def _identity(
-    connection: Connection, durability: Durability, doubt: Doubt | None, server: Server | None
-) -> tuple[str, bytes]:
-    """Epoch and secret of the database; the epoch is renewed where acknowledged writes may be missing."""
+def _facts(connection: Connection) -> dict[str, str]:
+    """What the database says of itself; a new one is given an epoch and a secret."""
     facts = {row.name: row.value for row in connection.execute(select(meta.c.name, meta.c.value))}
     if not facts:
-        facts = {"epoch": _new_epoch(), "secret": secrets.token_hex(32), "sequence": "0"}
+        facts = {"epoch": _new_name(), "secret": secrets.token_hex(32), "sequence": "0"}
         connection.execute(insert(meta), [{"name": name, "value": value} for name, value in facts.items()])
-    boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
-    held = {"open_since_boot": boot}
-    if server is not None:
-        held |= {"server_home": server.home, "server_started": server.started}
-    lost = _lost_on_host(facts, boot, durability) if server is None else _lost_on_server(facts, server)
-    if lost or (doubt is not None and doubt.lost):
-        facts["epoch"] = _new_epoch()
-        connection.execute(update(meta).where(meta.c.name == "epoch").values(value=facts["epoch"]))
+        facts["new"] = ""
+    return facts
+
+
+def _identity(
+    connection: Connection, facts: Mapping[str, str], held: Mapping[str, str], *, lost: bool
+) -> tuple[str, bytes]:
+    """Epoch and secret of the database; the epoch is renewed where acknowledged writes may be missing.
+
+    Args:
+        connection: In a transaction.
+        facts: What the database says of itself.
+        held: What it is to say from now on.
+        lost: Whether acknowledged writes may be missing.
+    """
+    epoch = facts["epoch"]
+    if lost and "new" not in facts:
+        epoch = _new_name()
+        connection.execute(update(meta).where(meta.c.name == "epoch").values(value=epoch))
     connection.execute(delete(meta).where(meta.c.name.in_(held)))
     connection.execute(insert(meta), [{"name": name, "value": value} for name, value in held.items()])
-    return facts["epoch"], bytes.fromhex(facts["secret"])
+    return epoch, bytes.fromhex(facts["secret"])
 
 
-def _lost_on_host(facts: dict[str, str], boot: str, durability: Durability) -> bool:
+def _boot() -> str:
+    return BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
+
+
+def _lost_on_host(facts: Mapping[str, str], durability: Durability) -> bool:
     """Whether the last commits to a file may be missing.
 
     So it is where the service did not end in order, the host was started anew since, and commits were not flushed.
     """
-    return facts.get("open_since_boot") not in {None, boot} and durability is Durability.process
+    return facts.get("open_since_boot") not in {None, _boot()} and durability is Durability.process
 
 
-def _lost_on_server(facts: dict[str, str], server: Server) -> bool:
+def _lost_behind(facts: Mapping[str, str], left: Left | None) -> bool:
+    """Whether a file may not be the one that was left, but an older copy or one that went on elsewhere."""
+    return left is None or facts.get("opening") != left.opening or _sequence(facts) < left.sequence
+
+
+def _sequence(facts: Mapping[str, str]) -> int:
+    """Number of the newest commit; none where the database does not hold what it should, which the writer will see."""
+    return int(facts.get("sequence", "0"))
+
+
+def _lost_on_server(facts: Mapping[str, str], server: Server) -> bool:
     """Whether the last commits to PostgreSQL may be missing.
 
     So it is where another copy of the database answers, or where the service did not end in order and the server was
@@ -292,5 +334,5 @@ def _lost_on_server(facts: dict[str, str], server: Server) -> bool:
     return "open_since_boot" in facts and facts["server_started"] != server.started and not server.flushes
 
 
-def _new_epoch() -> str:
+def _new_name() -> str:
     return secrets.token_hex(8)

@@ -14,12 +14,12 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from kuayu.service.storage import holding
-from kuayu.service.storage.presence import DoubtError
+from kuayu.service.storage.presence import DoubtError, Presence
 from kuayu_schemas.models import Durability
 
 CACHED_STATEMENTS = 512
 
-PATIENT = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+PATIENT = {"connect_timeout": 3, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 """How soon a connection to PostgreSQL is given up whose other end does not answer, in seconds; a URL may say others."""
 
 _Session = psycopg.Connection[tuple[Any, ...]]
@@ -76,12 +76,17 @@ class Sessions:
     The one that writes holds the lock that keeps other services off. Commits are waited for, whatever the durability:
     the server is a process of its own, and what it has not written to its log is lost when it dies.
 
+    Args:
+        presence: Whether it can be used now.
+
     Attributes:
         server: What answered last; None until something has.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, presence: Presence) -> None:
         self.server: Server | None = None
+        self._presence = presence
+        self._asked: Engine | None = None
         self._lock = threading.Lock()
         self._open: weakref.WeakSet[_Session] = weakref.WeakSet()
 
@@ -91,15 +96,39 @@ class Sessions:
         # a reader is not to find out that its session was ended while the database was away
         read = create_engine(url, pool_size=4, max_overflow=16, pool_pre_ping=True, isolation_level="REPEATABLE READ")
 
+        self._asked = create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True)
+
         @event.listens_for(write, "do_connect")
         def writing(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
             return self._connect(options, writes=True)
 
         @event.listens_for(read, "do_connect")
         def reading(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            absence = self._presence.absence
+            if absence is not None:  # whose session was ended because of it need not wait for another
+                raise psycopg.OperationalError(absence)
+            return self._connect(options, writes=False)
+
+        @event.listens_for(self._asked, "do_connect")
+        def asking(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
             return self._connect(options, writes=False)
 
         return write, read
+
+    def ask(self) -> None:
+        """See whether somebody answers, in a session that nobody else waits on.
+
+        Raises:
+            SQLAlchemyError: Nobody does.
+        """
+        assert self._asked is not None
+        with self._asked.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+
+    def close(self) -> None:
+        """Let go of the session that is asked; the engines are closed by whoever has them."""
+        if self._asked is not None:
+            self._asked.dispose()
 
     def break_off(self) -> None:
         """End all sessions from this side: whoever waits for an answer gets an error instead."""

@@ -108,7 +108,7 @@ class StorePage:
             done.accepted += 1
             names = tuple(sorted(reading.measures))
             block = made.setdefault(names, Block(names))
-            block.values.extend((number, reading.observed, *(reading.measures[name] for name in names)))
+            block.add(number, reading.observed, (reading.measures[name] for name in names))
         done.blocks = list(made.values())
         return done
 

@@ -65,7 +65,7 @@ tenant = Table(
     Column("number", BigInteger, nullable=False, comment="Changes of registered resources so far."),
     Column("allocations", BigInteger, nullable=False, server_default="0", comment="Changes of allocations so far."),
     Column("faults", BigInteger, nullable=False, server_default="0", comment="Changes of faults so far."),
-    Column("resources", BigInteger, nullable=False, server_default="0", comment="Registered resources."),
+    Column("resources", BigInteger, nullable=False, server_default="0", comment="Resources and allocations it has."),
     Column("characters", BigInteger, nullable=False, server_default="0", comment="Of all their versions, as JSON."),
 )
 

@@ -8,8 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, delete, insert, or_, select, update
 
+from kuayu.service.storage import quotas
 from kuayu.service.storage.resources import Revision
-from kuayu.service.storage.tables import meta, tenant
+from kuayu.service.storage.tables import allocation, meta, tenant
 
 RecordT = TypeVar("RecordT")
 
@@ -80,6 +81,9 @@ class Versions:
 
     def _forget(self, connection: Connection, owner: str, number: int) -> None:
         if number <= self._oldest(connection, owner):
+            return
+        if self.table is allocation:  # which count against a quota
+            quotas.forget_versions(connection, owner, number, allocation)
             return
         columns, noted = self.table.c, self._noted(owner)
         connection.execute(delete(self.table).where(columns.tenant == owner, columns.valid_to <= number))

@@ -28,6 +28,7 @@ from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage import blocks
 from kuayu.service.storage.blocks import Arrival
+from kuayu.service.storage.marks import Mark
 from kuayu.service.storage.presence import DoubtError, Presence, is_absence, unavailable
 from kuayu.service.storage.tables import meta
 
@@ -133,6 +134,7 @@ class Writer:
         gauges: Are told how it is doing.
         share: Samples of one tenant that may wait; as many as of all where absent.
         presence: Is told how the database does, and says when nothing may be written.
+        mark: Is told of each commit, where there is one, before anybody else is.
     """
 
     def __init__(
@@ -142,8 +144,10 @@ class Writer:
         gauges: WriterGauges,
         share: int | None = None,
         presence: Presence | None = None,
+        mark: Mark | None = None,
     ) -> None:
         self._engine = engine
+        self._mark = mark
         self._presence = presence or Presence()
         self._sequence: int | None = None
         self._in_doubt: tuple[int, Sequence[Outcome[Any] | Exception]] | None = None
@@ -226,6 +230,10 @@ class Writer:
 
     def _outcomes(self, group: Sequence[_Waiting]) -> Sequence[Outcome[Any] | Exception]:
         """Carry a group out; where the database fails, all of it is turned away."""
+        absence = self._presence.absence
+        if absence is not None and any(waiting.command is not _PROBE for waiting in group):
+            # They began to wait before it was known; to try with each of them would keep all of them waiting.
+            return [unavailable(absence)] * len(group)
         try:
             return self._commit(group)
         except Exception as error:
@@ -277,6 +285,8 @@ class Writer:
             self._in_doubt = (sequence, outcomes)
             begun.commit()
             self._in_doubt, self._sequence = None, sequence
+        if self._mark is not None:
+            self._mark.note(sequence)
         self._presence.present()
         self._gauges.committed(time.perf_counter() - began, len(group))
         return outcomes
