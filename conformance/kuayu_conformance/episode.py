@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,6 +68,11 @@ class Request:
     headers: Mapping[str, str]
     body: bytes
     tenant: str
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest that names it in the transcript."""
+        return request_digest(self.method, self.path, self.headers, self.body)
 
 
 class Source(Protocol):
@@ -240,8 +245,7 @@ class Episode:
         bare = replace(request, body=b"")  # bodies of a long episode would fill the memory
         self.exchanges.append((bare, answer))
         if self._stretch is not None:
-            digest = request_digest(method, path, head, data)
-            self._stretch.said.append(Said(bare, digest, answer.request, answer_digest(answer)))
+            self._stretch.said.append(Said(bare, request.digest, answer.request, answer_digest(answer)))
         if method == "PUT" and answer.status < 300:  # noqa: PLR2004 - any success
             self.created.append((path, tenant))
         return answer

@@ -6,7 +6,7 @@ One process on one core, and its own processor time, so that what else the machi
 of a domain on average; jobs come from the fitted model for so many hours, and are then played out for as long again, so
 that most of them finish. A job counts when it has finished. Active jobs are those that are pending or hold devices, on
 average over the epochs at which something was decided. Drawing the scenario is not counted. Both worlds have to come to
-the same outcome; of B2, B3c and B4 only the world is compiled, and they decide in Python.
+the same outcome; the linear programme of B4 is solved by HiGHS in both.
 """
 
 import argparse

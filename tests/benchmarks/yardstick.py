@@ -10,24 +10,41 @@
 imputed, and what B3, B3c and B4 gain over it. The policies are the suite's own, so that no policy of the reference had
 a part in the choice between the two. Windows are played side by side in processes; it takes about half an hour on two
 cores.
+
+``python tests/benchmarks/yardstick.py --costs 2`` says instead what a full run of method 2.0 costs the suite in
+processor seconds, part by part: the median over so many windows of each source, times the windows of the plan, and the
+judge's own side of a question without the network, where B3 answers in the place of a service. Its own time counts, so
+that other work beside it changes little; what was compiled before is loaded first.
 """
 
 import argparse
 import json
 import os
 import sys
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import exp, fsum, log
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from kuayu_conformance.checks.sch_cells import FULL, TRACE, assignment
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks import sch_baselines
+from kuayu_conformance.checks.sch_cells import ALL, FULL, TRACE, assignment
+from kuayu_conformance.checks.sch_player import Asking, Counted
 from kuayu_conformance.checks.sch_scores import LARGE
-from kuayu_conformance.testbed.scheduling.scenarios import scenario
+from kuayu_conformance.episode import Episode, Request, Settings, describe
+from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
+from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start
+from kuayu_conformance.testbed.scheduling.engine.view import View
+from kuayu_conformance.testbed.scheduling.scenarios import Scenario, scenario, submitted
 from kuayu_conformance.testbed.scheduling.values import JobKind
-from kuayu_conformance.testbed.scheduling.windows import BASELINES, cohort, play_window
+from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
+from kuayu_conformance.testbed.scheduling.wire import Wire
+from kuayu_conformance.testbed.scheduling.wire.specs import placement_of
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/yardstick.json"
 DAY = 86_400.0
@@ -101,16 +118,132 @@ def overall(sources: dict[str, Any], method: str) -> dict[str, float]:
     return gains
 
 
+class Answering:
+    """B3 as a service without a network: what it takes to decide and to write the answer is counted apart.
+
+    Attributes:
+        spent: Processor seconds.
+        asked: How often it was asked.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._policy, self._wire = EarliestCompletion(), wire
+        self.spent, self.asked = 0.0, 0
+        self.view: View
+
+    def exchange(self, request: Request) -> Answer:
+        """A report of what B3 starts."""
+        began = time.process_time()
+        self.asked += 1
+        decisions = [
+            {
+                "job": self._wire.names.of("job", order.job),
+                "verb": "start",
+                "placement": placement_of(order.placement, self._wire.names),
+            }
+            for order in self._policy.decide(self.view)
+            if isinstance(order, Start)
+        ]
+        revision = {"epoch": self._wire.names.epoch, "number": self.asked}
+        report = {"revision": revision, "method": {"name": "B3", "version": "1"}, "decisions": decisions}
+        body = json.dumps(report, separators=(",", ":")).encode()
+        self.spent += time.process_time() - began
+        head = {"content-type": "application/json"}
+        return Answer(self.asked - 1, describe(request), 200, head, body, "", 0.0, 0.0)
+
+
+class Shown(Counted):
+    """The service as the suite asks it; who answers looks at the view itself."""
+
+    def __init__(self, source: Answering, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._source = source
+
+    def decide(self, view: View) -> Sequence[Order]:
+        """Ask."""
+        self._source.view = view
+        return super().decide(view)
+
+
+def asked(its: Scenario, members: Cohort) -> tuple[float, int]:
+    """Processor seconds of the judge's side of a window, and how many questions there were."""
+    wire = Wire("costs")
+    source, counts = Answering(wire), Asking()
+    settings = Settings("costs", "costs", full=True, features=frozenset(), limits={}, other_tenant=False)
+    episode: Any = Episode("costs", settings, source)  # type: ignore[arg-type]  # as much of one as is asked
+    began = time.process_time()
+    with episode.stretch("window"):
+        play_window(its, Shown(source, episode, counts, wire), "service", members)
+    assert counts.bad_answers == 0
+    return time.process_time() - began - source.spent, source.asked
+
+
+def costs_of(source: str, seed: str, number: int, data: Path | None) -> dict[str, float]:
+    """Processor seconds of each part of a window."""
+    cell = FULL.reference(source)
+    whole, dealt = FULL.drained(cell), {"assignment": assignment(number), "data": data}
+    found: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        began = time.process_time()
+        made = work()
+        found[name] = time.process_time() - began
+        return made
+
+    timed("choice of windows", lambda: submitted(cell, whole, f"{seed}/{number}", **dealt))  # type: ignore[arg-type]
+    its = timed("scenario", lambda: scenario(cell, whole, f"{seed}/{number}", **dealt))  # type: ignore[arg-type]
+    members = timed("cohort", lambda: cohort(its))
+    timed("bounds", lambda: sch_baselines.bounds_of(its, members))
+    for name in ALL:
+        timed(name, lambda name=name: sch_baselines.score_of(its, members, name))  # type: ignore[misc]
+    seconds, questions = asked(its, members)
+    return found | {"a question": seconds / questions, "questions": questions}
+
+
+def costs(windows: int, seed: str, names: Sequence[str], data: Path | None) -> None:
+    """Print what a full run costs the suite."""
+    costs_of(names[0], f"{seed} before", 0, data)  # loads what was compiled
+    rows = [costs_of(source, seed, number, data) for source in names for number in range(windows)]
+    questions = median(row["questions"] for row in rows)
+    reference, families = FULL.windows * len(names), len(FULL.families) * FULL.family_windows
+    curves = sum(len(curve.points) for curve in FULL.curves) * FULL.curve_windows
+    every = (
+        reference
+        + (len(FULL.loads) - 1) * FULL.load_windows
+        + families
+        + curves
+        + len(FULL.swings) * FULL.swing_windows
+    )
+    times: dict[str, float] = {
+        "choice of windows": reference * FULL.candidates,
+        "scenario": 2 * every,
+        "cohort": 2 * every,
+        "bounds": every,
+    }
+    times |= {name: every if name in FULL.beside else reference for name in ALL} | {"B4": reference + families}
+    times["a question"] = every * questions
+    total = 0.0
+    for name, count in times.items():
+        each = median(row[name] for row in rows)
+        total += each * count
+        print(f"{name:>18} {each:9.4f} s × {count:7.0f} = {each * count:7.0f} s")
+    print(f"{'all':>18} {total:29.0f} s for {every} windows, {questions:.0f} questions in each")
+
+
 def main() -> None:
     """Play, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--windows", type=int, default=FULL.windows, help="of each source")
     parser.add_argument("--days", type=int, default=14, help="for which a window of method 2.0 drains at most")
     parser.add_argument("--seed", default="yardstick")
+    parser.add_argument("--costs", type=int, metavar="WINDOWS", help="say what a full run costs, by so many windows")
     parser.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="folder with the trace of ITP")
     options = parser.parse_args()
     data = Path(options.data) if options.data else None
     names = (*FULL.sources, TRACE) if data else FULL.sources
+    if options.costs:
+        costs(options.costs, options.seed, names, data)
+        return
     sources: dict[str, Any] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         due = {

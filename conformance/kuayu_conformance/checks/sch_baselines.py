@@ -12,7 +12,7 @@ import hashlib
 import os
 import signal
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -26,7 +26,7 @@ from kuayu_conformance.checks.sch_scores import LARGE, Score
 from kuayu_conformance.episode import Settings
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
 from kuayu_conformance.testbed.scheduling.digests import code, digest_of
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario, submitted
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, Cohort, cohort, play_window
@@ -88,14 +88,20 @@ class Baselines:
         if drawn_last and drawn_last[0] == place:
             return drawn_last[1]
         timing = place.timing
-        for again in range(MAX_DRAWS):
-            drawn = f"{seed(self._settings.nonce, place.number)}{again or ''}"
-            data = self._settings.traces.get(place.cell.source)
-            its = scenario(place.cell, timing, drawn, assignment=assignment(place.number), data=data)
+        for drawn in self._seeds(place):
+            its = scenario(place.cell, timing, drawn, **self._dealt(place))
             if any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
                 self._drawn = place, its
                 return its
         raise ValueError(f"no job is submitted in a window of {place.cell}")
+
+    def _seeds(self, place: Place) -> Iterator[str]:
+        """What a window is drawn from, again and again until something is submitted in it."""
+        return (f"{seed(self._settings.nonce, place.number)}{again or ''}" for again in range(MAX_DRAWS))
+
+    def _dealt(self, place: Place) -> dict[str, Any]:
+        data = self._settings.traces.get(place.cell.source)
+        return {"assignment": assignment(place.number), "data": data}
 
     def long(self, places: Sequence[Place]) -> list[int]:
         """How many jobs longer than ``LONG`` are submitted in each of some windows of a cell."""
@@ -110,9 +116,19 @@ class Baselines:
         kept = self._settings.kept
         found: int | None = kept.get(place.key("long"))
         if found is None:
-            found = _long(self.scenario(place)) if known is None else known
+            found = self._count_long(place) if known is None else known
             kept.put(place.key("long"), found)
         return found
+
+    def _count_long(self, place: Place) -> int:
+        """How many jobs of a cohort take longer than ``LONG`` on what they ask for, of the reference device."""
+        timing = place.timing
+        for drawn in self._seeds(place):
+            its = submitted(place.cell, timing, drawn, **self._dealt(place))
+            inside = (timing.begin <= its.submitted) & (its.submitted < timing.end)
+            if inside.any():
+                return int((inside & ~its.serving & (its.duration > LONG)).sum())
+        raise ValueError(f"no job is submitted in a window of {place.cell}")
 
     def expect(self, windows: Iterable[tuple[Place, Sequence[str]]]) -> None:
         """These windows come, in this order, each with some baselines: a full run begins to play them ahead."""
@@ -159,7 +175,7 @@ class Baselines:
             kept = self._cache.get([digest, name])
             if kept is None or not trusted or self._spotted(digest, name):
                 members = members or cohort(its)
-                found[name] = _bounds(its, members) if name == BOUNDS else _played(its, members, name).json()
+                found[name] = bounds_of(its, members) if name == BOUNDS else score_of(its, members, name).json()
                 trusted &= kept is None or kept == found[name]
                 self._cache.put([digest, name], found[name])
             else:
@@ -196,20 +212,14 @@ def _ahead(settings: Settings, cache: Cache, place: Place, names: Sequence[str])
     return Baselines(settings, cache).played(place, names, trusted=True)
 
 
-def _long(its: Scenario) -> int:
-    """How many jobs of a cohort take longer than ``LONG`` on what they ask for, of the reference device."""
-    timing = its.timing
-    submitted = (job for job in its.workload.jobs if timing.begin <= job.submitted < timing.end)
-    return sum(job.kind is not JobKind.SERVING and job.work > LONG * job.requested * job.used for job in submitted)
-
-
-def _played(its: Scenario, members: Cohort, name: str) -> Score:
+def score_of(its: Scenario, members: Cohort, name: str) -> Score:
+    """What a baseline, or B3 in the ideal pool, reaches in a window."""
     if name == POOL:
         return Score.of(play_window(ideal(its), BASELINES[IDEAL_POLICY](), name))
     return Score.of(play_window(its, BASELINES[name](), name, members))
 
 
-def _bounds(its: Scenario, members: Cohort) -> dict[str, float]:
+def bounds_of(its: Scenario, members: Cohort) -> dict[str, float]:
     """Least mean periods; other jobs are taken not to be there, so that they hold for the whole scenario."""
     jobs = [job for job in its.workload.jobs[slice(*members.jobs)] if job.kind is not JobKind.SERVING]
     large = [job for job in jobs if job.requested >= LARGE]

@@ -155,8 +155,8 @@ class Player:
             kept.put(key, {**said, "score": score.json()})
         return score
 
-    def _asked(self, episode: Episode, its: Scenario, number: int, counts: Asking) -> "_Counted":
-        return _Counted(episode, counts, Wire(f"{episode.settings.nonce}/{its.cell}/{number}"))
+    def _asked(self, episode: Episode, its: Scenario, number: int, counts: Asking) -> "Counted":
+        return Counted(episode, counts, Wire(f"{episode.settings.nonce}/{its.cell}/{number}"))
 
 
 class _Line:
@@ -178,7 +178,7 @@ class _Line:
         return found
 
 
-class _Counted(Asked):
+class Counted(Asked):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
     def __init__(self, episode: Episode, counts: Asking, wire: Wire) -> None:

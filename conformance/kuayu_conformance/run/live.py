@@ -14,7 +14,7 @@ from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run.following import Followed
 from kuayu_conformance.run.writing import Sink
 from kuayu_conformance.streams import MEDIA_TYPE
-from kuayu_conformance.transcript import pack, request_digest
+from kuayu_conformance.transcript import pack
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
 """Headers of answers that checks look at; only they are written to the transcript."""
@@ -198,7 +198,7 @@ def _recorded(request: Request, answer: Answer) -> dict[str, Any]:
         "method": request.method,
         "path": request.path,
         "tenant": request.tenant,
-        "request": request_digest(request.method, request.path, request.headers, request.body),
+        "request": request.digest,
         "status": answer.status,
         "headers": answer.headers,
         **pack(answer.body),

@@ -22,9 +22,11 @@ from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PLACES, PROF
 from kuayu_conformance.testbed.scheduling.topology.sites import PER_NODE
 from kuayu_conformance.testbed.scheduling.topology.weather import Weather
 from kuayu_conformance.testbed.scheduling.workload import demand, draw
+from kuayu_conformance.testbed.scheduling.workload.drawing import arrive
 from kuayu_conformance.testbed.scheduling.workload.families import Family, family_of
+from kuayu_conformance.testbed.scheduling.workload.submitting import Arrivals
 
-__all__ = ["Cell", "Scenario", "Timing", "ideal", "scenario"]
+__all__ = ["Cell", "Scenario", "Timing", "ideal", "scenario", "submitted"]
 
 SIZED = frozenset({"balanced", "east-west"})
 """Families that say how large domains are: all alike, or as published."""
@@ -106,7 +108,30 @@ def scenario(
         UnknownSource: Jobs do not come from there.
         ValueError: There is no such swing, parameter, assumption or number of domains.
     """
-    habits = _changed(cell)
+    topology, disturbances, load = _places(cell, timing, seed, assignment)
+    counted = timing.counted or timing.horizon
+    parts = load, counted, seed, cell.source
+    drawn = draw(_changed(cell), topology.sites, *parts, until=timing.horizon, devices=topology.devices, data=data)
+    workload = dataclasses.replace(drawn, jobs=swung(drawn.jobs, cell.swing, timing))
+    return Scenario(cell, timing, seed, topology, workload, PublishedLaw.of(topology), disturbances)
+
+
+def submitted(
+    cell: Cell, timing: Timing, seed: str, *, assignment: int | None = None, data: Path | None = None
+) -> Arrivals:
+    """When the jobs of a scenario are submitted, and how long they take: a third of the time in which it is drawn.
+
+    The load of the cell is to be steady; arguments and errors are those of ``scenario``.
+    """
+    assert cell.swing == "steady"
+    topology, _, load = _places(cell, timing, seed, assignment)
+    counted = timing.counted or timing.horizon
+    parts = load, counted, seed, cell.source, timing.horizon, topology.devices, data
+    return arrive(_changed(cell), topology.sites, *parts)[1]
+
+
+def _places(cell: Cell, timing: Timing, seed: str, assignment: int | None) -> tuple[Topology, Disturbances, float]:
+    """Where jobs can run, what goes wrong there, and the load."""
     topology = build(
         cell.family,
         cell.sites,
@@ -117,12 +142,7 @@ def scenario(
         assumed=dict(cell.assumed),
     )
     disturbances = adversity(cell.family, topology, timing, seed)
-    load = cell.load * _of_use(topology, disturbances)
-    sites, devices = topology.sites, topology.devices
-    counted = timing.counted or timing.horizon
-    drawn = draw(habits, sites, load, counted, seed, cell.source, until=timing.horizon, devices=devices, data=data)
-    workload = dataclasses.replace(drawn, jobs=swung(drawn.jobs, cell.swing, timing))
-    return Scenario(cell, timing, seed, topology, workload, PublishedLaw.of(topology), disturbances)
+    return topology, disturbances, cell.load * _of_use(topology, disturbances)
 
 
 def ideal(its: Scenario) -> Scenario:

@@ -7,6 +7,7 @@ import pytest
 from conformance.testbed.scheduling.small_world import FAST, PLAIN, Map, RoundLaw, job, load, mesh, of, site, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, Goodput
 from kuayu_conformance.testbed.scheduling.baselines.allocation import allocate, gangs
@@ -80,6 +81,25 @@ def test_neither_the_programme_nor_its_rounding_exceeds_anything(
     wild = gangs(10.0 * found - 3.0, gang, jobs, capacity)
     assert (wild.sum(axis=1) <= jobs).all()
     assert (gang @ wild <= capacity).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(TABLE)
+def test_the_programme_is_solved_as_scipy_solves_it(
+    drawn: tuple[list[list[float]], list[int], list[int], list[int]],
+) -> None:
+    """Of several best allocations too, it is the same one to the last bit."""
+    value, gang, jobs, capacity = np.array(drawn[0]), *(counts(*each) for each in drawn[1:])
+    rows, pools = np.nonzero((value > 0.0) & (gang[:, np.newaxis] <= capacity) & (jobs[:, np.newaxis] > 0))
+    found = allocate(value, gang, jobs, capacity)
+    assert np.flatnonzero(found).size <= len(rows)
+    if len(rows):
+        limits = np.zeros((len(gang) + len(capacity), len(rows)))
+        limits[rows, np.arange(len(rows))] = 1.0
+        limits[len(gang) + pools, np.arange(len(rows))] = gang[rows]
+        weights = value[rows, pools] / value.max()
+        solved = linprog(-weights, A_ub=limits, b_ub=np.concatenate([jobs, capacity]), method="highs")
+        assert np.array_equal(found[rows, pools], np.maximum(solved.x, 0.0))
 
 
 def test_comparative_advantage_where_b3_takes_the_fastest_for_whoever_comes_first() -> None:

@@ -8,9 +8,10 @@ import pytest
 from kuayu_conformance.testbed.scheduling.adversity import BOAST, CUT_LASTS, CUTS
 from kuayu_conformance.testbed.scheduling.digests import digest_of
 from kuayu_conformance.testbed.scheduling.engine.disturbances import CALM
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, Timing, ideal, scenario, submitted
 from kuayu_conformance.testbed.scheduling.swings import SWING, SWINGS
 from kuayu_conformance.testbed.scheduling.topology import FAMILIES, PROFILES, capacity
+from kuayu_conformance.testbed.scheduling.values import JobKind
 from kuayu_conformance.testbed.scheduling.workload import UnknownFamily
 
 HOUR = 3600.0
@@ -47,6 +48,15 @@ def test_the_domain_that_is_fastest_on_paper_is_slowest_in_practice() -> None:
     paper = {site.name: speed(site.name) for site in its.topology.sites}
     practice = {name: each * its.disturbances.slow.get(name, 1.0) for name, each in paper.items()}
     assert max(paper, key=paper.__getitem__) == min(practice, key=practice.__getitem__)
+
+
+@pytest.mark.parametrize("family", ["reference", "giant", "faulty"])
+def test_when_jobs_come_and_how_long_they_take_is_known_before_they_are_drawn(family: str) -> None:
+    its, found = drawn(family), submitted(Cell(family, 0.8, nodes=8), DAY, "one")
+    jobs = its.workload.jobs
+    assert found.submitted.tolist() == [job.submitted for job in jobs]
+    assert found.serving.tolist() == [job.kind is JobKind.SERVING for job in jobs]
+    assert (found.duration * found.devices).tolist() == pytest.approx([job.work / job.used for job in jobs])
 
 
 def test_load_is_offered_to_what_is_of_use() -> None:

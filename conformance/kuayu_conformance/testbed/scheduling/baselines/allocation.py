@@ -2,11 +2,16 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
+from scipy.optimize._highspy._core import HighsLp, HighsModelStatus, HighsOptions, MatrixFormat, _Highs
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
 from kuayu_conformance.testbed.scheduling.engine.places import Counts
+
+SOLVER = HighsOptions()
+"""As ``scipy.optimize.linprog`` sets them, which takes twice as long for the same programme: it makes options and
+matrices anew each time, and looks at duals one by one."""
+SOLVER.output_flag = SOLVER.log_to_console = False
+SOLVER.presolve = "on"
 
 _WHOLE = 1e-6
 """A fraction of a job that near to a whole one is one: the tolerance of the solver."""
@@ -30,15 +35,29 @@ def allocate(value: Floats, gang: Counts, jobs: Counts, capacity: Counts) -> Flo
     found = np.zeros(value.shape)
     if not len(rows):
         return found
-    places, ones = np.arange(len(rows)), np.ones(len(rows))
-    of_class = csr_array((ones, (rows, places)), shape=(len(gang), len(rows)))
-    of_pool = csr_array((gang[rows].astype(np.float64), (pools, places)), shape=(len(capacity), len(rows)))
-    limits = np.concatenate([jobs, capacity]).astype(np.float64)
-    weights = value[rows, pools] / value.max()
-    solved = linprog(-weights, A_ub=vstack([of_class, of_pool], format="csr"), b_ub=limits, method="highs")
-    if solved.status == 0:
-        found[rows, pools] = np.maximum(solved.x, 0.0)
+    found[rows, pools] = np.maximum(_solved(value[rows, pools] / value.max(), gang, jobs, capacity, rows, pools), 0.0)
     return found
+
+
+def _solved(weights: Floats, gang: Counts, jobs: Counts, capacity: Counts, rows: Counts, pools: Counts) -> Floats:
+    """Jobs by pair of class and pool, (pairs,), so that the weighted sum is greatest; noughts without a solution."""
+    pairs, limits = len(rows), np.concatenate([jobs, capacity]).astype(np.float64)
+    problem = HighsLp()
+    problem.num_col_, problem.num_row_ = pairs, len(limits)
+    problem.col_cost_, problem.col_lower_, problem.col_upper_ = -weights, np.zeros(pairs), np.full(pairs, np.inf)
+    problem.row_lower_, problem.row_upper_ = np.full(len(limits), -np.inf), limits
+    matrix = problem.a_matrix_
+    matrix.num_col_, matrix.num_row_, matrix.format_ = pairs, len(limits), MatrixFormat.kColwise
+    matrix.start_ = np.arange(0, 2 * pairs + 1, 2, dtype=np.int32)
+    matrix.index_ = np.stack([rows, len(jobs) + pools], axis=1).astype(np.int32).reshape(-1)
+    matrix.value_ = np.stack([np.ones(pairs), gang[rows].astype(np.float64)], axis=1).reshape(-1)
+    solver = _Highs()
+    solver.passOptions(SOLVER)
+    solver.passModel(problem)
+    solver.run()
+    if solver.getModelStatus() != HighsModelStatus.kOptimal:
+        return np.zeros(pairs)
+    return np.array(solver.getSolution().col_value)
 
 
 def gangs(wanted: Floats, gang: Counts, jobs: Counts, free: Counts) -> NDArray[np.int64]:

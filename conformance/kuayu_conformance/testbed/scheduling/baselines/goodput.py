@@ -11,6 +11,7 @@ from kuayu_conformance.testbed.scheduling.baselines.greedy import EarliestComple
 from kuayu_conformance.testbed.scheduling.baselines.tuned import tuned
 from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
+from kuayu_conformance.testbed.scheduling.engine.places import Counts
 from kuayu_conformance.testbed.scheduling.engine.progress import SEVERAL
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.powers import power
@@ -18,8 +19,83 @@ from kuayu_conformance.testbed.scheduling.powers import power
 _BITS = 8.0
 _STEP = 3
 """Jobs of a class differ in what they state by a factor of two to that power at most."""
-_ELSEWHERE = 1e15
+ELSEWHERE = 1e15
 """Seconds by which all ways are worse that are not planned: more than any job takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """Jobs that a plan is made for: those that wait, then those that run; n of them, in P pools.
+
+    Attributes:
+        waiting: How many wait.
+        pool: Pool of each that runs, (n - waiting,).
+        requested: Devices, (n,).
+        stated: Work that each is stated to be, (n,).
+        profile: Number of its profile, (n,); numbers in the order of names.
+        shortest: Seconds that it takes where its goodput is best, (n,).
+        goodput: Its goodput over the best of it, (n, P); nought where it cannot run.
+    """
+
+    waiting: int
+    pool: Numbers
+    requested: Numbers
+    stated: Floats
+    profile: Numbers
+    shortest: Floats
+    goodput: Floats
+
+
+def plan(active: Active, free: Counts, favour: float) -> tuple[Numbers, Floats]:
+    """Where those that wait should start, and what each is worth there; -1 and nought for whom the plan leaves open.
+
+    Args:
+        active: Whom it is made for.
+        free: Devices that are free, by pool.
+        favour: See ``Goodput``.
+
+    Returns:
+        Pool and worth, both (waiting,).
+    """
+    waiting = active.waiting
+    worth = power(np.maximum(active.shortest, 1.0), -favour)[:, np.newaxis] * active.goodput
+    first, kind = _classes(active)
+    gang = active.requested[first]
+    counts = np.bincount(kind)
+    means = np.zeros((len(gang), worth.shape[1]))
+    np.add.at(means, kind, worth)
+    means /= counts[:, np.newaxis]
+    present = np.zeros(means.shape, dtype=np.int64)
+    np.add.at(present, (kind[waiting:], active.pool), 1)
+    held = (present * gang[:, np.newaxis]).sum(axis=0)
+    wanted = allocate(means, gang, counts, held + free) - present
+    starts = gangs(wanted, gang, np.bincount(kind[:waiting], minlength=len(gang)), free)
+    return _assigned(kind[:waiting], worth[:waiting], starts)
+
+
+def _classes(active: Active) -> tuple[Numbers, Numbers]:
+    """The first job of each class, and the class of each job: what its members have in common decides the order."""
+    _, length = np.frexp(active.stated)
+    _, usable = np.unique(active.goodput > 0.0, axis=0, return_inverse=True)
+    columns = [active.profile, active.requested, length.astype(np.int64) // _STEP, usable.reshape(-1)]
+    _, first, kind = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
+
+
+def _assigned(kind: Numbers, worth: Floats, starts: NDArray[np.int64]) -> tuple[Numbers, Floats]:
+    """In the order of the queue each takes the best pool of those that its class has left."""
+    pools, values = np.full(len(kind), -1, dtype=np.int64), np.zeros(len(kind))
+    some = starts.sum(axis=1)
+    for place in np.flatnonzero(some[kind]).tolist():
+        its = kind[place]
+        if some[its]:
+            left = np.where(starts[its] > 0, worth[place], 0.0)
+            best = int(np.argmax(left))
+            if left[best] > 0.0:
+                pools[place], values[place] = best, left[best]
+                starts[its, best] -= 1
+                some[its] -= 1
+    return pools, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +121,14 @@ class Goodput(EarliestCompletion):
     Args:
         favour: How much short jobs are favoured: nought not at all, one as the rate at which jobs are finished does;
             as tuned unless it is given.
+
+    Attributes:
+        favour: What it is.
     """
 
     def __init__(self, favour: float | None = None) -> None:
         super().__init__()
-        self._favour = tuned().favour if favour is None else favour
+        self.favour = tuned().favour if favour is None else favour
         self._seen = -1
         self._planned: dict[int, int] = {}
         self._value: dict[int, float] = {}
@@ -67,7 +146,7 @@ class Goodput(EarliestCompletion):
         planned = self._planned.get(number)
         if planned is None:
             return ends
-        scores: Floats = ends + np.array([0.0 if each.holding[0][0] == planned else _ELSEWHERE for each in ways])
+        scores: Floats = ends + np.array([0.0 if each.holding[0][0] == planned else ELSEWHERE for each in ways])
         return scores
 
     def _ordered(self, view: View, candidates: list[int]) -> list[int]:
@@ -86,32 +165,20 @@ class Goodput(EarliestCompletion):
         jobs = self._active(view)
         if not len(jobs):
             return
-        value, goodput = self._worth(view, jobs)
-        keys = self._keys(view, jobs, goodput)
-        _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        kind = kind.reshape(-1)
-        gang = view.register.requested[jobs[first]]
-        counts = np.bincount(kind)
-        means = np.zeros((len(gang), goodput.shape[1]))
-        np.add.at(means, kind, value[:, np.newaxis] * goodput)
-        means /= counts[:, np.newaxis]
-        waiting = np.isin(jobs, view.pending)
-        runs = jobs[~waiting]
-        present = np.zeros(means.shape, dtype=np.int64)
-        np.add.at(present, (kind[~waiting], view.pools(runs)), 1)
-        held = (present * gang[:, np.newaxis]).sum(axis=0)
-        wanted = allocate(means, gang, counts, held + schedule.free) - present
-        starts = gangs(wanted, gang, np.bincount(kind[waiting], minlength=len(gang)), schedule.free)
-        self._assign(jobs[waiting], kind[waiting], (value[:, np.newaxis] * goodput)[waiting], starts)
-
-    def _assign(self, jobs: Numbers, kind: Numbers, worth: Floats, starts: NDArray[np.int64]) -> None:
-        """In the order of the queue each takes the best pool of those that its class has left."""
-        for place, number in enumerate(jobs.tolist()):
-            left = np.where(starts[kind[place]] > 0, worth[place], 0.0)
-            best = int(np.argmax(left))
-            if left[best] > 0.0:
-                self._planned[number], self._value[number] = best, float(left[best])
-                starts[kind[place], best] -= 1
+        names = [self._of_job(view, number).profile for number in jobs.tolist()]
+        profiles = {name: place for place, name in enumerate(sorted(set(names)))}
+        waiting = int(np.isin(jobs, view.pending).sum())
+        active = Active(
+            waiting,
+            view.pools(jobs[waiting:]),
+            view.register.requested[jobs],
+            view.register.stated_work[jobs],
+            np.array([profiles[name] for name in names], dtype=np.int64),
+            *self._goodput(view, jobs),
+        )
+        pools, values = plan(active, schedule.free, self.favour)
+        for place in np.flatnonzero(pools >= 0).tolist():
+            self._planned[int(jobs[place])], self._value[int(jobs[place])] = int(pools[place]), float(values[place])
 
     @staticmethod
     def _active(view: View) -> Numbers:
@@ -123,8 +190,8 @@ class Goodput(EarliestCompletion):
         able: Numbers = jobs[view.register.requested[jobs] <= view.places.devices.max()]
         return able
 
-    def _worth(self, view: View, jobs: Numbers) -> tuple[Floats, Floats]:
-        """Weight of each job, and its normalised goodput by pool; (jobs,) and (jobs, pools)."""
+    def _goodput(self, view: View, jobs: Numbers) -> tuple[Floats, Floats]:
+        """Shortest time of each job, and its normalised goodput by pool; (jobs,) and (jobs, pools)."""
         rates = view.register.rates[jobs][:, view.places.type]
         rates = np.where(view.register.requested[jobs][:, np.newaxis] <= view.places.devices, rates, 0.0)
         left = view.work_left(jobs)[:, np.newaxis]
@@ -133,8 +200,7 @@ class Goodput(EarliestCompletion):
         goodput = np.divide(left, seconds, out=np.zeros(rates.shape), where=np.isfinite(seconds))
         best = goodput.max(axis=1)
         goodput = np.divide(goodput, best[:, np.newaxis], out=np.zeros(rates.shape), where=best[:, np.newaxis] > 0.0)
-        shortest = np.divide(left[:, 0], best, out=np.ones(len(jobs)), where=best > 0.0)
-        return power(np.maximum(shortest, 1.0), -self._favour), goodput
+        return np.divide(left[:, 0], best, out=np.ones(len(jobs)), where=best > 0.0), goodput
 
     def _staging(self, view: View, jobs: Numbers) -> Floats:
         """Seconds until the data of each would be in each domain, at present bandwidths; (jobs, domains)."""
@@ -155,13 +221,3 @@ class Goodput(EarliestCompletion):
             bits = np.inf if data.pinned else data.size * _BITS
             known = self._known[number] = _Known(view.job(number).profile, view.data_at(number), bits)
         return known
-
-    def _keys(self, view: View, jobs: Numbers, goodput: Floats) -> NDArray[np.int64]:
-        """What jobs of a class have in common; (jobs, members of the key)."""
-        names = [self._of_job(view, number).profile for number in jobs.tolist()]
-        profiles = {name: place for place, name in enumerate(sorted(set(names)))}
-        profile = np.array([profiles[name] for name in names], dtype=np.int64)
-        _, length = np.frexp(view.register.stated_work[jobs])
-        _, usable = np.unique(goodput > 0.0, axis=0, return_inverse=True)
-        requested = view.register.requested[jobs]
-        return np.stack([profile, requested, length.astype(np.int64) // _STEP, usable.reshape(-1)], axis=1)

@@ -11,6 +11,7 @@ from kuayu_conformance.testbed.scheduling.baselines.ways import Way
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
+from kuayu_conformance.testbed.scheduling.values import DeviceType
 
 _AGAIN = 600.0
 """Seconds after which those that wait look again at bandwidths and tariffs; ten epochs."""
@@ -28,11 +29,14 @@ class WeighedCompletion(EarliestCompletion):
 
     Args:
         weights: As tuned unless they are given.
+
+    Attributes:
+        weights: What they are.
     """
 
     def __init__(self, weights: Weights | None = None) -> None:
         super().__init__()
-        self._weights = weights or tuned().weights
+        self.weights = weights or tuned().weights
         self._advantages: dict[str, Floats] = {}
         self._lacking: dict[int, Floats] = {}
         self._ahead: dict[int, float] = {}
@@ -52,7 +56,7 @@ class WeighedCompletion(EarliestCompletion):
         """How long all devices together need for what stands before each job."""
         del schedule
         if not self._advantages:
-            self._advantages = advantages(view)
+            self._advantages = advantages([view.topology.devices[name] for name in view.places.types])
         jobs = view.pending
         rates = view.register.rates[jobs].max(axis=1, initial=0.0)
         seconds = np.divide(view.work_left(jobs), rates, out=np.zeros(len(jobs)), where=rates > 0.0)
@@ -68,8 +72,8 @@ class WeighedCompletion(EarliestCompletion):
         running = np.where(able, ends, 0.0) - view.now - np.where(able, staging, 0.0)
         for place in np.flatnonzero(able).tolist() if any(len(each.sites) > 1 for each in ways) else ():
             money[place] += self._exchanges(view, number, ways[place], float(ends[place]))
-        paid = self._weights.money * np.where(able, money, 0.0)
-        scores: Floats = ends + self._weights.index * running * lacking + paid
+        paid = self.weights.money * np.where(able, money, 0.0)
+        scores: Floats = ends + self.weights.index * running * lacking + paid
         return scores
 
     @staticmethod
@@ -126,14 +130,13 @@ class WeighedCompletion(EarliestCompletion):
         return sum(float(of_type[view.places.type[pool]]) * devices for pool, devices in each.holding) / held
 
 
-def advantages(view: View) -> dict[str, Floats]:
-    """Comparative advantage by profile and accelerator.
+def advantages(kinds: Sequence[DeviceType]) -> dict[str, Floats]:
+    """Comparative advantage by profile and accelerator, in the order of accelerators that are given.
 
     The efficiency of a profile on an accelerator is its index there over its best index on any other; its advantage is
     that over the mean of all profiles, so that a device which is best for everybody is nobody's in particular (D.
     Ricardo, "On the principles of political economy and taxation", 1817, chapter 7). One where there is one kind only.
     """
-    kinds = [view.topology.devices[name] for name in view.places.types]
     profiles = sorted(kinds[0].index)
     if len(kinds) == 1:
         return {profile: np.ones(1) for profile in profiles}

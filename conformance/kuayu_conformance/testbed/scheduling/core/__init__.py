@@ -2,7 +2,7 @@
 
 numba keeps what it has compiled beside the source and looks only at the file that a function stands in, not at those
 that it calls. So what was compiled of another version of these files is removed here, before anything is loaded.
-``python -m kuayu_conformance.testbed.scheduling.core`` compiles everything, which takes about half a minute once.
+``python -m kuayu_conformance.testbed.scheduling.core`` compiles everything, which takes about a minute once.
 """
 
 import contextlib

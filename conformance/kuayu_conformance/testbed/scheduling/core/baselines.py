@@ -1,9 +1,8 @@
-"""B0, B1 and B3 compiled, with the world that they play: what they decide is what they decide in Python.
+"""B0, B1 and B3 compiled, with what the other baselines share: what they decide is what they decide in Python.
 
 1. Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines`: ``home`` (B0, B1), ``greedy`` (B3),
    ``easy`` (reservations), ``seats`` and ``ways`` (where a job can run), ``trust`` (whom to believe).
 2. A decision changes nothing until it is complete: where an array is too short it is made again in a longer one.
-3. Orders are carried out as the engine does, and may be refused for the same reasons.
 """
 
 from math import ceil, frexp, ldexp
@@ -11,7 +10,6 @@ from math import ceil, frexp, ldexp
 import numpy as np
 from numba import njit
 
-from kuayu_conformance.testbed.scheduling.core import events, jobs
 from kuayu_conformance.testbed.scheduling.core.jobs import held_copy
 from kuayu_conformance.testbed.scheduling.core.law import lasts, restart, terms
 from kuayu_conformance.testbed.scheduling.core.layout import (
@@ -25,9 +23,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     State,
 )
 from kuayu_conformance.testbed.scheduling.core.network import hopes, share
-
-FIFO, BACKFILL, EARLIEST = range(3)
-"""B0, B1, B3."""
 
 SHRUNK, PERIOD, WARY = 0.75, 50, 600.0
 """Of ``baselines.ways`` and ``baselines.trust``."""
@@ -377,16 +372,24 @@ def admits(d: Desk, way, ends):
 @njit(cache=True)
 def order(w: State, d: Desk, job, way, ends):
     """A job starts in a way, and holds the devices until ``ends``."""
-    c, its = d.counts[0], d.ways[way]
+    its = d.ways[way]
     for place in range(its.begin, its.begin + its.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         releases(w, d, pool)
         put(d, pool, d.known[pool], ends, devices)
         d.known[pool] += 1
-        d.free[pool] -= devices
         for spot in range(d.reserved[pool]):
             if ends > d.starts[pool, spot]:
                 d.extras[pool, spot] -= devices
+    give(d, job, way)
+
+
+@njit(cache=True)
+def give(d: Desk, job, way):
+    """A job starts in a way: its devices are free no longer."""
+    c, its = d.counts[0], d.ways[way]
+    for place in range(its.begin, its.begin + its.count):
+        d.free[d.member_pools[place]] -= d.member_devices[place]
     d.orders[0, c.orders], d.orders[1, c.orders] = job, way
     c.orders += 1
 
@@ -561,23 +564,24 @@ def awaited(w: State, d: Desk, job):
 
 @njit(cache=True)
 def find_ends(w: State, d: Desk, job):
-    """When a job would be finished in each of its ways, into ``scores``; false if room for its ways is short."""
+    """When a job would be finished in each of its ways, into ``finish``; false if room for its ways is short."""
     if d.way_begin[job] == NONE:
         if not room_for_ways(w, d):
             return False
         anywhere(w, d, job)
     for place in range(d.way_count[job]):
-        d.scores[place] = w.clock[0].now + all_seconds_of(w, d, job, d.way_begin[job] + place)
+        d.finish[place] = w.clock[0].now + all_seconds_of(w, d, job, d.way_begin[job] + place)
     return True
 
 
 @njit(cache=True)
 def best_now(d: Desk, job):
-    """Which way is best of those that are free; -1 if none is."""
+    """Which way has the least score of those that are free; -1 if none is."""
     best = NONE
     for place in range(d.way_count[job]):
-        ends = d.scores[place]
-        if ends < INF and (best == NONE or ends < d.scores[best]) and admits(d, d.way_begin[job] + place, ends):
+        score = d.scores[place]
+        better = score < INF and (best == NONE or score < d.scores[best])
+        if better and admits(d, d.way_begin[job] + place, d.finish[place]):
             best = place
     return best
 
@@ -598,121 +602,34 @@ def waits(w: State, d: Desk, job, best):
 
 
 @njit(cache=True)
-def decide_anywhere(w: State, d: Desk):
-    """B3: each job where it is expected to be finished first, with backfill; False if room is short."""
-    prepare(w, d)
-    now, pending = w.clock[0].now, w.clock[0].pending
-    place = 0
-    while place < pending:
-        job = w.pending[place]
-        place += 1
-        if not find_ends(w, d, job):
-            return False
-        best = best_now(d, job)
-        if waits(w, d, job, best):
-            break
-        if best != NONE:
-            order(w, d, job, d.way_begin[job] + best, d.scores[best])
-    records, pools, rates, free, flags = w.jobs, w.pools, w.rates, d.free, d.flags
+def find_candidates(w: State, d: Desk, begin):
+    """Jobs from a place in the queue on that might start if their data were there: how many, the first of ``next``."""
+    records, pools, rates, free, found, pending = w.jobs, w.pools, w.rates, d.free, d.next, w.pending
+    now, count = w.clock[0].now, 0
     biggest = most = 0
     for pool in range(pools.size):
         biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
-    for spot in range(place, pending):
-        job = w.pending[spot]
+    for spot in range(begin, w.clock[0].pending):
+        job = pending[spot]
         asked = records[job].requested
-        flags[job] = asked > biggest
+        candidate = asked > biggest
         if asked <= most:
             left = left_of(records[job], now)
             for pool in range(pools.size):
                 rate = rates[job, pools[pool].type]
                 if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
-                    flags[job] = 1
+                    candidate = True
                     break
-    for spot in range(place, pending):
-        job = w.pending[spot]
-        if not d.flags[job]:
-            continue
-        if d.way_begin[job] == NONE:
-            if not room_for_ways(w, d):
-                return False
-            anywhere(w, d, job)
-        some = False
-        for way in range(d.way_begin[job], d.way_begin[job] + d.way_count[job]):
-            some |= fits(d, way)
-        if not some:
-            continue
-        find_ends(w, d, job)
-        best = best_now(d, job)
-        if best != NONE:
-            order(w, d, job, d.way_begin[job] + best, d.scores[best])
-    return True
+        if candidate:
+            found[count] = job
+            count += 1
+    return count
 
 
 @njit(cache=True)
-def obey(w: State, d: Desk):
-    """Carry out the orders of a decision, as ``engine.dispatch``."""
-    c = d.counts[0]
-    c.decisions += 1
-    for number in range(c.orders):
-        job, way = d.orders[0, number], d.orders[1, number]
-        its = d.ways[way]
-        cut = full = False
-        for place in range(its.begin, its.begin + its.count):
-            p = w.pools[d.member_pools[place]]
-            cut |= w.sites[p.site].cut != 0
-            full |= d.member_devices[place] > p.free
-        if cut or full:
-            c.refusals += 1
-            if not cut:
-                d.refused[c.refused] = way
-                c.refused += 1
-            continue
-        pools, devices = d.member_pools[its.begin :], d.member_devices[its.begin :]
-        seconds, rate = expected(w, job, pools, devices, its.count, its.split, its.period, its.penalty)
-        jobs.unqueue(w, job)
-        jobs.begin(w, job, pools, devices, its.count, its.split, its.period, its.penalty, seconds, rate)
-    jobs.set_speeds(w)
-
-
-@njit(cache=True)
-def roomy(w: State, d: Desk):
-    """Whether a decision has room: every job that waits might start."""
-    c = w.clock[0]
-    free = w.runs.size - c.runs
-    least = min(c.pending, total_free(w))
-    return free > least and d.ends.shape[1] > c.runs + c.pending + 1 and c.events + 8 * (c.pending + 8) < w.events.size
-
-
-@njit(cache=True)
-def total_free(w: State):
-    """Devices that nobody holds."""
-    free = 0
-    for pool in range(w.pools.size):
-        free += w.pools[pool].free
-    return free
-
-
-@njit(cache=True)
-def play(w: State, d: Desk, policy, until, seconds):
-    """Let a baseline decide at each epoch from now until an instant, or until all jobs are finished.
-
-    Returns:
-        ``events.OVER``; or ``events.SHORT`` where an array is to be enlarged before it goes on.
-    """
-    c = w.clock[0]
-    while True:
-        if not c.due:
-            if not c.passing:
-                c.epoch = (c.now // seconds + 1.0) * seconds
-            how, c.epoch = events.advance(w, c.epoch, until, seconds)
-            c.passing = how == events.SHORT
-            if how != events.DUE:
-                return how
-            c.due = 1
-        if events.short(w) or not roomy(w, d):
-            return events.SHORT
-        done = decide_anywhere(w, d) if policy == EARLIEST else decide_at_home(w, d, policy == BACKFILL)
-        if not done:
-            return events.SHORT
-        obey(w, d)
-        c.due = 0
+def fits_somewhere(d: Desk, job):
+    """Whether devices are free now for one of the ways of a job."""
+    for way in range(d.way_begin[job], d.way_begin[job] + d.way_count[job]):
+        if fits(d, way):
+            return True
+    return False

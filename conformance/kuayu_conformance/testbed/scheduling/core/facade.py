@@ -3,8 +3,9 @@
 Each class stands for that of the engine which it names; only what is looked at is there.
 """
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,13 +104,13 @@ class Register:
         self._known: dict[int, Job] = {}
         rows = world.state.jobs
         self.number = world.numbers
-        self._used = rows["known_used"]
-        self.home, self.stated_work, self.rates = rows["home"], rows["stated_work"], world.state.rates
+        self.home, self.used, self.rates = rows["home"], rows["known_used"], world.state.rates
+        self.stated_work = rows["stated_work"]
         self.requested, self.minimum, self.maximum = rows["requested"], rows["minimum"], rows["maximum"]
 
     def known(self, number: int) -> Job:
         """What is known of a job that was admitted."""
-        used = float(self._used[number])
+        used = float(self.used[number])
         known = self._known.get(number)
         if known is None or known.used != used:
             work = float(self.stated_work[number])
@@ -138,6 +139,7 @@ class Runs(Mapping[int, Run]):
     def __init__(self, world: Holder) -> None:
         self._world = world
         self._made: dict[int, tuple[bytes, Run]] = {}
+        self._rows = np.zeros((0, 0), dtype=np.uint8)
 
     def __len__(self) -> int:
         return int(self._world.state.clock["runs"][0])
@@ -161,13 +163,16 @@ class Runs(Mapping[int, Run]):
         return self._kept(job, run, b"".join(array[run].tobytes() for array in (s.runs, s.run_pools, s.then_pools)))
 
     def items(self) -> ItemsView[int, Run]:
-        """All of them; their rows are looked at as bytes of whole arrays, which is much quicker than one by one."""
+        """All of them; rows are compared as a whole with those of last time, which is much quicker than one by one."""
         s = self._world.state
-        arrays = [(array.tobytes(), array[:1].nbytes) for array in (s.runs, s.run_pools, s.then_pools)]
+        arrays = (array.view(np.uint8).reshape(len(array), -1) for array in (s.runs, s.run_pools, s.then_pools))
+        rows = np.concatenate(tuple(arrays), axis=1)
+        changed = (rows != self._rows).any(axis=1) if rows.shape == self._rows.shape else np.ones(len(rows), dtype=bool)
+        self._rows, stale = rows, changed.tolist()
         found = {}
         for job, run in self._order():
-            content = b"".join(whole[run * size : (run + 1) * size] for whole, size in arrays)
-            found[job] = self._kept(job, run, content)
+            known = None if stale[run] else self._made.get(job)
+            found[job] = known[1] if known else self._kept(job, run, rows[run].tobytes())
         return found.items()
 
     def _kept(self, job: int, run: int, content: bytes) -> Run:
@@ -267,11 +272,11 @@ class CopiesNow:
         row = self._world.state.copies[self._world.dataset_numbers[name]]
         return tuple(np.flatnonzero(row >= now).tolist())
 
-    def moved(self, names: Sequence[str], now: float) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def moved(self, names: Iterable[str], now: float) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Those of some data sets that are in more domains than at the beginning, with all domains that hold them."""
-        copies, numbers = self._world.state.copies, self._world.dataset_numbers
+        every, sites = list(names), range(len(self._world.places.sites))
+        copies = self._world.state.copies[[self._world.dataset_numbers[name] for name in every]]
         there = copies >= now
-        moved = set(np.flatnonzero((there & (copies < np.inf)).any(axis=1)).tolist())
-        for name in names:
-            if (number := numbers[name]) in moved:
-                yield name, tuple(site for site, has in enumerate(there[number].tolist()) if has)
+        moved = np.flatnonzero((there & (copies < np.inf)).any(axis=1))
+        for place, row in zip(moved.tolist(), there[moved].tolist(), strict=True):
+            yield every[place], tuple(compress(sites, row))

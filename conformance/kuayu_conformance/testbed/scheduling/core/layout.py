@@ -350,7 +350,16 @@ class State(NamedTuple):
 
 
 COUNTS = np.dtype(
-    [("ways", "i8"), ("members", "i8"), ("orders", "i8"), ("refused", "i8"), ("decisions", "i8"), ("refusals", "i8")],
+    [
+        ("ways", "i8"),
+        ("members", "i8"),
+        ("orders", "i8"),
+        ("refused", "i8"),
+        ("decisions", "i8"),
+        ("refusals", "i8"),
+        ("seen", "i8"),  # the revision of the world at which a plan was made (B4), or nothing was ordered (B3c)
+        ("idle_until", "f8"),  # when those who then wait look again
+    ],
     align=True,
 )
 WAY = np.dtype([("begin", "i8"), ("count", "i8"), ("split", "i8"), ("period", "i8"), ("penalty", "f8")], align=True)
@@ -363,7 +372,7 @@ class Desk(NamedTuple):
         counts: (1,) of ``COUNTS``.
         way_begin: (J,) first way of a job in ``ways``; -1 before it was looked at.
         way_count: (J,) how many it has.
-        seat: (J,) domain in whose queue it stands.
+        seat: (J,) domain in whose queue it stands; in B2, the one that is asked first.
         ways: Of ``WAY``: ways in which jobs can run.
         member_pools, member_devices: What ways hold.
         penalty: (S + 1,) times as many steps that a split over so many domains takes at ``PERIOD``.
@@ -377,11 +386,19 @@ class Desk(NamedTuple):
         ends, freed: (P, …) when devices are given back, in order, and how many by then.
         reserved: (P,) reservations of a pool.
         starts, extras: (P, S + 2) when each begins, and devices that are free then beside those that it needs.
-        line, next: (S,) and (J,) jobs behind the first that waits in a domain.
+        line, next: (S,) and (J,) jobs behind the first that waits in a domain; ``next`` lists candidates elsewhere.
         last: (S,) the last of them; -2 where nobody waits.
         sites: (S,) domains in which somebody waits, in the order in which that was found.
-        flags: (J,) whether a job is a candidate.
-        scores: Ends of ways of a job.
+        flags: (J,) whether a job is a candidate in its domain.
+        scores: What ways of a job are chosen by.
+        finish: When it would be finished in them.
+        ahead: (J,) seconds that all devices need for what stands before a job in the queue.
+        weights: (2,) of B3c: of money, and of what a job lacks in advantage.
+        advantages: (T, profiles) comparative advantage.
+        tariffs: (steps, S, S) money for a bit that is moved, by the step of the day.
+        planned: (J,) of B4: the pool in which a job is to start; -1 without.
+        value: (J,) what it is worth there.
+        sources: (J, S) of B4: whether a domain held the data of a job when that was first seen; -1 before.
     """
 
     counts: Records
@@ -411,3 +428,11 @@ class Desk(NamedTuple):
     sites: Numbers
     flags: Numbers
     scores: Floats
+    finish: Floats
+    ahead: Floats
+    weights: Floats
+    advantages: Floats
+    tariffs: Floats
+    planned: Numbers
+    value: Floats
+    sources: Numbers

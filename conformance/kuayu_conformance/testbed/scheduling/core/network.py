@@ -70,17 +70,23 @@ def pop(events, clock):
 
 
 @njit(cache=True)
+def factor_seconds(w: State, instant):
+    """Integral of the tariff's factor from the begin of the scenario."""
+    days = instant // 86_400.0
+    left, total = instant - days * 86_400.0, days * w.clock[0].whole_day
+    for step in range(w.tariff.shape[1]):
+        length = w.tariff[0, step]
+        total += min(left, length) * w.tariff[1, step]
+        left = max(left - length, 0.0)
+    return total
+
+
+@njit(cache=True)
 def factored(w: State, now):
-    """Integral of the tariff's factor from the begin of the scenario: asked once for all flows of an instant."""
+    """The same, computed once for all flows of an instant."""
     c = w.clock[0]
     if c.factored_at != now:
-        days = now // 86_400.0
-        left, total = now - days * 86_400.0, days * c.whole_day
-        for step in range(w.tariff.shape[1]):
-            length = w.tariff[0, step]
-            total += min(left, length) * w.tariff[1, step]
-            left = max(left - length, 0.0)
-        c.factored_at, c.factored = now, total
+        c.factored_at, c.factored = now, factor_seconds(w, now)
     return c.factored
 
 

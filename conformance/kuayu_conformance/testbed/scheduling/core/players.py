@@ -1,12 +1,22 @@
-"""B0, B1 and B3 as policies that play a compiled world by themselves: no view is made, and no order is written."""
+"""Baselines B0 to B4 as policies that play a compiled world by themselves: no view is made, and no order is written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion, HomeBackfill, HomeFifo
-from kuayu_conformance.testbed.scheduling.core import baselines, events
+from kuayu_conformance.testbed.scheduling.baselines import (
+    EarliestCompletion,
+    FirstToAdmit,
+    Goodput,
+    HomeBackfill,
+    HomeFifo,
+    WeighedCompletion,
+)
+from kuayu_conformance.testbed.scheduling.baselines.goodput import Active, plan
+from kuayu_conformance.testbed.scheduling.baselines.weighed import advantages
+from kuayu_conformance.testbed.scheduling.core import events, goodput, playing
 from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
@@ -15,9 +25,12 @@ from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.law.quality import penalty
 
 RULES: Mapping[type, int] = {
-    HomeFifo: baselines.FIFO,
-    HomeBackfill: baselines.BACKFILL,
-    EarliestCompletion: baselines.EARLIEST,
+    HomeFifo: playing.FIFO,
+    HomeBackfill: playing.BACKFILL,
+    FirstToAdmit: playing.ADMITTED,
+    EarliestCompletion: playing.EARLIEST,
+    WeighedCompletion: playing.WEIGHED,
+    Goodput: playing.PLANNED,
 }
 """Baselines that are compiled."""
 
@@ -38,9 +51,8 @@ def player_of(policy: Policy) -> Player | None:
 
     A policy that is compiled elsewhere has a method ``player`` that makes its own.
     """
-    rules = RULES.get(type(policy))
-    if rules is not None:
-        return CompiledBaseline(rules)
+    if type(policy) in RULES:
+        return CompiledBaseline(policy)
     make: Callable[[], Player] | None = getattr(policy, "player", None)
     return make() if make is not None else None
 
@@ -49,11 +61,11 @@ class CompiledBaseline:
     """A baseline that plays whole stretches of time.
 
     Args:
-        rules: Which of ``baselines.FIFO``, ``BACKFILL`` and ``EARLIEST`` it is.
+        policy: The same in Python, for its parameters; it decides nothing.
     """
 
-    def __init__(self, rules: int) -> None:
-        self._rules = rules
+    def __init__(self, policy: Policy) -> None:
+        self._policy, self._rules = policy, RULES[type(policy)]
         self._desk: Desk | None = None
         self._handle: Any = None
 
@@ -64,17 +76,45 @@ class CompiledBaseline:
             How many decisions were made, and how many orders were refused.
         """
         if self._desk is None:
-            self._changed(_desk(world.state))
+            self._changed(_desk(world, self._policy))
         assert self._desk is not None
         counts = self._desk.counts
         counts["decisions"] = counts["refusals"] = 0
-        while baselines.play(world.handle, self._handle, self._rules, until, seconds) == events.SHORT:
-            world.grow()
-            self._grow(world.state)
+        while (how := playing.play(world.handle, self._handle, self._rules, until, seconds)) != events.OVER:
+            if how == events.DUE:
+                self._plan(world)
+            else:
+                world.grow()
+                self._grow(world.state)
         return int(counts["decisions"][0]), int(counts["refusals"][0])
 
     def _changed(self, desk: Desk) -> None:
         self._desk, self._handle = desk, desk_handle(desk)
+
+    def _plan(self, world: Holder) -> None:
+        """Where those that wait should start (B4)."""
+        state, d = world.state, self._desk
+        assert d is not None
+        assert isinstance(self._policy, Goodput)
+        jobs = np.zeros(int(state.clock["pending"][0] + state.clock["runs"][0]), dtype=np.int64)
+        waiting, count = goodput.find_active(world.handle, jobs)
+        if not count:
+            return
+        jobs = jobs[:count]
+        shortest, found = np.zeros(count), np.zeros((count, len(state.pools)))
+        goodput.find_goodput(world.handle, self._handle, jobs, shortest, found)
+        rows = state.jobs
+        active = Active(
+            waiting,
+            rows["pool"][jobs[waiting:]],
+            rows["requested"][jobs],
+            rows["stated_work"][jobs],
+            rows["profile"][jobs],
+            shortest,
+            found,
+        )
+        pools, values = plan(active, d.free, self._policy.favour)
+        d.planned[jobs[:waiting]], d.value[jobs[:waiting]] = pools, values
 
     def _grow(self, state: State) -> None:
         """Enlarge what may have been too short."""
@@ -94,20 +134,35 @@ class CompiledBaseline:
             self._changed(d._replace(**longer))
 
 
-def _desk(state: State) -> Desk:
+def _nearest(state: State) -> Any:
+    """Other domains that can be reached, by round-trip time."""
+    found = np.full(state.round_trip.shape, NONE)
+    for site, trips in enumerate(state.round_trip):
+        others: Sequence[int] = [
+            other for other in np.argsort(trips, kind="stable").tolist() if other != site and trips[other] < np.inf
+        ]
+        found[site, : len(others)] = others
+    return found
+
+
+def _desk(world: Holder, policy: Policy) -> Desk:
+    state = world.state
     jobs, pools, sites = len(state.jobs), len(state.pools), len(state.sites)
     members = 4 * (2 * pools + 2) * (sites + 1) + jobs
     of_site = [np.flatnonzero(state.pools["site"] == site) for site in range(sites)]
     blank = np.zeros(0, dtype=np.int64)
+    counts = np.zeros(1, dtype=COUNTS)
+    counts["seen"] = NONE
+    weights = [policy.weights.money, policy.weights.index] if isinstance(policy, WeighedCompletion) else [0.0, 0.0]
 
     def numbers(*shape: int, filling: int = 0) -> Any:
         return np.full(shape, filling, dtype=np.int64)
 
     return Desk(
-        counts=np.zeros(1, dtype=COUNTS),
+        counts=counts,
         way_begin=numbers(jobs, filling=NONE),
         way_count=numbers(jobs),
-        seat=numbers(jobs),
+        seat=_asked_first(world) if isinstance(policy, FirstToAdmit) else numbers(jobs),
         ways=np.zeros(4 * (2 * pools + 2) + jobs, dtype=WAY),
         member_pools=numbers(members),
         member_devices=numbers(members),
@@ -131,15 +186,30 @@ def _desk(state: State) -> Desk:
         sites=numbers(sites),
         flags=numbers(jobs),
         scores=np.zeros(2 * pools + 2),
+        finish=np.zeros(2 * pools + 2),
+        ahead=np.zeros(jobs),
+        weights=np.array(weights),
+        advantages=_advantages(world),
+        tariffs=_tariffs(world),
+        planned=numbers(jobs, filling=NONE),
+        value=np.zeros(jobs),
+        sources=numbers(jobs if isinstance(policy, Goodput) else 0, sites, filling=NONE),
     )
 
 
-def _nearest(state: State) -> Any:
-    """Other domains that can be reached, by round-trip time."""
-    found = np.full(state.round_trip.shape, NONE)
-    for site, trips in enumerate(state.round_trip):
-        others: Sequence[int] = [
-            other for other in np.argsort(trips, kind="stable").tolist() if other != site and trips[other] < np.inf
-        ]
-        found[site, : len(others)] = others
-    return found
+def _asked_first(world: Holder) -> Any:
+    """Domain that B2 asks first, by job."""
+    return np.array([crc32(job.name.encode()) % len(world.state.sites) for job in world.truth], dtype=np.int64)
+
+
+def _advantages(world: Holder) -> Any:
+    """Comparative advantage by accelerator and profile, as jobs number these."""
+    found = advantages([world.topology.devices[name] for name in world.places.types])
+    profiles = sorted({job.profile for job in world.truth})
+    return np.array([found[profile] for profile in profiles]).reshape(len(profiles), -1).T.copy()
+
+
+def _tariffs(world: Holder) -> Any:
+    """Money for a bit along each route, by the step of the day."""
+    wires = np.array([wire.tariff for wire in world.topology.wires])
+    return np.array([world.routes.total(wires * factor) for factor in world.state.tariff[1].tolist()])

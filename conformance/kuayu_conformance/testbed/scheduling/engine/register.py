@@ -20,6 +20,7 @@ class Register:
         number: Of a job by its name.
         requested, minimum, maximum: Devices, by job.
         home: Number of the domain, by job.
+        used: Share of the requested devices that a job is known to keep busy, by job; one before it has run.
         stated_work: Work that a job was or is stated to be, by job.
         rates: Work a second on the requested devices of one kind in one domain, (jobs, accelerators); zero where these
             have too little memory.
@@ -32,7 +33,7 @@ class Register:
         self.number: dict[str, int] = {}
         self.requested, self.minimum, self.maximum = np.zeros((3, len(jobs)), dtype=np.int64)
         self.home = np.zeros(len(jobs), dtype=np.intp)
-        self.stated_work = np.zeros(len(jobs))
+        self.used, self.stated_work = np.ones(len(jobs)), np.zeros(len(jobs))
         self.rates: Floats = np.zeros((len(jobs), len(places.types)))
 
     def known(self, number: int) -> Job:
@@ -59,6 +60,7 @@ class Register:
 
     def _learn(self, number: int, used: float) -> None:
         job = replace(self._truth[number], used=used, work=0.0)
+        self.used[number] = used
         self.stated_work[number] = work = self._law.stated_work(job)
         self._known[number] = replace(job, work=work)
 

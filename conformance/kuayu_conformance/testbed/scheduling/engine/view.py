@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.engine.copies import Copies
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Law, Numbers, Speed, Topology
@@ -83,6 +85,10 @@ class View:
     def phase(self, number: int) -> Phase:
         """What a job does."""
         return Phase(self._parts.progress.phase[number])
+
+    def phases(self, jobs: Numbers) -> NDArray[np.signedinteger[Any]]:
+        """What jobs do, as numbers of :class:`Phase`."""
+        return self._parts.progress.phase[jobs]
 
     def placement(self, number: int) -> Placement:
         """Where a job runs that holds devices.

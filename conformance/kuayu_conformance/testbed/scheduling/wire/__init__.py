@@ -3,8 +3,7 @@
 - :class:`~kuayu_conformance.testbed.scheduling.wire.names.Names`: what everything is called in a run, and what time it
   is there;
 - :class:`~kuayu_conformance.testbed.scheduling.wire.states.Wire`: ``state_of(view)`` gives a ``SchedulingState``,
-  ``orders_of(report)`` gives orders from a ``PlacementReport``;
-- :class:`~kuayu_conformance.testbed.scheduling.wire.bodies.Bodies`: requests as bytes, quickly;
+  ``request_of(view, asking)`` a request with one as bytes, ``orders_of(report)`` orders from a ``PlacementReport``;
 - :class:`~kuayu_conformance.testbed.scheduling.wire.asked.Asked`: a policy that asks a service.
 
     wire = Wire(seed)                                # one for each scenario and run
@@ -15,9 +14,8 @@
 """
 
 from kuayu_conformance.testbed.scheduling.wire.asked import PATH, Ask, Asked
-from kuayu_conformance.testbed.scheduling.wire.bodies import Bodies
 from kuayu_conformance.testbed.scheduling.wire.names import Names
 from kuayu_conformance.testbed.scheduling.wire.orders import BadAnswer
 from kuayu_conformance.testbed.scheduling.wire.states import Wire
 
-__all__ = ["PATH", "Ask", "Asked", "BadAnswer", "Bodies", "Names", "Wire"]
+__all__ = ["PATH", "Ask", "Asked", "BadAnswer", "Names", "Wire"]

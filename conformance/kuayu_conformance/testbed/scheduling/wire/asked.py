@@ -5,7 +5,6 @@ from typing import Any
 
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.wire.bodies import Bodies
 from kuayu_conformance.testbed.scheduling.wire.orders import BadAnswer
 from kuayu_conformance.testbed.scheduling.wire.states import Wire
 
@@ -31,13 +30,13 @@ class Asked:
     """
 
     def __init__(self, ask: Ask, wire: Wire, asking: Mapping[str, Any] | None = None) -> None:
-        self._ask, self._wire, self._asking, self._bodies = ask, wire, dict(asking or {}), Bodies()
+        self._ask, self._wire, self._asking = ask, wire, dict(asking or {})
         self.answers = self.bad_answers = 0
         self.reasons: list[str] = []
 
     def decide(self, view: View) -> Sequence[Order]:
         """One request for all that waits."""
-        answer = self._ask(PATH, self._bodies.of(self._wire.state_of(view), self._asking))
+        answer = self._ask(PATH, self._wire.request_of(view, self._asking))
         try:
             orders = self._wire.orders_of(answer)
         except BadAnswer as wrong:

@@ -1,10 +1,17 @@
-"""States of the world on the wire. What does not change from epoch to epoch is made once."""
+"""States of the world on the wire, as text: thousands of jobs are told of, most of them as they were told of last.
 
+What does not change from epoch to epoch is written once: specifications and places, and all of a running job but how
+far it is. Numbers are written as ``json`` writes them.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
@@ -14,6 +21,8 @@ from kuayu_conformance.testbed.scheduling.wire.orders import BadAnswer, orders_o
 from kuayu_conformance.testbed.scheduling.wire.specs import placement_of, spec_of
 
 _Json = dict[str, Any]
+RUNNING = int(Phase.RUNNING)
+_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Wire:
@@ -21,8 +30,7 @@ class Wire:
 
     Phases: a job whose data are on the way or that goes on from a checkpoint is *staging*; one that writes its
     checkpoint before it moves is so too, at its new place; one that writes it before it waits again is *interrupted*,
-    and ``ready_at`` is when its devices are free. States are plain values that may share parts: whoever changes one
-    copies it first.
+    and ``ready_at`` is when its devices are free.
 
     Args:
         seed: Names and the clock follow from it.
@@ -34,30 +42,44 @@ class Wire:
         self._priced = priced
         self._asked = 0
         self._revision: _Json = {}
-        self._specs: dict[int, _Json] = {}
+        self._specs: dict[int, str] = {}
         self._data: dict[int, str] = {}
-        self._untouched: dict[int, _Json] = {}
-        self._placed: dict[int, tuple[Placement, _Json]] = {}
-        self._kinds: list[_Json] = []
+        self._placed: dict[int, tuple[Placement, str]] = {}
+        self._running_as: dict[int, tuple[tuple[Any, ...], tuple[str, str]]] = {}
+        self._copied: dict[tuple[str, tuple[int, ...]], tuple[str, str]] = {}
+        self._roads: list[tuple[str, str, int, str, str]] = []
+        self._kinds = ""
 
     def state_of(self, view: View) -> _Json:
         """A ``SchedulingState``; each one has a revision of its own."""
+        state: _Json = json.loads(self._state(view))
+        return state
+
+    def request_of(self, view: View, asking: Mapping[str, Any]) -> bytes:
+        """A JSON object with such a state as its member ``state``, and with some others."""
+        others = f",{_text(asking)[1:]}" if asking else "}"
+        return f'{{"state":{self._state(view)}{others}'.encode()
+
+    def _state(self, view: View) -> str:
         self._asked += 1
         self._revision = {"epoch": self.names.epoch, "number": self._asked}
         waiting, running = view.pending.tolist(), view.running.tolist()
-        state = {
-            "revision": self._revision,
-            "now": self.names.instant(view.now),
+        for number in (*waiting, *running):
+            if number not in self._specs:
+                self._learn(view, number)
+        members = {
+            "waiting": _list(self._waiting(view, waiting)),
+            "running": _list(self._running(view, running)),
+            "revision": _text(self._revision),
+            "now": f'"{self.names.instant(view.now)}"',
             "accelerators": self._accelerators(view),
-            "domains": self._domains(view),
-            "links": self._links(view),
-            "copies": self._copies(view, {*waiting, *running}),
-            "waiting": self._waiting(view, waiting),
-            "running": self._running(view, running),
+            "domains": _text(self._domains(view)),
+            "links": _list(self._links(view)),
+            "copies": _list(self._copies(view, {*waiting, *running})),
         }
         if view.refused:
-            state["refused"] = [refused_of(refused, self.names) for refused in view.refused]
-        return state
+            members["refused"] = _text([refused_of(refused, self.names) for refused in view.refused])
+        return "{" + ",".join(f'"{name}":{text}' for name, text in members.items()) + "}"
 
     def orders_of(self, report: object) -> tuple[Order, ...]:
         """Orders from the answer to the last state.
@@ -69,14 +91,16 @@ class Wire:
             raise BadAnswer("nothing was asked")
         return orders_of(report, self._revision, self.names)
 
-    def _accelerators(self, view: View) -> list[_Json]:
+    def _accelerators(self, view: View) -> str:
         if not self._kinds:
+            kinds = []
             named = ((self.names.of("accelerator", name), name) for name in view.places.types)
             for given, name in sorted(named):
                 device = view.topology.devices[name]
                 profiles = sorted((self.names.of("profile", each), index) for each, index in device.index.items())
                 indices = [{"profile": profile, "value": index} for profile, index in profiles]
-                self._kinds.append({"id": given, "memory": device.memory, "indices": indices})
+                kinds.append({"id": given, "memory": device.memory, "indices": indices})
+            self._kinds = _text(kinds)
         return self._kinds
 
     def _domains(self, view: View) -> list[_Json]:
@@ -106,85 +130,109 @@ class Wire:
         price = next(each.prices["on-demand"] for each in site.pools if each.device == device)
         return {"purchase": "on_demand", "devices": free, "price": price * view.topology.weather.price(view.now)}
 
-    def _links(self, view: View) -> list[_Json]:
-        hour = view.topology.weather.tariff(view.now)
-        rows = zip(view.topology.wires, view.offered.tolist(), view.hopes.tolist(), strict=True)
-        links = [
-            {
-                "source": self.names.of("domain", wire.source),
-                "target": self.names.of("domain", wire.target),
-                "bandwidth": offered,
-                "available": hope,
-                "round_trip_time": wire.round_trip,
-                "tariff": wire.tariff * hour,
-            }
-            for wire, offered, hope in rows
-        ]
-        return sorted(links, key=lambda link: (link["source"], link["target"]))
+    def _links(self, view: View) -> Iterator[str]:
+        wires = view.topology.wires
+        if not self._roads:
+            for number, wire in enumerate(wires):
+                source, target = (self.names.of("domain", end) for end in (wire.source, wire.target))
+                before = f'{{"source":"{source}","target":"{target}","bandwidth":'
+                self._roads.append((source, target, number, before, _text(wire.round_trip)))
+            self._roads.sort()
+        hour, offered, hopes = view.topology.weather.tariff(view.now), _numbers(view.offered), _numbers(view.hopes)
+        for _, _, number, before, trip in self._roads:
+            paid = f'"round_trip_time":{trip},"tariff":{float(wires[number].tariff * hour)!r}'
+            yield f'{before}{offered[number]!r},"available":{hopes[number]!r},{paid}}}'
 
-    def _copies(self, view: View, active: set[int]) -> list[_Json]:
-        read = {self._data[number] for number in active if number in self._data or self._learn(view, number)}
-        copies = [
-            {
-                "artefact": self.names.of("data", name),
-                "domains": sorted(self.names.of("domain", view.places.sites[site]) for site in sites),
-            }
-            for name, sites in view.moved_data(read)
-        ]
-        return sorted(copies, key=lambda copy: str(copy["artefact"]))
+    def _copies(self, view: View, active: set[int]) -> Iterator[str]:
+        found = []
+        for moved in view.moved_data({self._data[number] for number in active}):
+            if moved not in self._copied:
+                name, sites = moved
+                artefact = self.names.of("data", name)
+                domains = sorted(self.names.of("domain", view.places.sites[site]) for site in sites)
+                self._copied[moved] = artefact, _text({"artefact": artefact, "domains": domains})
+            found.append(self._copied[moved])
+        return (text for _, text in sorted(found))
 
-    def _learn(self, view: View, number: int) -> bool:
+    def _learn(self, view: View, number: int) -> None:
         """A job is seen for the first time."""
         job = view.job(number)
         self._data[number] = job.data
-        self._specs[number] = spec = spec_of(job, view.dataset(number), self.names)
-        self._untouched[number] = {"spec": spec}
-        return True
+        self._specs[number] = _text(spec_of(job, view.dataset(number), self.names))
 
-    def _waiting(self, view: View, numbers: list[int]) -> list[_Json]:
-        done = view.done(np.array(numbers, dtype=np.intp)).tolist()
-        told = []
-        for number, so_far in zip(numbers, done, strict=True):
-            saved, used = view.checkpoint_at(number), view.job(number).used
-            job = self._untouched[number]
-            if so_far > 0.0 or saved is not None or used != 1.0:
-                job = {**job, "used": used, "done": so_far}
-                if saved is not None:
-                    job["checkpoint_domain"] = self.names.of("domain", view.places.sites[saved])
-            told.append(job)
-        return told
+    def _waiting(self, view: View, numbers: list[int]) -> Iterator[str]:
+        jobs = np.array(numbers, dtype=np.intp)
+        for number, done, used in zip(
+            numbers, _numbers(view.done(jobs)), _numbers(view.register.used[jobs]), strict=True
+        ):
+            saved = view.checkpoint_at(number)
+            told = f'{{"spec":{self._specs[number]}'
+            if done > 0.0 or saved is not None or used != 1.0:
+                told += f',"used":{used!r},"done":{done!r}{self._checkpoint(view, saved)}'
+            yield told + "}"
 
-    def _running(self, view: View, numbers: list[int]) -> list[_Json]:
-        jobs = view.running
-        columns = (view.done(jobs), view.rates(jobs), view.ready(jobs), view.interrupted(jobs))
-        rows = zip(numbers, *(column.tolist() for column in columns), strict=True)
-        return [self._runs(view, *row) for row in rows]
+    def _running(self, view: View, numbers: list[int]) -> Iterator[str]:
+        jobs, last = view.running, self._running_as
+        moments = (column.tolist() for column in (view.phases(jobs), view.ready(jobs), view.interrupted(jobs)))
+        figures = map(_numbers, (view.register.used[jobs], view.done(jobs), view.rates(jobs)))
+        for number, phase, ready, interrupted, used, done, rate in zip(numbers, *moments, *figures, strict=True):
+            runs = phase == RUNNING
+            placement, then, saved = view.placement(number), view.going(number), view.checkpoint_at(number)
+            seen = placement, then, saved, phase, used, interrupted, None if runs else max(ready, view.now)
+            known = last.get(number)
+            if known is None or known[0] != seen:
+                last[number] = known = seen, self._runs(view, number, *seen)
+            before, after = known[1]
+            yield f'{before}{done!r},"rate":{rate!r}{after}' if runs else f"{before}{done!r}{after}"
 
-    def _runs(self, view: View, number: int, done: float, rate: float, ready: float, interrupted: float) -> _Json:
-        phase, then = view.phase(number), view.going(number)
-        known, saved = view.job(number).used, view.checkpoint_at(number)
-        told: _Json = {
-            "spec": self._specs[number],
-            "placement": self._place(number, then or view.placement(number)),
-            "phase": "running" if phase is Phase.RUNNING else "staging",
-            "done": done,
-        }
-        if phase is Phase.RUNNING:
-            told["rate"] = rate
-        elif ready < inf:
-            told["ready_at"] = self.names.instant(max(ready, view.now))
-        if phase is Phase.SAVING and then is None:
-            told["phase"] = "interrupted"
-        if phase in {Phase.RUNNING, Phase.SAVING} or saved is not None or known != 1.0:
-            told["used"] = known
-        if saved is not None:
-            told["checkpoint_domain"] = self.names.of("domain", view.places.sites[saved])
+    def _runs(
+        self,
+        view: View,
+        number: int,
+        placement: Placement,
+        then: Placement | None,
+        saved: int | None,
+        phase: int,
+        used: float,
+        interrupted: float,
+        ready: float | None,
+    ) -> tuple[str, str]:
+        """What is said of a running job before what it has done, and behind its rate."""
+        waits = "interrupted" if phase == Phase.SAVING and then is None else "staging"
+        said = "running" if phase == RUNNING else waits
+        place = self._place(number, then or placement)
+        before = f'{{"spec":{self._specs[number]},"placement":{place},"phase":"{said}","done":'
+        after = ""
+        if ready is not None and ready < inf:
+            after += f',"ready_at":"{self.names.instant(ready)}"'
+        if phase in {Phase.RUNNING, Phase.SAVING} or saved is not None or used != 1.0:
+            after += f',"used":{used!r}'
+        after += self._checkpoint(view, saved)
         if interrupted > -inf:
-            told["interrupted_at"] = self.names.instant(interrupted)
-        return told
+            after += f',"interrupted_at":"{self.names.instant(interrupted)}"'
+        return before, after + "}"
 
-    def _place(self, number: int, placement: Placement) -> _Json:
+    def _checkpoint(self, view: View, saved: int | None) -> str:
+        return "" if saved is None else f',"checkpoint_domain":"{self.names.of("domain", view.places.sites[saved])}"'
+
+    def _place(self, number: int, placement: Placement) -> str:
         kept = self._placed.get(number)
         if kept is None or kept[0] is not placement:
-            kept = self._placed[number] = placement, placement_of(placement, self.names)
+            kept = self._placed[number] = placement, _text(placement_of(placement, self.names))
         return kept[1]
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{','.join(texts)}]"
+
+
+def _numbers(column: Floats) -> list[float]:
+    """Numbers whose ``repr`` is JSON.
+
+    Raises:
+        ValueError: One is none of JSON.
+    """
+    if not np.isfinite(column).all():
+        raise ValueError("JSON has no infinite numbers")
+    numbers: list[float] = column.tolist()
+    return numbers

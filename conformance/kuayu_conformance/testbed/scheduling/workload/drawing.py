@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -69,14 +70,8 @@ def draw(
         UnknownSource: There is no such source.
         ValueError: No load, no time or fewer than two domains, or one without devices.
     """
-    capacities = [sum(pool.devices * _speed(pool.device, devices) for pool in site.pools) for site in topology_sites]
-    if load <= 0 or seconds <= 0 or len(capacities) < LEAST_SITES or min(capacities) <= 0:
-        raise ValueError("a workload needs load, time and two domains or more, each with devices")
     chosen = family_of(family)
-    places = homes(topology_sites, capacities, chosen, seed, source)
-    arrivals = populate(places, load, seconds, max(seconds, until or 0.0), chosen, seed, source, data)
-    if chosen.giant:
-        arrivals = _with_giant(arrivals, places, seconds)
+    places, arrivals = arrive(chosen, topology_sites, load, seconds, seed, source, until, devices, data)
     names, sets = data_sets(arrivals, places, chosen, seed)
     made = jobs(arrivals, places, names, chosen, seed)
     if devices is not None:
@@ -84,6 +79,26 @@ def draw(
     if chosen.giant:
         made = _of_giant(made, topology_sites)
     return Workload(made, MappingProxyType(sets))
+
+
+def arrive(
+    family: Family,
+    topology_sites: Sequence[Site],
+    load: float,
+    seconds: float,
+    seed: str,
+    source: str,
+    until: float | None,
+    devices: Mapping[str, DeviceType] | None,
+    data: Path | None,
+) -> tuple[Sequence[Home], Arrivals]:
+    """Homes, and when jobs are submitted there, how large they are and how long they take; see ``draw``."""
+    capacities = [sum(pool.devices * _speed(pool.device, devices) for pool in site.pools) for site in topology_sites]
+    if load <= 0 or seconds <= 0 or len(capacities) < LEAST_SITES or min(capacities) <= 0:
+        raise ValueError("a workload needs load, time and two domains or more, each with devices")
+    places = homes(topology_sites, capacities, family, seed, source)
+    arrivals = populate(places, load, seconds, max(seconds, until or 0.0), family, seed, source, data)
+    return places, _with_giant(arrivals, places, seconds) if family.giant else arrivals
 
 
 def _speed(device: str, devices: Mapping[str, DeviceType] | None) -> float:
@@ -101,11 +116,16 @@ def _in_memory(
     They offload what does not fit, so that every one can run where it was submitted unless it is too large for that.
     """
     named = {site.name: site for site in sites}
+
+    @cache  # tens of thousands of jobs ask for one of a few numbers of devices
+    def memory(site: str, wanted: int) -> float:
+        return _memory(named[site], wanted, devices)
+
     kept = []
     for job in made:
         reads = sets[job.data]
         where = (job.home, *reads.at) if reads.pinned else (job.home,)
-        most = min(FITS * _memory(named[site], job.requested, devices) for site in where)
+        most = min(FITS * memory(site, job.requested) for site in where)
         kept.append(dataclasses.replace(job, memory=most) if job.memory > most else job)
     return tuple(kept)
 
