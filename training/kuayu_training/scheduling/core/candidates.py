@@ -2,7 +2,8 @@
 
 from math import ceil, isfinite, isnan
 
-from kuayu.scheduling.candidates import MIN_VALUE, MOST_POOLS
+from kuayu.scheduling.candidates import MOST_POOLS
+from kuayu.scheduling.state import MIN_VALUE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PERIODIC, PIPELINE, SYNCHRONOUS
 from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (

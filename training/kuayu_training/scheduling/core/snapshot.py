@@ -10,7 +10,7 @@ from math import frexp, isfinite, isnan, ldexp, nan
 import numpy as np
 
 from kuayu.scheduling.availability import BELIEF, SLOWEST
-from kuayu.scheduling.candidates import MAX_WEIGHT, MIN_VALUE
+from kuayu.scheduling.state import MAX_WEIGHT, MIN_VALUE
 from kuayu.scheduling.throughput import PRIOR
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, RUNNING, SAVING
 from kuayu_conformance.testbed.scheduling.core.network import hopes
