@@ -18,6 +18,7 @@ from scheduling.states import (
 
 from kuayu.refusals import Impossible, RepeatedName, UnknownName
 from kuayu.scheduling.place import place
+from kuayu.scheduling.policy_network import shipped
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -332,3 +333,15 @@ def test_a_job_waits_where_no_nodes_are_as_it_needs_them_and_keeps_nobody_from_w
     huge = place(request([domain("a", on_nodes(8, 8))], [{**spec("j", 16), "nodes": {"within": "node"}}], explain=True))
     assert "no nodes" not in huge["decisions"][0]["explanation"]["reason"]
     assert "nodes that can hold devices as it needs them" in huge["decisions"][0]["explanation"]["reason"]
+
+
+def test_a_network_sets_constants_unless_a_request_brings_weights_of_its_own() -> None:
+    network = shipped()
+    assert network is not None
+    asked = request([domain("a", pool(8)), domain("b", pool(8))], [spec("j", data=data("d", 1e12, "b"))])
+    report = place(asked, network=network)
+    assert schema.is_valid("PlacementReport", report, reader=False)
+    assert report["method"]["name"].endswith("constants set by PPO")
+    assert report["decisions"] == place(asked)["decisions"]
+    weighed = asked | {"weights": {"period": 1.0, "communication": 3.0, "utilisation": 1.0, "price": 0.0}}
+    assert place(weighed, network=network) == place(weighed)

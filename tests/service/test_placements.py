@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from service.conftest import JsonObject, Service, problem
+from service.conftest import JsonObject, Service, StartService, problem
 
 from kuayu.client import Client, RefusedError
 from kuayu.service import scheduling
@@ -243,7 +243,7 @@ def test_the_metrics_tell_of_decisions(shared: Service) -> None:
     assert "kuayu_placement_fallbacks_total 0.0" in page
 
 
-def test_nobody_who_wants_a_placement_waits_for_fronts(start_service: Callable[..., Service]) -> None:
+def test_nobody_who_wants_a_placement_waits_for_fronts(start_service: StartService) -> None:
     """Six fronts of twenty jobs are looked for one after the other, each for half a second or more."""
     service = start_service()
     state = json.loads(next(iter(Stream(Draft(Random(1)), Scale(domains=5, nodes=132, running=20, waiting=20)))))[
@@ -259,9 +259,16 @@ def test_nobody_who_wants_a_placement_waits_for_fronts(start_service: Callable[.
         assert {front.result().status_code for front in fronts} == {200}
 
 
-def test_tenants_show_their_tokens(start_service: Callable[..., Service]) -> None:
+def test_tenants_show_their_tokens(start_service: StartService) -> None:
     service = start_service("--token", "blue=one")
     body: dict[str, Any] = REQUESTS[ROUTES]()
     assert problem(service.client.post(ROUTES, json=body)) == "unauthorised"
     with service.as_tenant("one") as blue:
         assert blue.post(ROUTES, json=body).status_code == 200
+
+
+def test_an_operator_may_have_ppo_set_the_constants_of_the_rule(start_service: StartService) -> None:
+    service = start_service("--scheduler", "ppo")
+    told = service.client.post(PLACEMENTS, json={"state": state()}).json()
+    assert told["method"]["name"].endswith("constants set by PPO")
+    assert {each["job"] for each in told["decisions"]} == {each["spec"]["id"] for each in state()["waiting"]}

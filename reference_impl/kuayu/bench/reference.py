@@ -10,7 +10,7 @@ import numpy as np
 from kuayu.bench.snapshots import Snapshots
 from kuayu.scheduling.attempts import EpochResult, Migration
 from kuayu.scheduling.candidates import Candidates
-from kuayu.scheduling.policy_network import PolicyNetwork
+from kuayu.scheduling.policy_network import PolicyNetwork, shipped
 from kuayu.scheduling.preemption import migrations, scale_downs
 from kuayu.scheduling.scheduler import QueuePolicy, decide
 from kuayu.scheduling.scoring import OWN, Rule, Scorer
@@ -46,6 +46,13 @@ class ReferencePolicy:
         if not found:
             self._idle = view.revision, view.now + AGAIN
         return found
+
+
+class PpoPolicy(ReferencePolicy):
+    """The reference's policy with constants that the network sets which comes with the package."""
+
+    def __init__(self) -> None:
+        super().__init__(network=shipped())
 
 
 def orders(view: View, snapshot: Snapshot, numbers: Numbers, result: EpochResult) -> list[Order]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from typing_extensions import override
 
+from kuayu.scheduling import Scheduler
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ def serve(
     max_connections_per_address: Annotated[
         int, typer.Option(min=1, metavar="N", help="Connections from one address; behind a proxy all are from its own.")
     ] = 1_024,
+    scheduler: Annotated[
+        Scheduler, typer.Option(help="What places jobs: the rule, or the rule with constants that PPO sets.")
+    ] = Scheduler.RULE,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve the reference implementation until SIGTERM or SIGINT.
@@ -150,6 +154,7 @@ def serve(
         durability=durability,
         retention=retention,
         rollup_retention=rollup_retention,
+        scheduler=scheduler,
         quota=Quota(max_resources, max_resource, max_resources_together),
         graph_changes=graph_changes,
         max_streams=max_streams,

@@ -2,3 +2,12 @@
 
 Pure: an answer depends on the request alone. No input or output, no clock, no chance.
 """
+
+from enum import StrEnum
+
+
+class Scheduler(StrEnum):
+    """What places jobs: the rule, or the rule with constants that a network sets, trained by PPO."""
+
+    RULE = "rule"
+    PPO = "ppo"

@@ -12,6 +12,7 @@ from kuayu.refusals import repeated
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, gang_of
 from kuayu.scheduling.parse import ParsedJobs, check_state, parse_jobs, snapshot_of
+from kuayu.scheduling.policy_network import PolicyNetwork
 from kuayu.scheduling.preemption import Elsewhere, ScaleDown, migrations, scale_downs
 from kuayu.scheduling.scheduler import QueuePolicy, decide, overtaken_until, planned
 from kuayu.scheduling.scoring import (
@@ -217,6 +218,7 @@ class Account:
 
 
 METHOD_NAME = "Least weighed completion with reservations"
+WITH_NETWORK = "Least weighed completion with reservations, constants set by PPO"
 METHOD_VERSION = "1.4.0"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
@@ -235,13 +237,19 @@ Reasons = dict[str, tuple[Migration | ScaleDown, str]]
 """What becomes of running jobs, and why, by name."""
 
 
-def place(request: Mapping[str, Any], scorer: Scorer | None = None, parsed: ParsedJobs | None = None) -> Json:
+def place(
+    request: Mapping[str, Any],
+    scorer: Scorer | None = None,
+    parsed: ParsedJobs | None = None,
+    network: PolicyNetwork | None = None,
+) -> Json:
     """Decide what the jobs of a state do.
 
     Args:
         request: A valid ``PlacementRequest`` with a state.
         scorer: Makes scores of candidates; the rule unless it is given.
         parsed: What has been read of the jobs of the state, if it has.
+        network: Sets constants of the rule, in place of another scorer.
 
     Returns:
         A ``PlacementReport``.
@@ -260,11 +268,16 @@ def place(request: Mapping[str, Any], scorer: Scorer | None = None, parsed: Pars
         parsed,
     )
     running = state["running"]
-    return report(request, snapshot_of(state, parsed), lambda job: running[job]["placement"]["shares"][0], scorer)
+    snapshot = snapshot_of(state, parsed)
+    return report(request, snapshot, lambda job: running[job]["placement"]["shares"][0], scorer, network)
 
 
 def report(
-    request: Mapping[str, Any], snapshot: Snapshot, share_of: Callable[[int], Json], scorer: Scorer | None = None
+    request: Mapping[str, Any],
+    snapshot: Snapshot,
+    share_of: Callable[[int], Json],
+    scorer: Scorer | None = None,
+    network: PolicyNetwork | None = None,
 ) -> Json:
     """Decide what the jobs of a snapshot do.
 
@@ -273,6 +286,7 @@ def report(
         snapshot: What its state says.
         share_of: The first share of a running job, by its place among those that run.
         scorer: Makes scores of candidates; the rule unless it is given.
+        network: Sets constants of the rule where the request gives no weights of its own: it was trained for those.
 
     Returns:
         A ``PlacementReport``.
@@ -280,7 +294,9 @@ def report(
     state, shares = request["state"], request.get("shares") or ()
     weights = weights_of(request.get("weights"))
     explained = bool(request.get("explain"))
-    result = decide(snapshot, scorer, weights, everyone=explained or bool(shares), room=not shares)
+    learned = network if weights == OWN else None
+    by, queue_policy = learned.constants(snapshot) if learned else (scorer, None)
+    result = decide(snapshot, by, weights, queue_policy, everyone=explained or bool(shares), room=not shares)
     if shares:
         result = planned(snapshot, result, {each["domain"]: float(each["share"]) for each in shares})
     allocator = NodeAllocator(snapshot.pools.nodes)
@@ -294,7 +310,7 @@ def report(
     return {
         "revision": dict(state["revision"]),
         "method": {
-            "name": METHOD_NAME,
+            "name": WITH_NETWORK if learned else METHOD_NAME,
             "version": METHOD_VERSION,
             "weights": asdict(weights),
             "fallback": result.fallback,

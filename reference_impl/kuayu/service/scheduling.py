@@ -64,7 +64,7 @@ def may_need_bases(body: bytes) -> bool:
     )
 
 
-def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decided:
+def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: bool = False) -> Decided:  # noqa: FBT001, FBT002 - workers pass it on
     """Answer a request for placements, class PlacementRequest.
 
     Args:
@@ -72,13 +72,15 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decide
         tenant: Whose bases a patch may start from.
         room: Bytes of canonical JSON of the bases that this worker may hold; where it is nought it holds none.
         most: Bytes of the largest state.
+        learned: Whether the network sets the rule's constants.
     """
 
     def decide() -> Decided:
-        from kuayu.scheduling import parse
+        from kuayu.scheduling import parse, policy_network
         from kuayu.scheduling import place as placement
 
-        if (report := _placed(body)) is not None:
+        network = policy_network.shipped() if learned else None
+        if (report := _placed(body, network)) is not None:
             return _decided(report)
         asked = _read(body, "PlacementRequest")
         base, canonical = None, None
@@ -90,7 +92,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decide
             canonical = patching.whole(asked)
         _check_state(asked["state"])
         parsed = parse.parse_jobs(asked["state"], base.parsed if base else None)
-        report = placement.place(asked, parsed=parsed)
+        report = placement.place(asked, parsed=parsed, network=network)
         if canonical is not None:
             _bases.hold(tenant, Base(canonical, parsed), room)
         return _decided(report)
@@ -98,7 +100,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0) -> Decide
     return or_problem(decide)
 
 
-def _placed(body: bytes) -> Json | None:
+def _placed(body: bytes, network: Any) -> Json | None:
     """The answer to a request in which nothing is wrong; None where something may be, which is then looked for."""
     from kuayu.scheduling import parse, typed
     from kuayu.scheduling import place as placement
@@ -121,7 +123,7 @@ def _placed(body: bytes) -> Json | None:
     except (ValueError, ProblemException):
         return None
     snapshot = parse.snapshot_of(state, parsed)
-    return placement.report(asked, snapshot, lambda job: typed.plain(running[job].placement.shares[0]))
+    return placement.report(asked, snapshot, lambda job: typed.plain(running[job].placement.shares[0]), network=network)
 
 
 def _decided(report: Json) -> Decided:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from kuayu.scheduling import Scheduler
 from kuayu.service.storage.quotas import Quota
 from kuayu_schemas.models import Durability
 
@@ -46,6 +47,7 @@ class Settings:
         max_page: Items of the largest page.
         max_queue: Samples that may wait for the writer before requests are turned away.
         max_indices: Compute indices of the largest report.
+        scheduler: What places jobs.
         workers: Decisions that are computed at once.
         deadline: Seconds that a decision may take to be computed.
         threads: Threads in which bodies are parsed and the database is read.
@@ -84,6 +86,7 @@ class Settings:
     max_page: int = 1_000
     max_queue: int = 200_000
     max_indices: int = 100_000
+    scheduler: Scheduler = Scheduler.RULE
     workers: int = 2
     deadline: float = 120.0
     threads: int = 8

@@ -1,10 +1,12 @@
 """Placements, Pareto fronts, allocation plans and routes: pure decisions on a state that travels in the request."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from kuayu.scheduling import Scheduler
 from kuayu.service import openapi, scheduling
 from kuayu.service.parameters import NoQuery
 from kuayu.service.routes import pure
@@ -29,8 +31,10 @@ async def place_jobs(request: Request, _: Annotated[NoQuery, Query()]) -> Respon
 
     A state whose digest is stated may be held for a while, so that a patch can follow.
     """
-    metrics = runtime_of(request).metrics
-    decided = await pure.decide_on_bases(request, "placeJobs", scheduling.place, scheduling.may_need_bases)
+    runtime = runtime_of(request)
+    metrics = runtime.metrics
+    place = partial(scheduling.place, learned=runtime.settings.scheduler is Scheduler.PPO)
+    decided = await pure.decide_on_bases(request, "placeJobs", place, scheduling.may_need_bases)
     for labels, number in decided.counted.items():
         metrics.placements.labels(*labels).inc(number)
     if decided.fallback:
