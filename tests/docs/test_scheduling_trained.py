@@ -58,7 +58,7 @@ def test_the_page_says_whether_a_network_has_earned_its_place(tmp_path: Path, en
     assert ("the rule</text>" in said["en"], "规则</text>" in said["zh"]) == (True, True)
     assert "80 million decisions" in said["en"]
     for text in said.values():
-        assert text.count("97.0") == 6
+        assert text.count("0.970 (≤\u202f0.980)") == 6
         assert "2026-11-26" in text
 
 

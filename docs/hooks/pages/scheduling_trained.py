@@ -8,7 +8,7 @@ from typing import Any
 from kuayu_conformance.rendering.words import Language
 
 from . import scheduling_trained_words as words
-from .markdown import percent, table
+from .markdown import table
 
 TUNING, APART = "tuning.json", "tuning-apart.json"
 CURVES, DRAWING = "learning-curves.json", "learning-curves.svg"
@@ -82,10 +82,7 @@ def _beside(language: Language, kinds: Sequence[Mapping[str, Any]]) -> str:
                 words.KINDS[each["kind"]].in_(language),
                 str(each["windows"]),
                 words.POLICIES[name].in_(language) if name in words.POLICIES else name,
-                *(
-                    words.RATIO.in_(language).format(percent(over, 1), percent(most, 1))
-                    for over, most in zip(ratios, each["most"][name], strict=True)
-                ),
+                *(f"{over:.3f} (≤\u202f{most:.3f})" for over, most in zip(ratios, each["most"][name], strict=True)),
             )
             for each in kinds
             for name, ratios in each["over"].items()

@@ -8,12 +8,12 @@ TUNED = Words(
     "{generations} generations, each in {windows} new windows of each of two sources of jobs, as the judge plays them "
     "but of seeds that no judge takes (`{command} --seed {seed}`, {date}, [all figures](/{file})). What is made little "
     "is the mean period of all jobs and that of large ones, alike, and a tenth of what bandwidth costs. The table "
-    "compares what was found with the rule that it began with, in windows that nothing was chosen by; bounds are "
-    "one-sided, at 95 %.",
+    "compares what was found with the rule that it began with, in windows that nothing was chosen by; in brackets "
+    "one-sided upper bounds at 95 %.",
     "参考实现按[规则](/guides/scheduler.md)决策。其中 {constants} 个常数以 CMA-ES 搜索：共 {generations} 代，"
     "每代采用两种作业来源各 {windows} 个新窗口，形式与判定方相同，但种子为判定方不采用者"
     "（`{command} --seed {seed}`，{date}，[全部数值](/{file})）。目标为降低全部作业与大作业的平均训练周期（同等计入）"
-    "以及带宽费用（按十分之一计入）。下表在未用于选择的窗口中比较搜索结果与原规则；上限为单侧 95 %。",
+    "以及带宽费用（按十分之一计入）。下表在未用于选择的窗口中比较搜索结果与原规则；括号内为单侧 95 % 上限。",
 )
 TUNED_COLUMNS = {"en": ("Constant", "Before", "Found"), "zh": ("常数", "原值", "搜索结果")}
 TUNED_ROWS = Words("All {count} constants", "全部 {count} 个常数")
@@ -52,7 +52,7 @@ DRAWN = {
 """What stands in the drawing."""
 CURVES = Words("Learning curves, a line for each seed", "学习曲线，每个种子一条")
 COMPARED_COLUMNS = {
-    "en": ("Windows", "Number", "Policy", "Period, of the rule's", "Large jobs", "Money for work"),
+    "en": ("Windows", "Number", "Policy", "Period ÷ rule's", "Large jobs", "Money for work"),
     "zh": ("窗口", "数量", "策略", "训练周期 ÷ 规则", "大作业", "单位工作量费用"),
 }
 KINDS = {
@@ -80,4 +80,3 @@ APART = Words(
     "作业次序的常数无显著影响，保持原值；其余取整后发布。下表为另一组窗口中的分组比较"
     "（`{command} --seed {seed}`，{date}，[全部数值](/{file})）；此处“规则”为调参前的规则。",
 )
-RATIO = Words("{} (at most {})", "{}（上限 {}）")
