@@ -43,6 +43,12 @@ KNOWN = (
         "MET-016 is what shows whether it has become worse",
     ),
     Shortfall(
+        "MET-024",
+        0.985,
+        "a quick run has too few units to always prove it: beside other work two of 520 healthy ones were shown "
+        "wrongly with seed 1, and two of 480 that stopped with seed 20261211, where a bound of 99 % allows for one",
+    ),
+    Shortfall(
         "DEM-003",
         0.3,
         "tasks are drawn after the source's own tables, as its trace is not at hand; even sizes that know every "
