@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import psutil
 import pytest
 from _pytest.terminal import TerminalReporter
@@ -20,6 +21,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 It holds for the programs that tests start as well.
 """
+
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
+"""How long an example takes says what else the machine does, and what is made when it is first used."""
 
 COMPILED = tuple(f"tests/scheduling/test_{name}.py" for name in ("learning", "compiled_rule", "vector_env"))
 """Files of tests that run what ``kuayu_training.scheduling.core`` compiles."""

@@ -108,10 +108,11 @@ def scenario(
         UnknownSource: Jobs do not come from there.
         ValueError: There is no such swing, parameter, assumption or number of domains.
     """
+    habits = _changed(cell)
     topology, disturbances, load = _places(cell, timing, seed, assignment)
     counted = timing.counted or timing.horizon
     parts = load, counted, seed, cell.source
-    drawn = draw(_changed(cell), topology.sites, *parts, until=timing.horizon, devices=topology.devices, data=data)
+    drawn = draw(habits, topology.sites, *parts, until=timing.horizon, devices=topology.devices, data=data)
     workload = dataclasses.replace(drawn, jobs=swung(drawn.jobs, cell.swing, timing))
     return Scenario(cell, timing, seed, topology, workload, PublishedLaw.of(topology), disturbances)
 
