@@ -46,7 +46,7 @@ KNOWN = (
         "MET-024",
         0.985,
         "a quick run has too few units to always prove it: with seed 20261211 two of 480 that stop are shown as "
-        "straggling before anything is wrong, and with seed 1 two of 520 healthy ones, where a bound of 99 % allows for one",
+        "straggling before anything is wrong, and with seed 1 two of 520 healthy ones; a bound of 99 % allows for one",
     ),
     Shortfall(
         "DEM-003",

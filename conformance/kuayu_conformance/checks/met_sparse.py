@@ -7,15 +7,21 @@ and second, and follows the graph. Whether a unit, a node or a family, was shown
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.graphs import identifier_of, read
 from kuayu_conformance.checks.sparse_figure import shown_rightly
-from kuayu_conformance.checks.states_player import EVENTS, Sender, registered, reopen
+from kuayu_conformance.checks.states_player import (
+    EVENTS,
+    GIVEN_UP,
+    REOPENED_EVERY,
+    Followed,
+    Sender,
+    registered,
+    reopen,
+)
 from kuayu_conformance.checks.states_timeline import Clock, Timeline
-from kuayu_conformance.episode import Episode, NotTestable, Stream
+from kuayu_conformance.episode import Episode, NotTestable
 from kuayu_conformance.findings import Finding, answered, holds
-from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.sparse import FULL, QUICK, World
 
 SETTLE = 3.0
@@ -25,39 +31,16 @@ MOST_WAITING = 0.5
 """Share of its time for which the world may wait for the suite; beyond it nothing is said. Delays of the path are not
 judged here, and samples that come a third more seldom are sparse telemetry too."""
 
-REOPENED_EVERY = 5
-"""Seconds after which a stream that has ended is resumed."""
-
-GIVEN_UP = 3
-"""Seconds after which a target that takes no batch at all is given up."""
-
 
 @dataclass(frozen=True)
-class Observed:
-    """A played world, what the target answered, and what its stream showed.
+class Observed(Followed):
+    """What came of a world.
 
     Attributes:
         world: The world.
-        clock: From its seconds to Unix time.
-        unregistered: Refusals of what the world consists of; where there are any nothing was played.
-        snapshot: The graph when nothing had been sent yet.
-        streams: Its changes from then on; more than one where a stream ended and was resumed.
-        refused: Batches that were not taken whole.
-        batches: How many were sent.
     """
 
     world: World
-    clock: Clock
-    unregistered: tuple[Answer, ...]
-    snapshot: Answer
-    streams: tuple[Stream, ...]
-    refused: tuple[Answer, ...]
-    batches: int
-
-    @property
-    def events(self) -> tuple[StreamEvent, ...]:
-        """Events of all streams, in order."""
-        return tuple(event for stream in self.streams for event in stream.events)
 
 
 def observe(episode: Episode) -> Observed:
@@ -92,7 +75,8 @@ def observe(episode: Episode) -> Observed:
             "what was shown late would be the path's",
             "run the suite nearer to the target, or on a machine with less else to do",
         )
-    return Observed(world, sender.clock, unregistered, snapshot, tuple(streams), tuple(sender.refused), sender.batches)
+    refused = tuple(sender.refused)
+    return Observed(sender.clock, unregistered, snapshot, tuple(streams), refused, sender.batches, world)
 
 
 def judge(o: Observed) -> Iterator[Finding]:

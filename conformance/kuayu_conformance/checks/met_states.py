@@ -20,11 +20,19 @@ from kuayu_conformance.checks.states_figures import (
     partitions,
     right_states,
 )
-from kuayu_conformance.checks.states_player import EVENTS, Sender, refusals, registered, reopen
+from kuayu_conformance.checks.states_player import (
+    EVENTS,
+    GIVEN_UP,
+    REOPENED_EVERY,
+    Followed,
+    Sender,
+    refusals,
+    registered,
+    reopen,
+)
 from kuayu_conformance.checks.states_timeline import Clock, Timeline
-from kuayu_conformance.episode import Episode, NotTestable, Stream
+from kuayu_conformance.episode import Episode, NotTestable
 from kuayu_conformance.findings import Finding, answered, holds
-from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Delivery, Scale, World
 from kuayu_schemas import schema
 
@@ -42,33 +50,16 @@ AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Observed:
-    """A played world, what the target answered, and what its stream showed.
+class Observed(Followed):
+    """What came of a world.
 
     Attributes:
         world: The world.
-        clock: From its seconds to Unix time.
-        unregistered: Refusals of what the world consists of; where there are any nothing was played.
-        snapshot: The graph when nothing had been sent yet.
-        streams: Its changes from then on; more than one where a stream ended and was resumed.
         changes: What was changed beside it.
-        refused: Batches that were not taken whole.
-        batches: How many were sent.
     """
 
     world: World
-    clock: Clock
-    unregistered: tuple[Answer, ...]
-    snapshot: Answer
-    streams: tuple[Stream, ...]
     changes: tuple[Change, ...]
-    refused: tuple[Answer, ...]
-    batches: int
-
-    @property
-    def events(self) -> tuple[StreamEvent, ...]:
-        """Events of all streams, in order."""
-        return tuple(event for stream in self.streams for event in stream.events)
 
 
 def observe(episode: Episode) -> Observed:
@@ -103,15 +94,8 @@ def observe(episode: Episode) -> Observed:
             "delays would be those of the path",
             "run the suite nearer to the target, or on a machine with less else to do",
         )
-    changes, unsent = tuple(player.changes), tuple(player.refused)
-    return Observed(world, player.clock, refused, snapshot, tuple(streams), changes, unsent, player.batches)
-
-
-GIVEN_UP = 3
-"""Seconds after which a target that takes no batch at all is given up."""
-
-REOPENED_EVERY = 5
-"""Seconds after which a stream that has ended is resumed."""
+    unsent, changes = tuple(player.refused), tuple(player.changes)
+    return Observed(player.clock, refused, snapshot, tuple(streams), unsent, player.batches, world, changes)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Any
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.states_timeline import Clock
 from kuayu_conformance.episode import Episode, Stream, instant
+from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Delivery
 
 EVENTS = "/v1/graph/events"
@@ -17,7 +18,39 @@ SAMPLE_BYTES = 600
 SLACK = 0.25
 """Seconds by which the suite may fall behind its own world before the world waits for it."""
 
+REOPENED_EVERY = 5
+"""Seconds after which a stream that has ended is resumed."""
+
+GIVEN_UP = 3
+"""Seconds after which a target that takes no batch at all is given up."""
+
 Bodies = Iterable[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a target answered while a world was played to it, and what its stream showed.
+
+    Attributes:
+        clock: From seconds of the world to Unix time.
+        unregistered: Refusals of what the world consists of; where there are any nothing was played.
+        snapshot: The graph when nothing had been sent yet.
+        streams: Its changes from then on; more than one where a stream ended and was resumed.
+        refused: Batches that were not taken whole.
+        batches: How many were sent.
+    """
+
+    clock: Clock
+    unregistered: tuple[Answer, ...]
+    snapshot: Answer
+    streams: tuple[Stream, ...]
+    refused: tuple[Answer, ...]
+    batches: int
+
+    @property
+    def events(self) -> tuple[StreamEvent, ...]:
+        """Events of all streams, in order."""
+        return tuple(event for stream in self.streams for event in stream.events)
 
 
 def registered(
