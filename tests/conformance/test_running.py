@@ -108,6 +108,14 @@ def test_a_smoke_run_leaves_out_what_takes_long_unless_it_is_asked_for() -> None
     assert interface <= {row.id for row in planning.testable() if everything.applies(row) is None}
 
 
+def test_what_keeps_a_target_busy_for_long_comes_when_all_others_are_through() -> None:
+    """A world of its own beside those by which delays are measured would be measured with them."""
+    everything = planning.Plan((), (), RunLevel.quick, "nonce", "run", other_tenant=True, declaration=None)
+    made = everything.checks()
+    assert [check.name for check in made if check.last] == ["met_sparse"] == [made[-1].name]
+    assert not any(check.last and check.background for check in made)
+
+
 def test_the_same_nonce_asks_the_same_and_never_meets_itself(options: Options, tmp_path: Path) -> None:
     again = dataclasses.replace(options, selection=("COM-009",))
     for run in ("first", "second"):

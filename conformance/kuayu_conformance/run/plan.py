@@ -132,10 +132,10 @@ class Plan:
         return None
 
     def checks(self) -> list[Check[Any]]:
-        """Checks that this run needs, in the order of the register; those that mostly wait come first."""
+        """Checks that this run needs, in the order of the register: those that mostly wait, others, those at last."""
         wanted = {check_of(r) for r in testable() if self.applies(r) is None}
         chosen = [check for check in CHECKS if check.name in wanted]
-        return sorted(chosen, key=lambda check: not check.background)
+        return sorted(chosen, key=lambda check: (not check.background, check.last))
 
     def run_checks(self) -> list[RunCheck]:
         """Checks over the whole run that this run needs."""

@@ -324,17 +324,19 @@ class Run:
     def _episodes_of(self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter) -> None:
         checks = self._left_of(plan)
         self._progress.planned(checks)
-        background = [check for check in checks if check.background]
+        background, last = [check for check in checks if check.background], [check for check in checks if check.last]
         with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
             waiting: list[Future[None]] = [
                 pool.submit(self._make, check, plan, exporter, transcript) for check in background
             ]
             try:
                 for check in checks:
-                    if not check.background:
+                    if not (check.background or check.last):
                         self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
+                for check in last:
+                    self._make(check, plan, exporter, transcript)
             except BaseException:
                 self._stop.set()
                 raise
