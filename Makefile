@@ -16,7 +16,7 @@ export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help check test quick schemas drift lint types contracts docs serve-docs mutants benchmark benchmark-baseline \
-        benchmark-ingest report results results-check verify licences sbom audit lock clean
+        benchmark-ingest report results results-check submissions verify licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -105,6 +105,9 @@ verify: $(READY) ## Judge every committed run of the suite again from its transc
 
 results-check: $(READY) ## Fail where the table, the badge or README's lines do not follow from the committed runs.
 	$(BIN)/python docs/hooks/results.py table --check
+
+submissions: $(READY) ## Check what vendors handed in: schema, digests, names, and each transcript judged again.
+	$(BIN)/kuayu conformance check-submission $(if $(DATA),--data $(DATA)) docs/results/submissions/*
 
 # PyTorch is built in several ways, with and without CUDA; which one pip takes is the machine's affair, and so its hash.
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)",$$/\1/p' pyproject.toml)

@@ -148,7 +148,11 @@ def nursery(modules: Sequence[str]) -> Nursery:
 
 
 def run(
-    *arguments: str | Path, text: str = "", timeout: float = PATIENCE_S, **environment: str
+    *arguments: str | Path,
+    text: str = "",
+    timeout: float = PATIENCE_S,
+    modules: Sequence[str] = TYPED,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """What ``kuayu`` says and how it ends.
 
@@ -156,6 +160,7 @@ def run(
         arguments: What is typed behind its name.
         text: Its standard input.
         timeout: Seconds that it may take.
+        modules: What the nursery has imported that it comes from.
         environment: What differs from our environment.
 
     Raises:
@@ -165,7 +170,7 @@ def run(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         given.write(text.encode())
         given.seek(0)
-        started = nursery(TYPED).start(typed, [given, said, complained], {**os.environ, **environment})
+        started = nursery(modules).start(typed, [given, said, complained], {**os.environ, **environment})
         try:
             status = started.wait(timeout)
         except TimeoutError as error:

@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+JSON_MEDIA_TYPE = "application/json"
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 PROBLEM_PREFIX = "urn:kuayu:problem:"
+
+FIRST_ERROR = 400
+"""Status from which on an answer has to be a problem (RFC 9110, section 15.5; RFC 9457)."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,26 @@ class Answer:
 
     @cached_property
     def json(self) -> Any:
-        """The body as JSON, or None where it is not JSON."""
+        """The body as JSON, or None where it is not JSON, or is not said to be.
+
+        A page for people that happens to parse is no answer, nor is a problem an answer to what was carried out.
+        """
+        if self.media_type != (JSON_MEDIA_TYPE if self.status < FIRST_ERROR else PROBLEM_MEDIA_TYPE):
+            return None
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
+
+    @property
+    def method(self) -> str:
+        """HTTP method of the request."""
+        return self.request.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """Path and query of the request."""
+        return self.request.partition(" ")[2].partition(" ")[0]
 
     def release(self) -> None:
         """Give up what the body was read as; a long run has a hundred thousand answers. It is read again if need be."""

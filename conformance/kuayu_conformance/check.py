@@ -27,8 +27,8 @@ class Check(Generic[Observation]):
             them is enough. Common behaviour shows only where there is something to write or to decide.
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
-        last: Whether it keeps the target busy for long, so that it is made when all others are through: what they time
-            is not to be what this one costs.
+        heavy: Whether it keeps the target or this machine busy, so that it is made when those in the background are
+            through: what they time is not to be what this one costs.
         measurements: Whether the check uses tables of measurements.
         traces: Names of public originals that the check uses in a full run where they are at hand.
         long: Whether it takes longer than a smoke run has, which leaves it out.
@@ -41,7 +41,7 @@ class Check(Generic[Observation]):
     needs: tuple[str, ...] = ()
     recorded_times: bool = False
     background: bool = False
-    last: bool = False
+    heavy: bool = False
     measurements: bool = False
     traces: tuple[str, ...] = ()
     long: bool = False

@@ -1,10 +1,15 @@
-"""``kuayu conformance``: run, doctor, list, explain, verify."""
+"""``kuayu conformance``: run, doctor, list, explain, verify, keygen, challenge, sign, publish, check-submission."""
 
+import contextlib
+import difflib
+import json
+import re
 import secrets
 import shlex
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,16 +17,28 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kuayu_conformance.folder import FolderTaken, make_ready, verify_some, write
+from kuayu_conformance import challenge as challenges
+from kuayu_conformance import sealing
+from kuayu_conformance.challenge import Challenge
+from kuayu_conformance.check import Check
+from kuayu_conformance.expected_failures import Malformed, entries_of, outcome_of
+from kuayu_conformance.folder import FolderTaken, hold_free, make_ready, transcript_of, verify_some, write
 from kuayu_conformance.folder import verify as verify_folder
 from kuayu_conformance.kept_scores import SPOT_CHECKS
+from kuayu_conformance.origin import asked_for
+from kuayu_conformance.proof import Standing, proofs
 from kuayu_conformance.rendering import summary
+from kuayu_conformance.rendering.reasons import limit_of, reason_of
+from kuayu_conformance.rendering.visible import visible
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
+from kuayu_conformance.run.har import HarError, HarWriter
 from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
+from kuayu_conformance.run.listening import Listener
 from kuayu_conformance.run.live import TargetGone
 from kuayu_conformance.run.resumption import ResumedRun, unfinished
 from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
-from kuayu_conformance.terminal import TerminalProgress
+from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, make_keys, public_part, shown
+from kuayu_conformance.terminal import TerminalProgress, exchange_line
 from kuayu_conformance.transcript import FILE_NAME, TranscriptError
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Profile, Requirement, RunLevel
@@ -34,7 +51,15 @@ app = typer.Typer(
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
+NEAR = {"profile": 0.65, "requirement": 0.8}
+"""How like a name must be to what was typed to be suggested, as :func:`difflib.get_close_matches` measures it.
+
+Two of the three letters of a profile, or six of the seven characters of a requirement, each in their order."""
+
 GOING_ON = ("kuayu", "conformance", "run", "--resume")
+
+ExitCode = Callable[[ConformanceReport], int]
+"""Gives the exit code of a command whose run has this report, after saying what there is to say of it."""
 
 Target = Annotated[str, typer.Option(metavar="URL", help="Base URL of the implementation; /v1 lies under it.")]
 Header = Annotated[
@@ -54,6 +79,22 @@ Profiles = Annotated[
 Requirements = Annotated[
     list[str] | None, typer.Option("--requirement", metavar="ID", help="Requirement to test. May be repeated.")
 ]
+Exclusions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="ID=REASON",
+        help="Requirement that is not tested, and why; the report says so. May be repeated.",
+    ),
+]
+ExpectedFailures = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Failures that are expected, one 'ID  reason' a line: they do not make the exit code 1. The report says "
+        "what was found all the same. An entry that passes, is unknown or was not tested makes it 1.",
+    ),
+]
 Timeout = Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds to wait for one answer.")]
 Data = Annotated[
     Path | None,
@@ -69,6 +110,23 @@ Callback = Annotated[
     str,
     typer.Option(metavar="ADDRESS", help="Address of this machine as the target reaches it, for the suite's exporter."),
 ]
+ChallengeFile = Annotated[
+    Path | None,
+    typer.Option("--challenge", metavar="FILE", help="Run with the nonce that somebody else chose and signed."),
+]
+RunKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="Public key of who signed the challenge; with --witness, the witness's private key.",
+    ),
+]
+Witness = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whoever issues challenges runs the suite himself, and signs the report."),
+]
+KeyFile = Annotated[Path, typer.Option("--key", metavar="KEYFILE", help="File of a private key; keygen makes one.")]
 
 
 def fail(cause: str, hint: str, code: int = EXIT_HARNESS) -> typer.Exit:
@@ -102,7 +160,11 @@ def profiles_of(names: Sequence[str]) -> tuple[str, ...]:
     wanted = [name.upper() for name in names]
     for name in wanted:
         if name not in known:
-            raise fail(f"there is no profile {name}", f"profiles are {', '.join(known)}", 2)
+            raise fail(
+                f"there is no profile {name}{_near(name, known, NEAR['profile'])}",
+                f"profiles are {', '.join(known)}",
+                2,
+            )
     return tuple(wanted)
 
 
@@ -112,10 +174,65 @@ def requirement_of(identifier: str) -> Requirement:
     Raises:
         typer.Exit: There is none.
     """
-    for requirement in registers.requirements().requirements:
-        if requirement.id == identifier.upper():
-            return requirement
-    raise fail(f"there is no requirement {identifier}", "kuayu conformance list shows all", 2)
+    wanted, known = identifier.strip().upper(), {row.id: row for row in registers.requirements().requirements}
+    if wanted in known:
+        return known[wanted]
+    raise fail(f"there is no requirement {identifier}{_near(wanted, known)}", "kuayu conformance list shows all", 2)
+
+
+def _near(name: str, known: Iterable[str], cutoff: float = NEAR["requirement"]) -> str:
+    """A question whether one of those that are nearest was meant; empty where none is near."""
+    names = list(known)
+    counted = re.fullmatch(r"([A-Z]+)[^A-Z0-9]*(\d+)", name)
+    padded = f"{counted[1]}-{int(counted[2]):03d}" if counted else ""
+    near = [padded] if padded in names else difflib.get_close_matches(name, names, cutoff=cutoff)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def exclusions_of(exclusions: Sequence[str], selection: Sequence[str] = ()) -> dict[str, str]:
+    """Requirements given as ``ID=REASON`` to be left out, with the reasons; ``selection`` is what was asked for.
+
+    Raises:
+        typer.Exit: One has no reason, no check or no such requirement, is given twice, or was asked for.
+    """
+    excluded: dict[str, str] = {}
+    for exclusion in exclusions:
+        identifier, _, reason = exclusion.partition("=")
+        row, reason = requirement_of(identifier), " ".join(reason.split())
+        if not reason:
+            hint = f"write it as --exclude '{row.id}=REASON'; the report gives the reason to whoever reads it"
+            raise fail(f"{row.id} is excluded without a reason", hint, 2)
+        if not row.check:
+            raise fail(f"{row.id} has no check, so that there is nothing to exclude", "leave it out", 2)
+        if row.id in excluded:
+            raise fail(f"{row.id} is excluded twice", "exclude it once, with one reason", 2)
+        if row.id in selection:
+            raise fail(f"{row.id} is both asked for and excluded", "leave out --requirement or --exclude of it", 2)
+        excluded[row.id] = reason
+    return excluded
+
+
+def expected_failures_of(path: Path | None) -> dict[str, str]:
+    """Requirements that are expected to fail, with the reasons.
+
+    Raises:
+        typer.Exit: The file cannot be read, or names something twice or that does not exist.
+    """
+    expected: dict[str, str] = {}
+    try:
+        entries = entries_of(path) if path else []
+    except Malformed as malformed:
+        raise fail(str(malformed), "write one 'ID  reason' a line, and comments behind #", 2) from malformed
+    known = {row.id for row in registers.requirements().requirements}
+    for entry in entries:
+        name, where = entry.name.upper(), f"{path} line {entry.line}"
+        if name not in known:
+            cause = f"{where}: there is no requirement {entry.name}{_near(name, known)}"
+            raise fail(cause, "kuayu conformance list shows all", EXIT_FAIL)
+        if name in expected:
+            raise fail(f"{where}: {name} is named twice", "name it once, with one reason", 2)
+        expected[name] = entry.reason
+    return expected
 
 
 def _options(target: str, **members: Any) -> Options:
@@ -137,6 +254,8 @@ def run(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
     nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce that somebody else has chosen.")] = None,
     requirement: Requirements = None,
+    exclude: Exclusions = None,
+    expected_failures: ExpectedFailures = None,
     timeout: Timeout = 10.0,
     callback_host: Callback = "",
     data: Data = None,
@@ -144,15 +263,40 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in DIR that was broken off; it says what is asked.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print each exchange on a line while it runs, to standard error.")
+    ] = False,
+    har: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write exchanges, with bodies, as HAR 1.2 while it runs; credentials are masked."
+        ),
+    ] = None,
+    challenge: ChallengeFile = None,
+    key: RunKey = None,
+    witness: Witness = None,
 ) -> None:
     """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
+    selection = tuple(requirement_of(identifier).id for identifier in requirement or [])
+    expected = expected_failures_of(expected_failures)
+    try:
+        asked = asked_for(challenge, key, witness, resume=resume)
+    except Refused as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
+    if asked.nonce and (seed is not None or nonce is not None):
+        raise fail(
+            "--challenge is given, and --seed or --nonce besides", "leave these out: a challenge holds a nonce", 2
+        )
+    unsaid = resume and seed is None and nonce is None
     options = _options(
         target,
-        nonce="" if resume and seed is None and nonce is None else nonce_of(seed, nonce),
+        nonce=asked.nonce or ("" if unsaid else nonce_of(seed, nonce)),
+        origin=asked.origin,
         headers=headers_of(header or []),
         other_headers=headers_of(other_tenant_header or []),
         profiles=profiles_of(profile or []),
-        selection=tuple(requirement_of(identifier).id for identifier in requirement or []),
+        selection=selection,
+        excluded=exclusions_of(exclude or [], selection),
         level=level.value if level else "",
         timeout=timeout,
         callback_host=callback_host,
@@ -160,18 +304,89 @@ def run(
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what had ended is judged then too, as at Ctrl-C
     going_on = f"{shlex.join([*GOING_ON, '-o', str(output), '--target', shown_target(target)])}, with headers as then,"
-    if resume:
-        report = _reported(lambda progress: _resumed(options, output, progress), output, language, going_on)
-    elif (begun := unfinished(output)) is not None:
+    if not resume and (begun := unfinished(output)) is not None:
         answers = sum("status" in event for events in begun.episodes.values() for event in events)
         raise fail(
             f"{output} holds a run, begun at {begun.header['started_at']}, that was broken off after {answers} answers",
             f"{going_on} goes on with it; to begin anew, remove {output} or name another folder",
             2,
         )
-    else:
-        report = execute(replace(options, level=options.level or RunLevel.quick.value), output, language, going_on)
-    raise typer.Exit(int(report.exit_code))
+    with _listening(verbose, har, output, go_on=resume) as listeners:
+        options = replace(options, listeners=listeners)
+        if resume:
+            report = go_on(options, output, language, going_on, partial(_exit_code, expected))
+        else:
+            _in(output, hold_free)  # before the target is looked at; an earlier report stays until it has been
+            _begin_with_diagnosis(options)
+            options = replace(options, level=options.level or RunLevel.quick.value)
+            report = execute(options, output, language, going_on, partial(_exit_code, expected))
+    if asked.signer is not None:
+        _sign(output, asked.signer)
+    raise typer.Exit(_exit_code(expected, report))
+
+
+def _exit_code(expected: Mapping[str, str], report: ConformanceReport) -> int:
+    """Exit code of the command, after saying which failures were expected and which entries are not true any more."""
+    if not expected:
+        return int(report.exit_code)
+    outcome = outcome_of(report, expected)
+    for result, why in outcome.expected:
+        found = reason_of(result) or result.verdict.value
+        errors.print(f"[yellow]expected[/] {escape(visible(f'{result.requirement} fails: {why}; found: {found}'))}")
+    for sentence in outcome.stale:
+        errors.print(f"[bold red]stale[/]    {escape(visible(sentence))}")
+    if outcome.stale:
+        errors.print("[dim]hint[/]     take what is stale out of the file of expected failures; until then this fails")
+    return outcome.exit_code
+
+
+@contextlib.contextmanager
+def _listening(verbose: bool, har: Path | None, output: Path, *, go_on: bool) -> Iterator[tuple[Listener, ...]]:  # noqa: FBT001
+    """Whoever is told of exchanges: this terminal, an archive.
+
+    Raises:
+        typer.Exit: The archive cannot be written there.
+    """
+    listeners: list[Listener] = []
+    if verbose:
+        listeners.append(lambda exchange: errors.print(exchange_line(exchange), soft_wrap=True))
+    if har is None:
+        yield tuple(listeners)
+        return
+    if output.resolve() in har.resolve().parents:
+        raise fail(f"{har} lies in the folder of the report, which holds nothing else", "name a file beside it", 2)
+    try:
+        archive = HarWriter(har, go_on=go_on)
+    except HarError as error:
+        raise fail(str(error), error.hint, 2) from error
+    with contextlib.closing(archive):
+        try:
+            yield (*listeners, archive.told)
+        finally:
+            if archive.failure:
+                cause = f"writing {har} stopped: {archive.failure}; the run and its report do without"
+                errors.print(f"[yellow]note[/] {escape(cause)}")
+
+
+def _begin_with_diagnosis(options: Options) -> None:
+    """Say what would go wrong before anything is sent that takes long.
+
+    Raises:
+        typer.Exit: There is nothing to be tested: no answer, no access, no valid declaration. A selection is tested all
+            the same against a target that answers, as it may be the declaration that is looked for.
+    """
+    from kuayu_conformance.doctor import diagnose
+
+    for diagnosis in diagnose(options, machine=False):
+        if diagnosis.well:
+            continue
+        stands = diagnosis.well is None or (options.selection and diagnosis.subject == "declaration")
+        if not stands:
+            code = EXIT_HARNESS if diagnosis.subject == "target" else EXIT_FAIL
+            raise fail(f"{diagnosis.subject}: {diagnosis.found}; nothing was tested", diagnosis.hint, code)
+        errors.print(f"[yellow]note[/]  {diagnosis.subject}: {escape(diagnosis.found)}")
+        if diagnosis.hint:
+            errors.print(f"[dim]hint[/]  {escape(diagnosis.hint)}")
 
 
 def nonce_of(seed: int | None, nonce: str | None) -> str:
@@ -186,31 +401,49 @@ def nonce_of(seed: int | None, nonce: str | None) -> str:
 
 
 def execute(
-    options: Options, output: Path, language: Literal["en", "zh"] = "en", going_on: str = ""
+    options: Options,
+    output: Path,
+    language: Literal["en", "zh"] = "en",
+    going_on: str = "",
+    code: ExitCode = lambda report: int(report.exit_code),
 ) -> ConformanceReport:
     """Carry a run out, write its report, print the summary, and return the report.
 
     ``going_on`` is the command that goes on with the run where it is broken off; empty where nothing can.
+    ``code`` gives the exit code of a command whose run was broken off after something had been judged.
 
     Raises:
         typer.Exit: The run could not begin or was broken off.
     """
+    _in(output, make_ready)
+    return _reported(lambda progress: Run(options, output, progress), output, language, going_on, code)
+
+
+def _in(output: Path, done: Callable[[Path], None]) -> None:
+    """Do something with the output folder.
+
+    Raises:
+        typer.Exit: It holds what is not of a report.
+    """
     try:
-        make_ready(output)
+        done(output)
     except FolderTaken as taken:
         raise fail(str(taken), "give an empty folder or one of an earlier report", 2) from taken
-    return _reported(lambda progress: Run(options, output, progress), output, language, going_on)
 
 
 def go_on(
-    options: Options, output: Path, language: Literal["en", "zh"] = "en", going_on: str = ""
+    options: Options,
+    output: Path,
+    language: Literal["en", "zh"] = "en",
+    going_on: str = "",
+    code: ExitCode = lambda report: int(report.exit_code),
 ) -> ConformanceReport:
     """Go on with a run that was broken off, as :func:`execute` carries one out.
 
     Raises:
         typer.Exit: It cannot be gone on with, or was broken off again.
     """
-    return _reported(lambda progress: _resumed(options, output, progress), output, language, going_on)
+    return _reported(lambda progress: _resumed(options, output, progress), output, language, going_on, code)
 
 
 def _resumed(options: Options, output: Path, progress: TerminalProgress) -> Run:
@@ -221,7 +454,11 @@ def _resumed(options: Options, output: Path, progress: TerminalProgress) -> Run:
 
 
 def _reported(
-    of: Callable[[TerminalProgress], Run], output: Path, language: Literal["en", "zh"], going_on: str
+    of: Callable[[TerminalProgress], Run],
+    output: Path,
+    language: Literal["en", "zh"],
+    going_on: str,
+    code: ExitCode,
 ) -> ConformanceReport:
     again = f"{going_on} goes on with it" if going_on else ""
     with TerminalProgress(errors) as progress:
@@ -231,10 +468,10 @@ def _reported(
                 report = run.execute()
             except TargetGone as gone:
                 cause, hint = f"the target takes no connections any more ({gone})", again or "its own log may say why"
-                raise _ended_early(run.so_far(), output, language, cause, hint) from gone
+                raise _ended_early(run.so_far(), output, language, cause, hint, code) from gone
             except KeyboardInterrupt:
                 hint = "; ".join(filter(None, ("what it had made at the target is removed", again)))
-                raise _ended_early(run.so_far(), output, language, "the run was called off", hint) from None
+                raise _ended_early(run.so_far(), output, language, "the run was called off", hint, code) from None
         except CannotResume as refused:
             raise fail(
                 str(refused), refused.hint, 2 if isinstance(refused, Contradiction) else EXIT_HARNESS
@@ -257,13 +494,18 @@ def _hand_over(report: ConformanceReport, output: Path, language: Literal["en", 
 
 
 def _ended_early(
-    report: ConformanceReport | None, output: Path, language: Literal["en", "zh"], cause: str, hint: str
+    report: ConformanceReport | None,
+    output: Path,
+    language: Literal["en", "zh"],
+    cause: str,
+    hint: str,
+    code: ExitCode,
 ) -> typer.Exit:
     """Write the report of what had been judged, where anything had; the exit to raise."""
     if report is None:
         return fail(f"{cause}; no check had ended, so that there is no report", hint)
     _hand_over(report, output, language)
-    return fail(f"{cause}; the report is of what had ended before", hint, int(report.exit_code))
+    return fail(f"{cause}; the report is of what had ended before", hint, code(report))
 
 
 @app.command()
@@ -322,8 +564,7 @@ def explain(identifier: Annotated[str, typer.Argument(metavar="ID", help="Identi
     console.print(f"{row.text_en}\n{row.text_zh}\n", markup=False)
     for name, threshold in (("required", row.threshold), ("aim", row.aim)):
         if threshold:
-            comparison = threshold.comparison.value.replace("_", " ")
-            console.print(f"{name:10} {comparison} {threshold.value:g} {threshold.unit}", markup=False)
+            console.print(f"{name:10} {limit_of(threshold, row.threshold, row.aim)}", markup=False)
     console.print(f"{'measured':10} {row.method_en}\n{'':10} {row.method_zh}", markup=False)
     console.print(f"{'level':10} {row.profile.value}, {row.level.value}, {row.modal.value}", markup=False)
     if row.feature:
@@ -346,26 +587,141 @@ def verify(
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Play every simulated window again, not a sample of those kept.")
     ] = False,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", metavar="FILE", help="Public key that you trust, to check signatures. May be repeated."),
+    ] = None,
 ) -> None:
-    """Judge a report again from its transcript; every file must come out the same, byte for byte."""
+    """Judge a report again from its transcript, byte for byte, and say what it proves of where it comes from."""
     some = {requirement_of(identifier).id for identifier in requirement or []}
     spots = None if recompute else SPOT_CHECKS
     try:
+        keys = [PublicKey.read(file) for file in key or []]
+        transcript = transcript_of(folder)
         with TerminalProgress(errors) as progress:
             if some:
-                found = verify_some(
-                    folder, lambda check: not some.isdisjoint(check.requirements), data, progress.passed, spots
-                )
+
+                def wanted(check: Check[Any]) -> bool:
+                    return not some.isdisjoint(check.requirements)
+
+                found = verify_some(folder, wanted, data, progress.passed, spots, transcript=transcript)
                 verdicts = [verdict for verdict in found if verdict.name in some | {FILE_NAME}]
             else:
-                verdicts = list(verify_folder(folder, data, progress.passed, spots))
+                verdicts = list(verify_folder(folder, data, progress.passed, spots, transcript))
+        statements = list(proofs(folder, transcript, keys))
+    except Refused as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
     except TranscriptError as error:
         raise fail(str(error), "a report that cannot be judged again proves nothing", EXIT_FAIL) from error
     for verdict in verdicts:
         mark = "[green]same   [/]" if verdict.agrees else "[red]differs[/]"
         console.print(f"{mark} {verdict.name:18} {'' if verdict.agrees else escape(verdict.why)}")
-    if all(verdict.agrees for verdict in verdicts):
+    agree = all(verdict.agrees for verdict in verdicts)
+    if agree:
         what = "what was judged again follows" if some else "the report follows"
-        console.print(f"{what} from its transcript; who made the transcript, this cannot say")
-        raise typer.Exit(EXIT_PASS)
-    raise typer.Exit(EXIT_FAIL)
+        console.print(f"{what} from its transcript; of the transcript there is to say:")
+    for statement in statements:
+        mark = f"[{_COLOURS[statement.standing]}]{statement.standing.value:10}[/]"
+        console.print(f"{mark} {escape(statement.text)}")
+    wrong = any(statement.standing is Standing.WRONG for statement in statements)
+    raise typer.Exit(EXIT_PASS if agree and not wrong else EXIT_FAIL)
+
+
+_COLOURS = {Standing.PROVEN: "green", Standing.UNCHECKED: "yellow", Standing.OPEN: "yellow", Standing.WRONG: "red"}
+
+
+@app.command()
+def keygen(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="KEYFILE", help="File for the private key.")],
+) -> None:
+    """Make a pair of Ed25519 keys: the private one in KEYFILE, for your eyes, the public one in KEYFILE.pub."""
+    try:
+        made = make_keys(output)
+    except Refused as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
+    console.print(f"private  {output}\npublic   {public_part(output)}\nkey      {made}")
+
+
+@app.command()
+def challenge(
+    key: KeyFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File for the challenge.")],
+    valid: Annotated[
+        str, typer.Option(metavar="TIME", help="How long runs with it may begin: 90m, 12h, 7d, 2w.")
+    ] = "7d",
+) -> None:
+    """Issue a challenge: a nonce that you chose and signed, for somebody else to run the suite with."""
+    try:
+        length = challenges.validity(valid)
+        issued = challenges.issue(PrivateKey.read(key), length, challenges.now())
+    except Refused as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
+    try:
+        output.write_text(json.dumps(issued.members, indent=2) + "\n", "utf-8")
+    except OSError as error:
+        raise fail(f"{output} cannot be written ({error.strerror})", "give a file in a folder of yours", 2) from error
+    said = Challenge.of(issued.members)
+    console.print(f"challenge  {output}\nnonce      {said.nonce}\nexpires    {said.expires_at:%Y-%m-%d %H:%M:%S} UTC")
+
+
+@app.command()
+def sign(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a report.")], key: KeyFile) -> None:
+    """Sign a report: whoever has your public key sees that nothing was changed since. It is not judged again."""
+    try:
+        signer = PrivateKey.read(key)
+    except Refused as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
+    _sign(folder, signer)
+
+
+def _sign(folder: Path, signer: PrivateKey) -> None:
+    try:
+        seal = sealing.sign(folder, signer, challenges.now())
+    except Refused as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
+    console.print(f"signed   {folder / sealing.FILE_NAME} by key {shown(seal.key)}")
+
+
+@app.command()
+def publish(
+    folder: Annotated[Path, typer.Argument(metavar="REPORT_DIR", help="Folder of a report.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the submission.")],
+    contact: Annotated[str, typer.Option(metavar="TEXT", help="Who answers questions about it; it is published.")],
+    name: Annotated[
+        str, typer.Option(metavar="SLUG", help="Name of the submission; made of the implementation's by default.")
+    ] = "",
+    notes: Annotated[Path | None, typer.Option(metavar="FILE", help="Text of your own that goes with it.")] = None,
+    data: Data = None,
+) -> None:
+    """Make a submission of a report, to be handed in and judged again by anybody. Exit code 2 where it is refused."""
+    from kuayu_conformance import submissions
+
+    try:
+        with TerminalProgress(errors) as progress:
+            prepared = submissions.prepare(folder, contact, name, notes, data, progress.passed)
+        submissions.write(output, prepared, folder)
+    except submissions.NotSubmittable as refused:
+        raise fail(str(refused), refused.hint, 2) from refused
+    for warning in prepared.warnings:
+        errors.print(f"[yellow]note[/]  {escape(warning)}")
+    size = sum(map(len, prepared.files.values())) / 1e6
+    console.print(f"submission {escape(prepared.submission.name)}, {size:.1f} MB, is in {escape(str(output))}")
+    console.print("it holds every answer of the service in full; look through it before you hand it in")
+    console.print(f"check    kuayu conformance check-submission {escape(str(output))}", soft_wrap=True)
+
+
+@app.command("check-submission")
+def check_submission(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of submissions.")],
+    data: Data = None,
+) -> None:
+    """Check submissions: schema, digests, names, and whether all follows from the transcripts. Exit code 1: not so."""
+    from kuayu_conformance.submission_check import check
+
+    wrong = False
+    for found in check(folders, data):
+        wrong = wrong or bool(found.faults)
+        mark = "[red]wrong[/]" if found.faults else "[green]ok   [/]"
+        said = "; ".join(found.faults) or found.note
+        console.print(f"{mark} {escape(str(found.folder))}: {escape(said)}", soft_wrap=True)
+    raise typer.Exit(EXIT_FAIL if wrong else EXIT_PASS)

@@ -32,8 +32,11 @@ class Diagnosis:
     hint: str = ""
 
 
-def diagnose(options: Options) -> Iterator[Diagnosis]:
-    """Look at the target and at this set-up, from what everything needs to what a few checks need."""
+def diagnose(options: Options, *, machine: bool = True) -> Iterator[Diagnosis]:
+    """Look at the target and at this set-up, from what everything needs to what a few checks need.
+
+    ``machine`` is whether it is looked at what keeps this machine busy, which takes some seconds.
+    """
     with httpx.Client(base_url=options.target.rstrip("/"), timeout=options.timeout, trust_env=False) as client:
         started = time.time()
         try:
@@ -71,7 +74,8 @@ def diagnose(options: Options) -> Iterator[Diagnosis]:
             "declaration", True, f"profiles {', '.join(body['profiles'])}; features {_words(body['features'])}"
         )
         yield from _limits_of_testing(options, body, (started + time.time()) / 2)
-        yield _machine(options.target)
+        if machine:
+            yield _machine(options.target)
 
 
 def _limits_of_testing(options: Options, body: dict[str, object], middle: float) -> Iterator[Diagnosis]:

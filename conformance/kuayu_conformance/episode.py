@@ -20,7 +20,7 @@ from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
-from kuayu_conformance.stretches import PLAYED, Known, Repeating, Said, Stretch, answer_digest
+from kuayu_conformance.stretches import PLAYED, Known, PassingOver, Repeating, Said, Stretch, answer_digest
 from kuayu_conformance.transcript import request_digest
 
 PATIENCE = 30.0
@@ -49,6 +49,19 @@ class NotTestable(Exception):
         """Say why, and what would make it testable."""
         super().__init__(reason)
         self.hint = hint
+
+
+class FellBehind(NotTestable):
+    """A world that is played in real time had to wait for answers; whose delays these were is found out elsewhere.
+
+    Attributes:
+        most: How much it may wait, in words.
+    """
+
+    def __init__(self, reason: str, most: str) -> None:
+        """Say how much it waited, and the most that it may."""
+        super().__init__(reason, "run the suite nearer to the target, or on a machine with less else to do")
+        self.most = most
 
 
 @dataclass(frozen=True)
@@ -152,6 +165,10 @@ class Stream:
         self._source.hang_up(self._number)
 
 
+NAME_DIGITS, MARK_DIGITS = 14, 4
+"""Hexadecimal digits of a name, of which none of a million is likely to be given twice, and of the mark behind them."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What an episode may know of the run.
@@ -167,6 +184,9 @@ class Settings:
         traces: Job traces of the data folder that the run may use, by name, and that folder.
         profiles: Profiles that the target declares.
         kept: Scores of windows that need not be played again.
+        salt: What names follow from beside the nonce, so that those of an earlier run with it say nothing; empty in
+            transcripts of before there was one, whose names also tell what they stand for.
+        salts_all: Whether values follow from the salt as well: what has no figure need not be the same in two runs.
     """
 
     nonce: str
@@ -179,6 +199,8 @@ class Settings:
     traces: Mapping[str, Path] = field(default_factory=dict)
     profiles: frozenset[str] = frozenset()
     kept: KeptScores = field(default_factory=KeptScores, compare=False)
+    salt: str = ""
+    salts_all: bool = False
 
 
 class Episode:
@@ -188,9 +210,11 @@ class Episode:
         name: Name of the episode, that of its check.
         settings: What may be known of the run.
         random: Random numbers that follow from the nonce and the name.
+        naming: Those from which names are drawn, as far as these are not to be the same in two runs with one nonce.
         created: Paths of what was made, to be removed after the run, with the tenant that made it.
         exchanges: Every request, without its body, and its answer so far.
         patience: Seconds that are waited for a change to show; nought once that was in vain.
+        behind: Why its world was given up, where it had to wait for answers.
         passed: Told how much of a long check is done: parts that are through, and all of them.
     """
 
@@ -201,23 +225,48 @@ class Episode:
         self.name = name
         self.settings = settings
         self._source = source
-        seed = hashlib.sha256(f"{settings.nonce}/{name}".encode()).hexdigest()
+        drawn = f"{settings.nonce}/{name}"
+        seed = hashlib.sha256((self.salted(drawn) if settings.salts_all else drawn).encode()).hexdigest()
         self.random = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
+        salted = hashlib.sha256(f"names of {self.salted(drawn)}".encode()).hexdigest()
+        self.naming = random.Random(salted) if settings.salt else self.random  # noqa: S311 - as above
         self._prefix = "k" + hashlib.sha256(f"{settings.run}/{name}".encode()).hexdigest()[:10]
         self.created: list[tuple[str, str]] = []
         self.exchanges: list[tuple[Request, Answer]] = []
         self.patience = PATIENCE
+        self.behind: FellBehind | None = None
         self._stretch: Stretch | None = None
         self._branch = ""
         self.passed = passed or (lambda _done, _all: None)
 
     def name_of(self, label: str) -> str:
-        """Identifier of the run's own for something to be made."""
-        return f"{self._prefix}-{label}"
+        """Identifier of the run's own for something to be made; the label tells things apart, and nobody sees it."""
+        if not self.settings.salt:
+            return f"{self._prefix}-{label}"
+        drawn = hashlib.sha256(f"{self._prefix}/{label}".encode()).hexdigest()[:NAME_DIGITS]
+        return drawn + self._mark_of(drawn)
+
+    def is_of_this_run(self, name: str) -> bool:
+        """Whether any episode of this run gave a name; where runs have no salt, whether any run did."""
+        if not self.settings.salt:
+            head = name.partition("-")[0]
+            return len(head) == len(self._prefix) and head[0] == self._prefix[0]
+        drawn, mark = name[:NAME_DIGITS], name[NAME_DIGITS:]
+        return mark == self._mark_of(drawn)
+
+    def _mark_of(self, drawn: str) -> str:
+        """Last digits of a name, by which the run knows its own, and nobody else does."""
+        run = self.settings.salt.partition("/")[0]
+        return hashlib.sha256(f"{run} names {drawn}".encode()).hexdigest()[:MARK_DIGITS]
 
     def urn_of(self, tier: str, label: str) -> str:
         """Compute identifier of the run's own."""
-        return f"urn:kuayu:{tier}:conformance:{self.name_of(label)}"
+        issuer = self.name_of("issuer") if self.settings.salt else "conformance"
+        return f"urn:kuayu:{tier}:{issuer}:{self.name_of(label)}"
+
+    def salted(self, seed: str) -> str:
+        """A seed of names; not the same in two runs with one nonce."""
+        return f"{seed}/{self.settings.salt}" if self.settings.salt else seed
 
     def ask(
         self,
@@ -286,7 +335,7 @@ class Episode:
 
     def pass_over(self, exchanges: int, digest: str) -> bool:
         """Pass over recorded exchanges of that digest; false where others were recorded, or none are."""
-        found = self._source.pass_over(exchanges, digest) if isinstance(self._source, Repeating) else None
+        found = self._source.pass_over(exchanges, digest) if isinstance(self._source, PassingOver) else None
         self.exchanges += found or ()
         return found is not None
 

@@ -1,9 +1,10 @@
 """What a judge says: claims about behaviour and figures to hold against thresholds."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.contract import unsound, violation
 from kuayu_schemas.models import ReportPlot, ReportTable
 
 
@@ -72,13 +73,29 @@ Finding = Claim | Figure
 def answered(
     requirement: str, answer: Answer, status: int | Sequence[int], because: str, *, problem: str = ""
 ) -> Claim:
-    """Claim that an answer has a status (one of several), and a problem type where one is named."""
+    """Claim that an answer has a status (one of several), and a problem type where one is named.
+
+    A status alone is no answer: the body has to be what the published operation gives with it, by media type and by
+    schema, and an error has to be a problem.
+    """
     wanted = (status,) if isinstance(status, int) else tuple(status)
     expected = f"{because}: {' or '.join(map(str, wanted))}" + (f" with problem {problem}" if problem else "")
-    met = answer.status in wanted and (not problem or answer.problem == problem)
-    return Claim(requirement, expected, met, answer.brief, answer)
+    if answer.status not in wanted or (problem and answer.problem != problem):
+        return Claim(requirement, expected, met=False, found=answer.brief, answer=answer)
+    wrong = violation(answer)
+    return Claim(requirement, expected, not wrong, f"{wrong}: {answer.brief}" if wrong else answer.brief, answer)
 
 
 def holds(requirement: str, met: bool, expected: str, found: object, answer: Answer | None = None) -> Claim:  # noqa: FBT001
     """Claim about anything else."""
     return Claim(requirement, expected, met, str(found), answer)
+
+
+def lacks(requirement: str, answer: Answer, unwanted: Sized, expected: str) -> Claim:
+    """Claim that an answer holds nothing of a sort, ``unwanted`` being what it holds of it.
+
+    Where there is no sound answer, nothing is there to hold it: that shows nothing, and the claim is not met.
+    """
+    wrong = unsound(answer)
+    found = f"{wrong}: {answer.brief}" if wrong else str(unwanted)
+    return Claim(requirement, expected, not wrong and not len(unwanted), found, answer)

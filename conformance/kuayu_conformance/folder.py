@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import kuayu_conformance
-from kuayu_conformance import kept_scores
+from kuayu_conformance import kept_scores, sealing
 from kuayu_conformance.check import Check
 from kuayu_conformance.kept_scores import SPOT_CHECKS, KeptScores
 from kuayu_conformance.rendering import badge, junit, page
@@ -14,10 +14,10 @@ from kuayu_conformance.run.judging import judge, judge_some
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Transcript, TranscriptError
 from kuayu_schemas.models import ConformanceReport, Verdict
 
-REPORT = "report.json"
+REPORT, BADGE = "report.json", "badge.svg"
 
-RECORDS = frozenset({FILE_NAME, PACKED_NAME, kept_scores.FILE_NAME, kept_scores.PACKED_NAME})
-"""Files of which the report follows, as they are or compressed."""
+RECORDS = frozenset({FILE_NAME, PACKED_NAME, kept_scores.FILE_NAME, kept_scores.PACKED_NAME, sealing.FILE_NAME})
+"""Files of which the report follows, as they are or compressed, and signatures over both."""
 
 
 class FolderTaken(Exception):
@@ -25,13 +25,29 @@ class FolderTaken(Exception):
 
 
 def rendered(report: ConformanceReport) -> dict[str, bytes]:
-    """Every file of the folder but the transcript, by name; the same report gives the same bytes."""
-    return {
+    """Every file of the folder but the transcript, by name; the same report gives the same bytes.
+
+    There is a badge only where something is claimed.
+    """
+    files = {
         REPORT: (report.model_dump_json(indent=2, exclude_none=True) + "\n").encode(),
         "report.html": page(report).encode(),
         "junit.xml": junit(report).encode(),
-        "badge.svg": badge(report).encode(),
     }
+    drawn = badge(report)
+    return files if drawn is None else {**files, BADGE: drawn.encode()}
+
+
+def hold_free(folder: Path) -> None:
+    """See that a folder is not there yet, or holds an earlier report and nothing else.
+
+    Raises:
+        FolderTaken: It holds other files.
+    """
+    ours = {REPORT, "report.html", "junit.xml", BADGE, *RECORDS}
+    foreign = sorted(path.name for path in folder.iterdir() if path.name not in ours) if folder.is_dir() else []
+    if foreign:
+        raise FolderTaken(f"{folder} holds {', '.join(foreign[:3])}, which is not of a report")
 
 
 def make_ready(folder: Path) -> None:
@@ -40,13 +56,9 @@ def make_ready(folder: Path) -> None:
     Raises:
         FolderTaken: It holds other files, which are left alone.
     """
-    ours = {REPORT, "report.html", "junit.xml", "badge.svg", *RECORDS}
+    hold_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    present = list(folder.iterdir())
-    foreign = sorted(path.name for path in present if path.name not in ours)
-    if foreign:
-        raise FolderTaken(f"{folder} holds {', '.join(foreign[:3])}, which is not of a report")
-    for path in present:
+    for path in list(folder.iterdir()):
         path.unlink()
 
 
@@ -71,26 +83,31 @@ def verify_some(
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
     spot_checks: int | None = SPOT_CHECKS,
+    processes: int = 1,
+    transcript: Transcript | None = None,
 ) -> Iterator[FileVerdict]:
     """Judge some checks of a report again, and hold each result in it against the outcome.
+
+    With several ``processes`` checks are judged side by side.
 
     Raises:
         TranscriptError: As :func:`verify`.
     """
-    transcript = _of_this_suite(folder)
+    transcript = transcript or transcript_of(folder)
     report = ConformanceReport.model_validate_json((folder / REPORT).read_bytes())
-    yield FileVerdict(FILE_NAME, report.transcript == transcript.digest, "is not the one that the report names")
+    why = transcript.chain.broken or "is not the one that the report names"
+    yield FileVerdict(FILE_NAME, not transcript.chain.broken and report.transcript == transcript.digest, why)
     said = {result.requirement: result for result in report.results}
     kept = KeptScores.of(folder, spot_checks=spot_checks)
-    for name, result in judge_some(transcript, wanted, data, passed, kept).items():
+    for name, result in judge_some(transcript, wanted, data, passed, kept, processes).items():
         why = f"the transcript leads to {result.verdict.value}"
         if result.verdict is Verdict.harness_error:
             why += f": {result.reason}"
         yield FileVerdict(name, said.get(name) == result, why)
 
 
-def _of_this_suite(folder: Path) -> Transcript:
-    """The transcript of a folder.
+def transcript_of(folder: Path) -> Transcript:
+    """The transcript of a folder, where this version of the suite can judge it again.
 
     Raises:
         TranscriptError: It cannot be read, or was made by another version of the suite.
@@ -110,6 +127,7 @@ def verify(
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
     spot_checks: int | None = SPOT_CHECKS,
+    transcript: Transcript | None = None,
 ) -> Iterator[FileVerdict]:
     """Judge the transcript again and hold every file of the folder against the outcome, byte for byte.
 
@@ -117,13 +135,16 @@ def verify(
 
     ``data`` is the folder of measurements and traces that do not come with the suite; ``passed`` is told how much of a
     long check has been judged. Of the scores that are kept beside the transcript so many are computed again, all of
-    them where it is None.
+    them where it is None. A ``transcript`` that was read already is not read again.
 
     Raises:
         TranscriptError: The transcript cannot be read, or was made by another version of the suite.
     """
     kept = KeptScores.of(folder, spot_checks=spot_checks)
-    expected = rendered(judge(_of_this_suite(folder), data, passed, kept))
+    transcript = transcript or transcript_of(folder)
+    if transcript.chain.broken:
+        yield FileVerdict(FILE_NAME, agrees=False, why=transcript.chain.broken)
+    expected = rendered(judge(transcript, data, passed, kept))
     for name, content in expected.items():
         path = folder / name
         if not path.is_file():

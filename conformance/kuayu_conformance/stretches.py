@@ -42,12 +42,16 @@ class Said:
     answer: str
 
 
-class Repeating(ABC):
-    """A source that knows beforehand what will be asked and answered."""
+class PassingOver(ABC):
+    """A source that holds recorded exchanges, if only as far as a run had come."""
 
     @abstractmethod
     def pass_over(self, exchanges: int, digest: str) -> "list[tuple[Request, Answer]] | None":
         """Pass over so many exchanges of that :func:`digest_of`; None, and none is passed over, if others come."""
+
+
+class Repeating(PassingOver):
+    """A source that knows beforehand what will be asked and answered."""
 
     @abstractmethod
     def repeat(self, said: tuple[Said, ...]) -> list[Answer] | None:

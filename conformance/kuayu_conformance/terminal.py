@@ -1,4 +1,4 @@
-"""Progress of a run on a terminal, or line by line where there is none."""
+"""Progress of a run on a terminal, or line by line where there is none; what the target says is shown, not obeyed."""
 
 import threading
 import time
@@ -18,13 +18,22 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from kuayu_conformance.answers import shorten
 from kuayu_conformance.check import Check
+from kuayu_conformance.rendering.reasons import reason_of
+from kuayu_conformance.rendering.visible import visible
 from kuayu_conformance.run.judging import Results
+from kuayu_conformance.run.listening import Exchange
 from kuayu_conformance.run.runner import Progress as RunProgress
-from kuayu_schemas.models import Verdict
+from kuayu_schemas.models import RequirementResult, Verdict
 
 COLOURS = {Verdict.pass_: "green", Verdict.fail: "red", Verdict.harness_error: "red"}
 
+NEED_NO_REASON = frozenset({Verdict.pass_, Verdict.not_applicable, Verdict.not_supported})
+"""Verdicts under which nothing is printed as a check ends."""
+
+LONGEST_PATH = 2000
+"""Characters of a path that are printed."""
 
 SAID_EVERY = 60.0
 """Seconds after which it is said how far a long check is, where there is no terminal to draw a bar on."""
@@ -112,7 +121,7 @@ class TerminalProgress(RunProgress):
                 self._console.print(f"{check}: {words}", highlight=False)
 
     def finished(self, check: Check[Any], results: Results) -> None:
-        """Print the verdicts of a check."""
+        """Print the verdicts of a check, and under it why, where a vendor has to look at something."""
         with self._lock:
             seconds = time.monotonic() - self._running.pop(check.name, time.monotonic())
             if check.name in self._long:
@@ -123,6 +132,16 @@ class TerminalProgress(RunProgress):
             )
             self._bar.update(self._task, advance=1, description=", ".join(self._running))
             self._console.print(f"[dim]{seconds:6.1f} s[/]  {check.name:16} {verdicts}", highlight=False)
+            for _, result in sorted(results.items()):
+                if result.verdict not in NEED_NO_REASON:
+                    self._print_line(Text(f"{'':10}{_why(result)}", style="dim"))
+
+    def _print_line(self, line: Text) -> None:
+        """Print on one line: of one that is too long for a terminal, what fits."""
+        if self._console.is_terminal:
+            self._console.print(line, no_wrap=True, overflow="ellipsis", highlight=False)
+        else:
+            self._console.print(line, soft_wrap=True, highlight=False)
 
     def cleaned(self, left: int) -> None:
         """Say what could not be removed."""
@@ -133,3 +152,19 @@ class TerminalProgress(RunProgress):
         """Name what is done now."""
         with self._lock:
             self._bar.update(self._task, description="judging the transcript")
+
+
+def _why(result: RequirementResult) -> str:
+    """Why a result is no pass, with the first thing that was found otherwise, on one line."""
+    found = [f"expected {result.evidence[0].expected}, found {result.evidence[0].found}"] if result.evidence else []
+    why = "; ".join([reason_of(result) or result.verdict.value, *found])
+    return visible(shorten(f"{result.requirement}: {why}"))
+
+
+def exchange_line(exchange: Exchange) -> Text:
+    """One exchange: episode, method, path, status or why there is none, seconds, bytes of the answer's body."""
+    answer = exchange.answer
+    answered = shorten(answer.failure) if answer.failure else str(answer.status)
+    path = shorten(exchange.request.path, LONGEST_PATH)
+    what = f"{exchange.episode}  {exchange.request.method} {path}  {answered}"
+    return Text(visible(f"{what}  {answer.seconds:.3f} s  {len(answer.body)} B"))

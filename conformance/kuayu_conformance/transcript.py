@@ -8,7 +8,8 @@ whoever replays the run makes the request again from the nonce and must come to 
 A run that was broken off has no footer; where it had the time to say so, a line ``called off`` says when and why, and
 what had ended is judged. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how
 many events stand of an episode. Nothing is taken out of the file but a last line that is not whole: what does not stand
-remains, for whoever wants to see it, and counts for nothing.
+remains, for whoever wants to see it, and counts for nothing. Every line carries a link to all before it
+(:mod:`.chain`); transcripts of before have none.
 """
 
 import base64
@@ -20,6 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, overload
+
+from kuayu_conformance.chain import Chain
 
 FILE_NAME = "transcript.jsonl"
 PACKED_NAME = f"{FILE_NAME}.xz"
@@ -96,6 +99,7 @@ class Transcript:
         resumptions: When a run that was broken off was gone on with, and of which episodes something was asked again.
         begun_anew: How often each episode was begun anew.
         uncleared: Events since what had been made at the target was last removed, whether they stand or not.
+        chain: The chain of its lines; reading says what breaks it, and refuses nothing.
     """
 
     header: Event
@@ -108,6 +112,7 @@ class Transcript:
     begun_anew: Mapping[str, int] = field(default_factory=dict)
     uncleared: Sequence[Event] = ()
     called_off: Event = field(default_factory=dict)
+    chain: Chain = field(default_factory=Chain, compare=False)
 
     @classmethod
     def read(cls, folder: Path, *, broken_off: bool = False) -> Self:
@@ -119,9 +124,12 @@ class Transcript:
         path = folder / FILE_NAME
         data = _bytes_of(path)
         whole = _whole(data) if broken_off else len(data)
-        read = _Read()
+        read, chain = _Read(), Chain()
         for event, span in _events(data, whole, path):
+            chain.check(data[slice(*span)])
             read.take(event, span)
+        if "origin" in read.header and not (chain.linked or chain.broken):
+            chain.broken = "it says where it comes from, as transcripts with a chain do, and has none"
         if not read.header or not (read.footer or read.called_off or broken_off):
             raise TranscriptError(
                 f"{path} has no header or no footer; the run was cut short, so go on with it (--resume) or run it again"
@@ -137,6 +145,7 @@ class Transcript:
             read.begun_anew,
             Events(data, read.uncleared),
             read.called_off,
+            chain,
         )
 
 

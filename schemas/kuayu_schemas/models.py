@@ -1139,6 +1139,35 @@ class PlotKind(StrEnum):
     """Dots where vertices are drawn, without axes; in the series links every two points are the ends of a line."""
 
 
+class OriginKind(StrEnum):
+    """Who chose the nonce of a run, and who ran the suite."""
+
+    self_asserted = "self-asserted"
+    """Whoever ran the suite chose the nonce."""
+
+    challenged = "challenged"
+    """Somebody else chose the nonce, and signed it."""
+
+    witnessed = "witnessed"
+    """Whoever issues challenges ran the suite himself."""
+
+
+class ClaimOutcome(StrEnum):
+    """What becomes of the claim that an implementation conforms to a profile."""
+
+    met = "met"
+    """All that counts was judged and met."""
+
+    not_met = "not-met"
+    """Something that counts is not met."""
+
+    undecided = "undecided"
+    """Nothing is not met, but something that counts stays open."""
+
+    not_claimed = "not-claimed"
+    """Something of the profile was left out."""
+
+
 class Replay(StrEnum):
     """How a verdict can be judged again from the report."""
 
@@ -1682,7 +1711,9 @@ class Sample(Measures):
 class SampleRecord(Sample):
     """Sample as the service holds it."""
 
-    received_at: Instant = Field(description="When it was received.")
+    received_at: Instant = Field(
+        description="When it was received; of samples that were merged, when the first of them was."
+    )
 
 
 class SampleBatch(KuayuModel):
@@ -1795,7 +1826,12 @@ class IndicatorReport(KuayuModel):
     subject: Identifier = Field(description="What it is about.")
     subject_kind: SubjectKind = Field(description="What the subject is.")
     at: Instant = Field(description="The instant; each value is the newest at or before it.")
-    values: list[IndicatorValue] = Field(description="In order of indicator, measure and device.")
+    values: list[IndicatorValue] = Field(
+        description=(
+            "In the order of the register of indicators; of each measure the subject's own value comes first, "
+            "then those of its devices by identifier."
+        )
+    )
     revision: Revision = Field(description="Revision that the answer shows.")
 
 
@@ -1877,7 +1913,7 @@ class ResourceGraph(KuayuModel):
 
 
 class GoneVertex(KuayuModel):
-    """What is no longer in the resource graph."""
+    """What is no longer in the resource graph, or in the part of it that was asked for."""
 
     kind: VertexKind = Field(description="What it was.")
     id: Identifier = Field(description="Its name.")
@@ -1893,7 +1929,7 @@ class GraphChange(KuayuModel):
     domains: list[DomainVertex] = Field(description="Domains that are new or have changed.")
     nodes: list[NodeVertex] = Field(description="Nodes that are new or have changed.")
     links: list[LinkVertex] = Field(description="Links that are new or have changed.")
-    gone: list[GoneVertex] = Field(description="What is no longer there.")
+    gone: list[GoneVertex] = Field(description="What is no longer there, or no longer part of what was asked for.")
 
 
 class SeriesPoint(KuayuModel):
@@ -4816,6 +4852,28 @@ class Resumption(KuayuModel):
     at: Instant = Field(description="When it was gone on with.")
     broken_off_at: Instant = Field(description="When the last answer before had come.")
     again: list[Text] = Field(description="Checks of which something was asked again that had been asked before.")
+    across_epochs: Maybe[Boolean] = Field(
+        default=None,
+        description=(
+            "Whether the target had lost state meanwhile, so that it was in another epoch; absent where it was not."
+        ),
+    )
+
+
+class Origin(KuayuModel):
+    """Where a run comes from, as it says of itself."""
+
+    kind: OriginKind = Field(description="Who chose the nonce and who ran the suite.")
+    key: Maybe[Text] = Field(
+        default=None,
+        description=(
+            "Identifier of the key of whoever issued the challenge, or of the witness: SHA-256 of its public part"
+            " (DER)."
+        ),
+    )
+    witness: Maybe[Text] = Field(default=None, description="Name that the witness gives himself.")
+    issued_at: Maybe[Instant] = Field(default=None, description="When the challenge was issued.")
+    expires_at: Maybe[Instant] = Field(default=None, description="Until when a run with it could begin.")
 
 
 class ConformanceReport(KuayuModel):
@@ -4837,14 +4895,64 @@ class ConformanceReport(KuayuModel):
     resumptions: Maybe[list[Resumption]] = Field(
         default=None, description="Where it was gone on with after it had been broken off; absent where it ran through."
     )
+    origin: Maybe[Origin] = Field(
+        default=None, description="Where the run comes from; absent where it was made before runs said so."
+    )
     environment: Environment = Field(description="Where the suite ran.")
     data: Maybe[list[DataTable]] = Field(default=None, description="Tables beyond those that come with the suite.")
     results: list[RequirementResult] = Field(description="In order of the register.")
     summary: list[Summary] = Field(description="Verdicts counted.")
     exit_code: Count = Field(
         description=(
-            "0 all required pass; 1 any fail; 2 no fail, but something required is inconclusive or not testable; "
-            "3 the suite failed."
+            "0 all required pass; 1 any fail; 2 no fail, but something required is inconclusive or not testable, "
+            "or no profile is declared; 3 the suite failed."
         )
     )
     transcript: Digest = Field(description="Digest of the bytes of the transcript.")
+
+
+class ProfileClaim(KuayuModel):
+    """What a report comes to for one profile, over all of its requirements and those of COM."""
+
+    profile: Profile = Field(description="Which.")
+    outcome: ClaimOutcome = Field(description="What becomes of it.")
+    judged: Count = Field(description="Requirements that count.")
+    passed: Count = Field(description="How many of them were passed.")
+    failed: Count = Field(description="How many of them were not met.")
+    lacking: list[Identifier] = Field(description="Requirements that were left out.")
+
+
+class SubmittedFile(KuayuModel):
+    """File of a submission."""
+
+    name: Identifier = Field(description="Its name in the folder of the submission.")
+    digest: Digest = Field(description="Digest of its bytes.")
+
+
+class Submission(KuayuModel):
+    """What comes with a report that a vendor hands in. All of it but name and contact follows from the report."""
+
+    spec_version: Text = Field(description="Version of the standard.")
+    suite_version: Text = Field(
+        description="Version of the suite by which the report was made and can be judged again."
+    )
+    name: Identifier = Field(
+        description=(
+            "Name of the submission, unique among all of them: small letters of ASCII and digits, joined by hyphens."
+        )
+    )
+    implementation: Implementation = Field(description="What was tested, as it declared itself.")
+    contact: Text = Field(description="Who answers questions about it.")
+    run_level: RunLevel = Field(description="How much was measured.")
+    claims: Annotated[list[ProfileClaim], Field(min_length=1)] = Field(
+        description="Each declared profile that was asked for, in order of the register."
+    )
+    nonce: Text = Field(description="Seed of everything that the suite chose.")
+    started_at: Instant = Field(description="When the run began.")
+    finished_at: Instant = Field(description="When it ended.")
+    submitted_at: Instant = Field(description="When the submission was made of the report.")
+    made_by: Text = Field(description="Command by which the run was made, without credentials.")
+    repeat_by: Annotated[list[Text], Field(min_length=1)] = Field(
+        description="Commands by which it is judged again and made again, in order."
+    )
+    files: Annotated[list[SubmittedFile], Field(min_length=1)] = Field(description="All other files of the folder.")

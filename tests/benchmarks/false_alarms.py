@@ -3,9 +3,8 @@
     PYTHONPATH=tests python tests/benchmarks/false_alarms.py [--seconds N] [--seed N] [--json FILE]
 
 One node alone, and one family of four, for each of 127 subsets of signals and each pattern of ``perception/healthy``.
-Printed by pattern: nodes that were shown degraded, straggling, faulty or offline at any time, those of them that still
-were after the first time that they rested, the share of all seconds in which they were, and of the seconds told idle or
-busy how many are right. The first rest of a lone node that keeps its memory looks as a hang does that nothing counts.
+Printed by pattern: nodes that were shown degraded, straggling, faulty or offline at any time, the share of all seconds
+in which they were, and of the seconds told idle or busy how many are right.
 """
 
 import argparse
@@ -17,9 +16,6 @@ import numpy as np
 from perception.healthy import PATTERNS, WRONG, Healthy
 
 from kuayu.perception.recognition import STATES, PlainRecogniser, Recogniser, RuleRecogniser
-
-RESTED = 95
-"""Second by which whoever rests in turns has rested once, and has gone on."""
 
 BUSY, UNKNOWN = STATES.index("busy"), STATES.index("unknown")
 KINDS = {each.name: each for each in (Recogniser, PlainRecogniser, RuleRecogniser)}
@@ -41,7 +37,6 @@ def measure(world: Healthy, kind: Any, seconds: int) -> dict[str, dict[str, floa
         found[name] = {
             "nodes": int(of.sum()),
             "nodes with a false alarm": int(wrong[:, of].any(axis=0).sum()),
-            "after the first rest": int(wrong[RESTED:, of].any(axis=0).sum()),
             "share of seconds": float(wrong[:, of].mean()),
             "unknown": float((states[:, of] == UNKNOWN).mean()),
             "idle or busy, right": float(right[told[:, of]].mean()) if told[:, of].any() else float("nan"),
@@ -61,11 +56,10 @@ def main() -> None:
     for families in (False, True):
         where = "families" if families else "alone"
         figures[where] = measure(Healthy(asked.seed, families=families), KINDS[asked.recogniser], asked.seconds)
-        print(f"\n{where:34}{'nodes':>7}{'alarmed':>9}{'later':>7}{'seconds':>9}{'unknown':>9}{'right':>8}")
+        print(f"\n{where:34}{'nodes':>7}{'alarmed':>9}{'seconds':>9}{'unknown':>9}{'right':>8}")
         for name, row in figures[where].items():
             print(f"  {name:32}{row['nodes']:7d}{row['nodes with a false alarm']:9d}"
-                  f"{row['after the first rest']:7d}{row['share of seconds']:9.2%}"
-                  f"{row['unknown']:9.1%}{row['idle or busy, right']:8.2%}")  # fmt: skip
+                  f"{row['share of seconds']:9.2%}{row['unknown']:9.1%}{row['idle or busy, right']:8.2%}")  # fmt: skip
     if asked.json:
         request = {name: value for name, value in vars(asked).items() if name != "json"}
         asked.json.write_text(json.dumps({"figures": figures, "request": request}, indent=1) + "\n")

@@ -177,6 +177,8 @@ def main() -> None:
     options = parser.parse_args()
     data = Path(options.data) if options.data else None
     names = [name for name in POLICIES if name in {AGAINST, *options.policy}]
+    families = f" --family {' '.join(options.family)}" if options.family else ""
+    command = f"python tests/benchmarks/policies.py --windows {options.windows} --seed {options.seed}{families}"
     due = list(cells(options.family, (*FULL.sources, TRACE) if data else FULL.sources))
     with ProcessPoolExecutor(options.processes) as pool:
         futures: dict[Cell, list[Future[Window | None]]] = {
@@ -192,7 +194,7 @@ def main() -> None:
             sys.stderr.write("\n")
             rows.append(row([each for each in windows if each], cell, names))
             made = {
-                "command": f"python tests/benchmarks/policies.py --windows {options.windows} --seed {options.seed}",
+                "command": command,
                 "date": f"{datetime.now(UTC):%Y-%m-%d}",
                 "cells": rows,
             }

@@ -164,7 +164,8 @@ class Served:
         answer, status, kind = whole(request.path, body), 200, "application/json"
         if found:
             problem, pointer = found
-            answer = {"type": f"urn:kuayu:problem:{problem}", "errors": [{"pointer": pointer, "detail": "wrong"}]}
+            named = {"type": f"urn:kuayu:problem:{problem}", "title": problem, "status": 422, "retryable": False}
+            answer = {**named, "errors": [{"pointer": pointer, "detail": "wrong"}]}
             status, kind = 422, "application/problem+json"
         content = json.dumps(answer).encode()
         return Answer(self._number, describe(request), status, {"content-type": kind}, content, "", 0.0, 0.0)

@@ -4,6 +4,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.told_faults import about
@@ -13,6 +14,9 @@ from kuayu_conformance.checks.res_detection_player import RESPONSES
 from kuayu_conformance.episode import Episode, Request, Settings, Taken, describe, instant
 from kuayu_conformance.streams import MEDIA_TYPE, StreamEvent
 from kuayu_conformance.testbed.heartbeats import Incident, Scale, World
+
+FAULT = Path(__file__).parents[2] / "spec" / "examples" / "Fault" / "valid" / "node-dead.json"
+"""What a result is answered with; nobody looks at which it is."""
 
 STEP = 0.002
 """Seconds that a request takes."""
@@ -66,9 +70,14 @@ class Oracle:
             body = {"items": self._open(request.path.partition("=")[2])}
         elif request.path == "/v1/action-results":
             self.results.append(json.loads(request.body)["action"])
+            body = json.loads(FAULT.read_bytes())
+        elif request.method == "PUT":
+            revision = {"epoch": "e", "number": len(self.posted)}
+            body = {**json.loads(request.body), "revision": revision, "updated_at": instant(started)}
         status = 503 if self.refuses(request) else 200
+        kind = {"content-type": "application/json"}
         content = json.dumps(body).encode()
-        return Answer(0, describe(request), status, body=content, started=started, seconds=self.clock - started)
+        return Answer(0, describe(request), status, kind, content, started=started, seconds=self.clock - started)
 
     def open(self, request: Request) -> tuple[int, Answer]:
         """A stream begins."""

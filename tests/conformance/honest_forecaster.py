@@ -268,7 +268,8 @@ def wrong(path: str, body: Json) -> Json:
     del path
     pointer = next((found for look in (_twice, _falling, _beyond, _narrow) for found in look(body)), "")
     errors = [{"pointer": pointer, "detail": "wrong"}]
-    return {"type": "urn:kuayu:problem:invalid-body", "status": 422, "errors": errors} if pointer else {}
+    problem = {"type": "urn:kuayu:problem:invalid-body", "title": "invalid body", "status": 422, "retryable": False}
+    return {**problem, "errors": errors} if pointer else {}
 
 
 def _twice(body: Json) -> Iterator[str]:

@@ -30,7 +30,7 @@ class Target:
         body = json.loads(request.body)
         self.bodies.append(body)
         said = json.dumps(self._answer(body)).encode()
-        return Answer(len(self.bodies), f"POST {request.path}", 200, body=said)
+        return Answer(len(self.bodies), f"POST {request.path}", 200, {"content-type": "application/json"}, said)
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"{name} is of no use to this check")

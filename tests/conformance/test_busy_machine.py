@@ -5,20 +5,24 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import CHECKS, com_paging
-from kuayu_conformance.episode import Episode, Request, Settings
+from kuayu_conformance.episode import Episode, FellBehind, Request, Settings
 from kuayu_conformance.findings import holds
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run import plan as planning
-from kuayu_conformance.run.judging import excused
+from kuayu_conformance.run.judging import attributed, excused
+from kuayu_conformance.run.live import round_trip_of
 from kuayu_conformance.run.machine import MachineLoad, MachineWatch, descendants, is_here, listeners, process_seconds
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.runner import Options, Progress, Run
@@ -36,6 +40,10 @@ os.fork()
 while True:
     pass
 """
+
+
+SLOW_TARGET = dataclasses.replace(CALM, idle=0.9, suite=0.2, round_trip=0.0004)
+"""A machine with room, and a path that takes next to nothing of an answer's second."""
 
 
 def found(verdict: Verdict, requirement: str, reason: str | None = None) -> dict[str, RequirementResult]:
@@ -167,3 +175,85 @@ def test_a_verdict_is_judged_again_by_what_the_machine_did_then(
     assert (seen, result.verdict) == ([Verdict.not_testable], Verdict.not_testable)
     assert "this machine was busy" in (result.reason or "")
     assert all(verdict.agrees for verdict in verify(tmp_path))
+
+
+def behind(*answers: Answer) -> Episode:
+    """An episode whose world had to wait for answers."""
+    made = episode(*answers)
+    made.behind = FellBehind("the world waited 30 of 122 s for requests to be answered", "10% of the time of a world")
+    return made
+
+
+def test_what_a_world_waits_for_a_slow_target_is_held_against_it() -> None:
+    untested = found(Verdict.not_testable, "RES-001")
+    (result,) = attributed(untested, behind(answer(200), answer(200)), SLOW_TARGET).values()
+    assert result.verdict is Verdict.fail
+    for words in ("waited 30 of 122 s", "at most 10%", "1000 ms on average", "the path 0.4 of them", "0.9 of 2"):
+        assert words in (result.reason or ""), result.reason
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        dataclasses.replace(SLOW_TARGET, round_trip=0.3),
+        dataclasses.replace(SLOW_TARGET, round_trip=None),
+        dataclasses.replace(SLOW_TARGET, idle=0.1),
+        dataclasses.replace(SLOW_TARGET, suite=0.95),
+        dataclasses.replace(SLOW_TARGET, disturbed=50.0),
+        CALM,
+    ],
+    ids=["a long path", "a path that loses", "no room", "a busy suite", "others at work", "a transcript of before"],
+)
+def test_what_may_be_somebody_elses_is_not(load: MachineLoad) -> None:
+    untested = found(Verdict.not_testable, "RES-001")
+    assert attributed(untested, behind(answer(200)), load) == untested
+
+
+def test_what_cannot_be_tested_for_another_reason_stays_so() -> None:
+    untested = found(Verdict.not_testable, "COM-019", "there are no credentials of a second tenant")
+    assert attributed(untested, episode(answer(200)), SLOW_TARGET) == untested
+
+
+def test_the_path_is_told_from_a_target_that_takes_its_time() -> None:
+    """TCP's own measure does not contain what a target does before it answers."""
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            time.sleep(0.2)
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        target = f"http://127.0.0.1:{server.server_address[1]}"
+        with httpx.Client(trust_env=False) as client, client.stream("GET", f"{target}/v1/health") as response:
+            taken = round_trip_of(response)
+            response.read()
+        server.shutdown()
+    assert response.elapsed.total_seconds() > 0.2
+    if sys.platform == "linux":
+        assert taken is not None
+        assert taken < 0.05
+
+
+def test_it_is_recorded_how_much_of_the_machine_was_idle_and_how_much_the_suite_had() -> None:
+    with MachineWatch("http://127.0.0.1:9") as idle:
+        assert idle.since(time.monotonic()) is None or sys.platform == "linux"
+    listening = socket.create_server(("127.0.0.1", 0))
+    with listening, MachineWatch(f"http://127.0.0.1:{listening.getsockname()[1]}") as watch:
+        begin = time.monotonic()
+        while time.monotonic() < begin + 2.5:
+            pass
+        load = watch.since(begin)
+    assert load is not None
+    assert load.suite is not None
+    assert load.idle is not None
+    assert load.suite > 0.2, "this process did nothing but compute"
+    assert load.idle <= load.processors - load.suite + 0.5
+    assert MachineLoad.of({**load.event(), "kind": "machine"}) == load
+    old = {name: value for name, value in load.event().items() if name not in {"idle", "suite", "round_trip"}}
+    assert MachineLoad.of(old).idle is None

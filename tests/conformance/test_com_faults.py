@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from conformance.fault_slips import served
 
+from kuayu_conformance import contract
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import com_schemas, com_streams
+from kuayu_conformance.checks import com_streams
 from kuayu_conformance.checks.least import mandatory
 from kuayu_conformance.contract import Operation
-from kuayu_conformance.episode import Request
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import FILE_NAME
 from kuayu_schemas import registers
@@ -47,7 +47,8 @@ def words(result: RequirementResult) -> str:
 
 
 def declaring(*profiles: str) -> Answer:
-    return Answer(0, "GET /v1/conformance", 200, body=json.dumps({"profiles": profiles}).encode())
+    kind = {"content-type": "application/json"}
+    return Answer(0, "GET /v1/conformance", 200, kind, json.dumps({"profiles": profiles}).encode())
 
 
 def test_an_operation_of_two_profiles_is_asked_for_once() -> None:
@@ -137,11 +138,11 @@ def test_who_declares_no_faults_is_not_asked_for_any(tmp_path: Path, monkeypatch
 def test_an_answer_of_one_of_several_classes_is_held_against_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """What became of an action is answered with an allocation or with a fault, and with nothing else."""
     operation = Operation("POST", "/v1/action-results", {200: ("AllocationRecord", "Fault")})
-    monkeypatch.setattr(com_schemas, "operation_of", lambda *_: operation)
-    request = Request("POST", "/v1/action-results", {}, b"", "own")
+    monkeypatch.setattr(contract, "operation_of", lambda *_: operation)
 
     def told(body: bytes) -> str:
-        return com_schemas.violation(request, Answer(0, "", 200, {"content-type": "application/json"}, body))
+        kind = {"content-type": "application/json"}
+        return contract.violation(Answer(0, "POST /v1/action-results", 200, kind, body))
 
     examples = Path(__file__).parents[2] / "spec" / "examples"
     for name in ("AllocationRecord/valid/committed.json", "Fault/valid/cleared-and-released.json"):

@@ -21,7 +21,7 @@ from kuayu_conformance.testbed.tasks.kinds import CORES, DEVICES, KINDS, MEMORY,
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult, Verdict
 
-ANSWER = Answer(3, "POST /v1/task-sizes", 200, {}, b"{}", "", 0.0, 0.0)
+ANSWER = Answer(3, "POST /v1/task-sizes", 200, {"content-type": "application/json"}, b"{}", "", 0.0, 0.0)
 PLAIN = Played((400.0, 0.4, 0.2, 0.25), (0.4, 0.97, 0.5), 840, 0, 0.0)
 EXACT = tuple(1.0 + gain * 1.0001 for gain in REQUIRED)
 """What is gained where everything required is reached, and hardly more."""

@@ -19,7 +19,7 @@ RIGHT = {"device": "0", "observed_at": "2026-05-28T20:26:40.000Z", "power": 300.
 
 
 def passes(*items: dict[str, Any]) -> bool:
-    answer = Answer(1, "GET", 200, body=json.dumps({"items": items}).encode())
+    answer = Answer(1, "GET", 200, {"content-type": "application/json"}, json.dumps({"items": items}).encode())
     return all(finding.met for finding in judge_rest(answer, REST))  # type: ignore[union-attr]
 
 

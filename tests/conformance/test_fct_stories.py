@@ -127,7 +127,8 @@ def answer_anything(path: str, body: Json, answer: Json) -> Json:
     ],
 )
 def test_the_place_is_named(pointer: str, within: bool, named: str, met: bool) -> None:
-    problem = {"type": "urn:kuayu:problem:invalid-body", "errors": [{"pointer": named}]}
+    refused = {"type": "urn:kuayu:problem:invalid-body", "title": "invalid body", "status": 422, "retryable": False}
+    problem = {**refused, "errors": [{"pointer": named, "detail": "wrong"}]}
     kind = {"content-type": "application/problem+json"}
     answer = Answer(0, "POST /v1/forecasts", 422, kind, json.dumps(problem).encode(), "", 0.0, 0.0)
     found = fct_names.judge((fct_names.Wrong("a series, twice", pointer, within, answer),))

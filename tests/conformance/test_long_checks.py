@@ -1,6 +1,7 @@
-"""A check of many minutes tells how far it is, on a terminal and where there is none."""
+"""A check tells how far it is and what came of it, on a terminal and where there is none."""
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,12 @@ from rich.console import Console
 from kuayu_conformance import terminal
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, Settings
+from kuayu_conformance.findings import Figure
+from kuayu_conformance.run.judging import Results
+from kuayu_conformance.run.verdicts import conclude, without_verdict
 from kuayu_conformance.terminal import TerminalProgress, left
+from kuayu_schemas.models import Evidence, Replay, Verdict
+from kuayu_schemas.registers import requirements
 
 CHECK: Check[None] = Check("long", (), lambda _: None, lambda _: ())
 
@@ -44,3 +50,44 @@ def test_a_bar_or_a_line_now_and_then(drawn: bool, monkeypatch: pytest.MonkeyPat
         progress.judging()
     assert ("3/4" in out.getvalue()) == drawn
     assert ("long: 3 of 4" in out.getvalue()) != drawn
+
+
+def ended(results: Results, *, drawn: bool, width: int = 100) -> list[str]:
+    """What is printed as a check ends, line by line, without colours."""
+    out = io.StringIO()
+    with TerminalProgress(Console(file=out, force_terminal=drawn, width=width, color_system=None)) as progress:
+        progress.started(CHECK)
+        progress.finished(CHECK, results)
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()).replace("\u202f", " ").splitlines()
+    return [line.rstrip() for line in lines if re.search(r"[A-Z]{3}-\d{3}", line)]
+
+
+def results_of_every_kind() -> Results:
+    rows = {row.id: row for row in requirements().requirements}
+    missed = Figure("MET-003", 0.9, 0.89, 100, "by hand")
+    failed = without_verdict(rows["COM-008"], Verdict.fail, "2 of 9 expectations were not met")
+    evidence = Evidence(episode="long", expected="200 again", found="409 \x1b[31mconflict")
+    aside = {"COM-019": Verdict.not_supported, "COM-009": Verdict.not_applicable, "COM-012": Verdict.pass_}
+    return {
+        "MET-003": conclude(rows["MET-003"], [missed], "long", Replay.deterministic, 1.0),
+        "COM-008": failed.model_copy(update={"evidence": [evidence]}),
+        "MET-002": without_verdict(rows["MET-002"], Verdict.not_testable, "the target cannot reach the exporter"),
+    } | {name: without_verdict(rows[name], verdict, "beside the point") for name, verdict in aside.items()}
+
+
+def test_why_a_check_did_not_pass_is_said_as_it_ends() -> None:
+    verdicts, *why = ended(results_of_every_kind(), drawn=False, width=200)
+    assert all(name in verdicts for name in results_of_every_kind())
+    assert [line.strip() for line in why] == [
+        "COM-008: 2 of 9 expectations were not met; expected 200 again, found 409 ⟨U+001B⟩[31mconflict",
+        "MET-002: the target cannot reach the exporter",
+        "MET-003: the figure misses the threshold: 90 % against at least 98 %",
+    ]
+
+
+def test_on_a_terminal_a_reason_takes_one_line() -> None:
+    results = {"COM-008": results_of_every_kind()["COM-008"]}
+    *_, why = ended(results, drawn=True, width=60)
+    assert len(why) == 60
+    assert why.endswith("…")
+    assert why.strip().startswith("COM-008: 2 of 9 expectations")

@@ -13,6 +13,7 @@ from kuayu_conformance.checks.met_otlp import Observed, Samples, Twins, judge
 INSTANTS = tuple(f"2026-11-21T00:00:{second:02}Z" for second in (0, 10, 20, 30))
 MEASURES = ("power", "accelerator_utilisation", "accelerator_memory_used")
 DEVICES = tuple(str(number) for number in range(8))
+JSON = {"content-type": "application/json"}
 Row = dict[str, Any]
 
 
@@ -27,7 +28,7 @@ def devices(changed: Callable[[Row], Row]) -> list[Row]:
 
 def held(rows: list[Row]) -> Samples:
     """What a service says that it holds of a node and of its devices."""
-    return tuple(Answer(1, "GET", 200, body=json.dumps({"items": items}).encode()) for items in ([], rows))  # type: ignore[return-value]
+    return tuple(Answer(1, "GET", 200, JSON, json.dumps({"items": items}).encode()) for items in ([], rows))  # type: ignore[return-value]
 
 
 def alike(changed: Callable[[Row], Row]) -> bool:

@@ -13,7 +13,8 @@ from kuayu_conformance.run.judging import judge
 from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
 from kuayu_schemas import schema
 
-FILES = ("report.json", "report.html", "junit.xml", "badge.svg", FILE_NAME)
+FILES = ("report.json", "report.html", "junit.xml", FILE_NAME)
+"""Of a diagnosis; whoever claims something has a badge as well."""
 
 
 def agrees(folder: Path) -> bool:
@@ -55,7 +56,11 @@ def test_a_missing_and_a_foreign_file_are_noticed(brief_folder: Path, tmp_path: 
     (folder / "notes.txt").write_text("hello")
     assert not agrees(folder)
     (folder / "notes.txt").unlink()
+    (folder / "badge.svg").write_text("<svg>conforms</svg>")
+    assert not agrees(folder), "a badge is drawn from a claim, and a diagnosis claims nothing"
     (folder / "badge.svg").unlink()
+    assert agrees(folder)
+    (folder / "junit.xml").unlink()
     assert not agrees(folder)
 
 
@@ -108,6 +113,20 @@ def test_a_report_that_is_kept_with_its_transcript_compressed_is_judged_again(
     transcript.write_bytes(b"no archive")
     with pytest.raises(TranscriptError, match="cannot be unpacked"):
         list(verify(tmp_path))
+
+
+def test_judging_side_by_side_comes_to_the_same(brief_folder: Path, tmp_path: Path) -> None:
+    """And finds what was altered."""
+    folder = tmp_path / "copy"
+    shutil.copytree(brief_folder, folder)
+    alone, beside = (set(verify_some(folder, lambda _: True, processes=processes)) for processes in (1, 2))
+    assert alone == beside
+    assert len(alone) == 8, "seven requirements, and the transcript"
+    report = folder / "report.json"
+    report.write_text(report.read_text("utf-8").replace('"verdict": "pass"', '"verdict": "fail"', 1), "utf-8")
+    wrong = [verdict for verdict in verify_some(folder, lambda _: True, processes=2) if not verdict.agrees]
+    assert len(wrong) == 1
+    assert "leads to pass" in wrong[0].why
 
 
 def test_some_of_a_report_can_be_judged_again(brief_folder: Path, tmp_path: Path) -> None:

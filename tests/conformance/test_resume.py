@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance.forging import with_links_anew
 from miniature.core import Answer, Request
 from miniature.http import Server
 from miniature.service import Miniature
@@ -323,7 +324,7 @@ def test_the_last_request_is_sent_again_where_no_answer_came(options: Options, t
     path = tmp_path / FILE_NAME
     *before, last = path.read_bytes().splitlines(keepends=True)
     unanswered = {**json.loads(last), "status": 0, "headers": {}, "body": "", "failure": "ReadError: gone"}
-    path.write_bytes(b"".join([*before, json.dumps(unanswered).encode(), b"\n"]))
+    path.write_bytes(b"".join(with_links_anew([*before, json.dumps(unanswered).encode()])))
     gone_on(options, tmp_path)
     assert verdicts(tmp_path) == {"pass"}
     assert b"ReadError: gone" in path.read_bytes()
@@ -439,10 +440,56 @@ def test_another_version_of_the_target_does_not_go_on_with_the_run_of_the_first(
     assert agrees(tmp_path)
 
 
+def test_a_target_that_lost_its_state_does_not_go_on_with_what_had_looked_at_it(
+    service: Watched, options: Options, tmp_path: Path
+) -> None:
+    """A restart without its database, or another server at the same address."""
+    service.hold_back(3, "PUT", "/v1/nodes")
+    killed(options, service, tmp_path)
+    before, epoch = (tmp_path / FILE_NAME).read_bytes(), service.epoch
+    service.epoch = "another"
+    with pytest.raises(CannotResume, match=rf"its epoch was {epoch}, is another, and com_paging had begun") as refused:
+        gone_on(options, tmp_path)
+    assert "serve the target with its state of then" in refused.value.hint
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    service.epoch = epoch
+    gone_on(options, tmp_path)
+    assert "across_epochs" not in report_in(tmp_path)["resumptions"][0]
+    assert agrees(tmp_path)
+
+
+def test_decisions_are_gone_on_with_across_epochs(service: Watched, options: Options, tmp_path: Path) -> None:
+    """Each follows from its request alone; the report says that the target had lost its state meanwhile."""
+    cut_short(options, tmp_path, answers=7)
+    service.epoch = "another"
+    gone_on(options, tmp_path)
+    assert verdicts(tmp_path) == {"pass"}
+    assert [mention["across_epochs"] for mention in report_in(tmp_path)["resumptions"]] == [True]
+    assert "across epochs" in (tmp_path / "report.html").read_text("utf-8")
+    assert agrees(tmp_path)
+
+
+def test_a_run_is_held_against_the_epoch_in_which_it_was_last_gone_on_with(
+    service: Watched, options: Options, tmp_path: Path
+) -> None:
+    cut_short(options, tmp_path, answers=7)
+    first, service.epoch = service.epoch, "second"
+    gone_on(options, tmp_path)
+    path = tmp_path / FILE_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    theirs = [number for number, line in enumerate(lines) if json.loads(line).get("episode") == "dem_names"]
+    path.write_bytes(b"".join(lines[: theirs[12] + 1]))
+    service.epoch = first
+    gone_on(options, tmp_path)
+    assert [mention.get("across_epochs") for mention in report_in(tmp_path)["resumptions"]] == [True, True]
+    assert agrees(tmp_path)
+
+
 def test_a_record_of_other_requests_is_not_taken_for_answers(options: Options, tmp_path: Path) -> None:
     cut_short(options, tmp_path, answers=7)
     path = tmp_path / FILE_NAME
-    path.write_bytes(path.read_bytes().replace(b'"nonce":"seed-7"', b'"nonce":"seed-8"', 1))
+    other = path.read_bytes().replace(b'"nonce":"seed-7"', b'"nonce":"seed-8"', 1)
+    path.write_bytes(b"".join(with_links_anew(other.splitlines())))
     with pytest.raises(CannotResume, match="is not the one that was recorded"):
         gone_on(options, tmp_path, nonce="seed-8")
     assert not (tmp_path / "report.json").exists()

@@ -12,9 +12,9 @@ import pytest
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import com_paging
+from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.run import plan as planning
 from kuayu_conformance.run.judging import Results
 from kuayu_conformance.run.resumption import ResumedRun
@@ -50,6 +50,28 @@ def test_a_run_called_off_leaves_nothing_behind(options: Options, tmp_path: Path
     with pytest.raises(KeyboardInterrupt):
         run.execute()
     assert listed(options.target, "nodes") == []
+
+
+def test_worlds_that_are_over_are_removed_before_a_target_is_kept_busy(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target goes on looking at what is registered, which would slow what comes behind."""
+    seen: dict[str, list[str]] = {}
+
+    def played(episode: Episode) -> None:
+        name = episode.name_of("domain")
+        episode.ask("PUT", f"/v1/domains/{name}", {"id": name})
+        seen["while it is played"] = listed(options.target, "domains")
+
+    def observed(_: Episode) -> None:
+        seen["when others are made"] = listed(options.target, "domains")
+
+    world = Check("world", (), played, lambda _: (), background=True)
+    others = Check("others", (), observed, lambda _: (), heavy=True)
+    monkeypatch.setattr(Run, "_left_of", lambda *_: [world, others])
+    Run(dataclasses.replace(options, selection=("COM-012",)), tmp_path, Progress()).execute()
+    assert len(seen["while it is played"]) == 1
+    assert seen["when others are made"] == []
 
 
 def test_what_was_waiting_when_a_run_was_called_off_is_not_judged(options: Options, tmp_path: Path) -> None:
@@ -108,12 +130,15 @@ def test_a_smoke_run_leaves_out_what_takes_long_unless_it_is_asked_for() -> None
     assert interface <= {row.id for row in planning.testable() if everything.applies(row) is None}
 
 
-def test_what_keeps_a_target_busy_for_long_comes_when_all_others_are_through() -> None:
-    """A world of its own beside those by which delays are measured would be measured with them."""
+def test_what_keeps_a_target_busy_comes_when_the_worlds_that_time_it_are_through() -> None:
+    """Else their delays would be measured with it, and pages of live nodes that come late be taken for dead ones."""
     everything = planning.Plan((), (), RunLevel.quick, "nonce", "run", other_tenant=True, declaration=None)
     made = everything.checks()
-    assert [check.name for check in made if check.last] == ["met_sparse"] == [made[-1].name]
-    assert not any(check.last and check.background for check in made)
+    heavy = [check.heavy for check in made]
+    assert heavy == sorted(heavy)
+    assert any(heavy)
+    assert {"met_sparse", "met_accuracy", "sch_latency"} <= {check.name for check in made if check.heavy}
+    assert not any(check.heavy and check.background for check in made)
 
 
 def test_the_same_nonce_asks_the_same_and_never_meets_itself(options: Options, tmp_path: Path) -> None:

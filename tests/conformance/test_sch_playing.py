@@ -54,7 +54,13 @@ class Target:
         self.requests.append(request)
         said = self._answer(json.loads(request.body))
         status = 404 if said is None else 200
-        return Answer(len(self.requests), f"POST {request.path}", status, body=json.dumps(said).encode())
+        return Answer(
+            len(self.requests),
+            f"POST {request.path}",
+            status,
+            {"content-type": "application/json"},
+            json.dumps(said).encode(),
+        )
 
     def branch(self, label: str) -> "Target":
         """The same target, whatever is recorded of it."""
@@ -164,6 +170,30 @@ def test_a_run_that_was_broken_off_goes_on_in_the_middle_of_its_windows() -> Non
     assert len(again.exchanges) == one.asked
 
 
+def test_going_on_takes_windows_that_had_ended_from_what_was_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To play a window again from its record takes nearly as long as to ask."""
+    first, kept = Recording(first_that_fits), KeptScores.begin(tmp_path)
+    one = sch_gains.observe(episode(first, kept=kept))
+    kept.close()
+    names = list(first.branches)
+    half = len(first.branches[names[1]]) // 2
+    stand = {names[0]: first.branches[names[0]], names[1]: first.branches[names[1]][:half]}
+    played: list[str] = []
+    _count(monkeypatch, played)
+    second = Recording(first_that_fits)
+    source = TakenUp("sch", [], second, lambda name: stand.get(name, ()))  # type: ignore[arg-type]  # a target instead
+    again = episode(source, kept=KeptScores.begin(tmp_path), run="resumed")
+    assert sch_gains.observe(again) == one
+    assert played == ["service"] * (len(names) - 1), "all but the window that had ended"
+    assert second.branches[names[0]] == []
+    assert [len(its) for its in second.branches.values()][1:] == [
+        len(first.branches[name]) - (half if name == names[1] else 0) for name in names[1:]
+    ]
+    assert len(again.exchanges) == one.asked
+
+
 def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     live = Recording(first_that_fits)
     kept = KeptScores.begin(tmp_path)
@@ -201,7 +231,13 @@ class Recording(Target):
         digest = request_digest(request.method, request.path, request.headers, request.body)
         number = self._begin + len(self.events)
         event = {"kind": "exchange", "number": number, "method": request.method, "path": request.path}
-        event |= {"tenant": request.tenant, "request": digest, "status": said.status, "headers": {}, "failure": ""}
+        event |= {
+            "tenant": request.tenant,
+            "request": digest,
+            "status": said.status,
+            "headers": said.headers,
+            "failure": "",
+        }
         self.events.append(event | {"body": said.body.decode(), "started": 0.0, "seconds": 0.0})
         return said
 

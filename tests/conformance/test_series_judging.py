@@ -24,7 +24,9 @@ POINTS = [
 def all_met(points: Sequence[Any], kept: float) -> bool:
     """Whether points of two hours are taken for right where all since ``kept`` is kept."""
     about = {"subject": "n", "subject_kind": "node", "measure": "power", "unit": "W", "step": HOUR}
-    answer = Answer(1, "GET", 200, body=json.dumps({**about, "points": points}).encode())
+    answer = Answer(
+        1, "GET", 200, {"content-type": "application/json"}, json.dumps({**about, "points": points}).encode()
+    )
     asked = Asked(NODE, BEGIN, BEGIN + 2 * HOUR, HOUR, answer, kept)
     return all(claim.met for claim in judge(Observed({NODE: VALUES}, (), (asked,), ())))  # type: ignore[union-attr]
 

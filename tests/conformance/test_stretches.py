@@ -116,7 +116,14 @@ def test_what_came_of_a_stretch_comes_of_its_record_without_playing_it_and_all_e
 
 
 @pytest.mark.parametrize(
-    "change", [{"body": "7"}, {"status": 201}, {"headers": {}}, {"failure": "gone"}], ids=lambda one: next(iter(one))
+    "change",
+    [
+        {"body": "7"},
+        {"status": 201},
+        {"headers": {"content-type": "application/json", "etag": "x"}},
+        {"failure": "gone"},
+    ],
+    ids=lambda one: next(iter(one)),
 )
 def test_where_one_answer_is_another_it_is_played(change: Mapping[str, Any]) -> None:
     sums, run = Sums(), uuid4().hex

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kuayu_conformance.answers import Answer
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.judging import exit_code
 from kuayu_conformance.run.verdicts import conclude, without_verdict
@@ -68,8 +69,15 @@ def test_evidence_is_what_speaks_against_it() -> None:
     assert result.n == 5
 
 
-def test_a_check_that_finds_nothing_is_a_fault_of_the_suite() -> None:
+def test_a_check_that_asks_nothing_and_finds_nothing_is_a_fault_of_the_suite() -> None:
     assert concluded("COM-004").verdict is Verdict.harness_error
+
+
+def test_answers_that_say_nothing_about_a_requirement_do_not_meet_it() -> None:
+    last = Answer(7, "GET /v1/domains", 200, {"content-type": "text/html"}, b"<form>")
+    result = conclude(requirement("COM-004"), [], "com_errors", Replay.deterministic, 1.0, last)
+    assert (result.verdict, result.reason) == (Verdict.fail, "nothing that could be judged was answered")
+    assert [(piece.exchange, piece.answer) for piece in result.evidence] == [(7, "200 <form>")]
 
 
 @pytest.mark.parametrize(
@@ -80,12 +88,19 @@ def test_a_check_that_finds_nothing_is_a_fault_of_the_suite() -> None:
         ([Verdict.pass_, Verdict.inconclusive], 2),
         ([Verdict.pass_, Verdict.not_testable], 2),
         ([Verdict.fail, Verdict.inconclusive], 1),
-        ([Verdict.fail, Verdict.harness_error], 3),
+        ([Verdict.pass_, Verdict.harness_error], 3),
+        ([Verdict.inconclusive, Verdict.harness_error], 3),
+        ([Verdict.fail, Verdict.harness_error], 1),
     ],
 )
 def test_the_exit_code_is_that_of_the_gravest_verdict(verdicts: list[Verdict], code: int) -> None:
     row = requirement("COM-004")
     assert exit_code(without_verdict(row, verdict, "because") for verdict in verdicts) == code
+
+
+def test_a_run_of_which_nothing_can_be_claimed_is_no_success() -> None:
+    met = without_verdict(requirement("COM-004"), Verdict.pass_, "because")
+    assert (exit_code([met]), exit_code([met], nothing_claimed=True)) == (0, 2)
 
 
 def test_what_is_only_recommended_does_not_decide_the_exit_code() -> None:

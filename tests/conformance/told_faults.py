@@ -16,7 +16,7 @@ from kuayu_conformance.testbed.heartbeats import QUICK, Incident, World
 BEGIN = 1_700_000_000.0
 """Unix time at which the world begins."""
 
-OPENED = Answer(0, "GET /v1/faults/events", 200)
+OPENED = Answer(0, "GET /v1/faults/events", 200, {"content-type": "text/event-stream"})
 
 Delay = Callable[[Incident], float | None]
 """Seconds from the begin of an incident; None for never."""

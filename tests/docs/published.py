@@ -9,6 +9,7 @@ from kuayu_schemas.models import ConformanceReport
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "docs/results/runs"
+SUBMISSIONS = ROOT / "docs/results/submissions"
 TABLE = ROOT / "docs/results/results.json"
 
 

@@ -150,7 +150,7 @@ def known_options() -> set[str]:
         ["faults"],
     ]
     parts += [["bench", "policy"]]
-    parts += [["conformance", part] for part in ("run", "doctor", "list", "verify")]
+    parts += [["conformance", part] for part in ("run", "doctor", "list", "verify", "publish", "check-submission")]
     told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]
     assert [each.stderr for each in told if each.returncode != 0] == []
     return {option for each in told for option in OPTION.findall(each.stdout)}

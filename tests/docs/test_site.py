@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from docs.parsed import parsed
-from docs.published import ROOT, RUNS, report, results
+from docs.published import ROOT, RUNS, SUBMISSIONS, report, results
 
 from kuayu_conformance.corpora import flagperf_gaps, load
 from kuayu_conformance.testbed.scheduling.topology import ASSUMPTIONS
@@ -45,7 +45,8 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
 
 def test_every_page_is_there_in_both_languages(site: Path) -> None:
     chinese = {page.relative_to(site / "zh") for page in pages(site / "zh")}
-    shared = {Path(f"results/runs/{folder.name}/report.html") for folder in RUNS.iterdir()}
+    reported = [*RUNS.iterdir(), *SUBMISSIONS.iterdir()]
+    shared = {folder.relative_to(ROOT / "docs") / "report.html" for folder in reported}
     english = {page.relative_to(site) for page in pages(site) if page.relative_to(site).parts[0] != "zh"}
     assert english - shared == chinese
 

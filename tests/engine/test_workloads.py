@@ -186,7 +186,28 @@ def test_a_step_in_parts_takes_as_long_as_all_of_them_and_one_update(monkeypatch
     assert set(measuring._repeated(slow, 4, 3.0, 0.0, ignore).durations) == {4 * 2 + 1}  # noqa: SLF001 - the law itself
 
 
-def test_a_device_without_memory_for_more_computes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_accelerator_computes_the_whole_step_unless_memory_or_time_forbids(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def largest(budget_s: float, most: int = 8) -> int:
+        def step(_training: Training, samples: int) -> float:
+            tried.append(samples)
+            if samples > most:
+                raise torch.OutOfMemoryError("out of memory")
+            return samples * 1.0
+
+        monkeypatch.setattr(measuring, "_tried", step)
+        return measuring._sized(Training(SMALL, "cpu"), SMALL, "cuda:0", budget_s)[0]  # noqa: SLF001 - the choice itself
+
+    assert largest(1000.0) == 8
+    assert tried == [8], "nothing is prepared that is not measured"
+    assert largest(1000.0, most=2) == 2
+    assert largest(1.0) == 1, "a step takes eight seconds, whatever its parts"
+    with pytest.raises(torch.OutOfMemoryError):
+        largest(1000.0, most=0)
+
+
+def test_a_device_without_memory_for_the_smallest_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = Training.feed
 
     def refuse(self: Training, samples: int) -> None:
@@ -195,7 +216,6 @@ def test_a_device_without_memory_for_more_computes_in_parts(monkeypatch: pytest.
         feed(self, samples)
 
     monkeypatch.setattr(Training, "feed", refuse)
-    assert largest_part(SMALL) == 2
     with pytest.raises(ProbeUnavailableError, match="out of memory"):
         measure(replace(SMALL, smallest=4), HERE, BUDGET_S, ignore)
 

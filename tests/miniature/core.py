@@ -268,9 +268,23 @@ class Core:
         digest = hashlib.sha256(request.body).hexdigest()
         known = request.tenant.keys.get((operation, key))
         if known is None:
-            answer = carry_out(request)
+            answer = self.judged(request, carry_out)
             request.tenant.keys[operation, key] = digest, answer
             return answer
         if known[0] != digest:
             raise Refusal("idempotency-mismatch", "the key was used with another body")
         return Answer(known[1].status, known[1].body, {**known[1].headers, "Idempotency-Replayed": "true"})
+
+    def judged(self, request: Request, carry_out: Callable[[Request], Answer]) -> Answer:
+        """The answer by which the items were judged; any other refusal is raised, and no key remembers it."""
+        try:
+            return carry_out(request)
+        except Refusal as refusal:
+            if refusal.name != "batch-refused":
+                raise
+            return self.refuse(refusal)
+
+    def refuse(self, refusal: Refusal) -> Answer:
+        """The answer to a request that is not carried out."""
+        problem = self.problem(refusal)
+        return Answer(problem["status"], problem, {"Content-Type": "application/problem+json", **refusal.headers})

@@ -102,7 +102,8 @@ class Recogniser:
         if node.newest.utilisation is None:
             return UNSTATED
         if node.holds:
-            if node.hangs and (node.stopped or (family is not None and family.waits(name))):
+            node.hung = node.hangs and (node.hung or node.stopped or (family is not None and family.waits(name)))
+            if node.hung:
                 return HUNG
             if node.sticks(alone=name not in self.grouped):
                 return STUCK

@@ -124,7 +124,8 @@ class Node:
         stuck: Whether it shows work and does none.
         slow: Whether it is slower than usual, on its own.
         worked: Whether its job has been seen to do anything.
-        rested: Whether its job has been seen to do nothing for a while, and to go on.
+        hung: Whether its job was seen to hang, and has not gone on.
+        given: Whether its devices are given out, so that fewer are left while a job runs; no sign that any is missing.
         resting: Instant since which it does nothing; nought while it does something.
         most: Bytes that a device of it was seen to hold at most.
     """
@@ -142,7 +143,8 @@ class Node:
     stuck: bool = False
     slow: bool = False
     worked: bool = False
-    rested: bool = False
+    hung: bool = False
+    given: bool = False
     resting: int = 0
     most: float = 0.0
 
@@ -163,7 +165,7 @@ class Node:
         """Whether devices are missing, or cannot be given out."""
         last = self.newest
         missing = any(last.moment - at > MISSING + self.behind for at, _ in self.parts.values())
-        return missing or (last.allocatable is not None and last.allocatable < 1.0)
+        return missing or (last.allocatable is not None and last.allocatable < 1.0 and not self.given)
 
     @property
     def recurring(self) -> bool:
@@ -181,9 +183,8 @@ class Node:
 
     @property
     def stopped(self) -> bool:
-        """Whether what does nothing now has worked, and never did nothing before without an end; or shows faults."""
-        faulty = bool(self.faults) and self.newest.moment - self.faults[-1] <= AGAIN
-        return (self.worked and not self.rested) or (self.worked and faulty)
+        """Whether what does nothing now has worked, and a fault came as it stopped: without one it may just rest."""
+        return self.worked and bool(self.faults) and self.faults[-1] >= self.resting - AGAIN
 
     @property
     def rests(self) -> bool:
@@ -255,23 +256,33 @@ class Node:
             if moment == self.newest.moment:
                 self.records[-1] = record
             return
+        self._give_out(record)
         if self.records and not _same_job(self.newest, record):
             self.usual, self.told, self.age, self.stuck, self.slow = {}, 0, 0, False, False
-            self.worked, self.rested, self.resting = False, False, 0
+            self.worked, self.hung, self.resting = False, False, 0
             self.records.clear()
         self._learn()
         self._rest(record)
         self.records.append(record)
         self.age += 1
 
+    def _give_out(self, record: Record) -> None:
+        """Notice that fewer devices are left once a job begins, or that it was so from the first record on."""
+        before = self.newest if self.records else None
+        begins = before is None or (self._in_use(record) and not self._in_use(before))
+        left = 1.0 if before is None or before.allocatable is None else before.allocatable
+        self.given |= begins and record.allocatable is not None and record.allocatable < left
+
+    def _in_use(self, record: Record) -> bool:
+        held = record.memory is not None and record.memory > HELD * (self.make.memory or self.most or float("inf"))
+        return held or (record.utilisation or 0.0) >= DONE
+
     def _rest(self, record: Record) -> None:
-        """Notice that its job works, rests, and goes on, and how much it holds."""
+        """Notice that its job works, and since when it rests, and how much it holds."""
         self.most = max(self.most, record.memory or 0.0)
         if (record.utilisation or 0.0) < DONE:
             self.resting = self.resting or record.moment
             return
-        if self.resting and self.worked and record.moment - self.resting >= LONG_REST:
-            self.rested = True
         self.worked, self.resting = True, 0
 
     def _learn(self) -> None:

@@ -164,11 +164,6 @@ class Miniature(Otlp, Stepped, Streams, Watching, Recovering, Adjusting):
         path = target.partition("?")[0]
         return any(route.pure and route.method == method and route.path.fullmatch(path) for route in self.routes)
 
-    def refuse(self, refusal: Refusal) -> Answer:
-        """The answer to a request that is not carried out."""
-        problem = self.problem(refusal)
-        return Answer(problem["status"], problem, {"Content-Type": "application/problem+json", **refusal.headers})
-
     def push(self, tenant: Tenant, target: str, page: bytes) -> None:
         """Take a page that was fetched."""
         with self.lock:

@@ -4,6 +4,7 @@ import inspect
 import json
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -71,6 +72,40 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     again = client.ask("POST", "/v1/samples", batch, Idempotency_Key="once")
     assert again[1] == first[1]
     assert again[2]["Idempotency-Replayed"] == "true"
+    stop(client)
+
+
+def test_a_refused_atomic_batch_is_refused_again_and_other_refusals_leave_their_key_unused(tmp_path: Path) -> None:
+    journal = str(tmp_path / "journal")
+    client = start("--journal", journal)
+    sample = {"subject": "rack-1", "subject_kind": "node", "observed_at": ago(1), "power": 700.0}
+    batch = {"mode": "atomic", "samples": [sample]}
+    first = client.ask("POST", "/v1/samples", batch, Idempotency_Key="atomic")
+    assert (first[0], first[1]["type"]) == (422, "urn:kuayu:problem:batch-refused")
+    malformed = client.ask("POST", "/v1/samples", {"samples": []}, Idempotency_Key="malformed")
+    assert (malformed[0], malformed[1]["type"]) == (422, "urn:kuayu:problem:invalid-body")
+    register(client)
+    stop(client, signal.SIGKILL)
+
+    client = start("--journal", journal)
+    again = client.ask("POST", "/v1/samples", batch, Idempotency_Key="atomic")
+    assert (again[:2], again[2]["Idempotency-Replayed"]) == (first[:2], "true")
+    assert again[2]["Content-Type"] == "application/problem+json"
+    taken = client.ask("POST", "/v1/samples", batch, Idempotency_Key="malformed")
+    assert (taken[1]["accepted"], taken[2].get("Idempotency-Replayed")) == (1, None)
+    stop(client)
+
+
+def test_a_sample_that_was_merged_keeps_when_it_was_first_received() -> None:
+    client = start()
+    register(client)
+    sample = {"subject": "rack-1", "subject_kind": "node", "observed_at": ago(1), "power": 700.0}
+    _, first, _ = client.ask("POST", "/v1/samples", {"mode": "per_item", "samples": [sample]})
+    time.sleep(0.01)
+    _, second, _ = client.ask("POST", "/v1/samples", {"mode": "per_item", "samples": [sample | {"jitter": 1.0}]})
+    assert first["received_at"] < second["received_at"]
+    _, held, _ = client.ask("GET", "/v1/samples?subject=rack-1&subject_kind=node")
+    assert [(item["jitter"], item["received_at"]) for item in held["items"]] == [(1.0, first["received_at"])]
     stop(client)
 
 

@@ -128,12 +128,16 @@ def test_what_is_reported_counts_before_what_is_recognised_while_it_lives(servic
     assert service.shows("a") == "busy"
 
 
-def test_a_job_that_holds_memory_and_does_nothing_is_faulty(service: Played) -> None:
-    hung = {**WORKS, "accelerator_utilisation": 0.0, "power": 100.0}
-    for second in seconds(service, 0, 8):
-        service.send(a=WORKS if second < 4 else hung)
-        if second not in {4, 5}:
-            assert service.shows("a") == ("busy" if second < 4 else "faulty")
+def test_a_job_that_stops_with_a_fault_hangs_until_it_goes_on_and_without_one_it_rests(service: Played) -> None:
+    rests = {**WORKS, "accelerator_utilisation": 0.0, "power": 100.0}
+    for second in seconds(service, 0, 30):
+        works = second < 4 or second >= 24
+        service.send(a=WORKS if works else {**rests, "faults": float(second == 4)}, b=WORKS if works else rests)
+        if second not in {4, 5, 24}:
+            assert service.shows("a") == ("busy" if works else "faulty")
+        assert service.shows("b") in {"busy", "idle"}
+        if 10 < second < 24:
+            assert service.shows("b") == "idle"
 
 
 def test_of_a_family_that_becomes_slower_the_one_that_differs_straggles(service: Played) -> None:

@@ -14,6 +14,9 @@ from mutants.declaration import breaks, control, near_miss
 
 Vertices = dict[str, dict[str, Json]]
 
+FEW_DEVICES = 2
+"""Devices of a node in the world of MET-024 at most."""
+
 MANY = 100
 """Nodes of a domain that is no small one."""
 
@@ -55,7 +58,7 @@ class SilenceIsNotMinded(Miniature):
         return False
 
 
-@breaks("MET-005")
+@breaks("MET-005", "MET-024")
 class ReportsOfHealthAreIgnored(Miniature):
     """States are recognised only, whatever is reported of a node's health."""
 
@@ -140,7 +143,10 @@ class RecognitionTakesASecondMore(Slow):
 
 
 class Forgetful(Miniature):
-    """Some nodes that have been idle for long are shown as busy, and busy ones as idle; each change is shown aright."""
+    """Some nodes that have been idle for long are shown as busy, and busy ones as idle; each change is shown aright.
+
+    Nodes of few devices are not forgotten, so that MET-024, whose nodes are such, is none of its affairs.
+    """
 
     percent = 0
 
@@ -148,7 +154,7 @@ class Forgetful(Miniature):
     def node_vertex(self, tenant: Tenant, record: Json) -> Json:
         vertex = super().node_vertex(tenant, record)
         long = self.moment - self.shown_state(self.sight(tenant), record["id"]).since > 7000
-        if long and crc32(record["id"].encode()) % 100 < self.percent:
+        if long and len(record.get("devices", ())) > FEW_DEVICES and crc32(record["id"].encode()) % 100 < self.percent:
             vertex["state"] = {"idle": "busy", "busy": "idle"}.get(vertex["state"], vertex["state"])
         return vertex
 

@@ -19,25 +19,19 @@ def test_the_suites_world_of_sparse_telemetry_is_shown_rightly() -> None:
     assert found.estimate >= row.threshold.value, [miss.found for miss in found.misses]
 
 
-def test_little_work_is_no_rest_and_a_restart_is_no_going_on() -> None:
-    little = {name: 0.085 / 0.97 * value for name, value in AT_WORK.items()} | {"accelerator_memory_used": 5e11}
+def test_a_node_that_stops_alone_hangs_where_a_fault_says_so_and_rests_where_none_does() -> None:
     play = Play(population([3]))
     play.after(40, [AT_WORK] * 3)
-    play.after(20, [AT_WORK, little, STOPPED])
-    filling = RESTS | {"accelerator_memory_used": 1e11, "accelerator_utilisation": 0.05}
-    play.after(3, [AT_WORK, AT_WORK, filling])
-    play.after(40, [AT_WORK] * 3)
-    found = play.after(9, [AT_WORK, STOPPED, STOPPED])
-    assert names(found) == ["busy", "faulty", "faulty"]
+    found = play.after(9, [AT_WORK, STOPPED, HUNG])
+    assert names(found) == ["busy", "idle", "faulty"]
 
 
-def test_a_checkpoint_after_a_gap_is_no_rest() -> None:
-    play = Play(population([2]))
-    play.after(40, [AT_WORK, AT_WORK])
-    play.after(20, [AT_WORK, None])
-    play.after(1, [AT_WORK, RESTS])
-    play.after(30, [AT_WORK, AT_WORK])
-    assert names(play.after(9, [AT_WORK, STOPPED])) == ["busy", "faulty"]
+def test_a_hang_that_was_told_lasts_until_the_memory_is_given_back() -> None:
+    play = Play(population([3], [[0, 1]]))
+    play.after(60, [AT_WORK] * 3)
+    assert names(play.after(9, [STOPPED, WAITING, AT_WORK]))[0] == "faulty"
+    assert names(play.after(60, [STOPPED, IDLE, AT_WORK])) == ["faulty", "idle", "busy"], "its family has given up"
+    assert names(play.after(9, [IDLE, IDLE, AT_WORK])) == ["idle", "idle", "busy"]
 
 
 def test_two_of_a_family_of_three_hang_and_the_third_waits() -> None:

@@ -21,7 +21,8 @@ from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scheduler import QueuePolicy, crowding, decide, features_of, gathered, priority_order
 from kuayu.scheduling.scoring import BEGINS, CROWD, DEVICES, EXCHANGING, LOST, MOVING, OWN, RUNS, Rule
 from kuayu.scheduling.state import Numbers, Snapshot
-from kuayu_conformance.checks.sch_cells import FULL, OTHERS
+from kuayu_conformance.checks.sch_cells import FULL, OTHERS, assignment
+from kuayu_conformance.checks.sch_stability import MOST_MIGRATIONS
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Resize, Start, Stop
@@ -29,6 +30,7 @@ from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.values import Split
+from kuayu_conformance.testbed.scheduling.windows import play_window
 from kuayu_training.scheduling.core import candidates, layout, playing, scheduler
 from kuayu_training.scheduling.core.network import flat
 from kuayu_training.scheduling.core.player import CompiledRule, constants
@@ -245,6 +247,27 @@ def test_what_it_plays_by_itself_ends_as_under_the_reference(family: str) -> Non
     assert one.jobs == other.jobs
     assert (one.decisions, one.refusals) == (other.decisions, other.refusals)
     assert np.array_equal(one.money, other.money)
+
+
+def test_the_rule_that_ships_moves_jobs_no_more_often_than_sch_008_allows() -> None:
+    """In windows that no run of the suite draws, and that differ tenfold; method 1.4.0 moved jobs too often."""
+    its = [
+        scenario(FULL.swinging("step"), FULL.swing_timing, f"moves/{number}", assignment=assignment(number))
+        for number in range(12)
+    ]
+    before = {
+        "interruption_seconds": 150.0,
+        "min_remaining_ratio": 1.0,
+        "max_pause_share": 0.05,
+        "min_gain_share": 0.06,
+    }
+    before |= {"max_migration_pause_share": 0.009, "min_gain_per_pause": 4.5}
+
+    def moves_an_hour(changed: dict[str, float]) -> float:
+        scores = [play_window(each, CompiledRule(constants(changed)), "rule") for each in its]
+        return sum(score.migrations for score in scores) / sum(score.job_hours for score in scores)
+
+    assert 0.0 < moves_an_hour({}) < MOST_MIGRATIONS < moves_an_hour(before)
 
 
 def test_it_makes_no_views(monkeypatch: pytest.MonkeyPatch) -> None:

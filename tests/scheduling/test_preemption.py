@@ -152,7 +152,7 @@ def test_who_ends_soon_is_not_stopped() -> None:
 
 def test_several_make_room_for_a_gang() -> None:
     small = [long_one(name, 4) for name in ("r", "s")]
-    assert verbs(request([BOTH], [spec("w", 8, HOUR)], running=small, accelerators=KINDS)) == {
+    assert verbs(request([BOTH], [spec("w", 8, 6 * HOUR)], running=small, accelerators=KINDS)) == {
         "r": "migrate",
         "s": "migrate",
     }

@@ -49,6 +49,8 @@ def _of_operation(name: str, parameters: list[Any], operation: dict[str, Any]) -
 def _media(name: str, holder: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for media_type, content in holder.get("content", {}).items():
         yield f"{name} as {media_type}", _bare(content.get("schema", {}))
+        if "x-item-schema" in content:
+            yield f"{name} as {media_type}: items", _bare(content["x-item-schema"])
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

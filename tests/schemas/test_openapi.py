@@ -10,10 +10,12 @@ import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from schemas.openapi_difference import differences
+from starlette.routing import Route
 
 from generator import openapi
 from generator.__main__ import SPEC, application
 from generator.model import Model
+from kuayu.service.app import create_app
 from kuayu_schemas import registers, schema
 
 PUBLISHED: dict[str, Any] = json.loads((files("kuayu_schemas") / "published" / "openapi.json").read_text("utf-8"))
@@ -53,6 +55,17 @@ def test_the_running_service_promises_what_is_published() -> None:
     assert differences(PUBLISHED, application()) == []
 
 
+def test_every_route_of_the_reference_is_published_and_no_other() -> None:
+    """Also one that keeps itself out of the document that the service makes."""
+    routes = {
+        f"{method} {route.path}"
+        for route in create_app().routes
+        if isinstance(route, Route) and route.path.startswith("/v1/")
+        for method in route.methods or ()
+    }
+    assert routes == {name for name, _ in operations()}
+
+
 def test_every_operation_of_the_register_of_profiles_is_published() -> None:
     published = {name for name, _ in operations()}
     for definition in registers.requirements().profiles:
@@ -65,6 +78,46 @@ def test_every_failure_is_told_as_a_problem() -> None:
             if status.startswith(("4", "5")):
                 problem = answer["content"]["application/problem+json"]["schema"]
                 assert problem == {"$ref": "#/components/schemas/Problem"}, f"{name}: {status}"
+
+
+def test_every_stream_names_the_class_of_its_events() -> None:
+    streams = {}
+    for name, operation in operations():
+        for answer in operation["responses"].values():
+            if media := answer.get("content", {}).get("text/event-stream"):
+                event = media["x-item-schema"]["properties"]
+                assert jsonschema_rs.meta.is_valid(
+                    {"$schema": PUBLISHED["jsonSchemaDialect"], **media["x-item-schema"]}
+                )
+                data = event["data"]["contentSchema"]["$ref"].rpartition("/")[2]
+                streams[name] = event["event"]["const"], data
+    assert streams == {
+        "GET /v1/graph/events": ("change", "GraphChange"),
+        "GET /v1/faults/events": ("fault", "Fault"),
+    }
+    assert [name for name, _ in operations() if name.endswith("/events")] == sorted(streams)
+
+
+ELSEWHERE = {
+    "ConformanceReport": "a report is a file that the suite writes",
+    "Submission": "a submission is a file that whoever hands a report in writes",
+    "RequirementRegister": "the register of requirements is published as a file",
+    "ResourceSnapshot": "no operation takes or gives all resources at once",
+    "JobStatus": "jobs are run by domains, which are asked for actions alone",
+}
+"""Classes of the model that no operation takes or gives, and why."""
+
+
+def test_every_class_is_led_to_by_an_operation_unless_it_goes_elsewhere() -> None:
+    definitions = schema.document()["$defs"]
+    left = set(definitions) - set(PUBLISHED["components"]["schemas"])
+    assert ELSEWHERE.keys() <= left
+    waiting, elsewhere = list(ELSEWHERE), set[str]()
+    while waiting:
+        if (name := waiting.pop()) not in elsewhere:
+            elsewhere.add(name)
+            waiting += [reference.rpartition("/")[2] for reference in references(definitions[name])]
+    assert left - elsewhere == set()
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:
@@ -89,6 +142,12 @@ def test_every_operation_has_a_name_of_its_own() -> None:
                 required=True
             ),
             "GET /v1/nodes: query parameter limit: published",
+        ),
+        (
+            lambda paths: paths["/v1/faults/events"]["get"]["responses"]["200"]["content"]["text/event-stream"].pop(
+                "x-item-schema"
+            ),
+            "GET /v1/faults/events: answer 200 as text/event-stream: items: only published",
         ),
     ],
 )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 from service.conftest import Service, StartService, instant, problem
 
@@ -43,6 +44,69 @@ def test_rates_need_two_pages_and_survive_a_reset(shared: Service) -> None:
     assert accepted == [0, 1, 1, 0]
     flows = [sample["storage_read_flow"] for sample in shared.samples("disk")]
     assert flows == pytest.approx([500, 50], rel=0.01)
+
+
+def test_lines_too_old_or_too_far_ahead_are_rejected_one_by_one(shared: Service) -> None:
+    shared.register(node="ages", devices=4)
+    now = round(time.time() * 1000)
+    week = round(shared.client.get("/v1/conformance").json()["limits"]["retention"] * 1000)
+    ages = {"0": 60_000 - week, "1": -60_000 - week, "2": 40_000, "3": 80_000}
+    page = "".join(f'DCGM_FI_DEV_GPU_UTIL{{gpu="{gpu}"}} 50 {now + age}\n' for gpu, age in ages.items())
+    answer = shared.send_page(page, node="ages", exporter="dcgm-exporter").json()
+    refused = sorted(item["problem"]["type"].rpartition(":")[2] for item in answer["rejected"])
+    assert (answer["accepted"], refused) == (2, ["clock-skew", "too-old"])
+    assert len({item["index"] for item in answer["rejected"]}) == 2
+    assert [item["device"] for item in shared.samples("ages", "device")] == ["0", "2"]
+
+
+def test_the_instants_of_a_page_are_corrected_by_the_clock_of_its_sender(shared: Service) -> None:
+    shared.register(node="ahead", devices=1)
+    line = f'DCGM_FI_DEV_GPU_UTIL{{gpu="0"}} 50 {round(time.time() * 1000) + 3_590_000}\n'
+    query = {"node": "ahead", "exporter": "dcgm-exporter"}
+    uncorrected = shared.send_page(line, **query).json()
+    assert [item["problem"]["type"].rpartition(":")[2] for item in uncorrected["rejected"]] == ["clock-skew"]
+    corrected = shared.send_page(line, **query, sent_at=instant(3600)).json()
+    assert (corrected["accepted"], corrected["clock_offset"]) == (1, pytest.approx(-3600, abs=5))
+    held = shared.samples("ahead", "device")
+    assert len(held) == 1
+    assert instant(-20) < held[0]["observed_at"] < instant()
+
+
+def test_a_line_too_far_ahead_is_nothing_that_later_pages_are_compared_with(shared: Service) -> None:
+    shared.register(node="leaping")
+    query = {"node": "leaping", "exporter": "node-exporter"}
+    read = ((-40, 1000), (80, 9000), (-30, 6000))
+    accepted = [
+        shared.send_page(DISK.format(value), observed_at=instant(seconds), **query).json()["accepted"]
+        for seconds, value in read
+    ]
+    assert accepted == [0, 0, 1]
+    assert shared.samples("leaping")[0]["storage_read_flow"] == pytest.approx(500, rel=0.01)
+
+
+def test_a_page_gets_its_first_answer_again_though_its_node_is_gone(shared: Service) -> None:
+    def send(key: str) -> httpx.Response:
+        headers = {"Content-Type": "text/plain", "Idempotency-Key": key}
+        query = {"node": "leaving", "exporter": "dcgm-exporter"}
+        return shared.client.post("/v1/expositions", params=query, content=DCGM.encode(), headers=headers)
+
+    assert problem(send("page")) == "unknown-reference"
+    shared.register(node="leaving")
+    first = send("page")
+    assert (first.json()["accepted"], first.headers.get("Idempotency-Replayed")) == (2, None)
+    shared.client.delete("/v1/nodes/leaving").raise_for_status()
+    again = send("page")
+    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+    assert problem(send("another")) == "unknown-reference"
+
+
+@pytest.mark.parametrize("value", ["+Inf", "-Inf"])
+def test_an_infinity_is_refused_by_itself(shared: Service, value: str) -> None:
+    shared.register(node="infinite", devices=1)
+    page = f'DCGM_FI_DEV_GPU_UTIL{{gpu="0"}} {value}\nDCGM_FI_DEV_POWER_USAGE{{gpu="0"}} 300\n'
+    answer = shared.send_page(page, node="infinite", exporter="dcgm-exporter").json()
+    assert answer["accepted"] == 1
+    assert [item["problem"]["type"].rpartition(":")[2] for item in answer["rejected"]] == ["out-of-range"]
 
 
 def test_an_infinite_value_is_refused_and_blocks_nothing(shared: Service) -> None:

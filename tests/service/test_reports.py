@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from service.conftest import Service, instant, problem
 
+from kuayu_schemas import registers
+
 DEVICE = {"kind": "gpu", "vendor": "Example", "model": "Example"}
 
 
@@ -16,6 +18,32 @@ def values(service: Service, path: str, **query: str) -> dict[tuple[str, str | N
 def device_sample(node: str, device: str, seconds: float = 0, **measures: Any) -> dict[str, Any]:
     sample = {"subject": node, "subject_kind": "device", "device": device, "observed_at": instant(seconds)}
     return sample | measures
+
+
+def test_values_stand_in_the_order_of_the_register_and_then_of_devices(shared: Service) -> None:
+    names = ["9", "10", "b", "A"]
+    shared.put("/v1/domains/order", {"id": "order"}).raise_for_status()
+    node = {
+        "id": "ordered",
+        "domain": "order",
+        "devices": [DEVICE | {"id": name, "memory_capacity": 8e10} for name in names],
+    }
+    shared.put("/v1/nodes/ordered", node).raise_for_status()
+    for name in names:
+        shared.send(device_sample("ordered", name, -1, faults=0, health_state="healthy", power=1, jitter=0))
+    found = shared.client.get("/v1/nodes/ordered/indicators").json()["values"]
+    measures = ["power", "accelerator_memory_capacity", "jitter", "health_state", "faults"]
+    register = [measure.name for each in registers.indicators().indicators for measure in each.measures]
+    assert sorted(measures, key=register.index) == measures
+    expected = [(measure, device) for measure in measures for device in (None, "10", "9", "A", "b")]
+    assert [(value["measure"], value.get("device")) for value in found if value["measure"] != "jitter"] == [
+        place for place in expected if place[0] != "jitter"
+    ]
+
+
+def test_the_register_is_given_in_its_own_order(shared: Service) -> None:
+    given = shared.client.get("/v1/indicators").json()["indicators"]
+    assert [each["id"] for each in given] == [each.id for each in registers.indicators().indicators]
 
 
 def test_devices_make_a_node_and_nodes_make_a_domain(shared: Service) -> None:

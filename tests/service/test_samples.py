@@ -1,9 +1,11 @@
 """Samples in bulk: what is taken, what is not, what is read back."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -303,8 +305,13 @@ def outcome(body: bytes, *, carefully: bool) -> Any:
             rejected.append((index, error.to_wire()))
             continue
         names = tuple(sorted(item.keys() - {"subject", "subject_kind", "device", "observed_at"}))
-        kept.setdefault(names, []).append((number, moment, *(item[name] for name in names)))
+        kept.setdefault(names, []).append((number, moment, *(as_double(item[name]) for name in names)))
     return batch.atomic, len(batch.samples), rejected, kept
+
+
+def as_double(value: Any) -> Any:
+    """What a number of JSON stands for, where it is written as an integer of more than 53 bits."""
+    return float(value) if isinstance(value, int) else value
 
 
 def stored(taken: list[blocks.Block]) -> dict[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -375,3 +382,93 @@ def test_the_table_holds_what_it_would_if_row_after_row_had_been_written(
         patch.setattr(newest, "LIFE", 1)
         assert read(connection) == expected
         assert newest.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
+
+
+def test_a_sample_that_was_merged_keeps_when_it_was_first_received(shared: Service) -> None:
+    shared.register(node="met-again")
+    sample = node_sample("met-again", -5)
+    first = shared.send(sample | {"power": 100}).json()["received_at"]
+    time.sleep(0.01)
+    again = shared.send(sample | {"power": 100}).json()["received_at"]
+    time.sleep(0.01)
+    merged = shared.send(sample | {"power": 200, "jitter": 1}).json()["received_at"]
+    assert first < again < merged
+    held = shared.samples("met-again")
+    assert [(item["power"], item["jitter"], item["received_at"]) for item in held] == [(100, 1, first)]
+
+
+def keyed(service: Service, key: str, *samples: dict[str, Any], mode: str = "per_item") -> httpx.Response:
+    body = json.dumps({"mode": mode, "samples": samples})
+    return service.client.post("/v1/samples", content=body, headers=JSON | {"Idempotency-Key": key})
+
+
+def test_a_refused_atomic_batch_is_refused_again_though_it_could_be_taken_by_now(shared: Service) -> None:
+    sample = node_sample("comes-later", -1)
+    first = keyed(shared, "atomic", sample, mode="atomic")
+    assert problem(first) == "batch-refused"
+    shared.register(node="comes-later")
+    again = keyed(shared, "atomic", sample, mode="atomic")
+    assert (problem(again), again.headers["Idempotency-Replayed"]) == ("batch-refused", "true")
+    assert again.content == first.content
+    assert shared.samples("comes-later") == []
+    assert keyed(shared, "another", sample, mode="atomic").json()["accepted"] == 1
+
+
+def test_a_body_whose_items_were_not_judged_leaves_its_key_unused(shared: Service) -> None:
+    shared.register(node="unused")
+    for body, name in (("{", "malformed-json"), ('{"mode": "per_item"}', "invalid-body")):
+        for _ in range(2):
+            refused = shared.client.post("/v1/samples", content=body, headers=JSON | {"Idempotency-Key": "unused"})
+            assert (problem(refused), refused.headers.get("Idempotency-Replayed")) == (name, None)
+    taken = keyed(shared, "unused", node_sample("unused", -1))
+    assert (taken.json()["accepted"], taken.headers.get("Idempotency-Replayed")) == (1, None)
+
+
+def test_a_first_answer_is_given_again_though_its_node_is_gone(shared: Service) -> None:
+    shared.register(node="passing")
+    sample = node_sample("passing", -1)
+    first = keyed(shared, "passing", sample)
+    assert first.json()["accepted"] == 1
+    shared.client.delete("/v1/nodes/passing").raise_for_status()
+    again = keyed(shared, "passing", sample)
+    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400, "NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("items", [1, 2000])
+def test_a_number_that_no_double_is_makes_the_whole_body_malformed(shared: Service, number: str, items: int) -> None:
+    shared.register(node="numbers")
+    samples = ",".join([json.dumps(node_sample("numbers", -1, power=1))] * items)
+    body = f'{{"mode":"per_item","samples":[{samples.replace("1}", number + "}", 1)}]}}'
+    assert problem(shared.client.post("/v1/samples", content=body, headers=JSON)) == "malformed-json"
+    assert shared.samples("numbers") == []
+
+
+def test_a_number_is_the_double_next_to_it(shared: Service) -> None:
+    shared.register(node="doubles")
+    written = {
+        "power": "9007199254740993",
+        "jitter": "1e-400",
+        "faults": "18446744073709551616",
+        "queue_pressure": "-0.0",
+    }
+    bare = json.dumps(node_sample("doubles", -1))[:-1]
+    members = "".join(f',"{name}":{number}' for name, number in written.items())
+    body = f'{{"mode":"per_item","samples":[{bare}{members}}}]}}'
+    assert shared.client.post("/v1/samples", content=body, headers=JSON).json()["accepted"] == 1
+    held = shared.samples("doubles")[0]
+    assert {name: held[name] for name in written} == {
+        "power": 2.0**53,
+        "jitter": 0,
+        "faults": 2.0**64,
+        "queue_pressure": 0,
+    }
+
+
+@pytest.mark.parametrize("number", ["9007199254740992", "1e20", "-1", "1e0"])
+def test_an_integer_keeps_to_its_bounds_however_it_is_written(shared: Service, number: str) -> None:
+    shared.register(node="counts")
+    moment = instant()
+    body = f'{{"beats":[{{"node":"counts","number":{number},"sent_at":"{moment}"}}]}}'
+    answer = shared.client.post("/v1/heartbeats", content=body, headers=JSON).json()
+    assert types(answer) == ({} if number == "1e0" else {0: "invalid-body"})

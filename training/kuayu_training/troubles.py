@@ -194,7 +194,10 @@ class Troubles:
         return seen + np.where(mended & (again | (age < 1)), random.integers(1, 4, count), 0)
 
     def states(self, group: Places, jobs: Jobs, works: Flags, hung: Flags) -> NDArray[np.int8]:
-        """The truth, as the clause has it; in a group that hangs nobody waits for one who is only slow."""
+        """The truth, as the clause has it; in a group that hangs nobody waits for one who is only slow.
+
+        Who hangs alone with nothing that counts it shows what a rest with its memory held shows, and is idle.
+        """
         works = works & (self.cause != LEFT)
         found = np.where(works, states.BUSY, states.IDLE)
         waited_for = (jobs.kind == SYNCHRONOUS)[group]
@@ -202,6 +205,7 @@ class Troubles:
         found = np.where(slow & works, np.where(waited_for, states.STRAGGLING, states.DEGRADED), found)
         found = np.where(np.isin(self.cause, (FAULTS, PART_LOST)), states.DEGRADED, found)
         found = np.where(np.isin(self.cause, STOPPED), states.FAULTY, found)
+        found = np.where((self.cause == DEAD) & (self.burst == 0) & ~waited_for, states.IDLE, found)
         return np.where(self.cause == AWAY, states.OFFLINE, found).astype(np.int8)
 
     def missing_share(self, devices: Places) -> Instants:

@@ -7,7 +7,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, held, node, post, sample
 from kuayu_conformance.episode import Episode, instant
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding, answered, holds, lacks
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def judge(o: Observed) -> Iterator[Finding]:
     pointers = [str(error.get("pointer")) for error in o.atomic_bad.items("errors") if isinstance(error, dict)]
     named = any(pointer.startswith("/samples/1") for pointer in pointers)
     yield holds("COM-014", named, "the errors name the bad item", pointers, o.atomic_bad)
-    count = len(o.after_atomic_bad.items("items"))
-    yield holds("COM-014", count == 0, "nothing of the refused batch is held", f"{count} samples", o.after_atomic_bad)
+    kept = o.after_atomic_bad.items("items")
+    yield lacks("COM-014", o.after_atomic_bad, kept, "nothing of the refused batch is held")
     yield answered("COM-014", o.atomic_good, 200, "an atomic batch without a bad item is taken")
     count = len(o.after_atomic_good.items("items"))
     yield holds("COM-014", count == 3, "all of it is held", f"{count} samples", o.after_atomic_good)

@@ -7,6 +7,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.idx_fixtures import PROBED, Json, corpus, question
 from kuayu_conformance.checks.least import DECISIONS, mandatory
+from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 
@@ -70,8 +71,9 @@ def judge(observation: tuple[Decided, ...]) -> Iterable[Finding]:
         body = decided.first.json if isinstance(decided.first.json, dict) else {}
         told = body.get("revision")
         yield holds("COM-028", told == wanted, f"revision {wanted}", told, decided.first)
-        same = decided.first.json is not None and decided.again.json == decided.first.json
-        yield holds("COM-029", same, "the same decision again", decided.again.brief, decided.again)
+        wrong = violation(decided.first)  # what is no decision may well be the same again
+        same = not wrong and decided.again.json == decided.first.json
+        yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)
 
 
 CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge, needs=("IDX", "DEM", "FCT", "SCH", "RES"))

@@ -8,7 +8,8 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import GRAVE, Body, domain, line, node
 from kuayu_conformance.checks.least import DECISIONS, REVISION, mandatory, reports
-from kuayu_conformance.episode import Episode, instant, seconds_of
+from kuayu_conformance.contract import operation_of
+from kuayu_conformance.episode import Episode, SetUpFailed, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import schema
 
@@ -37,8 +38,14 @@ def observe(episode: Episode) -> Observed:
     declaration = episode.ask("GET", "/v1/conformance")
     read_at = episode.now()
     again = episode.ask("GET", "/v1/conformance")
-    answers = tuple(_each(episode, mandatory(declaration)))
-    return Observed(declaration, again, read_at, answers)
+    answers = list[tuple[str, Answer]]()
+    try:
+        answers += _each(episode, mandatory(declaration))
+    except SetUpFailed as failed:  # what could not be set up is an operation that this check is about
+        refused = failed.answer
+        operation = operation_of(refused.method, refused.path)
+        answers.append((f"{refused.method} {operation.template if operation else refused.path}", refused))
+    return Observed(declaration, again, read_at, tuple(answers))
 
 
 def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer]]:
@@ -134,7 +141,7 @@ def _turn(operation: str) -> tuple[int, int]:
 
 
 def judge(observed: Observed) -> Iterator[Finding]:
-    """Hold the declaration against its schema and itself, and each operation against being there at all."""
+    """Hold the declaration against its schema and itself, and each operation against its published answer."""
     declaration = observed.declaration
     yield answered("COM-001", declaration, 200, "GET /v1/conformance is answered")
     wrong = schema.errors("Declaration", declaration.json, reader=True)

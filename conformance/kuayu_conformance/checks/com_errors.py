@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kuayu_conformance.answers import PROBLEM_MEDIA_TYPE, Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import GRAVE, beat, domain, line, node, sample
+from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import registers
@@ -225,8 +226,9 @@ def judge(observed: Observed) -> Iterator[Finding]:
     for case in observed.open_door:
         yield answered("COM-005", case.answer, case.status, case.what, problem=case.problem)
     for what, answer in observed.hostile:
-        sound = 200 <= answer.status < 500
-        yield holds("COM-006", sound, f"{what}: an answer below 500", answer.brief, answer)
+        wrong = unsound(answer)
+        found = f"{wrong}: {answer.brief}" if wrong else answer.brief
+        yield holds("COM-006", not wrong, f"{what}: an answer below 500", found, answer)
     yield answered("COM-006", observed.alive, 200, "the target still answers afterwards")
     for case in observed.limits:
         yield answered("COM-007", case.answer, case.status, case.what, problem=case.problem)

@@ -10,6 +10,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.sch_fixtures import PLACEMENTS, Json
 from kuayu_conformance.checks.snapshots import FORGOTTEN, operations_of, patched, request, states_of
+from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, NotTestable
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import schema
@@ -128,9 +129,10 @@ def judge(o: Observed) -> Iterator[Finding]:
     for each in o.compared:
         if each.patched.problem == FORGOTTEN:
             continue
-        same = _content(each.patched) == _content(each.whole)
+        wrong = violation(each.whole)  # what is no answer may well be the same both ways
+        same = not wrong and _content(each.patched) == _content(each.whole)
         expected = f"the state {each.what} is answered like the whole: {each.whole.brief}"
-        yield holds("COM-021", same, expected, each.patched.brief, each.patched)
+        yield holds("COM-021", same, expected, wrong or each.patched.brief, each.patched)
     for what, answer in o.refused:
         if answer.problem != FORGOTTEN:
             yield answered("COM-021", answer, 422, f"{what} is refused", problem="invalid-body")

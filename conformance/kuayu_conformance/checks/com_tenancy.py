@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import beat, domain, failing, faults_of, node, post, sample
+from kuayu_conformance.contract import unsound
 from kuayu_conformance.episode import Episode, NotTestable, Stream, instant
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding, answered, holds, lacks
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,15 @@ def judge(o: Observed) -> Iterator[Finding]:
     for path, answer in o.reads:
         yield answered("COM-019", answer, 404, f"{path} of another tenant is as if absent", problem="not-found")
     names = o.listing.items("items")
-    yield holds("COM-019", not names, "a listing holds nothing of another tenant", o.listing.brief, o.listing)
+    yield lacks("COM-019", o.listing, names, "a listing holds nothing of another tenant")
     yield answered("COM-019", o.reference, 422, "nothing can refer to another tenant's", problem="unknown-reference")
     yield answered("COM-019", o.write, 404, "another tenant's node cannot be deleted", problem="not-found")
     foreign = o.replay.headers.get("idempotency-replayed") == "true" or o.replay.at("accepted") == 1
-    yield holds("COM-019", not foreign, "idempotency keys of tenants do not meet", o.replay.brief, o.replay)
+    apart = not (foreign or unsound(o.replay))
+    yield holds("COM-019", apart, "idempotency keys of tenants do not meet", o.replay.brief, o.replay)
     yield answered("COM-019", o.reuse, 201, "the same identifier is free for another tenant")
-    own = o.own.at("label")
-    yield holds("COM-019", o.own.status == 200 and own is None, "one's own is left as it was", o.own.brief, o.own)
+    kept = o.own.status == 200 and not unsound(o.own) and o.own.at("label") is None
+    yield holds("COM-019", kept, "one's own is left as it was", o.own.brief, o.own)
     yield holds("COM-019", o.after.at("accepted") == 1, "one's own node still takes samples", o.after.brief, o.after)
     yield answered("COM-019", o.nobody, 401, "without credentials nothing is answered", problem="unauthorised")
     asked = "www-authenticate" in o.nobody.headers
@@ -148,13 +150,13 @@ def judge(o: Observed) -> Iterator[Finding]:
 
 def _judge_faults(o: Faults) -> Iterator[Finding]:
     about = [item for item in o.listing.items("items") if isinstance(item, dict) and item.get("node") == o.node]
-    yield holds("COM-019", not about, "a listing of faults holds nothing of another tenant", about, o.listing)
+    yield lacks("COM-019", o.listing, about, "a listing of faults holds nothing of another tenant")
     told = [event.id for event in o.stream.events if f'"{o.node}"' in event.data]
-    yield holds("COM-019", not told, "a stream of faults tells nothing of another tenant", told, o.stream.opening)
+    yield lacks("COM-019", o.stream.opening, told, "a stream of faults tells nothing of another tenant")
     asked = o.actions.items("items")
-    yield holds("COM-019", not asked, "nobody is asked to act on what is another tenant's", o.actions.brief, o.actions)
-    taken = o.beat.at("accepted") == 1
-    yield holds("COM-019", not taken, "a heartbeat of another tenant's node is not taken", o.beat.brief, o.beat)
+    yield lacks("COM-019", o.actions, asked, "nobody is asked to act on what is another tenant's")
+    left = not (o.beat.at("accepted") == 1 or unsound(o.beat))
+    yield holds("COM-019", left, "a heartbeat of another tenant's node is not taken", o.beat.brief, o.beat)
     because = "an action that another tenant was asked for cannot be answered"
     yield answered("COM-019", o.result, 422, because, problem="unknown-reference")
 

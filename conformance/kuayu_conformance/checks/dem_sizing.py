@@ -169,4 +169,4 @@ def judge(o: Observation) -> Iterator[Finding]:
     )
 
 
-CHECK = Check("dem_sizing", (FIGURE, SIZES), observe, judge)
+CHECK = Check("dem_sizing", (FIGURE, SIZES), observe, judge, heavy=True)

@@ -107,7 +107,7 @@ class Questioner:
         mix, where = MIXES[setting.mix], f"{self.seed}/{setting.mix}"
         before = drawing.history(f"{where}/history-{history}", mix, world, RECORDS)
         drawn = [drawing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
-        names = [f"kind-{number:04d}" for number in self._episode.random.sample(range(10_000), len(KINDS))]
+        names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS))]
         ran = wire.records(before, names, f"{where}/history-{history}")
         wanted = [
             row
@@ -121,7 +121,7 @@ class Questioner:
         """Questions at the edge: kinds that never ran, tasks without accelerators, no history at all."""
         world, mix = World(), MIXES["25:25:25:25"]
         before = drawing.history(f"{self.seed}/few", mix, world, 400)
-        names = [f"kind-{number:04d}" for number in self._episode.random.sample(range(10_000), len(KINDS) + 1)]
+        names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS) + 1)]
         history = wire.records(before, names, f"{self.seed}/few")
         asks = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
         tasks = [

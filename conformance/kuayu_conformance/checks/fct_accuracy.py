@@ -80,4 +80,4 @@ def error_totals(rows: Iterable[Row]) -> tuple[list[float], list[float]]:
     return gathered((row.block, abs(row.expected - row.truth), row.truth) for row in rows)
 
 
-CHECK = Check("fct_accuracy", tuple(REQUIREMENTS.values()), observe, judge, traces=tuple(FILES))
+CHECK = Check("fct_accuracy", tuple(REQUIREMENTS.values()), observe, judge, traces=tuple(FILES), heavy=True)

@@ -78,14 +78,16 @@ class Draft:
         now: Unix time of the present instant, a whole minute.
     """
 
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, naming: Random | None = None) -> None:
+        """Draw from random numbers, and names from others where they are given."""
         self.chance = chance
+        self._naming = naming or chance
         self.now = float((_EARLIEST + chance.randrange(_SPAN)) // 60 * 60)
         self.revision = {"epoch": self.name(), "number": chance.randrange(1_000_000)}
 
     def name(self) -> str:
         """A name that nothing else has."""
-        return f"{self.chance.getrandbits(56):014x}"
+        return f"{self._naming.getrandbits(56):014x}"
 
     def at(self, seconds: float) -> str:
         """An instant so many seconds from now."""

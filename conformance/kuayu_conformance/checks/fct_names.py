@@ -48,7 +48,7 @@ def observe(episode: Episode) -> tuple[Wrong, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    bodies = requests(Draft(episode.random))
+    bodies = requests(Draft(episode.random, episode.naming))
     for path, body in bodies.items():
         ask(episode, path, body)
     found = []

@@ -91,7 +91,7 @@ def worlds(episode: Episode, size: Size) -> Iterator[tuple[int, World, Names, li
     for number in range(size.worlds):
         seed = f"{episode.random.getrandbits(64):016x}"
         steps = [begin + span * each + episode.random.randrange(span) for each in range(size.origins)]
-        yield number, world(seed, days), Names(seed), steps
+        yield number, world(seed, days), Names(episode.salted(seed)), steps
 
 
 def observe(episode: Episode, size: Size) -> Observation:

@@ -30,7 +30,7 @@ def observe_peaks(episode: Episode, *, full: bool) -> tuple[Shaved, ...]:
     """Ask for plans over days, each with loads of its own."""
     made = []
     for _ in range(FULL if full else QUICK):
-        base, loads, body = peak_request(Draft(episode.random))
+        base, loads, body = peak_request(Draft(episode.random, episode.naming))
         made.append(Shaved(base, loads, ask(episode, PEAKS, body)))
     return tuple(made)
 

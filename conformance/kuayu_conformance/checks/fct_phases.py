@@ -211,4 +211,4 @@ def judge(observation: Observation) -> Iterable[Finding]:
     )
 
 
-CHECK = Check("fct_phases", (REQUIREMENT,), observe, judge, traces=tuple(real.FILES))
+CHECK = Check("fct_phases", (REQUIREMENT,), observe, judge, traces=tuple(real.FILES), heavy=True)

@@ -204,4 +204,4 @@ def _drawn(groups: dict[str, list[Row]]) -> ReportPlot:
     return lines("Share of cases that do not exceed a quantile", "level", "share", level | points)
 
 
-CHECK = Check("fct_quantiles", (REQUIREMENT,), observe, judge)
+CHECK = Check("fct_quantiles", (REQUIREMENT,), observe, judge, heavy=True)

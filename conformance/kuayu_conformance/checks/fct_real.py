@@ -50,7 +50,7 @@ def observe_real(episode: Episode) -> tuple[RealRow, ...]:
 
 
 def _of_set(episode: Episode, name: str, clusters: Mapping[str, NDArray[np.float64]]) -> Iterator[RealRow]:
-    names = Names(f"{episode.random.getrandbits(64):016x}")
+    names = Names(episode.salted(f"{episode.random.getrandbits(64):016x}"))
     past, furthest = int(PAST / STEP), int(max(HORIZONS) / STEP)
     length = min(map(len, clusters.values()))
     span = (length - past - furthest) // ORIGINS

@@ -55,7 +55,7 @@ def observe(episode: Episode) -> Observation:
     """Ask for waveforms of several sets of trainings, then for peak plans."""
     waves = []
     for number in range(FULL if episode.settings.full else QUICK):
-        draft = Draft(episode.random)
+        draft = Draft(episode.random, episode.naming)
         jobs, body = request(draft, number)
         waves.append(Drawn(jobs, ask(episode, WAVEFORMS, body), draft.name()))
     return Observation(tuple(waves), observe_peaks(episode, full=episode.settings.full))
@@ -166,4 +166,4 @@ def _covered(what: str, drawn: Floats, low: Floats, high: Floats, coverage: floa
     return holds(REQUIREMENT, met, words, found, wave.asked.answer)
 
 
-CHECK = Check("fct_waveforms", (REQUIREMENT,), observe, judge)
+CHECK = Check("fct_waveforms", (REQUIREMENT,), observe, judge, heavy=True)

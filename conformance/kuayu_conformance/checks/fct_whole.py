@@ -43,7 +43,7 @@ def observe(episode: Episode) -> Observation:
     Raises:
         SetUpFailed: One of them is not answered.
     """
-    draft = Draft(episode.random)
+    draft = Draft(episode.random, episode.naming)
     forecasts = [_twice(episode, FORECASTS, what, body) for what, body in questions(draft)]
     strict = reservations(draft)
     mild = {**strict, "qualities": [{**each, "violations": 4 * each["violations"]} for each in strict["qualities"]]}

@@ -23,9 +23,9 @@ MOST_PAGES = 2000
 
 
 def domain(episode: Episode, label: str = "d", *, tenant: str = "own") -> str:
-    """Register a domain and return its identifier."""
+    """Register a domain, which no other has the label of, and return its identifier."""
     identifier = episode.name_of(label)
-    episode.set_up("PUT", f"/v1/domains/{identifier}", {"id": identifier}, tenant=tenant)
+    _register(episode, f"/v1/domains/{identifier}", {"id": identifier}, tenant)
     return identifier
 
 
@@ -35,11 +35,18 @@ def device(identifier: str, **members: Any) -> Body:
 
 
 def node(episode: Episode, in_domain: str, called: str = "n", *, names: Sequence[str] = (), **members: Any) -> str:
-    """Register a node with devices of these names and return its identifier."""
+    """Register a node, which no other has the label of, with devices of these names and return its identifier."""
     identifier = episode.name_of(called)
     body = {"id": identifier, "domain": in_domain, "devices": [device(name) for name in names], **members}
-    episode.set_up("PUT", f"/v1/nodes/{identifier}", body)
+    _register(episode, f"/v1/nodes/{identifier}", body, "own")
     return identifier
+
+
+def _register(episode: Episode, path: str, body: Body, tenant: str) -> None:
+    """Make what is not there yet: a check whose labels are no more than one would find less than it believes."""
+    if (path, tenant) in episode.created:
+        raise ValueError(f"{path} has been made before in {episode.name}")
+    episode.set_up("PUT", path, body, tenant=tenant)
 
 
 def sample(subject: str, observed_at: str, *, kind: str = "node", **measures: Any) -> Body:

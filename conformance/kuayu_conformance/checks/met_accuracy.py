@@ -197,4 +197,4 @@ def _shown(cell: Cell) -> str:
     return cell.truth or "absent"
 
 
-CHECK = Check("met_accuracy", ("MET-003",), observe, judge)
+CHECK = Check("met_accuracy", ("MET-003",), observe, judge, heavy=True)

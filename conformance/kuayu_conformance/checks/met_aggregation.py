@@ -8,7 +8,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, node, post, sample
 from kuayu_conformance.episode import Episode, instant
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding, answered, holds, lacks
 from kuayu_schemas import registers
 from kuayu_schemas.models import Aggregation, Constancy, Measure, SubjectKind, ValueKind
 
@@ -141,7 +141,7 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield holds("MET-009", _same(own, 0.125), "a value reported for the domain itself wins", own, o.overruled)
     early = o.earlier.items("values")
     dynamic = [v for v in early if isinstance(v, dict) and v.get("provenance") != "registered"]
-    yield holds("MET-009", not dynamic, "an hour earlier nothing had been observed", dynamic, o.earlier)
+    yield lacks("MET-009", o.earlier, dynamic, "an hour earlier nothing had been observed")
     capacity = _found(o.registered, "accelerator_memory_capacity", None)
     yield holds(
         "MET-009", _same(capacity, 6.4e10), "what nobody measured comes from the registration", capacity, o.registered

@@ -8,7 +8,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import domain, held, node
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.exporters.playing import Cell, PlayedExporter
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding, answered, holds, lacks
 
 EXPORTER = "dcgm-exporter"
 COUNTING = "node-exporter"
@@ -132,8 +132,7 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield answered("MET-008", o.unmapped, 200, "a page without a mapped field is taken")
     yield holds("MET-008", o.unmapped.at("accepted") == 0, "it gives no sample", o.unmapped.brief, o.unmapped)
     yield answered("MET-008", o.malformed, 422, "a page that is not in the format", problem="malformed-exposition")
-    count = len(o.after_malformed.items("items"))
-    yield holds("MET-008", count == 0, "nothing of it is taken", f"{count} samples", o.after_malformed)
+    yield lacks("MET-008", o.after_malformed, o.after_malformed.items("items"), "nothing of it is taken")
     yield answered("MET-008", o.unknown_exporter, 422, "an exporter that no map names", problem="unknown-exporter")
     yield answered("MET-008", o.unknown_node, 422, "a node that is not registered", problem="unknown-reference")
     yield answered("MET-008", o.stranger, 200, "a page about a device that the node has not is refused item by item")

@@ -9,7 +9,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.fixtures import device, domain, node, post, sample
 from kuayu_conformance.checks.graphs import Graph, Vertex, digest_of, document, graph_of, only, read, wait_until
 from kuayu_conformance.episode import Episode, instant
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding, answered, holds, lacks
 
 CAPACITY = 10e9
 """Registered capacity of the links, bit/s."""
@@ -73,7 +73,11 @@ class Observed:
 def observe(episode: Episode) -> Observed:
     """Register, move and delete resources of our own, then report on one of two links."""
     first, second = domain(episode, "a"), domain(episode, "b")
-    nodes = [node(episode, site, f"{site[-1]}{i}", names=("0", "1")) for site in (first, second) for i in range(3)]
+    nodes = [
+        node(episode, site, f"{letter}{i}", names=("0", "1"))
+        for letter, site in zip("ab", (first, second), strict=True)
+        for i in range(3)
+    ]
     there, back = _link(episode, first, second, "ab"), _link(episode, second, first, "ba")
     names = frozenset((first, second, *nodes, there, back))
     whole = {"domains": frozenset({first, second}), "nodes": frozenset(nodes), "links": frozenset({there, back})}
@@ -154,7 +158,7 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield holds("MET-017", devices == 1, expected, f"{devices} devices", o.looks[1].whole)
     if o.foreign is not None:
         seen = _names(only(graph_of(o.foreign.json), o.names))
-        yield holds("MET-017", not seen, "another tenant's graph has none of it", sorted(seen)[:3] or "none", o.foreign)
+        yield lacks("MET-017", o.foreign, sorted(seen)[:3], "another tenant's graph has none of it")
     yield answered("MET-017", o.absent, 404, "the graph of a domain that is not registered", problem="not-found")
     yield answered("MET-017", o.odd, 400, "a detail that the clause does not know", problem="invalid-parameter")
     yield from _judge_links(o)

@@ -24,7 +24,7 @@ from kuayu_conformance.exporters.otlp import (
 )
 from kuayu_conformance.exporters.packing import packed
 from kuayu_conformance.exporters.playing import Cell, Page, PlayedExporter
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding, answered, holds, lacks
 
 EXPORTER = "otel-hw"
 ENVELOPE = {"subject", "subject_kind", "device", "observed_at", "received_at"}
@@ -205,8 +205,7 @@ def judge(o: Observed) -> Iterator[Finding]:
     for twins in o.twins:
         yield from _alike(twins)
     for answer in o.quiet:
-        found = len(answer.items("items"))
-        yield holds("MET-021", found == 0, "what is left out gives no sample", f"{found} samples", answer)
+        yield lacks("MET-021", answer, answer.items("items"), "what is left out gives no sample")
     devices = [item.get("device") for item in o.strange[1].items("items") if isinstance(item, dict)]
     expected = "of points that cannot be taken none is held, of the others each"
     yield holds("MET-021", len(devices) == 1, expected, f"samples of {devices}", o.strange[1])

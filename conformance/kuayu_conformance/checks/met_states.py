@@ -31,7 +31,7 @@ from kuayu_conformance.checks.states_player import (
     reopen,
 )
 from kuayu_conformance.checks.states_timeline import Clock, Timeline
-from kuayu_conformance.episode import Episode, NotTestable
+from kuayu_conformance.episode import Episode, FellBehind
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_conformance.testbed.telemetry import Delivery, Scale, World
 from kuayu_schemas import schema
@@ -66,7 +66,7 @@ def observe(episode: Episode) -> Observed:
     """Register the world, follow the graph, play the world second by second, and change a pair of domains beside it.
 
     Raises:
-        NotTestable: The suite, or the path to the target, was too slow for its own world.
+        FellBehind: The suite, or the path to the target, was too slow for its own world.
     """
     scale = FULL if episode.settings.full else QUICK
     world = World(scale, f"{episode.settings.nonce}/telemetry", episode.name_of, episode.urn_of)
@@ -89,10 +89,10 @@ def observe(episode: Episode) -> Observed:
         streams[-1].take(SETTLE, at_least=1_000_000_000)
     streams[-1].hang_up()
     if player.clock.waited > MOST_WAITING * scale.seconds:
-        raise NotTestable(
+        raise FellBehind(
             f"the world waited {player.clock.waited:.0f} of {scale.seconds} s for requests to be answered, so that "
             "delays would be those of the path",
-            "run the suite nearer to the target, or on a machine with less else to do",
+            f"{MOST_WAITING:.0%} of the time of a world",
         )
     unsent, changes = tuple(player.refused), tuple(player.changes)
     return Observed(player.clock, refused, snapshot, tuple(streams), unsent, player.batches, world, changes)

@@ -128,4 +128,4 @@ def _misses(o: Observation, requirement: str) -> Iterator[Claim]:
         yield holds(requirement, False, expected, "; ".join(each.faults), each.answer)
 
 
-CHECK = Check("res_adjusting", (ADJUSTED, DIP, RECOVERED), observe, judge)
+CHECK = Check("res_adjusting", (ADJUSTED, DIP, RECOVERED), observe, judge, heavy=True)

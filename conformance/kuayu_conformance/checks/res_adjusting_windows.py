@@ -126,7 +126,8 @@ class Player:
         return Played(world.names, self.answers - before, tuple(self._heard), scores, film(world, yardstick, outcomes))
 
     def _drawn(self, number: int) -> World:
-        return draw(f"{self.episode.settings.nonce}/adjusting/{number}")
+        seed = f"{self.episode.settings.nonce}/adjusting/{number}"
+        return draw(seed, naming=self.episode.salted(seed))
 
     def adjustment(self, request: Json) -> Json | None:
         """What of the service's answer can be carried out; None where there is none, or was none too often."""

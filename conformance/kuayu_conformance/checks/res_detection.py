@@ -14,7 +14,7 @@ from kuayu_conformance.checks.res_detection_player import EVENTS, Player, Respon
 from kuayu_conformance.checks.res_detection_report import RECOGNISED, RESPONDED, recognised, responded
 from kuayu_conformance.checks.res_detection_scores import account, tellings
 from kuayu_conformance.checks.states_timeline import Clock
-from kuayu_conformance.episode import Episode, NotTestable
+from kuayu_conformance.episode import Episode, FellBehind
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.heartbeats import FULL, QUICK, World
@@ -55,7 +55,7 @@ def observe(episode: Episode) -> Observed:
     """Register the world, follow its faults, and play it in real time.
 
     Raises:
-        NotTestable: The suite, or the path to the target, was too slow for its own world.
+        FellBehind: The suite, or the path to the target, was too slow for its own world.
     """
     scale = FULL if episode.settings.full else QUICK
     world = World(scale, f"{episode.settings.nonce}/heartbeats", episode.name_of)
@@ -68,10 +68,10 @@ def observe(episode: Episode) -> Observed:
         player.play()
     streams[-1].hang_up()
     if player.clock.waited > MOST_WAITING * scale.total:
-        raise NotTestable(
+        raise FellBehind(
             f"the world waited {player.clock.waited:.0f} of {scale.total:.0f} s for requests to be answered, so that "
             "delays would be those of the path",
-            "run the suite nearer to the target, or on a machine with less else to do",
+            f"{MOST_WAITING:.0%} of the time of a world",
         )
     return Observed(
         world,

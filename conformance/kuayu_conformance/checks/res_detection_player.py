@@ -7,6 +7,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.states_timeline import Clock
+from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, Stream, instant
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.heartbeats import Delivery, World
@@ -211,7 +212,7 @@ class Player:
             self._answered.add(name)
             result = {"action": name, "phase": "commit", "outcome": "committed", "at": instant(self._now)}
             answer = self.episode.ask_patiently("POST", "/v1/action-results", result)
-            if answer.status != 200:
+            if answer.status != 200 or violation(answer):
                 self.unanswered.append(answer)
 
     def _deliver(self, delivery: Delivery) -> None:
@@ -262,6 +263,6 @@ def registered(episode: Episode, world: World) -> Iterator[Answer]:
     for kind, bodies in (("domains", world.domains), ("nodes", world.nodes)):
         for body in bodies:
             answer = episode.ask_patiently("PUT", f"/v1/{kind}/{body['id']}", body)
-            if answer.status not in {200, 201}:
+            if answer.status not in {200, 201} or violation(answer):
                 yield answer
                 return

@@ -106,4 +106,4 @@ def _told(left_out: Sequence[str]) -> str:
     return "not held: " + "; ".join(left_out)
 
 
-CHECK = Check("res_failover", (SWITCH, INTERRUPTION), observe, judge)
+CHECK = Check("res_failover", (SWITCH, INTERRUPTION), observe, judge, heavy=True)

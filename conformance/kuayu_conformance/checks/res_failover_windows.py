@@ -104,7 +104,8 @@ class Player:
         return Played(self._backed, self._plans, outcomes)
 
     def _drawn(self, number: int) -> World:
-        return draw(f"{self.episode.settings.nonce}/failover/{number}")
+        seed = f"{self.episode.settings.nonce}/failover/{number}"
+        return draw(seed, naming=self.episode.salted(seed))
 
     def backup(self, request: Json) -> Json | None:
         """The service's backup plan; None where it makes none, or has made no plan too often."""

@@ -86,4 +86,4 @@ def judge(o: Observation) -> Iterable[Finding]:
         yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(plan.faults)}", plan.answer)
 
 
-CHECK = Check("res_plans", (REQUIREMENT,), observe, judge)
+CHECK = Check("res_plans", (REQUIREMENT,), observe, judge, heavy=True)

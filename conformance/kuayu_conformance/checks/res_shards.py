@@ -94,4 +94,4 @@ def _blocked(windows: Sequence[Played], judged: Sequence[Played]) -> Figure:
     )
 
 
-CHECK = Check("res_shards", (WAITING, BLOCKED), observe, judge)
+CHECK = Check("res_shards", (WAITING, BLOCKED), observe, judge, heavy=True)

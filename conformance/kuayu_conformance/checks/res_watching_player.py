@@ -11,7 +11,8 @@ from kuayu_conformance.checks.res_watching_batches import NAMED, odd_batches
 from kuayu_conformance.checks.res_watching_script import COURSES, PERIOD, RANKS
 from kuayu_conformance.checks.res_watching_seen import Listed, Look, Observed, Reply
 from kuayu_conformance.checks.states_timeline import Clock
-from kuayu_conformance.episode import Episode, NotTestable, Stream, instant
+from kuayu_conformance.contract import violation
+from kuayu_conformance.episode import Episode, FellBehind, Stream, instant
 
 EVENTS = "/v1/faults/events"
 
@@ -50,7 +51,7 @@ class Player:
 
         Raises:
             SetUpFailed: Domains or nodes were refused.
-            NotTestable: Beats could not be sent in time.
+            FellBehind: Beats could not be sent in time.
         """
         self._register()
         begin = _identifier(self.episode.ask("GET", "/v1/faults?limit=1"))
@@ -99,9 +100,8 @@ class Player:
         if ahead > 0:
             self.episode.sleep(ahead)
         elif -ahead > GAP:
-            raise NotTestable(
-                f"beats were sent {-ahead:.1f} s too late, so that nodes fell silent that live",
-                "run the suite nearer to the target, or on a machine with less else to do",
+            raise FellBehind(
+                f"beats were sent {-ahead:.1f} s too late, so that nodes fell silent that live", f"{GAP:g} s"
             )
 
     def _beats(self, site: str, second: float) -> Iterator[dict[str, Any]]:
@@ -125,7 +125,7 @@ class Player:
         self._note(self.episode.ask_patiently("POST", path, body))
 
     def _note(self, answer: Answer) -> None:
-        if not 200 <= answer.status < 300 and self.refused is None:
+        if self.refused is None and (not 200 <= answer.status < 300 or violation(answer)):
             self.refused = answer
 
     def _look(self) -> None:

@@ -137,7 +137,8 @@ class Player:
         Run(window, Executor(window, self.plan)).play()
 
     def _drawn(self, family: str, number: int, extent: Extent) -> Window:
-        return draw(family, f"{self.episode.settings.nonce}/shards/{number}", extent.seconds)
+        seed = f"{self.episode.settings.nonce}/shards/{number}"
+        return draw(family, seed, extent.seconds, naming=self.episode.salted(seed))
 
     def plan(self, body: Json) -> Json | None:
         """The service's plan; None where it makes none, or has made none too often."""

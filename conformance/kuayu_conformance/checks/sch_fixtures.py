@@ -4,6 +4,7 @@ Whatever is drawn comes from the episode's random numbers, names and clock inclu
 roots are taken of it, so that a run can be made again on any machine.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,16 @@ def decided(path: str, answer: Answer) -> bool:
     return valid and not _ENDLESS.search(answer.body)
 
 
+NAME = re.compile(r'"([a-h][0-9a-f]{10})"')
+"""A name that a :class:`Draft` gives, in JSON."""
+
+
+def unnamed(state: Json) -> str:
+    """A state as JSON, names numbered as they come: the same for all states that differ in nothing else."""
+    numbers: dict[str, int] = {}
+    return NAME.sub(lambda found: f'"{numbers.setdefault(found[1], len(numbers))}"', json.dumps(state))
+
+
 class Draft:
     """Draws the parts of a state.
 
@@ -73,19 +84,21 @@ class Draft:
         now: The present instant, Unix time in whole seconds.
     """
 
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, naming: Random | None = None) -> None:
+        """Draw from random numbers, and names from others where they are given."""
         self.chance = chance
+        self._naming = naming or chance
         self.now = float(_EARLIEST + chance.randrange(_SPAN))
         self._names: set[str] = set()
 
     @classmethod
     def of(cls, episode: Episode) -> "Draft":
         """One that draws from the episode's random numbers."""
-        return cls(episode.random)
+        return cls(episode.random, episode.naming)
 
     def name(self) -> str:
         """A name that tells nothing and was not given before."""
-        while (drawn := f"{self.chance.choice('abcdefgh')}{self.chance.getrandbits(40):010x}") in self._names:
+        while (drawn := f"{self._naming.choice('abcdefgh')}{self._naming.getrandbits(40):010x}") in self._names:
             pass
         self._names.add(drawn)
         return drawn

@@ -9,7 +9,7 @@ from math import ceil, inf
 from kuayu_conformance.caching import Cache
 from kuayu_conformance.checks import sch_scene
 from kuayu_conformance.checks.sch_account import Account
-from kuayu_conformance.checks.sch_fixtures import GIGABYTE, Draft, Json, queued
+from kuayu_conformance.checks.sch_fixtures import GIGABYTE, Draft, Json, queued, unnamed
 from kuayu_conformance.checks.sch_scene import Scene
 from kuayu_conformance.testbed.scheduling import bounds
 
@@ -60,12 +60,12 @@ def exact(state: Json) -> tuple[Ends, ...]:
     """The front of a state in which each job is placed in the ways of ``bounds.instances``.
 
     It is kept, for this process and for others: solving takes seconds, what was observed is judged from its record as
-    well, and a run with the same nonce asks the same again.
+    well, and a run with the same nonce asks the same again, but for names.
 
     Raises:
         NotSolved: The instance is too large.
     """
-    return _exact(json.dumps(state))
+    return _exact(unnamed(state))
 
 
 @lru_cache(64)

@@ -178,4 +178,4 @@ def _plot(each: Instance, number: int) -> ReportPlot:
     )
 
 
-CHECK = Check("sch_pareto", ("SCH-001", "SCH-014"), observe, judge)
+CHECK = Check("sch_pareto", ("SCH-001", "SCH-014"), observe, judge, heavy=True)

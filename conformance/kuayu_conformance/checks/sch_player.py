@@ -156,7 +156,7 @@ class Player:
         return score
 
     def _asked(self, episode: Episode, its: Scenario, number: int, counts: Asking) -> "Counted":
-        return Counted(episode, counts, Wire(f"{episode.settings.nonce}/{its.cell}/{number}"))
+        return Counted(episode, counts, Wire(episode.salted(f"{episode.settings.nonce}/{its.cell}/{number}")))
 
 
 class _Line:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.states_timeline import Clock
+from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, Stream, instant
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Delivery
@@ -66,7 +67,7 @@ def refusals(episode: Episode, bodies: Iterable[tuple[str, object]]) -> Iterator
     """Put bodies to their paths; the first that is refused ends it, and is yielded."""
     for path, body in bodies:
         answer = episode.ask_patiently("PUT", path, body)
-        if answer.status not in {200, 201}:
+        if answer.status not in {200, 201} or violation(answer):
             yield answer
             return
 

@@ -1,10 +1,11 @@
-"""A badge: one line of the verdict as a small picture."""
+"""A badge: one line of the verdict as a small picture. Where no profile is claimed there is none."""
 
 from html import escape
 
+from kuayu_conformance.claims import claimed_profiles
 from kuayu_conformance.rendering.view import View, view_of
 from kuayu_conformance.rendering.visible import visible
-from kuayu_schemas.models import ConformanceReport, Profile
+from kuayu_schemas.models import ConformanceReport, Profile, Verdict
 from kuayu_schemas.registers import requirements
 
 _HEIGHT = 20
@@ -16,14 +17,16 @@ _WIDE = frozenset("MWmw@%—…")
 _SLIM = frozenset("iIjlt.,:;|'/()[] 1")
 
 
-def badge(report: ConformanceReport) -> str:
-    """The report's badge as SVG, such as ``kuayu 0.1 | MET quick: 24/24 pass``.
+def badge(report: ConformanceReport) -> str | None:
+    """The report's badge as SVG, such as ``kuayu 0.1 | MET quick: 24/24 pass``; None where no profile is claimed.
 
     White on each colour has a contrast of at least 4.5 to 1 (WCAG 2.2, 1.4.3).
     """
+    if not (profiles := claimed_profiles(report)):
+        return None
     view = view_of(report, requirements())
     label = visible(f"kuayu {'.'.join(report.spec_version.split('.')[:2])}")
-    message = visible(_message(view))
+    message = visible(_message(view, profiles))
     left, right = _width(label), _width(message)
     colour = _COLOURS.get(report.exit_code, _SUITE_FAILED)
     title = escape(f"{label}: {message}")
@@ -41,15 +44,19 @@ def badge(report: ConformanceReport) -> str:
     )
 
 
-def _message(view: View) -> str:
+def _message(view: View, profiles: list[Profile]) -> str:
     report = view.report
-    beside_common = [profile for profile in report.profiles if profile is not Profile.COM]
-    scope = f"{'+'.join(beside_common or report.profiles) or 'none'} {report.run_level}"
-    judged, passed, failed = view.counted(), view.counted("pass"), view.counted("fail")
+    of = {Profile.COM, *profiles}
+    verdicts = [
+        each.result.verdict for each in view.entries if each.result and each.result.required and each.profile in of
+    ]
+    judged, passed, failed = len(verdicts), verdicts.count(Verdict.pass_), verdicts.count(Verdict.fail)
+    scope = f"{'+'.join(profiles)} {report.run_level}"
     if report.exit_code not in _COLOURS:
         return f"{scope}: suite failed"
     if failed:
-        return f"{scope}: {failed}/{judged} fail"
+        errors = verdicts.count(Verdict.harness_error)
+        return f"{scope}: {failed}/{judged - errors} fail" + (f", {errors} not judged" if errors else "")
     undecided = judged - passed
     return f"{scope}: {passed}/{judged} pass" + (f", {undecided} undecided" if undecided else "")
 

@@ -1,11 +1,16 @@
 """The verdict of a whole run in words."""
 
 from kuayu_conformance.answers import shorten
+from kuayu_conformance.claims import Claim, Outcome, claims, is_diagnosis
 from kuayu_conformance.rendering.view import View
-from kuayu_conformance.rendering.words import UNTESTED, Words
+from kuayu_conformance.rendering.words import EXCLUDED, UNTESTED, Words
 
 _LONGEST_NAME = 60
+_LONGEST_NAMES = 200
 _MET, _FAILED, _UNDECIDED = 0, 1, 2
+
+NOTHING_CLAIMED = "none"
+"""Tone of a run from which nothing follows but what it found, in place of that of a verdict."""
 
 
 def implementation(view: View) -> Words:
@@ -16,9 +21,24 @@ def implementation(view: View) -> Words:
     return Words(name, name)
 
 
+def tone(view: View) -> str:
+    """In which colour the verdict is shown: the exit code's, or none where nothing is claimed and nothing failed."""
+    code = view.report.exit_code
+    if is_diagnosis(view.report) or (code in {_MET, _UNDECIDED} and not claims(view.report)):
+        return NOTHING_CLAIMED
+    return str(code) if code in {_MET, _FAILED, _UNDECIDED} else "3"
+
+
 def headline(view: View) -> Words:
     """The verdict, as the exit code has it."""
     name, judged = implementation(view), view.counted()
+    if judged and is_diagnosis(view.report):
+        return _diagnosis(view, name, judged)
+    if view.report.exit_code in {_MET, _UNDECIDED} and view.report.declaration and not claims(view.report):
+        return Words(
+            f"{name.en} declares no profile that was tested, so that nothing is claimed of it.",
+            f"“{name.zh}”未声明任何受测的规约，因此不构成任何符合性结论。",
+        )
     match view.report.exit_code:
         case _ if judged == 0:
             return Words(
@@ -30,10 +50,10 @@ def headline(view: View) -> Words:
                 f"“{name.zh}”满足受测的全部 {judged} 项要求。",
             )
         case code if code == _FAILED:
-            failed = view.counted("fail")
+            failed, errors = view.counted("fail"), view.counted("harness-error")
             return Words(
-                f"{name.en} does not meet {failed} of {judged} requirements tested.",
-                f"“{name.zh}”在受测的 {judged} 项要求中有 {failed} 项未满足。",
+                f"{name.en} does not meet {failed} of {judged - errors} requirements tested{_beside(errors).en}.",
+                f"“{name.zh}”在受测的 {judged - errors} 项要求中有 {failed} 项未满足{_beside(errors).zh}。",
             )
         case code if code == _UNDECIDED:
             passed = view.counted("pass")
@@ -47,8 +67,55 @@ def headline(view: View) -> Words:
             )
 
 
+def _diagnosis(view: View, name: Words, judged: int) -> Words:
+    """What a run found that was limited to some requirements."""
+    failed, passed = view.counted("fail"), view.counted("pass")
+    parts = [(failed, "not met", "未满足"), (judged - passed - failed, "undecided", "未能判定")]
+    en = ", ".join(f"{count} {word}" for count, word, _ in parts if count) or "met"
+    zh = "，".join(f"{count} 项{word}" for count, _, word in parts if count) or "均满足"
+    of = "one requirement" if judged == 1 else f"{judged} requirements"
+    return Words(
+        f"Diagnosis of {of} of {name.en}: {en}. No claim of conformance follows.",
+        f"对“{name.zh}”的 {judged} 项要求的诊断：{zh}。不构成符合性结论。",
+    )
+
+
+def said_of(claim: Claim, level: str) -> Words:
+    """What becomes of a claim, in a line."""
+    en, zh = f"{claim.profile} at level {level}: ", f"{claim.profile}（级别 {level}）："
+    left = len(claim.lacking)
+    match claim.outcome:
+        case Outcome.MET:
+            return Words(f"{en}conforms, {_all_of(claim.judged)} met", f"{zh}符合，{claim.judged} 项要求均满足")
+        case Outcome.NOT_MET:
+            return Words(
+                f"{en}does not conform, {claim.failed} of {claim.judged} not met",
+                f"{zh}不符合，{claim.judged} 项要求中 {claim.failed} 项未满足",
+            )
+        case Outcome.UNDECIDED:
+            count = claim.judged - claim.passed
+            return Words(
+                f"{en}undecided, {count} of {claim.judged} open", f"{zh}未能判定，{claim.judged} 项中 {count} 项未决"
+            )
+        case _:
+            return Words(
+                f"{en}not claimed, {left} of its requirements were left out", f"{zh}不作结论，未测其中 {left} 项要求"
+            )
+
+
+def claimed(view: View) -> tuple[Words, ...]:
+    """What becomes of each profile, a line each."""
+    return tuple(said_of(claim, view.report.run_level) for claim in claims(view.report))
+
+
 def meaning(view: View) -> Words:
     """What the verdict means, for someone who sees such a report for the first time."""
+    if tone(view) == NOTHING_CLAIMED and view.report.exit_code == _MET:
+        return Words(
+            "Conformance is claimed of a declared profile, at a level, over all of its requirements. A run that is "
+            "limited to some of them, or that tests no profile, shows what it found and nothing else.",
+            "符合性结论针对所声明的规约，在某一级别上涵盖其全部要求。仅测部分要求或未测任何规约的运行，只说明其所见，别无结论。",
+        )
     match view.report.exit_code:
         case code if code == _MET:
             return Words(
@@ -59,10 +126,13 @@ def meaning(view: View) -> Words:
                 "数值项仅当其单侧 95 % 置信界（而非仅估计值）位于阈值的合格一侧时方为通过。",
             )
         case code if code == _FAILED:
+            errors = view.counted("harness-error")
             return Words(
                 "Each requirement that is not met is set out below with its clause, what it asks for, what was found, "
-                "and the exchange that shows it.",
-                "未满足的各项要求列于下文，并附条款、期望、实际情况以及可资证明的请求与应答。",
+                "and the exchange that shows it."
+                + (" Where the suite itself failed, that says nothing about the implementation." if errors else ""),
+                "未满足的各项要求列于下文，并附条款、期望、实际情况以及可资证明的请求与应答。"
+                + ("套件自身出错之处与被测实现无关。" if errors else ""),
             )
         case code if code == _UNDECIDED:
             return Words(
@@ -87,6 +157,10 @@ def coverage(view: View) -> Words:
     if selection:
         en += f" This run was limited to a selection of {selection}, so it speaks for nothing else."
         zh += f"本次运行仅选测 {selection} 项，结论不及其余。"
+    if excluded := [entry.id for entry in view.in_state(EXCLUDED)]:
+        names = shorten(", ".join(excluded), _LONGEST_NAMES)
+        en += f" Whoever made the run excluded {len(excluded)} of them ({names}), which were not tested."
+        zh += f"运行者从本次运行中排除了 {len(excluded)} 项（{names}），未予测试。"
     if longer:
         en += f" A smoke run has no time for {longer} of them, which longer runs measure."
         zh += f"冒烟运行不含耗时较长的 {longer} 项，须以更高级别运行测量。"
@@ -94,6 +168,16 @@ def coverage(view: View) -> Words:
         en += f" The run ended before all checks had ({shorten(view.report.called_off, 200)}); what is left is open."
         zh += f"本次运行提前结束（{shorten(view.report.called_off, 200)}），其余项目未判定。"
     return Words(en, zh)
+
+
+def _beside(errors: int) -> Words:
+    """How many requirements the suite itself failed to judge, beside those that it judged; nothing where it did not."""
+    if not errors:
+        return Words("", "")
+    return Words(
+        f"; {errors} more could not be judged since the suite itself failed",
+        f"；另有 {errors} 项因套件自身出错未作判定",
+    )
 
 
 def _all_of(judged: int) -> str:

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 from kuayu_conformance.rendering import words
 from kuayu_conformance.rendering.figures import count, length_of_time
-from kuayu_conformance.rendering.headline import coverage, headline, meaning
+from kuayu_conformance.rendering.headline import claimed, coverage, headline, meaning, tone
+from kuayu_conformance.rendering.provenance import origin, resumed
 from kuayu_conformance.rendering.sentence import sentence
 from kuayu_conformance.rendering.view import view_of
 from kuayu_conformance.rendering.visible import visible
@@ -34,8 +35,12 @@ def page(report: ConformanceReport) -> str:
             report=report,
             view=view,
             headline=headline(view),
+            tone=tone(view),
+            claimed=claimed(view),
             meaning=meaning(view),
             coverage=coverage(view),
+            origin=origin(report),
+            resumed=resumed(report),
             took=length_of_time((report.finished_at - report.started_at).total_seconds()),
             style=Markup(style),  # noqa: S704 - from this package
             script=Markup(script),  # noqa: S704 - from this package

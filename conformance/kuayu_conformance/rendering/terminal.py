@@ -6,10 +6,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kuayu_conformance.rendering.chart import figure_unit
-from kuayu_conformance.rendering.headline import headline
+from kuayu_conformance.rendering.headline import claimed, headline
 from kuayu_conformance.rendering.view import Entry, view_of
 from kuayu_conformance.rendering.visible import visible
-from kuayu_conformance.rendering.words import STATES, UNASKED, UNTESTED, Language, Words
+from kuayu_conformance.rendering.words import EXCLUDED, STATES, UNASKED, UNTESTED, Language, Words
 from kuayu_schemas.models import ConformanceReport, Evidence, RequirementResult, Threshold
 from kuayu_schemas.registers import requirements
 
@@ -35,7 +35,7 @@ _FIGURES_FROM = 3  # columns from here on hold figures
 
 
 def summary(report: ConformanceReport, language: Language = "en") -> RenderableType:
-    """Every requirement that was judged in a row; beneath, what is not met or undecided with its evidence."""
+    """Every requirement that was judged in a row; beneath, what is not met, undecided or excluded, and why."""
     view = view_of(report, requirements())
     table = Table(box=None, pad_edge=False, header_style="dim")
     for number, name in enumerate(_COLUMNS):
@@ -49,7 +49,16 @@ def summary(report: ConformanceReport, language: Language = "en") -> RenderableT
         if entry.state not in {UNTESTED, UNASKED}:
             table.add_row(*_cells(entry, language))
     explained = [_explanation(entry, language) for entry in view.in_state(*_EXPLAINED)]
-    return Group(table, Text(), *explained, Text(visible(headline(view).in_(language)), style="bold"))
+    excluded = [_exclusion(entry, language) for entry in view.in_state(EXCLUDED)]
+    verdict = Text(visible(headline(view).in_(language)), style="bold")
+    lines = [Text(visible(each.in_(language)), style="dim") for each in claimed(view)]
+    return Group(table, Text(), *explained, *excluded, *([Text()] if excluded else []), verdict, *lines)
+
+
+def _exclusion(entry: Entry, language: Language) -> RenderableType:
+    """One requirement that was left out, and why."""
+    reason = entry.reason.in_(language) if entry.reason else STATES[EXCLUDED].in_(language)
+    return Text.assemble((visible(entry.id), "bold"), " ", visible(entry.title.in_(language)), "  ", visible(reason))
 
 
 def _cells(entry: Entry, language: Language) -> list[Text]:
@@ -103,7 +112,7 @@ def _facts(entry: Entry, language: Language) -> list[tuple[Words, str]]:
         text = Words(entry.requirement.text_en, entry.requirement.text_zh).in_(language)
         shown.append((Words(f"clause {entry.requirement.clause}", f"条款 {entry.requirement.clause}"), text))
     if entry.result:
-        shown += [(Words("reason", "原因"), entry.result.reason)]
+        shown += [(Words("reason", "原因"), entry.result_reason)]
         shown += [fact for evidence in entry.result.evidence for fact in _evidence(evidence)]
         shown += [(Words("hint", "提示"), entry.result.hint)]
     return [(name, text) for name, text in shown if text]

@@ -3,10 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS
 from kuayu_conformance.rendering.chart import Chart, chart
 from kuayu_conformance.rendering.plot import Plot, plots
+from kuayu_conformance.rendering.reasons import reason_of
 from kuayu_conformance.rendering.table import Table, table
-from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS, STATES, UNASKED, UNTESTED, Words
+from kuayu_conformance.rendering.words import (
+    EXCLUDED,
+    STATES,
+    UNASKED,
+    UNTESTED,
+    Words,
+)
 from kuayu_schemas.models import ConformanceReport, Requirement, RequirementRegister, RequirementResult
 
 _JUDGED = frozenset({"pass", "fail", "inconclusive", "harness-error"})
@@ -21,7 +29,7 @@ class Entry:
         id: Identifier of the requirement.
         profile: Profile that it belongs to.
         title: Short name; its identifier where the register does not know it.
-        state: Verdict, or ``untested`` or ``unasked`` (:mod:`.words`).
+        state: Verdict, or ``untested``, ``unasked`` or ``excluded`` (:mod:`.words`).
         requirement: Row of the register; None where the register does not know it.
         result: What was found; None where the report says nothing.
         chart: Drawing of its figure; None where there is none.
@@ -51,11 +59,19 @@ class Entry:
         return tuple(map(table, (self.result and self.result.tables) or ()))
 
     @property
+    def result_reason(self) -> str | None:
+        """Why the result is so, with figures as tables show them; None where it does not say."""
+        return reason_of(self.result) if self.result else None
+
+    @property
     def reason(self) -> Words | None:
         """Why nothing was judged; None where something was, or where it was tried (the result then says more)."""
         if self.state == UNTESTED and self.requirement and self.requirement.unchecked_because_en:
             because = self.requirement
             return Words(because.unchecked_because_en or "", because.unchecked_because_zh or "")
+        if self.state == EXCLUDED and self.result and self.result.reason:
+            why = self.result.reason.removeprefix(EXCLUDED_BECAUSE)
+            return Words(self.result.reason, f"已排除：{why}")
         if self.state in _ASIDE:
             return Words(self.result.reason, self.result.reason) if self.result and self.result.reason else None
         return None
@@ -127,4 +143,7 @@ def _entry(name: str, requirement: Requirement | None, result: RequirementResult
 def _state(requirement: Requirement | None, result: RequirementResult | None) -> str:
     verdict = result.verdict if result else UNASKED
     untested = requirement is not None and requirement.check is None and verdict not in _JUDGED
-    return UNTESTED if untested or verdict not in STATES else verdict
+    if untested or verdict not in STATES:
+        return UNTESTED
+    excluded = result is not None and verdict == "not-applicable" and (result.reason or "").startswith(EXCLUDED_BECAUSE)
+    return EXCLUDED if excluded else verdict

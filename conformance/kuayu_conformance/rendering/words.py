@@ -23,6 +23,8 @@ UNTESTED = "untested"
 UNASKED = "unasked"
 """State of a requirement that has a check which this run was not asked for."""
 
+EXCLUDED = "excluded"
+"""State of a requirement that whoever made the run left out of it, with a reason."""
 STATES = {
     "pass": Words("Pass", "通过"),
     "fail": Words("Fail", "不通过"),
@@ -31,6 +33,7 @@ STATES = {
     "harness-error": Words("Harness error", "套件出错"),
     "not-supported": Words("Not supported", "未声明支持"),
     "not-applicable": Words("Not applicable", "不适用"),
+    EXCLUDED: Words("Excluded", "已排除"),
     UNASKED: Words("Not asked for", "本次未选"),
     UNTESTED: Words("No check yet", "尚无检验"),
 }
@@ -46,6 +49,7 @@ MEANINGS = {
     "not-applicable": Words(
         "Belongs to a profile that is not declared or was not asked for.", "属于未声明或未选测的规约。"
     ),
+    EXCLUDED: Words("Left out by whoever made the run.", "由运行者排除。"),
     UNASKED: Words("The run was limited to other requirements.", "本次运行仅限于其他要求。"),
     UNTESTED: Words("The standard states it; the suite does not test it yet.", "标准已规定，套件尚未检验。"),
 }
@@ -66,9 +70,6 @@ REPLAYS = {
     ),
 }
 
-LEFT_TO_LONGER_RUNS = "takes longer than a smoke run has; level quick or full measures it"
-"""Why a requirement is left out of a smoke run, as its result says."""
-
 RUN_LEVELS = {
     "smoke": Words("smoke: what can be decided in four minutes", "冒烟：四分钟内可判定的项目"),
     "quick": Words("quick: everything, on small samples", "快速：全部项目，小样本"),
@@ -78,6 +79,16 @@ RUN_LEVELS = {
 DURABILITIES = {
     "process": Words("survives a crash of the service", "服务进程崩溃后仍在"),
     "host": Words("survives a crash of the host", "主机崩溃后仍在"),
+}
+
+ORIGINS = {
+    "self-asserted": Words(
+        "self-asserted: whoever ran the suite chose the nonce", "自行声明：随机种子由运行套件者选定"
+    ),
+    "challenged": Words("challenged: somebody else chose the nonce", "应挑战：随机种子由他方选定并签名"),
+    "witnessed": Words(
+        "witnessed: whoever issues challenges ran the suite himself", "经见证：由发出挑战的一方亲自运行套件"
+    ),
 }
 
 

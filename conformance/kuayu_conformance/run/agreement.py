@@ -1,6 +1,6 @@
 """Whether a run that was broken off and what it is to be gone on with are the same: options, suite, target."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,9 +42,13 @@ def agreed(given: Options, header: Event) -> Options:
         ("--level", given.level, header["run_level"]),
         ("--profile", set(given.profiles), set(header["profiles"])),
         ("--requirement", set(given.selection), set(header["selection"])),
+        ("--exclude", _exclusions(given.excluded), _exclusions(header.get("excluded", {}))),
     ):
         if now and now != then:
             raise Contradiction(f"the run was begun with {option} {_said(then)}, not {_said(now)}", hint)
+    origin = header.get("origin", {})
+    if given.origin and given.origin != origin:
+        raise Contradiction("the run was not begun with that --challenge, or with another --witness", hint)
     if shown_target(given.target).rstrip("/") != header["target"].rstrip("/"):
         then = header["target"]
         raise Contradiction(f"the run was begun with --target {then}, not {shown_target(given.target)}", hint)
@@ -60,7 +64,14 @@ def agreed(given: Options, header: Event) -> Options:
         level=header["run_level"],
         profiles=tuple(header["profiles"]),
         selection=tuple(header["selection"]),
+        excluded=dict(header.get("excluded", {})),
+        origin=origin,
     )
+
+
+def _exclusions(excluded: Mapping[str, str]) -> set[str]:
+    """Exclusions as they are typed."""
+    return {f"{name}={reason}" for name, reason in excluded.items()}
 
 
 def _said(value: Any) -> str:
@@ -111,6 +122,34 @@ def same_target(then: Answer, now: Answer) -> None:
             f"the target is another one than that which the run was begun with: {name} was {was}, is {found}",
             "two versions cannot share a report; serve the one of then, or begin a new run in another folder",
         )
+
+
+def same_epoch(then: Answer, now: Answer, looked: Collection[str]) -> bool:
+    """Hold the epoch of now against that of then: a target that changed it has lost state.
+
+    Checks that had begun and not ended (``looked``) and had made something there, or looked at its state, would go on
+    with what is there no more. Decisions follow from their requests alone, so that they are the same in any epoch.
+
+    Returns:
+        Whether it is the same.
+
+    Raises:
+        CannotResume: It is another one, and there are such checks.
+    """
+    was, found = _epoch(then), _epoch(now)
+    if was != found and looked:
+        raise CannotResume(
+            f"the target has lost state since: its epoch was {was}, is {found}, and {', '.join(sorted(looked))} had "
+            "begun on that of then",
+            "serve the target with its state of then (the reference: the same --database), or begin a new run in "
+            "another folder",
+        )
+    return bool(was == found)
+
+
+def _epoch(answer: Answer) -> Any:
+    revision = answer.json.get("revision") if isinstance(answer.json, dict) else None
+    return revision.get("epoch") if isinstance(revision, dict) else None
 
 
 def _declared(answer: Answer) -> Mapping[str, Any]:

@@ -1,7 +1,10 @@
 """From a transcript to a report. A run and its re-judgement go through here alike."""
 
+import gc
+import multiprocessing
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,9 +13,10 @@ from typing import Any
 from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Exchanges
-from kuayu_conformance.episode import Episode, NotTestable, SetUpFailed
-from kuayu_conformance.findings import Finding
+from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailed
+from kuayu_conformance.findings import Claim, Finding
 from kuayu_conformance.kept_scores import KeptScores
+from kuayu_conformance.origin import origin_of
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.machine import MachineLoad
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
@@ -23,6 +27,7 @@ from kuayu_schemas.models import (
     ConformanceReport,
     DataTable,
     Environment,
+    Profile,
     Replay,
     Requirement,
     RequirementResult,
@@ -43,6 +48,7 @@ SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
 
 EXCUSE = ", so that delays may be those of the machine"
 NOT_REACHED = "the run ended before this check did: "
+ASK_MORE = "select other requirements beside it: every answer to what their checks ask is looked at"
 GO_ON = "with --resume a run that was called off is gone on with"
 
 
@@ -135,9 +141,10 @@ def judge(
         resumptions=[_resumption(event) for event in transcript.resumptions] or None,
         environment=Environment.model_validate(header["environment"]),
         data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.data_names] or None,
+        origin=origin_of(header),
         results=ordered,
         summary=_summary(ordered),
-        exit_code=exit_code(ordered),
+        exit_code=exit_code(ordered, nothing_claimed=_declares_nothing(plan)),
         transcript=transcript.digest,
     )
 
@@ -148,17 +155,42 @@ def judge_some(
     data: Path | None = None,
     passed: Callable[[str, int, int], None] | None = None,
     kept: KeptScores | None = None,
+    processes: int = 1,
 ) -> Results:
     """Results of some checks of a run, as :func:`judge` comes to them; nothing of what is looked for in all exchanges.
+
+    Several ``processes`` judge checks side by side, and then nobody is told what has ``passed``.
 
     Raises:
         TranscriptError: As :func:`judge`.
     """
     plan = plan_of(transcript, data, wanted, kept)
+    checks = list(filter(wanted, plan.checks()))
     results: Results = {}
-    for check in filter(wanted, plan.checks()):
-        results |= _judged_again(check, transcript, plan, passed)[0]
+    if processes == 1 or len(checks) == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        for check in checks:
+            results |= _judged_again(check, transcript, plan, passed)[0]
+        return results
+    longest = sorted(checks, key=lambda check: -(duration_of(transcript.episodes.get(check.name, ())) or 0.0))
+    gc.freeze()  # a collection would copy what has been read of the transcript to every process
+    fork = multiprocessing.get_context("fork")  # others would have to read the transcript anew
+    try:
+        with ProcessPoolExecutor(processes, fork, _shared.extend, ((transcript, plan),)) as pool:
+            for found in pool.map(_judged_beside, [check.name for check in longest]):
+                results |= found
+    finally:
+        gc.unfreeze()
     return results
+
+
+_shared: list[Any] = []
+"""Transcript and plan, in a process that judges checks beside others."""
+
+
+def _judged_beside(name: str) -> Results:
+    transcript, plan = _shared
+    check = next(each for each in plan.checks() if each.name == name)
+    return _judged_again(check, transcript, plan, None)[0]
 
 
 def _judged_again(
@@ -174,17 +206,26 @@ def _judged_again(
     found = judge_check(check, episode, plan, duration=duration_of(events))
     load = load_of(events)
     results = excused(found, check, episode, load, transcript.header["target"]) if load else found
+    results = attributed(results, episode, load) if load else results
     for _, answer in episode.exchanges:
         answer.release()
     return results, [(check.name, *pair) for pair in episode.exchanges]
 
 
 def _resumption(event: Event) -> Resumption:
-    return Resumption(at=event["at"], broken_off_at=event["broken_off_at"], again=event["again"])
+    return Resumption(
+        at=event["at"],
+        broken_off_at=event["broken_off_at"],
+        again=event["again"],
+        across_epochs=event.get("across_epochs"),
+    )
 
 
 def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: float | None) -> Results:
-    """Results of one check; whatever goes wrong in the suite itself is shown as a harness error."""
+    """Results of one check; whatever goes wrong in the suite itself is shown as a harness error.
+
+    What the target answers is no fault of the suite: a requirement about which its answers say nothing is not met.
+    """
     mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
     try:
         findings = list(check.judge(check.observe(episode)))
@@ -192,12 +233,19 @@ def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: fl
         hint = "see COM-002 and COM-003, which judge the operations themselves"
         return {r.id: without_verdict(r, Verdict.not_testable, str(failed), hint, duration=duration) for r in mine}
     except NotTestable as not_testable:
+        episode.behind = not_testable if isinstance(not_testable, FellBehind) else None
         reason, hint = str(not_testable), not_testable.hint
         return {r.id: without_verdict(r, Verdict.not_testable, reason, hint, duration=duration) for r in mine}
     except Exception as error:  # noqa: BLE001 - a fault of the suite must never look like one of the vendor's
         return {r.id: without_verdict(r, Verdict.harness_error, _where(error), duration=duration) for r in mine}
     replay = Replay.recorded_times if check.recorded_times else Replay.deterministic
-    return {r.id: conclude(r, _about(r, findings), check.name, replay, duration) for r in mine}
+    if (
+        plan.declaration is None and not episode.exchanges
+    ):  # what to ask follows from it, so that nothing could be asked
+        expected = "a declaration, from which follows what is asked of the target"
+        findings += [Claim(r.id, expected, met=False, found="none that can be read") for r in mine]
+    last = episode.exchanges[-1][1] if episode.exchanges else None
+    return {r.id: conclude(r, _about(r, findings), check.name, replay, duration, last) for r in mine}
 
 
 def excused(results: Results, check: Check[Any], episode: Episode, load: MachineLoad, target: str) -> Results:
@@ -210,6 +258,24 @@ def excused(results: Results, check: Check[Any], episode: Episode, load: Machine
         return results
     return {
         name: result if result.verdict in SAYS_NO_LESS else _not_for_this_machine(result, load, target)
+        for name, result in results.items()
+    }
+
+
+def attributed(results: Results, episode: Episode, load: MachineLoad) -> Results:
+    """The same results, but what a world had to wait for is held against the target where it can be nobody else's."""
+    seconds = [answer.seconds for _, answer in episode.exchanges if answer.status]
+    mean = sum(seconds) / len(seconds) if seconds else 0.0
+    if episode.behind is None or load.round_trip is None or not load.leaves_to_target(mean):
+        return results
+    reason = (
+        f"{episode.behind}; at most {episode.behind.most} may be. It is the target's: an answer took {mean * 1e3:.0f} "
+        f"ms on average, the path {load.round_trip * 1e3:.1f} of them, and {load.idle:.1f} of {load.processors} "
+        "processors of the suite's machine were idle"
+    )
+    rows = {row.id: row for row in testable()}
+    return {
+        name: without_verdict(rows[name], Verdict.fail, reason, duration=result.duration)
         for name, result in results.items()
     }
 
@@ -253,8 +319,12 @@ def _judge_whole_run(plan: Plan, exchanges: Exchanges, called_off: Event) -> Res
         except Exception as error:  # noqa: BLE001 - as above
             results |= {r.id: without_verdict(r, Verdict.harness_error, _where(error)) for r in mine}
         else:
-            replay = Replay.deterministic
-            found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None) for r in mine}
+            if not exchanges:
+                reason = "nothing was asked in this run that it could be judged by"
+                results |= {r.id: without_verdict(r, Verdict.not_testable, reason, ASK_MORE) for r in mine}
+                continue
+            replay, last = Replay.deterministic, None if called_off else exchanges[-1][2]
+            found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None, last) for r in mine}
             open_ = _not_reached(check.name, plan, called_off) if called_off else {}
             results |= {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in found.items()}
     return results
@@ -304,13 +374,22 @@ def _summary(results: list[RequirementResult]) -> list[Summary]:
     return [Summary(verdict=verdict, count=count) for verdict, count in counted.items() if count]
 
 
-def exit_code(results: Iterable[RequirementResult]) -> int:
-    """Exit code of a run with these results: harness errors first, for they put everything else in doubt."""
+def _declares_nothing(plan: Plan) -> bool:
+    """Whether a run was to judge all that is declared, and no profile is; COM alone says how and not what."""
+    return not plan.selection and plan.declaration is not None and set(plan.declaration.profiles) <= {Profile.COM}
+
+
+def exit_code(results: Iterable[RequirementResult], *, nothing_claimed: bool = False) -> int:
+    """Exit code of a run with these results; where ``nothing_claimed`` is, nothing can be passed.
+
+    A requirement that is not met is not met whatever befell the suite elsewhere, so a fault of the suite stands beside
+    failures and never hides them; only where nothing failed does it leave the run without a verdict.
+    """
     verdicts = {result.verdict for result in results if result.required}
-    if Verdict.harness_error in verdicts:
-        return EXIT_HARNESS
     if Verdict.fail in verdicts:
         return EXIT_FAIL
-    if verdicts & {Verdict.inconclusive, Verdict.not_testable}:
+    if Verdict.harness_error in verdicts:
+        return EXIT_HARNESS
+    if verdicts & {Verdict.inconclusive, Verdict.not_testable} or nothing_claimed:
         return EXIT_OPEN
     return EXIT_PASS

@@ -1,6 +1,7 @@
 """The network as a source of episodes, everything written to the transcript."""
 
 import socket
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Request, Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run.following import Followed
+from kuayu_conformance.run.listening import Listener, tell
 from kuayu_conformance.run.writing import Sink
 from kuayu_conformance.streams import MEDIA_TYPE
 from kuayu_conformance.transcript import pack
@@ -21,11 +23,43 @@ KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-rep
 
 PORTS = {"http": 80, "https": 443}
 
+CLEAN_UP = "clean-up"
+"""What stands for an episode where what episodes made is removed; the transcript has nothing of it."""
+
 PAUSE = 0.5
 """Seconds between two attempts to reach a target that may be gone."""
 
 Credentials = Mapping[str, Mapping[str, str]]
 """Headers to add for each tenant: ``own``, ``other``, ``none``."""
+
+
+MAX_SENT_TWICE = 0.01
+"""Share of segments sent twice beyond which a path loses so much that its round trip says little of its delays."""
+
+_SEGMENTS_SENT_TWICE, _SEGMENTS_SENT, _LEAST_ROUND_TRIP = 100, 136, 148
+"""Offsets of ``tcpi_total_retrans``, ``tcpi_segs_out`` and ``tcpi_min_rtt`` (microseconds) in ``struct tcp_info``."""
+
+_OFFSETS = (_SEGMENTS_SENT_TWICE, _SEGMENTS_SENT, _LEAST_ROUND_TRIP)
+
+
+def round_trip_of(response: httpx.Response) -> float | None:
+    """Seconds that a connection's path takes there and back, the least of late; what the target does is no part of it.
+
+    None where the system does not say (Linux does), or where the path loses packets. Source: tcp(7) of the Linux
+    man-pages, ``include/uapi/linux/tcp.h``.
+    """
+    stream = response.extensions.get("network_stream")
+    connected = stream.get_extra_info("socket") if stream else None
+    if connected is None or not hasattr(socket, "TCP_INFO"):
+        return None
+    try:
+        info = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LEAST_ROUND_TRIP + 4)
+    except OSError:
+        return None
+    if len(info) < _LEAST_ROUND_TRIP + 4:
+        return None
+    twice, sent, least = (int.from_bytes(info[at : at + 4], sys.byteorder) for at in _OFFSETS)
+    return None if twice > MAX_SENT_TWICE * sent else round(least / 1e6, 6)
 
 
 class Interrupted(BaseException):
@@ -37,7 +71,11 @@ class TargetGone(BaseException):
 
 
 class LiveSource:
-    """Talks to the target for one episode."""
+    """Talks to the target for one episode.
+
+    Attributes:
+        round_trip: Seconds to the target and back, as TCP has measured it last; None where that is not known.
+    """
 
     def __init__(
         self,
@@ -50,11 +88,12 @@ class LiveSource:
         *,
         patience: float | None = None,
         begin: int = 0,
+        listeners: Sequence[Listener] = (),
     ) -> None:
         """Use ``client`` (which knows the target and the time limit) for the episode of that name.
 
         A target that cannot be reached is taken to be gone after ``patience`` seconds, where these are given. ``begin``
-        is the number of the first event.
+        is the number of the first event. ``listeners`` are told of each exchange, once it is in the transcript.
         """
         self._episode = episode
         self._client = client
@@ -64,6 +103,8 @@ class LiveSource:
         self._stop = stop
         self._patience = patience
         self._number = begin
+        self._listeners = listeners
+        self.round_trip: float | None = None
         self._streams: dict[int, Followed] = {}
 
     def _record(self, kind: str, **members: Any) -> None:
@@ -81,10 +122,12 @@ class LiveSource:
             raise Interrupted
         started, clock = round(time.time(), 3), time.perf_counter()
         failure, status, body, kept, unreached = "", 0, b"", dict[str, str](), False
+        answered: httpx.Response | None = None
         try:
             headers = self._headers(request)
             with self._client.stream(request.method, request.path, content=request.body, headers=headers) as response:
-                status, kept = response.status_code, _kept(response)
+                answered, status, kept = response, response.status_code, _kept(response)
+                self.round_trip = round_trip_of(response)  # as long as it is sure to be connected
                 if not response.headers.get("content-type", "").lower().startswith(MEDIA_TYPE):
                     body = response.read()  # a stream of events has no end to wait for
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # the latter where the target's own words make a path
@@ -96,7 +139,15 @@ class LiveSource:
         number = self._number
         answer = Answer(number, describe(request), status, kept, body, failure, started, seconds)
         self._record("exchange", **_recorded(request, answer))
+        self._tell(request, answer, answered)
         return answer
+
+    def _tell(self, request: Request, answer: Answer, response: httpx.Response | None) -> None:
+        stream = answer.media_type == MEDIA_TYPE
+        tell(
+            *(self._listeners, self._episode, request, answer, self._client, self._credentials, response),
+            is_stream=stream,
+        )
 
     def _await_target(self, patience: float, failure: str) -> None:
         """Return as soon as the target takes connections again: that it did not is its fault then, and recorded."""
@@ -127,6 +178,7 @@ class LiveSource:
         )
         self._streams[number] = followed
         self._record("stream", **_recorded(request, answer))
+        self._tell(request, answer, opening.response)
         return number, answer
 
     def take(self, stream: int, seconds: float, at_least: int) -> Taken:
@@ -159,7 +211,8 @@ class LiveSource:
     def branch(self, label: str, begin: int = 0) -> "LiveSource":
         """The network, for a part of the episode that is recorded under a name of its own from some event on."""
         parts = (self._client, self._credentials, self._exporter, self._transcript, self._stop)
-        return LiveSource(f"{self._episode}/{label}", *parts, patience=self._patience, begin=begin)
+        further: dict[str, Any] = {"patience": self._patience, "listeners": self._listeners}
+        return LiveSource(f"{self._episode}/{label}", *parts, begin=begin, **further)
 
     def _headers(self, request: Request) -> dict[str, str]:
         return {**request.headers, **self._credentials.get(request.tenant, {})}
@@ -208,13 +261,28 @@ def _recorded(request: Request, answer: Answer) -> dict[str, Any]:
     }
 
 
-def remove(client: httpx.Client, credentials: Credentials, created: Sequence[tuple[str, str]]) -> int:
-    """Delete what an episode made, latest first; return how many could not be deleted. Never scores."""
-    left = 0
-    for path, tenant in dict.fromkeys(reversed(created)):
+def remove(
+    client: httpx.Client,
+    credentials: Credentials,
+    created: Sequence[tuple[str, str]],
+    listeners: Sequence[Listener] = (),
+) -> list[tuple[str, str]]:
+    """Delete what an episode made, latest first; return what could not be deleted, in the order given. Never scores."""
+    left = []
+    for number, (path, tenant) in enumerate(dict.fromkeys(reversed(created))):
+        request = Request("DELETE", path.split("?")[0], {}, b"", tenant)
+        started, clock = round(time.time(), 3), time.perf_counter()
+        failure, response = "", None
         try:
-            status = client.delete(path.split("?")[0], headers=dict(credentials.get(tenant, {}))).status_code
-        except httpx.HTTPError:
-            status = 0
-        left += not (200 <= status < 300 or status == 404)  # noqa: PLR2004 - any success, or gone already
-    return left
+            response = client.delete(request.path, headers=dict(credentials.get(tenant, {})))
+        except httpx.HTTPError as error:
+            failure = f"{type(error).__name__}: {error}"
+        status = 0 if response is None else response.status_code
+        if listeners:
+            seconds = round(time.perf_counter() - clock, 6)
+            body = b"" if response is None else response.content
+            answer = Answer(number, describe(request), status, {}, body, failure, started, seconds)
+            tell(listeners, CLEAN_UP, request, answer, client, credentials, response)
+        if not (200 <= status < 300 or status == 404):  # noqa: PLR2004 - any success, or gone already
+            left.append((path, tenant))
+    return left[::-1]

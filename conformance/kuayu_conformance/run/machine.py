@@ -7,7 +7,10 @@
    twentieth of its seconds were (``MIN_DISTURBED_SHARE``).
 3. What a target does is never counted among the others: a target that is slow because it computes is slow. Where the
    target is said to be on this machine and its processes cannot be found (they are another user's), nothing is excused.
-4. What was found is written to the transcript at the end of each check, so that the verdict can be judged again.
+4. Who plays a world in real time waits where answers are late. That is the target's where nothing else can have been
+   slow: the path took little of an answer's time (``MAX_PATH_SHARE``; as TCP measures it, with next to nothing sent
+   twice), the machine had processors idle, and the suite's one process was not busy all the time (``MAX_SUITE``).
+5. What was found is written to the transcript at the end of each check, so that the verdict can be judged again.
 
 Sources: proc_stat(5), proc_pid_stat(5), proc_pid_task_tid_children(5), proc_net_tcp(5) of the Linux man-pages. On
 other systems nothing is known of others, and nothing is excused.
@@ -38,6 +41,15 @@ but then there are too few to say that it was them."""
 
 MIN_DISTURBED_SECONDS = 1.0
 
+MAX_PATH_SHARE = 0.2
+"""Share of the mean time of an answer that the path may take where the rest is said to be the target's."""
+
+MIN_IDLE = 0.25
+"""Processors' worth that must have been idle: else suite and target, on one machine, may be in each other's way."""
+
+MAX_SUITE = 0.8
+"""Processors' worth of the suite's own process, which is Python and has one at most, up to which it kept up itself."""
+
 LISTENING = "0A"
 """State of a listening socket in /proc/net/tcp."""
 
@@ -52,6 +64,10 @@ class MachineLoad:
         others: Mean processors' worth of what neither the suite nor the target used in the disturbed seconds.
         load: Greatest load average over a minute.
         processors: Processors of the machine.
+        idle: Mean processors' worth that nobody used; None in transcripts of before this was recorded, as the rest.
+        suite: Mean processors' worth of the suite's own process.
+        round_trip: Seconds to the target and back, without what it does; None where it is not known, or packets are
+            lost.
     """
 
     seconds: float
@@ -59,11 +75,20 @@ class MachineLoad:
     others: float
     load: float
     processors: int
+    idle: float | None = None
+    suite: float | None = None
+    round_trip: float | None = None
 
     @property
     def busy(self) -> bool:
         """Whether delays may have been those of the machine."""
         return self.disturbed >= max(MIN_DISTURBED_SECONDS, MIN_DISTURBED_SHARE * self.seconds)
+
+    def leaves_to_target(self, seconds: float) -> bool:
+        """Whether delays can be nobody's but the target's, whose answers took so many seconds on average."""
+        if self.busy or self.idle is None or self.suite is None or self.round_trip is None:
+            return False
+        return self.idle >= MIN_IDLE and self.suite <= MAX_SUITE and self.round_trip <= MAX_PATH_SHARE * seconds
 
     @property
     def words(self) -> str:
@@ -80,16 +105,17 @@ class MachineLoad:
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
         """The load that an event tells of."""
-        return cls(**{name: event[name] for name in cls.__slots__})
+        return cls(**{name: event[name] for name in cls.__slots__ if name in event})
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Processor seconds of everybody and of those known, since some beginning, at a time."""
+    """Processor seconds of everybody, of those known and of the suite's own process, since some beginning."""
 
     at: float
     everybody: float
     known: float
+    suite: float
 
 
 class MachineWatch:
@@ -107,6 +133,7 @@ class MachineWatch:
         self._known: dict[tuple[int, int], float] = {}
         self._disturbed: list[tuple[float, float, float]] = []
         self._loads: list[tuple[float, float]] = []
+        self._used: list[tuple[float, float, float, float]] = []
         self.roots = {os.getpid()}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -134,8 +161,12 @@ class MachineWatch:
         others = sum(length * share for length, share in disturbed) / seconds if seconds else 0.0
         load = max((load for at, load in self._loads if at >= begin), default=os.getloadavg()[0])
         took = time.monotonic() - begin
+        used = [(length, everybody, suite) for at, length, everybody, suite in self._used if at + length > begin]
+        span = sum(length for length, _, _ in used)
         return MachineLoad(
-            round(took, 1), round(min(seconds, took), 1), round(others, 2), round(load, 1), self._processors
+            *(round(took, 1), round(min(seconds, took), 1), round(others, 2), round(load, 1), self._processors),
+            round(self._processors - sum(everybody for _, everybody, _ in used) / span, 2) if span else None,
+            round(sum(suite for _, _, suite in used) / span, 2) if span else None,
         )
 
     def _look(self) -> None:
@@ -147,6 +178,7 @@ class MachineWatch:
             if others >= MIN_OTHERS:
                 self._disturbed.append((before.at, took, others))
             self._loads.append((now.at, os.getloadavg()[0]))
+            self._used.append((before.at, took, now.everybody - before.everybody, now.suite - before.suite))
             before = now
 
     def sample(self) -> Sample:
@@ -156,7 +188,8 @@ class MachineWatch:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 begun, seconds = process_seconds(pid, self._tick)
                 self._known[pid, begun] = seconds
-        return Sample(time.monotonic(), everybody, sum(self._known.values()))
+        suite = process_seconds(os.getpid(), self._tick)[1]
+        return Sample(time.monotonic(), everybody, sum(self._known.values()), suite)
 
 
 def busy_seconds(tick: int) -> float:

@@ -10,15 +10,16 @@ from pydantic import BaseModel
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS, NOT_ASKED_FOR
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.episode import Settings
 from kuayu_conformance.kept_scores import KeptScores
-from kuayu_conformance.rendering.words import LEFT_TO_LONGER_RUNS
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import (
     Declaration,
     Feature,
     Implementation,
+    Level,
     Limits,
     Profile,
     Requirement,
@@ -49,7 +50,9 @@ class Plan:
         tables: Measurements that the run may use.
         traces: Job traces that it may use, by name, and the folder that they are in.
         begun_anew: How often each episode was begun anew, after the run had been broken off.
+        excluded: Requirements that are left out whatever else is asked for, each with the reason that was given.
         kept: Scores of simulated windows that are kept beside the transcript.
+        salted: Whether names follow from the run too, and not from the nonce alone.
     """
 
     profiles: tuple[str, ...]
@@ -62,7 +65,9 @@ class Plan:
     tables: tuple[Table, ...] = ()
     traces: Mapping[str, Path] = field(default_factory=dict)
     begun_anew: Mapping[str, int] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
     kept: KeptScores = field(default_factory=KeptScores, compare=False)
+    salted: bool = False
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
@@ -78,6 +83,8 @@ class Plan:
             bool(header["other_tenant"]),
             declaration_of(body) if readable else None,
             tables,
+            salted=bool(header.get("salted")),
+            excluded=dict(header.get("excluded", {})),  # which old transcripts do not say
         )
 
     @property
@@ -101,17 +108,22 @@ class Plan:
             self.traces,
             frozenset(profile.value for profile in declared.profiles) if declared else frozenset(),
             self.kept,
+            self.run if self.salted else "",
         )
 
     def settings_of(self, check: Check[Any]) -> Settings:
         """What the episode of a check may know; begun anew, it gives other names than before and never meets itself."""
         times = self.begun_anew.get(check.name, 0)
-        return replace(self.settings, run=f"{self.run}/{times}") if times else self.settings
+        run = f"{self.run}/{times}" if times else self.run
+        plain = all(row.level is Level.interface for row in testable() if check_of(row) == check.name)
+        return replace(self.settings, run=run, salt=run if self.salted else "", salts_all=self.salted and plain)
 
     def applies(self, requirement: Requirement) -> tuple[Verdict, str] | None:
         """None where the requirement is to be tested, otherwise the verdict and the reason."""
+        if requirement.id in self.excluded:
+            return Verdict.not_applicable, EXCLUDED_BECAUSE + self.excluded[requirement.id]
         if self.selection and requirement.id not in self.selection:
-            return Verdict.not_applicable, "was not asked for"
+            return Verdict.not_applicable, NOT_ASKED_FOR
         profile = requirement.profile
         if profile is not Profile.COM and self.profiles and profile.value not in self.profiles:
             return Verdict.not_applicable, f"profile {profile.value} was not asked for"
@@ -132,10 +144,10 @@ class Plan:
         return None
 
     def checks(self) -> list[Check[Any]]:
-        """Checks that this run needs, in the order of the register: those that mostly wait, others, those at last."""
+        """Checks that this run needs, in the order of the register: those that mostly wait, light ones, heavy ones."""
         wanted = {check_of(r) for r in testable() if self.applies(r) is None}
         chosen = [check for check in CHECKS if check.name in wanted]
-        return sorted(chosen, key=lambda check: (not check.background, check.last))
+        return sorted(chosen, key=lambda check: (not check.background, check.heavy))
 
     def run_checks(self) -> list[RunCheck]:
         """Checks over the whole run that this run needs."""

@@ -19,13 +19,13 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
-from kuayu_conformance.run.agreement import CannotResume, agreed, same_data, same_suite, same_target
+from kuayu_conformance.run.agreement import CannotResume, agreed, same_data, same_epoch, same_suite, same_target
 from kuayu_conformance.run.judging import plan_of, read_declaration
 from kuayu_conformance.run.live import LiveSource, remove
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.runner import Options, Progress, Run, TargetUnreachable, shown_target
-from kuayu_conformance.run.standing import broken_off_at, count_answered, has_ended, made, standing
+from kuayu_conformance.run.standing import broken_off_at, count_answered, decided_alone, has_ended, made, standing
 from kuayu_conformance.run.taken_up import Misfit, Unlike
 from kuayu_conformance.run.writing import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Event, Transcript, TranscriptError
@@ -56,6 +56,11 @@ class ResumedRun(Run):
             self._begun = Transcript.read(folder, broken_off=True)
         except TranscriptError as error:
             raise CannotResume(str(error), "begin a new run in another folder") from error
+        if self._begun.chain.broken:
+            raise CannotResume(
+                f"{folder / FILE_NAME} is not as the suite wrote it: {self._begun.chain.broken}",
+                "put the file back as it was, or begin a new run in another folder",
+            )
         same_suite(self._begun.header)
         super().__init__(agreed(given, self._begun.header), folder, progress)
         same_data(self._begun.header["data"], self._data())
@@ -94,19 +99,23 @@ class ResumedRun(Run):
         plan = plan_of(self._begun, self._options.data)
         number = len(self._begun.resumptions) + 1
         seen: list[Event] = []
-        same = LiveSource(f"resumption {number}", client, self._options.credentials, exporter, _Kept(seen), self._stop)
-        declaration = read_declaration(Episode(PREAMBLE, blank_settings(self._begun.header), same))
+        credentials, listeners = self._options.credentials, self._options.listeners
+        parts = (f"resumption {number}", client, credentials, exporter, _Kept(seen), self._stop)
+        source = LiveSource(*parts, listeners=listeners)
+        declaration = read_declaration(Episode(PREAMBLE, blank_settings(self._begun.header), source))
         if declaration.failure:
             raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")
         same_target(_declaration_of(self._begun), declaration)
         left = self._left_of(plan)
+        same = same_epoch(_last_declaration_of(self._begun), declaration, self._looked_at_state(left))
         stand = {check.name: standing(check, known) for check in left if (known := self._events_of(check))}
         ahead = [check.name for check in left if not check.background]
         self._at_it = {*ahead[:1], *(check.name for check in left if check.background)}
-        self._progress.cleaned(remove(client, self._options.credentials, [*self._made(left, plan)]))
+        self._progress.cleaned(len(remove(client, credentials, [*self._made(left, plan)], listeners)))
         self._progress.resumed(len(plan.checks()) - len(left), stand)
         at = instant(declaration.started)
-        transcript.write({"kind": "resumed", "at": at, "broken_off_at": self._broken_off_at()})
+        across = {} if same else {"across_epochs": True}
+        transcript.write({"kind": "resumed", "at": at, "broken_off_at": self._broken_off_at(), **across})
         for event in seen:
             transcript.write(event)
         return plan
@@ -120,6 +129,15 @@ class ResumedRun(Run):
         if stand < len(recorded):
             transcript.write({"kind": "cut", "episode": branch, "stand": stand})
         return recorded[:stand]
+
+    def _looked_at_state(self, left: Sequence[Check[Any]]) -> set[str]:
+        """Checks that had begun, had not ended, and asked for more than decisions."""
+        return {
+            check.name
+            for check in left
+            for name, events in self._begun.episodes.items()
+            if (name == check.name or name.startswith(f"{check.name}/")) and events and not decided_alone(check, events)
+        }
 
     def _left_of(self, plan: Plan) -> list[Check[Any]]:
         return [check for check in plan.checks() if not has_ended(self._events_of(check))]
@@ -184,6 +202,12 @@ class _Kept:
         self._events.append(event)
 
 
-def _declaration_of(begun: Transcript) -> Answer:
-    source = ReplaySource(PREAMBLE, begun.episodes[PREAMBLE])
+def _declaration_of(begun: Transcript, episode: str = PREAMBLE) -> Answer:
+    source = ReplaySource(episode, begun.episodes[episode])
     return read_declaration(Episode(PREAMBLE, blank_settings(begun.header), source))
+
+
+def _last_declaration_of(begun: Transcript) -> Answer:
+    """That with which it was last gone on with, for its state is the one that is there since."""
+    last = f"resumption {len(begun.resumptions)}"
+    return _declaration_of(begun, last if last in begun.episodes else PREAMBLE)

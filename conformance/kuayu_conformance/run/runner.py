@@ -27,7 +27,16 @@ from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.attention import attentive
-from kuayu_conformance.run.judging import Results, duration_of, excused, judge, judge_check, read_declaration
+from kuayu_conformance.run.judging import (
+    Results,
+    attributed,
+    duration_of,
+    excused,
+    judge,
+    judge_check,
+    read_declaration,
+)
+from kuayu_conformance.run.listening import Listener
 from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
 from kuayu_conformance.run.machine import MachineWatch
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
@@ -35,7 +44,7 @@ from kuayu_conformance.run.taken_up import TakenUp
 from kuayu_conformance.run.writing import TranscriptWriter
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, RunLevel
+from kuayu_schemas.models import ConformanceReport, OriginKind, RunLevel
 
 FIGURES_DEPEND_ON = ("numpy", "scipy", "pydantic", "jsonschema-rs", "httpx")
 
@@ -57,12 +66,15 @@ class Options:
         other_headers: Headers of a second tenant; empty where there is none.
         profiles: Profiles to test; empty for all that are declared.
         selection: Requirements to test; empty for all.
+        excluded: Requirements that are not tested, each with the reason why.
         level: ``quick`` or ``full``.
         nonce: Seed of everything that the suite chooses.
         timeout: Seconds to wait for one answer.
         callback_host: Address of this machine as the target reaches it; "" to find out for targets on this machine.
         data: Folder of further tables of measurements; None for those that come with the suite only.
+        listeners: Told of each exchange with the target while it goes on; nothing of theirs is in the transcript.
         watch: Whether it is looked at what else keeps this machine busy, which delays are not blamed on the target for.
+        origin: Who chose the nonce, or runs the suite, as the header has it; empty where nobody else but who runs it.
     """
 
     target: str
@@ -71,11 +83,14 @@ class Options:
     other_headers: Mapping[str, str] = field(default_factory=dict)
     profiles: tuple[str, ...] = ()
     selection: tuple[str, ...] = ()
+    excluded: Mapping[str, str] = field(default_factory=dict)
     level: str = "quick"
     timeout: float = 10.0
     callback_host: str = ""
     data: Path | None = None
+    listeners: tuple[Listener, ...] = ()
     watch: bool = True
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def credentials(self) -> Credentials:
@@ -175,13 +190,16 @@ class Run:
             "target": shown_target(options.target),
             "profiles": list(options.profiles),
             "selection": list(options.selection),
+            "excluded": dict(options.excluded),
             "run_level": options.level,
             "nonce": options.nonce,
             "run": secrets.token_hex(8),
             "other_tenant": bool(options.other_headers),
+            "salted": True,
             "started_at": instant(time.time()),
             "environment": environment(),
             "data": self._data(),
+            "origin": dict(options.origin) or {"kind": OriginKind.self_asserted.value},
         }
 
     def _carry_out(
@@ -200,7 +218,7 @@ class Run:
             made = plan(client, exporter)
             try:
                 with contextlib.closing(KeptScores.begin(self._folder)) as kept:
-                    self._episodes_of(replace(made, kept=kept), exporter, transcript)
+                    self._episodes_of(replace(made, kept=kept), exporter, transcript, client)
             except TargetGone as gone:
                 self._stop.set()
                 transcript.write(_called_off(f"the target took no connections any more ({gone})"))
@@ -218,10 +236,16 @@ class Run:
         return self._judged()
 
     def _clean(self, client: httpx.Client) -> int:
-        """Remove what was made at the target; how many things are left."""
-        left = sum(remove(client, self._options.credentials, episode.created) for episode in self._episodes)
+        """Remove what was made at the target, and say what could not be; how many things are left."""
+        left = self._removed(client)
         self._progress.cleaned(left)
         return left
+
+    def _removed(self, client: httpx.Client) -> int:
+        """Remove what was made at the target so far; how many things are left, which are tried again at the end."""
+        for episode in self._episodes:
+            episode.created[:] = remove(client, self._options.credentials, episode.created, self._options.listeners)
+        return sum(len(episode.created) for episode in self._episodes)
 
     def so_far(self) -> ConformanceReport | None:
         """The report of a run that was called off, judged by what had ended; None where nothing had."""
@@ -264,7 +288,6 @@ class Run:
             base_url=self._options.target.rstrip("/"),
             timeout=self._options.timeout,
             follow_redirects=False,
-            headers={"user-agent": f"kuayu-conformance/{kuayu_conformance.__version__}"},
             trust_env=False,
             verify=self._authorities,
         )
@@ -272,7 +295,8 @@ class Run:
     def _preamble(
         self, client: httpx.Client, exporter: ExporterServer, transcript: TranscriptWriter, header: Mapping[str, Any]
     ) -> Plan:
-        source = LiveSource(PREAMBLE, client, self._options.credentials, exporter, transcript, self._stop)
+        parts = (PREAMBLE, client, self._options.credentials, exporter, transcript, self._stop)
+        source = LiveSource(*parts, listeners=self._options.listeners)
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
         if declaration.failure:
             raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")
@@ -301,6 +325,7 @@ class Run:
                 *(check.name, client, self._options.credentials, exporter, transcript, self._stop),
                 patience=AWAY,
                 begin=len(known or ()),
+                listeners=self._options.listeners,
             )
             source = TakenUp(check.name, known, live, partial(self._standing, transcript))
             begun = Episode(check.name, plan.settings_of(check), source, partial(self._progress.passed, check.name))
@@ -316,27 +341,33 @@ class Run:
             seconds = round(time.perf_counter() - clock + source.waited, 3)
             load = self._machine.since(since)
             if load is not None:
+                load = replace(load, round_trip=live.round_trip)
                 transcript.write({"kind": "machine", "episode": check.name, **load.event()})
-                results = excused(results, check, begun, load, self._options.target)
+                results = attributed(excused(results, check, begun, load, self._options.target), begun, load)
             transcript.write({"kind": "end", "episode": check.name, "seconds": seconds})
             self._progress.finished(check, results)
 
-    def _episodes_of(self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter) -> None:
+    def _episodes_of(
+        self, plan: Plan, exporter: ExporterServer, transcript: TranscriptWriter, client: httpx.Client
+    ) -> None:
         checks = self._left_of(plan)
         self._progress.planned(checks)
-        background, last = [check for check in checks if check.background], [check for check in checks if check.last]
+        background = [check for check in checks if check.background]
         with ThreadPoolExecutor(max_workers=max(1, len(background)), thread_name_prefix="episode") as pool:
             waiting: list[Future[None]] = [
                 pool.submit(self._make, check, plan, exporter, transcript) for check in background
             ]
             try:
                 for check in checks:
-                    if not (check.background or check.last):
+                    if not (check.background or check.heavy):
                         self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
-                for check in last:
-                    self._make(check, plan, exporter, transcript)
+                if background:  # a target keeps looking at worlds that are over for as long as they are registered
+                    self._removed(client)
+                for check in checks:
+                    if check.heavy:
+                        self._make(check, plan, exporter, transcript)
             except BaseException:
                 self._stop.set()
                 raise

@@ -20,11 +20,14 @@ def standing(check: Check[Any], events: Sequence[Event]) -> int:
     Of one that is taken up in the middle these are all, but the last where no answer came: what broke the run off may
     have kept it away.
     """
+    return count_answered(events) if decided_alone(check, events) else 0
+
+
+def decided_alone(check: Check[Any], events: Sequence[Event]) -> bool:
+    """Whether an episode, as far as it came, asked for nothing but what follows from the request alone."""
     if check.recorded_times or check.background:
-        return 0
-    if not all(event["kind"] == "exchange" and alike(event["method"], event["path"]) for event in events):
-        return 0
-    return count_answered(events)
+        return False
+    return all(event["kind"] == "exchange" and alike(event["method"], event["path"]) for event in events)
 
 
 def count_answered(exchanges: Sequence[Event]) -> int:

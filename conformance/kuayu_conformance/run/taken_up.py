@@ -7,6 +7,7 @@ from kuayu_conformance.checks.least import DECISIONS
 from kuayu_conformance.episode import Request, Source, Taken
 from kuayu_conformance.run.live import LiveSource
 from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.stretches import PassingOver
 from kuayu_conformance.transcript import Event, TranscriptError
 
 ANSWERED_ALIKE = {"GET /v1/conformance", *DECISIONS}
@@ -35,7 +36,7 @@ class Unlike(BaseException):
         self.request = request
 
 
-class TakenUp:
+class TakenUp(PassingOver):
     """Gives an episode the recorded answers as long as there are any, then those of another source."""
 
     def __init__(
@@ -95,6 +96,14 @@ class TakenUp:
         self._left -= 1
         self._waited += answer.seconds
         return answer
+
+    def pass_over(self, exchanges: int, digest: str) -> list[tuple[Request, Answer]] | None:
+        """The next recorded exchanges, if they are of that digest; else None."""
+        found = self._recorded.pass_over(exchanges, digest) if exchanges <= self._left else None
+        if found is not None:
+            self._left -= exchanges
+            self._waited += sum(answer.seconds for _, answer in found)
+        return found
 
     def now(self) -> float:
         """Unix time in seconds, to the millisecond."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from kuayu_conformance.answers import shorten
+from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.statistics import rounded
 from kuayu_schemas.models import (
@@ -20,6 +20,9 @@ from kuayu_schemas.models import (
 
 MOST_EVIDENCE = 8
 """Pieces of evidence kept for one requirement; more would hide the first."""
+
+NOTHING_TO_JUDGE = "nothing that could be judged was answered"
+"""Why a requirement is not met of which a check that did its part has found nothing."""
 
 
 def reaches(value: float, threshold: Threshold) -> bool:
@@ -49,18 +52,31 @@ def without_verdict(
 
 
 def conclude(
-    requirement: Requirement, findings: Sequence[Finding], episode: str, replay: Replay, duration: float | None
+    requirement: Requirement,
+    findings: Sequence[Finding],
+    episode: str,
+    replay: Replay,
+    duration: float | None,
+    last: Answer | None = None,
 ) -> RequirementResult:
     """Verdict on one requirement from all that was found about it.
 
     A claim that is not met fails the requirement. A figure passes when its bound lies on the right side of the
     threshold, fails when the estimate itself does not, nor its other bound where it has one, and is inconclusive in
     between.
+
+    Where nothing was found although the target was asked (``last`` is its last answer), the target has answered nothing
+    that could be judged, and fails. A check that has asked nothing is at fault itself.
     """
+    if not findings and last is not None:
+        findings = [Claim(requirement.id, "an answer that this requirement can be judged by", False, last.brief, last)]
+        result = conclude(requirement, findings, episode, replay, duration)
+        return result.model_copy(update={"reason": NOTHING_TO_JUDGE})
     claims = [finding for finding in findings if isinstance(finding, Claim)]
     figures = [finding for finding in findings if isinstance(finding, Figure)]
     if not findings:
-        return without_verdict(requirement, Verdict.harness_error, "the check found nothing about this requirement")
+        nothing = "the check asked nothing and found nothing about this requirement"
+        return without_verdict(requirement, Verdict.harness_error, nothing, duration=duration)
     unmet = [claim for claim in claims if not claim.met]
     verdict = Verdict.fail if unmet else Verdict.pass_
     reason = f"{len(unmet)} of {len(claims)} expectations were not met" if unmet else None

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
+from kuayu_conformance.chain import Chain
 from kuayu_conformance.transcript import FILE_NAME, Event, Transcript, TranscriptError
 
 
@@ -19,15 +20,16 @@ class Sink(Protocol):
 class TranscriptWriter:
     """Appends events to the file as they happen; episodes may run side by side."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        """Append to a file that nobody else writes to."""
+    def __init__(self, file: BinaryIO, chain: Chain) -> None:
+        """Append to a file that nobody else writes to; its chain is gone on with, where it has one."""
         self._file = file
+        self._chain = chain
         self._lock = threading.Lock()
 
     @classmethod
     def begin(cls, folder: Path, header: Event) -> Self:
         """Open ``folder``/transcript.jsonl for writing and put the header into it."""
-        writer = cls(_claimed((folder / FILE_NAME).open("wb"), folder))
+        writer = cls(_claimed((folder / FILE_NAME).open("wb"), folder), Chain())
         writer.write({"kind": "header", **header})
         return writer
 
@@ -44,13 +46,13 @@ class TranscriptWriter:
             raise TranscriptError(f"another process has written to {folder / FILE_NAME} meanwhile")
         file.truncate(begun.whole)
         file.seek(begun.whole)
-        return cls(file)
+        return cls(file, begun.chain)
 
     def write(self, event: Event) -> None:
         """Append one event."""
-        line = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+        line = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         with self._lock:
-            self._file.write(line)
+            self._file.write((line if self._chain.linked is False else self._chain.extended(line)) + b"\n")
             self._file.flush()
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from . import (
     exporters,
     forecast_measured,
     handbook,
+    implementations,
     indicators,
     ingest,
     perception,
@@ -56,9 +57,11 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from world.pages(language, root)
     yield from handbook.pages(language)
     yield from results.pages(language, root, ingest.section(language, root))
+    yield from implementations.pages(language, root)
     yield from decisions.pages(language, root / "docs/decisions")
 
 
 def shared_files(root: Path) -> Iterator[Made]:
     """Every generated file that is for both languages."""
     yield from results.shared(root)
+    yield from implementations.shared(root)

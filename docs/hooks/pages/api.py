@@ -94,11 +94,18 @@ def _body(language: Language, operation: Operation) -> str:
 
 
 def _content(media: Mapping[str, Any]) -> str:
+    if "x-item-schema" in media:
+        event = media["x-item-schema"]["properties"]
+        return f"{code(event['event']['const'])}: {class_link(_class_of(event['data']['contentSchema']))}"
     of_type = media.get("schema", {})  # binary forms have none
-    references = [part.get("$ref", "") for part in of_type.get("anyOf", [of_type])]
-    if all(references):
-        return " / ".join(class_link(reference.rpartition("/")[2]) for reference in references)
+    parts = of_type.get("anyOf", [of_type])
+    if all("$ref" in part for part in parts):
+        return " / ".join(class_link(_class_of(part)) for part in parts)
     return plain(of_type.get("description", ""))
+
+
+def _class_of(schema: Mapping[str, Any]) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
 
 
 def _answer(status: str, answer: Mapping[str, Any]) -> tuple[str, str, str]:

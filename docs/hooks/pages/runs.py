@@ -71,6 +71,8 @@ COUNTED = Words("{count} {state}", "{state} {count} 项")
 NONE_ELSE = Words("no other verdict was given", "无其他判定")
 OUTDATED = Words("; {} verdicts are by an earlier method", "；其中 {} 项判定依据先前的方法")
 EARLIER = Words(" (earlier method)", "（先前的方法）")
+NEVER, NEVER_SHOWN = 3600.0, Words("never in over 1 %", "超过 1 % 始终未见")
+"""Seconds that stand for what never came, in the 99th percentiles of delays."""
 RUNS = Words("{count} runs of {first} to {last}", "{first} 至 {last} 的 {count} 次运行")
 ONE_RUN = Words(
     "one run of everything at level {level} on {date}, seed {seed}", "{date} 的一次全量运行（{level} 级，种子 {seed}）"
@@ -260,10 +262,15 @@ def _line(language: Language, title: str, row: Row) -> tuple[str, ...]:
         return title, "–", "–", "–", shown, run
     limit = result.threshold
     unit = Unit(limit.unit, ratio=limit.unit == "1" and 0 < limit.value <= 1)
-    found, bound = (
-        "–" if figure is None else unit.text(figure, apart_from=[limit.value])
-        for figure in (result.estimate, result.bound)
-    )
+
+    def said(figure: float | None) -> str:
+        if figure is None:
+            return "–"
+        if limit.unit == "s" and figure == NEVER:
+            return NEVER_SHOWN.in_(language)
+        return unit.text(figure, apart_from=[limit.value])
+
+    found, bound = said(result.estimate), said(result.bound)
     return title, found, bound, f"{COMPARISONS[limit.comparison].in_(language)} {unit.text(limit.value)}", shown, run
 
 
@@ -271,7 +278,8 @@ def committed(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     """Every committed file that follows from the runs, with the text that it must have."""
     entries = [row.entry() for row in standing(root).values()]
     yield root / TABLE, json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
-    yield root / BADGE, drawn_badge(combined(root))
+    if (drawn := drawn_badge(combined(root))) is not None:
+        yield root / BADGE, drawn
     for place, language in PLACES.items():
         file = root / place
         text = file.read_text("utf-8")
@@ -322,7 +330,10 @@ def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
     def wanted(check: Check[Any]) -> bool:
         return not (missing and (check.measurements or check.traces)) and left_out.isdisjoint(check.requirements)
 
-    verdicts = verify_some(folder, wanted, data) if missing or left_out else verify(folder, data)
+    if missing or left_out:
+        verdicts = verify_some(folder, wanted, data, processes=os.cpu_count() or 1)
+    else:
+        verdicts = verify(folder, data)
     return said, [f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees]
 
 

@@ -27,6 +27,8 @@ from .scheduling_gains import (
     columns_of,
     tables,
 )
+from .scheduling_policies import policies
+from .scheduling_sensitivity import sensitivity
 from .scheduling_speed import speed
 from .scheduling_trained import trained
 
@@ -50,6 +52,8 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         blocks += _gains(language, gains.report)
     else:
         blocks.append(words.NOT_YET.in_(language))
+    blocks += policies(language, root / FOLDER, PLACE)
+    blocks += sensitivity(language, root / FOLDER, PLACE)
     blocks += trained(language, root / FOLDER, PLACE)
     blocks += speed(language, root / FOLDER)
     blocks += sections(language, root, PROFILE)

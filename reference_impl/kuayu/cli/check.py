@@ -31,6 +31,7 @@ from kuayu_conformance.cli import (
     profiles_of,
     requirement_of,
 )
+from kuayu_conformance.rendering.reasons import reason_of
 from kuayu_conformance.run.judging import exit_code, machine_was_busy
 from kuayu_conformance.run.resumption import unfinished
 from kuayu_conformance.run.runner import Options
@@ -155,7 +156,7 @@ def _found(result: RequirementResult) -> str:
     if result.threshold is not None:
         figures[result.threshold.comparison.value.replace("_", " ")] = result.threshold.value
     said = ", ".join(f"{name} {figure:.5g}" for name, figure in figures.items() if figure is not None)
-    return "; ".join(part for part in (result.verdict.value, said, result.reason) if part)
+    return "; ".join(part for part in (result.verdict.value, said, reason_of(result)) if part)
 
 
 @dataclass(frozen=True)

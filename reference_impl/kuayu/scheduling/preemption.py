@@ -204,11 +204,11 @@ def bearable(undisturbed: Floats, pause: Floats | float) -> Flags:
     return found
 
 
-MAX_PAUSE_SHARE = 0.05
+MAX_PAUSE_SHARE = 0.02
 """Share of what a job has before it that its interruption may take."""
 MAX_SAVING_SECONDS = 600.0
 """Seconds in which its checkpoint has to be written: so long somebody waits for its devices."""
-MIN_REMAINING_RATIO = 1.0
+MIN_REMAINING_RATIO = 2.0
 """A job makes room only for one that holds the devices for less than what it has before it, by this factor."""
 PAUSE_WEIGHT = 3.0
 """Seconds that a second of interruption counts."""
@@ -216,8 +216,8 @@ MAX_PAUSE_SECONDS = 120.0
 """Seconds for which a job may be interrupted for one of lower priority."""
 LOWER_PRIORITY_WEIGHT = 0.1
 """What a second counts that a job loses for one of higher priority."""
-INTERRUPTION_SECONDS = 150.0
-"""Seconds that an interruption counts beside: it may be in vain."""
+INTERRUPTION_SECONDS = 3600.0
+"""Seconds that an interruption counts beside: it may be in vain, and SCH-008 lets a job move once in ten hours."""
 MIN_SCORE_GAIN = 0.02
 """By how much less a score has to be for others to be interrupted."""
 
@@ -494,11 +494,11 @@ def _cost(change: Change) -> Floats:
     return found
 
 
-MAX_MIGRATION_PAUSE_SHARE = 9e-3
+MAX_MIGRATION_PAUSE_SHARE = 5e-3
 """Share of what a job has before it that its interruption may take."""
-MIN_GAIN_SHARE = 0.06
+MIN_GAIN_SHARE = 0.1
 """Share of what it has before it that it must gain."""
-MIN_GAIN_PER_PAUSE = 4.5
+MIN_GAIN_PER_PAUSE = 10.0
 """Seconds that must be gained for each that it is interrupted."""
 MIN_SPEED = 1.0 / (1.0 - MIN_GAIN_SHARE) - 1e-3
 """Speed over that of now without which it cannot gain that much; a little less, as sums are rounded."""

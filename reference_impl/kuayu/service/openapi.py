@@ -27,7 +27,7 @@ IF_MATCH: Json = {
 IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "The same key with the same body gets the first answer again.",
+    "description": "The same key with the same body gets the first answer again, where its items were judged.",
     "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
 }
 LAST_EVENT_ID: Json = {
@@ -64,12 +64,22 @@ def answer_of_any(class_names: Sequence[str], description: str) -> Json:
 
 
 def events(kind: str, class_name: str) -> Json:
-    """An answer that is a stream of events of one type."""
+    """An answer that is a stream of events of one type.
+
+    OpenAPI 3.1 has no word for what a stream consists of. ``x-item-schema`` says it in the form that ``itemSchema`` has
+    in OpenAPI 3.2 for server-sent events: the fields of an event, its data being text that holds JSON.
+    """
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(class_name)}
+    item = {
+        "type": "object",
+        "required": ["id", "event", "data"],
+        "properties": {"id": LAST_EVENT_ID["schema"], "event": {"type": "string", "const": kind}, "data": data},
+    }
     return {
         "description": (
             f"Server-sent events of the type {kind}; the data of each is one line of JSON, class {class_name}."
         ),
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": {"type": "string"}, "x-item-schema": item}},
     }
 
 

@@ -78,8 +78,12 @@ class ExpositionQuery(NoQuery):
 
     node: Identifier = Field(description="Node that the page reports on.")
     exporter: Identifier = Field(description="Exporter of the collection map.")
-    observed_at: InstantText | None = Field(default=None, description="When the page was made; now where absent.")
-    sent_at: InstantText | None = Field(default=None, description="The sender's clock when it sent.")
+    observed_at: InstantText | None = Field(
+        default=None, description="When lines without a timestamp were observed; the time of receipt where absent."
+    )
+    sent_at: InstantText | None = Field(
+        default=None, description="The sender's clock when it sent; instants of the page are corrected by it."
+    )
 
 
 class ReportQuery(NoQuery):

@@ -181,10 +181,16 @@ def test_the_headline_says_the_verdict(verdict: str, words: str) -> None:
     assert words in Outline(page(sample({"COM-008": verdict}))).text
 
 
+def test_what_failed_is_said_beside_what_the_suite_could_not_judge() -> None:
+    text = Outline(page(sample({"COM-008": "fail", "COM-006": "harness-error"}))).text
+    assert f"kuayu does not meet 1 of {TESTED - 1} requirements tested; 1 more could not be judged since" in text
+    assert f"在受测的 {TESTED - 1} 项要求中有 1 项未满足；另有 1 项因套件自身出错未作判定。" in text
+
+
 def test_shape_and_colour_both_tell_the_verdicts_apart() -> None:
     html = page(every_verdict())
     drawings = re.findall(r'<symbol id="mark:[a-z-]+" viewBox="0 0 12 12">(.*?)</symbol>', html)
-    assert len(drawings) == len({hashlib.sha256(drawing.encode()).digest() for drawing in drawings}) == 9
+    assert len(drawings) == len({hashlib.sha256(drawing.encode()).digest() for drawing in drawings}) == 10
 
 
 def test_plots_and_tables_stand_beside_the_figure_and_without_one_in_the_account() -> None:

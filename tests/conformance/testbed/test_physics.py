@@ -124,8 +124,10 @@ def test_who_fails_does_nothing_and_keeps_its_memory(large: World) -> None:
         assert works > 0.99 if incident.cause.startswith("stuck") else works == 0.0
         counted = sum(a.sample["faults"] for a in arrived[incident.node] if incident.at < a.observed <= until)
         assert (counted > 0) == incident.cause.endswith("with faults")
-        silent += incident.cause.endswith("silently")
-    assert 0.4 < silent / len(found) < 0.6
+        if incident.cause.endswith("silently"):
+            silent += 1
+            assert incident.cause.startswith("stuck") or incident.node in families(large), "alone it may just rest"
+    assert 0.15 < silent / len(found) < 0.5
 
 
 def test_peers_of_the_dead_wait_and_give_up_no_sooner_than_twelve_seconds_later(large: World) -> None:

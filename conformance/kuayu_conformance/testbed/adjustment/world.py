@@ -65,9 +65,9 @@ class World:
         return CELL_S * len(self.loads)
 
 
-def draw(seed: str) -> World:
-    """A window that follows from its seed alone."""
-    names, chance = Chance(seed, "names"), Chance(seed, "adjustment")
+def draw(seed: str, naming: str = "") -> World:
+    """A window that follows from its seed alone, but for its names where another is given for these."""
+    names, chance = Chance(naming or seed, "names"), Chance(seed, "adjustment")
     count = chance.pick(DOMAINS)
     bandwidth = np.array([[round(power(chance, *BANDWIDTHS), -6) for _ in range(count)] for _ in range(count)])
     quiet = np.array([[power(chance, *LATENCIES_S) for _ in range(count)] for _ in range(count)])

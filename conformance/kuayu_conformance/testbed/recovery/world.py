@@ -121,9 +121,9 @@ class World:
     ends_s: float = LEAD_S + FAULTS_S + TAIL_S
 
 
-def draw(seed: str) -> World:
-    """A window that follows from its seed alone."""
-    names, chance = Chance(seed, "names"), Chance(seed, "recovery")
+def draw(seed: str, naming: str = "") -> World:
+    """A window that follows from its seed alone, but for its names where another is given for these."""
+    names, chance = Chance(naming or seed, "names"), Chance(seed, "recovery")
     jobs = _jobs(names, chance)
     room = 2.0 * sum(job.state_size for job in jobs) / DOMAINS
     domains = tuple(

@@ -9,8 +9,8 @@
 The worlds of MET-006 (``testbed.telemetry``) hold what goes wrong in many ways at nodes that send most of their
 measures. These hold little that goes wrong, and all that healthy nodes look like while few measures are known of them.
 
-What telemetry cannot decide is left out: the first rest of a node that keeps its memory and was never seen to rest so,
-which looks like a hang that nothing counts; who rests like that here did so twice before anything is judged.
+What telemetry cannot decide is left out: a single node that rests with its memory held and will never go on shows what
+one shows that will, so nothing of that kind stops here without a counted fault.
 """
 
 from kuayu_conformance.testbed.sparse.values import FULL, QUICK, Scale, Unit

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kuayu_conformance.testbed.chance import Chance
+from kuayu_conformance.testbed.sparse.patterns import DRIVER
 from kuayu_conformance.testbed.sparse.values import Activity, Floats
 
 MEASURES = (
@@ -40,6 +41,9 @@ QUICK_PERIODS = ((1, 4.0), (2, 1.0), (5, 1.0))
 BY_DEVICE = 0.15
 """Share of the nodes of which each device is sent rather than the node."""
 
+GIVES_OUT, LAGS = 0.5, 0.5
+"""Shares of the nodes whose accelerators are given out to one job each, and whose power is averaged."""
+
 DEVICES = 2
 
 
@@ -62,6 +66,10 @@ class Exporter:
         pipe: Matrix pipe activity at full work.
         bandwidth: Memory bandwidth utilisation at full work.
         phase: Where in a second its samples are taken.
+        gives_out: Whether accelerators are given out to one job each, so that the allocatable share falls with it; else
+            jobs share them in time.
+        lags: Whether power is the mean of the second before it (NVML, ``nvmlDeviceGetPowerUsage``, from Ampere on), so
+            that it comes after utilisation where work begins or ends.
     """
 
     measures: tuple[str, ...]
@@ -78,6 +86,8 @@ class Exporter:
     pipe: float
     bandwidth: float
     phase: float
+    gives_out: bool
+    lags: bool
 
     @classmethod
     def drawn(cls, chance: Chance, measures: tuple[str, ...], *, quick: bool, in_turns: bool) -> "Exporter":
@@ -100,13 +110,19 @@ class Exporter:
             pipe=chance.between(0.2, 0.7),
             bandwidth=chance.between(0.2, 0.8),
             phase=chance.below(20) / 20,
+            gives_out=chance.fraction() < GIVES_OUT,
+            lags=chance.fraction() < LAGS,
         )
 
     def shows(self, done: Activity) -> dict[str, Floats]:
         """What is sent of each measure, by second, of a device."""
         seconds = np.arange(len(done.utilisation))
         seen = seconds // self.page * self.page
-        watts = self.idle + (self.limit - self.idle) * done.power
+        power = done.power.copy()
+        if self.lags:
+            power[1:] = (done.power[1:] + done.power[:-1]) / 2
+        watts = self.idle + (self.limit - self.idle) * power
+        taken = done.memory > 2 * DRIVER if self.gives_out else np.zeros(len(seconds), bool)
         values = {
             "accelerator_utilisation": _stepped(done.utilisation, self.ratio_step),
             "matrix_pipe_activity": _stepped(self.pipe * done.effort, min(self.ratio_step, 0.01)),
@@ -121,7 +137,7 @@ class Exporter:
         counted = done.faults
         for ago in range(1, self.period if counted.any() else 1):
             counted = np.maximum(counted, np.r_[np.zeros(ago), done.faults[:-ago]])
-        return {**shown, "faults": counted, "allocatable_share": np.ones(len(seconds))}
+        return {**shown, "faults": counted, "allocatable_share": np.where(taken, 0.0, 1.0)}
 
 
 def any_measures(chance: Chance, least: tuple[str, ...] = ()) -> tuple[str, ...]:

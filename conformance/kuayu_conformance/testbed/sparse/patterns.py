@@ -15,7 +15,7 @@ from kuayu_conformance.testbed.elementary import exponential, wave
 from kuayu_conformance.testbed.sparse.values import Activity, Floats
 
 WARM = 48
-"""Seconds of the warm-up, in which whoever rests with memory held does so twice."""
+"""Seconds of the warm-up. Whoever works in turns works all through it, so that no rest has been seen before."""
 
 DRIVER = 0.004
 """Share of the memory that a driver takes without a job."""
@@ -68,7 +68,7 @@ def held_at_rest(chance: Chance, _noise: np.random.Generator, seconds: int) -> A
 
 
 def notebook(chance: Chance, noise: np.random.Generator, seconds: int) -> Activity:
-    """Even work and rests with all memory kept, in turns; twice before anything is judged."""
+    """Even work and rests with all memory kept, in turns."""
     works = _spells(chance, seconds)
     made = _constant(seconds, chance.between(0.5, 1.0), chance.between(0.3, 0.9), chance.between(0.3, 0.95))
     made.effort, made.power = _noisy(made.effort, noise, 0.02), _noisy(made.power, noise, 0.02)
@@ -112,13 +112,12 @@ def _resting(made: Activity, works: np.ndarray) -> Activity:
 
 
 def _spells(chance: Chance, seconds: int) -> np.ndarray:
-    """Whether it works, by second: two short rests in the warm-up, then rests of up to half a minute."""
+    """Whether it works, by second: through the warm-up, then with rests of up to half a minute."""
     works = np.zeros(seconds, bool)
     second = 0
     while second < seconds:
-        warm = second < WARM - 20
-        work = 8 + chance.below(3) if warm else 12 + chance.below(12)
-        rest = 9 + chance.below(3) if warm else 12 + chance.below(20)
+        work = WARM + chance.below(12) if second == 0 else 12 + chance.below(12)
+        rest = 12 + chance.below(20)
         works[second : second + work] = True
         second += work + rest
     return works

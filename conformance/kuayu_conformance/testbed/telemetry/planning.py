@@ -6,7 +6,8 @@ go from one trouble into another, as real ones do: a throttled device fails, a h
 
 What telemetry cannot decide is left out:
 
-- a server of inference that is loaded but gets no requests: it looks like one that hangs silently;
+- a single node that hangs without a counted fault: a notebook whose reader thinks, a server that gets no requests, and
+  a job that computes on its processors look the same (recorded on an H100, ``tests/perception/recordings``);
 - silent slowness of servers of inference: their load changes more than that, and nobody waits for them;
 - two slow nodes in a family at a time, and slowness from before the first sample of a job: nothing to compare with;
 - a slow node whose job has ended: nothing of it shows (it would be degraded);

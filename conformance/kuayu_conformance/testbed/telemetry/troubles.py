@@ -136,12 +136,13 @@ class Troubles:
         return True
 
     def _fail(self, row: int | None, tick: int) -> bool:
-        """Nothing goes on. In a family a stuck kernel looks like a wait, so there it is always counted."""
+        """Nothing goes on, and it shows: in a family a stuck kernel looks like a wait, alone a hang like a rest."""
         if row is None:
             return False
         ledger, kind = self._ledger, self._ledger.group(row).kind
         silent = self._chance.fraction() < facts.SILENT_FATAL_SHARE
         stuck = self._chance.fraction() < _STUCK and not (silent and kind == FAMILY)
+        silent = silent and (stuck or kind == FAMILY)
         self._relieve(row, tick, but=Trouble.LOST)
         ledger.afflict(row, tick, Trouble.STUCK if stuck else Trouble.HUNG)
         if not silent:

@@ -69,8 +69,8 @@ class World:
         return self.measured[row : row + PAST]
 
 
-def draw(family: str, seed: str, count: int = COUNT) -> World:
-    """A window of a family, of so many intervals."""
+def draw(family: str, seed: str, count: int = COUNT, naming: str = "") -> World:
+    """A window of a family, of so many intervals; its names follow from ``naming`` where it is given."""
     chance = stream(seed, f"collectives {family}")
     domains, nodes = int(chance.integers(2, 7)), int(chance.choice([1, 2, 4, 8, 16, 32]))
     least, times = _RATES[family]
@@ -87,7 +87,8 @@ def draw(family: str, seed: str, count: int = COUNT) -> World:
     carried = level * _shares(family, chance, domains, PAST + count) * (1.0 - np.eye(domains))
     noise = normal(chance, carried.shape).astype(np.float64)
     measured = np.round(carried * exponential(NOISE * noise) / _MEGABIT) * _MEGABIT
-    names = tuple(f"{int(chance.integers(1 << 56)):014x}" for _ in range(domains))
+    named = stream(naming, "names") if naming else chance
+    names = tuple(f"{int(named.integers(1 << 56)):014x}" for _ in range(domains))
     return World(family, setting, names, carried, measured)
 
 

@@ -11,6 +11,7 @@ that never came are blocked: those of each step as if they had been a transfer o
 
 import heapq
 from bisect import bisect_left
+from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -49,6 +50,12 @@ class Carried:
         return place - (self.sums[place] - target) / rate if rate > 0.0 else float(place)
 
 
+@lru_cache(2)
+def _carried(window: Window) -> tuple[Carried, ...]:
+    """What each link carries; dozens of policies play the same window one after the other."""
+    return tuple(Carried(window, link) for link in range(len(window.rates)))
+
+
 class Run:
     """A window under a policy.
 
@@ -58,9 +65,12 @@ class Run:
 
     def __init__(self, window: Window, policy: Policy) -> None:
         self._window, self._policy = window, policy
-        self._links = [Carried(window, link) for link in range(len(window.rates))]
-        remote = window.steps - window.local
-        jobs = [Job(float(LEAD_S), window.local, [float(each)] * remote) for each in window.step_bytes]
+        self._links = _carried(window)
+        self._latencies: list[float] = window.latency_s.tolist()
+        self._sizes: list[float] = window.step_bytes.tolist()
+        self._remote = window.steps - window.local
+        self._to_begin = window.steps * len(self._sizes)
+        jobs = [Job(float(LEAD_S), window.local, [each] * self._remote) for each in self._sizes]
         self.state = State(window, 0.0, jobs, [None] * len(self._links))
         self._events: list[tuple[float, int, int, str, Transfer | None]] = []
         self._count = 0
@@ -70,14 +80,15 @@ class Run:
 
     def play(self) -> Outcome:
         """Until all steps have begun, or to the limit."""
+        limit = self._window.limit_s
         self._add(0.0, 0, "ask")
         for stream in range(STREAMS):
             self._add(float(LEAD_S), stream, "due")
-        while any(job.slot < self._window.steps for job in self.state.jobs):
+        while self._to_begin:
             at, _, number, kind, transfer = heapq.heappop(self._events)
-            self._held_s += self.state.used * (min(at, self._window.limit_s) - self.state.now)
-            if at >= self._window.limit_s:
-                self.state.now = self._window.limit_s
+            self._held_s += self.state.used * (min(at, limit) - self.state.now)
+            if at >= limit:
+                self.state.now = limit
                 return self._outcome(finished=False)
             self.state.now = at
             if kind == "ask":
@@ -116,8 +127,10 @@ class Run:
 
     def _awaited(self, transfer: Transfer) -> bool:
         """Whether a transfer brings data of the next step from afar."""
-        remote = self.state.jobs[transfer.stream].remote
-        return any(step == remote for step, _ in self._steps(transfer))
+        remote, size = self.state.jobs[transfer.stream].remote, self._sizes[transfer.stream]
+        if remote >= self._remote or not transfer.begin // size <= remote <= transfer.end // size:
+            return False
+        return min(transfer.end, (remote + 1) * size) > max(transfer.begin, remote * size)
 
     def _begin(self, stream: int) -> None:
         """Begin the step that is due, if its data are there."""
@@ -131,11 +144,12 @@ class Run:
         if local:
             job.local_left -= 1
         else:
-            self.state.used -= float(self._window.step_bytes[stream])
+            self.state.used -= self._sizes[stream]
             job.remote += 1
         job.waiting = False
         job.waited_s += self.state.now - job.due_s
         job.slot += 1
+        self._to_begin -= 1
         job.due_s = self.state.now + STEP_S
         if job.slot < self._window.steps:
             self._add(job.due_s, stream, "due")
@@ -152,11 +166,9 @@ class Run:
 
     def _steps(self, transfer: Transfer) -> list[tuple[int, float]]:
         """Steps that a transfer brings data of, with how many bytes."""
-        size = float(self._window.step_bytes[transfer.stream])
-        last = self._window.steps - self._window.local
-        steps = range(int(transfer.begin // size), min(int(transfer.end // size) + 1, last))
-        parts = [(step, min(transfer.end, (step + 1) * size) - max(transfer.begin, step * size)) for step in steps]
-        return [(step, part) for step, part in parts if part > 0.0]
+        begin, end, size = transfer.begin, transfer.end, self._sizes[transfer.stream]
+        steps = range(int(begin // size), min(int(end // size) + 1, self._remote))
+        return [(step, part) for step in steps if (part := min(end, (step + 1) * size) - max(begin, step * size)) > 0.0]
 
     def _fill(self) -> None:
         for link, busy in enumerate(self.state.busy):
@@ -176,8 +188,7 @@ class Run:
         self.state.busy[link] = transfer
         transfer.start_s = self.state.now
         transfer.late = self.state.jobs[transfer.stream].waiting and self._awaited(transfer)
-        began = self.state.now + float(self._window.latency_s[link])
-        transfer.ends_s = self._links[link].when(began, transfer.size)
+        transfer.ends_s = self._links[link].when(self.state.now + self._latencies[link], transfer.size)
         self._add(transfer.ends_s, link, "done", transfer)
 
     def _outcome(self, *, finished: bool) -> Outcome:
@@ -207,5 +218,5 @@ class Run:
                 self._transfers.append((transfer.size, True))
                 for step, part in self._steps(transfer):
                     missing[step] -= part
-        least = _SAME * self._window.step_bytes[stream]
+        least = _SAME * self._sizes[stream]
         self._transfers += [(part, True) for part in missing if part > least]

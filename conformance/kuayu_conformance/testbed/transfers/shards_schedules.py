@@ -124,29 +124,27 @@ class Static:
 
     def fetch(self, link: int, state: State) -> Transfer | float:
         """Of the shards that may come now, the one whose slot is due first."""
-        best: tuple[float, int, int] | None = None
+        queue = 0 if self._schedule.way == PULL else link
+        soonest, found = inf, None
         for stream, job in enumerate(state.jobs):
             if not self._copies[stream][link]:
                 continue
-            queue = 0 if self._schedule.way == PULL else link
-            head = self._heads[stream][queue]
-            if head >= len(self._queues[stream][queue]):
+            shards, head = self._queues[stream][queue], self._heads[stream][queue]
+            if head >= len(shards):
                 continue
-            begin, end, first, last = self._queues[stream][queue][head]
+            begin, end, first, last = shards[head]
             now = job.slot if job.waiting else job.slot - 1
             if last > now + self._depth and first > now:
                 continue
             if state.used + end - begin > state.window.room:
                 continue
             due = job.due_s + (first - job.slot) * STEP_S
-            if best is None or due < best[0]:
-                best = (due, stream, queue)
-        if best is None:
+            if due < soonest:
+                soonest, found = due, Transfer(stream, link, begin, end, first)
+        if found is None:
             return inf
-        _, stream, queue = best
-        begin, end, first, _ = self._queues[stream][queue][self._heads[stream][queue]]
-        self._heads[stream][queue] += 1
-        return Transfer(stream, link, begin, end, first)
+        self._heads[found.stream][queue] += 1
+        return found
 
     def takes_local(self, stream: int, state: State, *, ready: bool) -> bool:  # noqa: ARG002 - the order is fixed
         """As the order says."""

@@ -118,8 +118,11 @@ class Window:
         return mean
 
 
-def draw(family: str, seed: str, seconds: int = WINDOW_S) -> Window:
-    """A window with so many seconds of steps; the same jobs and links, but for names, for all families of a seed."""
+def draw(family: str, seed: str, seconds: int = WINDOW_S, naming: str = "") -> Window:
+    """A window with so many seconds of steps; the same jobs and links, but for names, for all families of a seed.
+
+    Names follow from ``naming`` where it is given, else from the seed too.
+    """
     chance = Chance(seed, "jobs and links")
     known = np.array([2.0 * _BYTES * _power(chance, 5.0) for _ in range(SOURCES)])
     latency = np.array([LATENCIES_S[0] * _power(chance, LATENCIES_S[1] / LATENCIES_S[0]) for _ in range(SOURCES)])
@@ -139,7 +142,7 @@ def draw(family: str, seed: str, seconds: int = WINDOW_S) -> Window:
     return Window(
         family,
         seed,
-        _names(f"{family} {seed}"),
+        _names(f"{family} {naming or seed}"),
         np.round(latency, _DIGITS),
         rates[:, HISTORY_S:],
         np.round(_BITS * means * noise / _MEGA) * _MEGA,

@@ -21,8 +21,8 @@ Weights and samples are made from a seed, so that nothing is downloaded or read 
 a second, with the same batch on every device (:mod:`~kuayu.engine.workloads.measuring`). PyTorch comes with the extra
 ``training`` and is loaded when a workload is asked for, never before.
 
-On processors all of it is tested. On accelerators it has not been run yet: number formats, waiting for the device, its
-energy counter and running out of its memory are written after PyTorch's documentation alone.
+On processors all of it is tested. On an accelerator it was run once (NVIDIA H100, 2026-11-26): number formats, waiting
+for the device and its energy counter work; how parts are chosen was mended after that, and has not been run again.
 """
 
 from kuayu.engine.workloads.catalogue import WORKLOADS

@@ -6,9 +6,11 @@ Short steps are timed many at a time, so that a device is waited for seldom, as 
 
 The batch is the same on every device. Where memory or time does not allow a whole one, the step is cut into equal parts
 whose gradients are added up (gradient accumulation): part and optimiser are then timed for themselves, and the step
-takes as many times the one as there are parts, and once the other. Parts double from the smallest until the step is
-whole, or memory or time would not do for more; that search is the warm-up. A small part may not fill the device, so a
-figure made of parts is a little low; with more time there are fewer.
+takes as many times the one as there are parts, and once the other. On processors parts double from the smallest until
+the step is whole, or memory or time would not do for more; on accelerators, which refuse what they cannot hold, they
+are halved from the whole. That search is the warm-up. A small part may not fill the device, so a figure made of parts
+is a little low; with more time there are fewer. What an accelerator takes to prepare for a new size (loading kernels,
+seeking the fastest algorithms) is no part of the budget: it is seconds, for steps of milliseconds.
 """
 
 import math
@@ -44,7 +46,8 @@ def measure(workload: Workload, place: Place, budget_s: float, step: Step) -> Wo
             training = Training(workload, place.device)
             part, seconds = _sized(training, workload, place.device, budget_s)
             before = place.joules()
-            left = max(0.0, budget_s - (time.perf_counter() - began))
+            spent = time.perf_counter() - began if place.device == "cpu" else 0.0
+            left = max(0.0, budget_s - spent)
             repetitions = _repeated(training, workload.batch // part, seconds, left, step)
             after = place.joules()
         except RuntimeError as error:  # what PyTorch raises for what a device cannot do
@@ -75,22 +78,32 @@ def measure(workload: Workload, place: Place, budget_s: float, step: Step) -> Wo
 
 def _sized(training: Training, workload: Workload, device: str, budget_s: float) -> tuple[int, float]:
     """Samples of the largest part that memory and time allow, and seconds of a step of them; leaves it warm."""
+    if device != "cpu":
+        return _halved(training, workload, budget_s)
     ends_at, part = time.perf_counter() + budget_s, workload.smallest
     seconds = _tried(training, part)
     while part < workload.batch:
         # Two steps to try the next part, then the repetitions.
         if (2 + FEWEST) * 2 * seconds > ends_at - time.perf_counter() or not _fits(workload, 2 * part, device):
             break
-        try:
-            seconds = _tried(training, 2 * part)
-        except torch.OutOfMemoryError:
-            short = True  # what the failed step held is free only after this block
-        else:
-            short, part = False, 2 * part
-        if short:
-            torch.cuda.empty_cache()
-            return part, _tried(training, part)
+        part *= 2
+        seconds = _tried(training, part)
     return part, seconds
+
+
+def _halved(training: Training, workload: Workload, budget_s: float) -> tuple[int, float]:
+    """The same, from the whole step downwards; a device without memory for the smallest raises PyTorch's error."""
+    part = workload.batch
+    while part > workload.smallest:
+        try:
+            seconds = _tried(training, part)
+        except torch.OutOfMemoryError:
+            seconds = math.inf  # what the failed step held is free only after this block
+        if FEWEST * seconds * workload.batch / part <= budget_s:
+            return part, seconds
+        torch.cuda.empty_cache()
+        part = max(workload.smallest, part // 2)
+    return part, _tried(training, part)
 
 
 def _tried(training: Training, samples: int) -> float:

@@ -55,8 +55,8 @@ def run_workloads(
             progress(name, (done + part) / whole)
 
         step(0.0)
-        # What a workload leaves of its time is shared by those that follow.
-        seconds = max(0.0, ends_at - time.perf_counter()) / (whole - done)
+        # What a workload leaves of its time is shared by those that follow; half of an equal share is always there.
+        seconds = max(budget_s / whole / 2, (ends_at - time.perf_counter()) / (whole - done))
         try:
             results.append(measure(workload, place, seconds, step))
         except ProbeUnavailableError as problem:

@@ -32,8 +32,15 @@ FAR, FAR_TIME = 0.5, 6.0
 """Difference of logarithms above the usual, and seconds within which it follows then: what was learnt was not the
 usual, since nothing works that much better than it can. Not so for flow and storage, which come in bursts."""
 
+OTHER_MEMORY = 0.15
+"""Part by which the memory in use differs between jobs, and not within one."""
+
 RESTLESS_TIME = 120.0
-"""Seconds over which deviations of the utilisation from its usual are averaged: a server's are always large."""
+"""Seconds over which deviations of the utilisation from its usual are averaged, or of the pipe's activity or of power
+where that is not known: a server's are always large."""
+
+UNEVEN = 0.2
+"""Mean of these deviations above which the work of a node is as uneven as a server's."""
 
 SHORT, MEDIUM = 2.0, 15.0
 """Seconds of the two averages that tell sudden changes."""
@@ -57,8 +64,9 @@ class Baselines:
     highest: Annotated[Floats, Column(np.nan)]
     memory: Annotated[Floats, Column(np.nan)]
     most_memory: Annotated[Floats, Column(np.nan)]
+    seen_at_rest: Annotated[Flags, Column(0, np.bool_)]
     share: Annotated[Floats, Column(np.nan)]
-    share_idle: Annotated[Floats, Column(1.0)]
+    share_idle: Annotated[Floats, Column(np.nan)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
     restless: Annotated[Floats, Column(0.1, np.float32)]
 
@@ -92,8 +100,9 @@ def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Fl
     """Let the baselines follow a fresh sample of channels (channels, nodes)."""
     at_work = fresh & working
     held.counted += at_work
+    held.seen_at_rest |= fresh & ~working
     difference = logs - held.usual
-    other_job = np.abs(memory - held.memory) > 0.15 * held.memory
+    other_job = another_job(held, memory)
     low = np.where(other_job, np.float32(OTHER_JOB_TIME), np.float32(LOW_TIME))
     seconds = np.where(
         difference > NEAR, np.float32(HIGH_TIME), np.where(difference < -NEAR, low, np.float32(NEAR_TIME))
@@ -104,14 +113,24 @@ def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Fl
     known = ~np.isnan(logs)
     begun = np.where(np.isnan(held.usual), logs, held.usual + weight * difference)
     np.copyto(held.usual, begun, where=at_work & known)
-    follow(held.memory, memory, step, NEAR_TIME, at_work)
+    mean = step * np.maximum(held.counted - 1, 0.0)  # a plain one, until as much is known as is averaged over
+    follow(held.memory, memory, step, np.minimum(mean, NEAR_TIME), at_work)
     most = np.where(memory > held.most_memory, np.float32(0.1), np.float32(FORGET))
     follow(held.most_memory, memory, step, most, fresh)
     moved = np.abs(logs[[UTILISATION, POWER]] - held.short[[UTILISATION, POWER]])
     follow(held.noise, np.minimum(moved, 0.3), step, 30.0, fresh)
-    follow(held.restless, np.minimum(np.abs(difference[UTILISATION]), 1.0), step, RESTLESS_TIME, at_work)
+    of_work = np.where(np.isnan(difference[PIPE]), difference[POWER], difference[PIPE])
+    of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
+    deviation = np.minimum(np.abs(of_work), 1.0)
+    follow(held.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
     follow(held.short, logs[:SIGNAL_CHANNELS], step, SHORT, fresh)
     follow(held.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM, fresh)
+
+
+def another_job(held: Baselines, memory: Floats) -> Flags:
+    """Whether as much memory is in use as no longer belongs to the job that is known: given back, or another's."""
+    made: Flags = np.abs(memory - held.memory) > OTHER_MEMORY * held.memory
+    return made
 
 
 def forget(held: Baselines, where: Flags) -> None:

@@ -67,6 +67,11 @@ class Belief:
         """Take over the rows that stay."""
         self._rows = rearranged(self._rows, origin)
 
+    @property
+    def shown(self) -> NDArray[np.int8]:
+        """The states that are shown, (nodes,)."""
+        return self._rows.shown
+
     def update(self, said: Floats, fresh: Flags, back: Flags, step: float) -> tuple[NDArray[np.int8], Floats]:
         """Take in the evidence of the moment; returns the states shown and their log odds.
 

@@ -5,15 +5,21 @@ there, some stand still for hours (a power cap, a gauge in whole percent, a page
 that nothing is told from what was not received:
 
 - A signal that is not received says nothing. All features of it are zero, and zero is never evidence here.
-- Accelerators that show as utilised, or whose pipes do something, are not idle; a node outside families of which all
-  that is known shows nothing for longer than a checkpoint takes is not busy.
+- Accelerators that show as utilised, or whose pipes do something, are not idle; a node, or a family, of which all that
+  is known shows nothing for longer than a checkpoint takes is not busy.
 - A signal that stands still says nothing of a change. Who is ``faulty``, ``degraded`` or ``straggling`` has reported
   faults, has fewer accelerators than it had, or differs from what is usual for it or for its family.
 - A node outside families that comes to rest with its memory held may hang, or may be a server or a notebook of which
-  nobody asks anything. It is taken to hang only where two signals of work say that even work stopped (that of a server
-  is uneven), and only until it has been seen once to rest so and to go on.
+  nobody asks anything, or a job that computes on its processors: these show the same, so it is idle. It hangs where
+  faults are reported, where it is utilised and gets nothing done, or where its family works without it.
+- Signals are averaged over windows of their own, so that where work begins or ends they contradict each other for a
+  sample (an accelerator that is utilised, at the power of rest). What rests on one has to be seen twice.
+- The allocatable share falls when accelerators are given out, and tells of missing ones only where it does not.
+- A hang that was told lasts until work goes on or the memory is given back, also when its family no longer waits.
 - Faults alone are no hang: where as much is done for each unit of utilisation as is usual, they are mended, and who
   holds no memory was given nothing that could hang.
+- Who works together works evenly: in a family whose members are uneven each by itself, as replicas of a server are,
+  nobody is waited for.
 - Of several states the one further down holds: who does nothing any more hangs, be it short of accelerators besides,
   and whose family works more slowly while it has faults holds the family up.
 - Power alone tells work from rest only once it has been seen at two levels, and rest only near the lower one.
@@ -22,12 +28,15 @@ that nothing is told from what was not received:
 import numpy as np
 
 from kuayu.perception.recognition import values as states
+from kuayu.perception.recognition.baselines import UNEVEN
 from kuayu.perception.recognition.features import (
     EFFICIENCIES,
     HOLDS,
     IDLE_UTILISATION,
     OWN,
+    PART,
     REST,
+    RESTLESS,
     WORKS_AT,
     WORKS_AT_PIPE,
 )
@@ -37,17 +46,11 @@ from kuayu.perception.recognition.values import WORKING, Flags, Floats
 FAULTS = 0.02
 """Logarithm of the samples with faults in a minute below which the last fault is four minutes old."""
 
-PART = 0.01
-"""Share of the accelerators that is missing."""
-
 SLOWER = -0.06
 """Difference of logarithms from the usual at which a node is slower: about twice the noise of an averaged sample."""
 
 STOPPED = -0.5
 """The same at which work has stopped, or is done for the most part no more."""
-
-LESS_POWER = -0.25
-"""The same for power, of which a share is drawn at rest too."""
 
 NOTHING_DONE = -1.5
 """The same at which pipes do next to nothing for each unit of utilisation."""
@@ -60,9 +63,6 @@ HALTED = -1.2
 
 AGAIN = 0.05
 """Logarithm of what is sent over what is received, above the family's, at which a port sends again."""
-
-UNEVEN = 1.0
-"""Restlessness above which the work of a node is as uneven as a server's."""
 
 AGREEING = 3
 """Signals of work that have to be lower together where none is lower for each unit of utilisation."""
@@ -77,6 +77,9 @@ rests while another is utilised stands out too, be they the most: who waits in a
 
 MOST = 0.5
 """Share of a family that takes part in its work, below which a node is looked at as if it were alone."""
+
+CONTRADICTIONS = 3
+"""Kinds of evidence that have to be seen twice: slower, spins, and accelerators withheld."""
 
 UNLIKELY = np.float32(-30.0)
 """Logarithm of the probability of a state for which there is no evidence."""
@@ -98,20 +101,25 @@ class Evidence:
 
     Args:
         features: Own features above those that need other nodes, (features, nodes).
-        rested: Whether each node has once been at rest with its memory held, and has gone on.
-        quiet: Seconds for which each node has shown that nothing is done.
+        powered: Whether the power of each node has risen to one at which it works, whatever else is shown.
+        quiet: Seconds for which each node, and all of its family, have shown that nothing is done.
+        before: ``contradictions`` of the sample before, (contradictions, nodes).
+        hung: Whether each node was shown as faulty.
+        uneven: Whether the work of most of its family is uneven.
     """
 
-    def __init__(self, features: Floats, rested: Flags, quiet: Floats) -> None:
+    def __init__(
+        self, features: Floats, powered: Flags, quiet: Floats, before: Flags, hung: Flags, uneven: Flags
+    ) -> None:
         self._features = features
         family = self.named("in a family") > 0
-        even = self.named("restlessness") < UNEVEN
+        even = self.named("restlessness") < RESTLESS * UNEVEN
         self.faults: Flags = self.named("samples with faults in a minute") > FAULTS
         self.missing: Flags = self.named("device share") < -PART
-        self.withheld: Flags = self.named("allocatable share lost") > PART
         utilisation = self.named("level of utilisation")
         pipes = np.maximum(self.named("level of pipe"), self.named("level of memory pipe"))
         self.utilised: Flags = (utilisation > WORKS_AT) | (pipes > WORKS_AT_PIPE)
+        self.powered = powered
         at_rest = (self.named("has utilisation") > 0) & (utilisation <= IDLE_UTILISATION)
         near = self.named("usual of utilisation") > -NEAR
         by_power = np.where(near, self.named("usual of power per utilisation"), np.float32(0.0))
@@ -121,8 +129,12 @@ class Evidence:
         few = np.where(self.named("has utilisation") > 0, AGREEING, AGREEING - 1)
         together = even & ((usual < SLOWER).sum(axis=0) >= few)
         at_rest |= (self.named("has utilisation") == 0) & (usual.min(axis=0) < STOPPED)
-        self.slower: Flags = ~at_rest & ((efficiency < SLOWER) | together)
-        self.spins: Flags = (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED)
+        self.contradictions: Flags = np.stack([
+            ~at_rest & ((efficiency < SLOWER) | together),
+            (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED),
+            self.named("allocatable share lost") > PART,
+        ])  # fmt: skip
+        self.slower, self.spins, self.withheld = self.contradictions & before
         own = self._least([f"usual of {name}" for name in _OF_FAMILY])
         of_family = self._least([f"family's usual of {name}" for name in _OF_FAMILY])
         beside = self._least([f"usual of {name} beside family" for name in _OF_FAMILY])
@@ -131,7 +143,7 @@ class Evidence:
         singled_out = (stands_out > STANDS_OUT) | others_work
         fell = np.minimum(np.minimum(own, of_family), beside) < STOPPED
         self.stops: Flags = family & fell & singled_out
-        self.rests: Flags = ~family & (quiet >= REST)
+        self.rests: Flags = quiet >= REST
         alone = ~family | (self.named("family takes part") < MOST)
         again = self.named("sent over received beside family") > AGAIN
         of_all = np.stack([self.named(f"family's usual of {name}") for name in _SLOWED])
@@ -139,29 +151,25 @@ class Evidence:
         self.holds_up: Flags = (
             family & self.faults & ~self.missing & self.utilised & slowed & ~(of_all < HALTED).any(axis=0)
         )
-        self.waited_for: Flags = family & ((np.minimum(of_family, own) < SLOWER) | again)
-        stopped = np.stack([
-            self.named(f"usual of {name}") < (LESS_POWER if name == "power" else STOPPED) for name in _OF_WORK
-        ])  # fmt: skip
+        self.waited_for: Flags = family & ~uneven & ((np.minimum(of_family, own) < SLOWER) | again)
         states_memory = self.named("has memory") > 0
         holds = states_memory & (self.named("level of memory") > HOLDS)
         self.empty: Flags = states_memory & ~holds & ~self.utilised
         self.rests_with_memory: Flags = holds & (utilisation <= IDLE_UTILISATION)
+        self.hangs_still: Flags = hung & self.rests_with_memory
         known = self.named("has pipe") + self.named("has memory pipe") + self.named("has dynamic power") > 0
         self.goes_on: Flags = self.utilised & known & (efficiency > STOPPED)
         self.stuck: Flags = alone & self.spins & (in_pipes < NOTHING_DONE)
-        agree = stopped.sum(axis=0) >= np.where(even, AGREEING - 1, AGREEING)
-        self.hangs: Flags = self.rests_with_memory & agree & (alone | singled_out) & ~rested
 
     def permits(self) -> Flags:
         """Whether each state may be told of each node, (states, nodes)."""
         may = np.ones((WORKING, self._features.shape[1]), bool)
-        may[states.IDLE] = ~self.utilised
+        may[states.IDLE] = ~(self.utilised | self.powered)
         may[states.BUSY] = ~(self.rests | self.stuck)
         may[states.DEGRADED] = self.faults | self.missing | self.withheld | self.slower
-        may[states.DEGRADED] &= ~(self.hangs | self.stuck | self.holds_up)
+        may[states.DEGRADED] &= ~(self.stuck | self.holds_up)
         may[states.STRAGGLING] = self.waited_for
-        may[states.FAULTY] = (self.faults & ~self.goes_on & ~self.empty) | self.spins | self.stops | self.hangs
+        may[states.FAULTY] = (self.faults & ~self.goes_on & ~self.empty) | self.spins | self.stops | self.hangs_still
         return may
 
     def weigh(self, said: Floats) -> Floats:

@@ -37,8 +37,6 @@ OWN = (
     "restlessness",
     "sent over received",
     "samples at work",
-    "rests with its memory",
-    "has rested so",
     *(f"has {name}" for name in (*LEVELS, "allocatable share", "device share")),
     "in a family",
 )
@@ -61,11 +59,22 @@ HOLDS = 0.1
 """Share of the most memory ever used above which a node holds a job."""
 
 REST = 6.0
-"""Seconds for which a node has to rest with its memory held before that counts as a rest: longer than checkpoints and
-stalls of most jobs take."""
+"""Seconds after which who shows nothing is at rest: longer than checkpoints and stalls of most jobs take."""
 
-KEPT = 0.95
-"""Part of its memory that a node keeps all through a rest after which it goes on; a restarted one fills it anew."""
+CONTEXT = 2e8
+"""Bytes above the least memory that was ever in use, and half as much again, from which on a process has a device: an
+open context alone takes some (758 MB on an H100, ``tests/perception/recordings``)."""
+
+GIVEN_OUT_WITHIN = 3.0
+"""Seconds over which the allocatable share before a job is averaged: a process is listed before its memory is."""
+
+PART = 0.01
+"""Share of the accelerators that is missing."""
+
+POWERED, RISES = 0.3, 1.3
+"""Where power stands between the lowest and the highest, and how much it has risen since the sample before, from which
+on accelerators work whatever their utilisation shows: that is sampled, and misses bursts of less than half a second
+(``tests/perception/recordings``, *bursts*)."""
 
 TWO_LEVELS = 1.4
 """Highest over lowest power from which on a node was seen both at rest and at work: noise makes about 1.2 of it, and
@@ -76,6 +85,9 @@ ABOVE_REST = 1.15
 
 MOVES = 1e6
 """Bytes a second below which flows tell nothing of what is sent again."""
+
+RESTLESS = 5
+"""Factor of the restlessness, which is small."""
 
 WIDEST = 2.5
 """Largest difference of logarithms that is told apart."""
@@ -93,11 +105,12 @@ class _History:
     power: Annotated[Floats, Column(np.nan)]
     still: Annotated[Floats, Column(0.0, np.float32, 2)]
     faults: Annotated[Floats, Column(0.0, np.float32, 3)]
-    resting: Annotated[Floats, Column(0.0)]
-    held: Annotated[Floats, Column(0.0)]
-    kept: Annotated[Floats, Column(0.0)]
     quiet: Annotated[Floats, Column(0.0)]
-    rested: Annotated[Flags, Column(0, np.bool_)]
+    powered: Annotated[Flags, Column(0, np.bool_)]
+    least_memory: Annotated[Floats, Column(np.nan)]
+    share_before: Annotated[Floats, Column(np.nan)]
+    used: Annotated[Flags, Column(0, np.bool_)]
+    given_out: Annotated[Flags, Column(0, np.bool_)]
 
 
 class Tracker:
@@ -130,16 +143,23 @@ class Tracker:
         usual.learn_power(held, power, step, fresh)
         dynamic = usual.dynamic_share(held, power)
         logs = _logs(signals, dynamic)
+        # what is drawn at rest is in it, too, and only where that is known or the work is even does it say anything
+        compares = held.seen_at_rest | (held.restless < usual.UNEVEN)
+        logs[usual.PER_POWER] = np.where(compares, logs[usual.PER_POWER], np.float32(np.nan))
         working = _works(signals, dynamic)
+        above = (power - held.lowest) / np.maximum(held.highest - held.lowest, 1.0) > POWERED
+        bursts: Flags = above & self.varied & (power > RISES * self._history.power)
+        self._history.powered = np.where(fresh, bursts, self._history.powered)
         self._count(values[_PLACE["faults"]], signals, step, fresh)
         share = values[_PLACE["allocatable_share"]]
+        self._give_out(share, memory, fresh, working, step)
         lost = np.where(working, held.share, held.share_idle) - share
+        given_out = self._history.given_out | (np.isnan(memory) & ~working)
+        lost = np.where(given_out, np.float32(0.0), lost)
         most_memory = np.fmax(held.most_memory, memory)
         strange = (held.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
         held_memory = memory / np.maximum(most_memory, 1.0)
-        nothing = _does_nothing(signals)
-        _lasts(self._history.quiet, fresh, nothing, step)
-        self._rest(fresh, working, nothing & (held_memory > HOLDS), memory, step)
+        _lasts(self._history.quiet, fresh, _does_nothing(signals) & ~self._history.powered, step)
         levels = [
             *signals[:3],
             np.where(strange, np.float32(np.nan), dynamic),
@@ -163,11 +183,9 @@ class Tracker:
                 lost,
                 devices - 1,
                 10 * held.noise,
-                5 * held.restless,
+                RESTLESS * held.restless,
                 _sent_over_received(values),
                 np.log1p(held.counted) / 3,
-                np.log1p(self._history.resting) / 2,
-                self._history.rested,
                 *(~np.isnan(each) for each in levels),
                 ~np.isnan(share),
                 ~np.isnan(devices),
@@ -177,21 +195,21 @@ class Tracker:
         np.copyto(made, 0, where=np.isnan(made))
         np.clip(made, -LARGEST, LARGEST, out=made)
         np.copyto(self._features, made, where=fresh)
-        usual.forget(held, fresh & (held_memory < HOLDS))
+        usual.forget(held, fresh & np.where(np.isnan(memory), ~working, usual.another_job(held, memory)))
         usual.learn(held, logs, memory, step, fresh, working)
         usual.learn_share(held, share, step, fresh, working)
         return self._features
-
-    @property
-    def rested(self) -> Flags:
-        """Whether each node has once been at rest with its memory held for ``REST`` seconds, and gone on with it."""
-        return self._history.rested
 
     @property
     def above_rest(self) -> Flags:
         """Whether the power of each node stands above the lowest that was seen by more than its noise."""
         made: Flags = self._history.power > ABOVE_REST * self._baselines.lowest
         return made
+
+    @property
+    def powered(self) -> Flags:
+        """Whether the power of each node, seen at two levels, has risen to one at which it works."""
+        return self._history.powered
 
     @property
     def quiet(self) -> Floats:
@@ -204,16 +222,19 @@ class Tracker:
         made: Flags = self._baselines.highest > TWO_LEVELS * self._baselines.lowest
         return made
 
-    def _rest(self, fresh: Flags, working: Flags, still: Flags, memory: Floats, step: Floats) -> None:
-        """Notice nodes that rest with their memory held and then go on without a fault: nothing was wrong with them."""
+    def _give_out(self, share: Floats, memory: Floats, fresh: Flags, working: Flags, step: Floats) -> None:
+        """Notice nodes whose allocatable share falls when a job begins: what is given out can no longer be (STA-3).
+
+        What such a share loses says nothing of accelerators that are missing. Where jobs share accelerators in time,
+        it does: there it does not fall when one begins.
+        """
         held = self._history
-        rests = fresh & still & (self._baselines.counted > 0)
-        begins = rests & (held.resting == 0)
-        held.held = np.where(begins, memory, held.held)
-        held.kept = np.where(begins, memory, np.where(fresh, np.fmin(held.kept, memory), held.kept))
-        goes_on = fresh & working & (held.resting >= REST) & (held.kept >= KEPT * held.held)
-        held.rested |= goes_on & (held.faults[1] < 0.01)  # noqa: PLR2004 - none
-        _lasts(held.resting, fresh, rests, step)
+        held.least_memory = np.where(fresh, np.fmin(held.least_memory, memory), held.least_memory)
+        used: Flags = working | (memory > 1.5 * held.least_memory + CONTEXT)
+        before = np.where(np.isnan(held.share_before), np.float32(1.0), held.share_before)
+        held.given_out |= fresh & used & ~held.used & (share < before - PART)
+        usual.follow(held.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
+        held.used = np.where(fresh, used, held.used)
 
     def _steps(self, telemetry: Telemetry) -> Floats:
         """Seconds since the sample before, for fresh rows."""

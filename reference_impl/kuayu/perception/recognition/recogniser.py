@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kuayu.perception.recognition import network, rules
 from kuayu.perception.recognition import values as states
 from kuayu.perception.recognition.damping import Belief, Damping, calibrated
-from kuayu.perception.recognition.evidence import Evidence
+from kuayu.perception.recognition.evidence import CONTRADICTIONS, Evidence
 from kuayu.perception.recognition.features import OWN
 from kuayu.perception.recognition.network import Space, Weights
 from kuayu.perception.recognition.reasons import OF_REPORTS, of_recognised
@@ -55,6 +55,7 @@ class _Filtered:
         self._space = Space()
         self._belief = Belief(len(population.domain), self._damping)
         self._gone: Flags = np.ones(len(population.domain), bool)
+        self._shown: Flags = np.zeros((2, CONTRADICTIONS, len(population.domain)), bool)
         self._now = np.nan
 
     def rearrange(self, population: Population, origin: Places) -> None:
@@ -67,6 +68,7 @@ class _Filtered:
         self._sight.rearrange(population, origin)
         self._belief.rearrange(origin)
         self._gone = np.where(origin >= 0, self._gone[origin], True)
+        self._shown = np.where(origin >= 0, self._shown[..., origin], False)
 
     def update(self, telemetry: Telemetry) -> Recognition:
         """States at the instant of the telemetry; its rows are those of the population."""
@@ -74,7 +76,10 @@ class _Filtered:
         self._now = telemetry.now if np.isnan(self._now) else max(telemetry.now, self._now)
         seen = self._sight.update(telemetry)
         back = self._gone & telemetry.fresh
-        evidence = Evidence(seen.features, seen.rested, seen.quiet)
+        before = np.where(telemetry.fresh, self._shown[1], self._shown[0])
+        hung = self._belief.shown == states.FAULTY
+        evidence = Evidence(seen.features, seen.powered, seen.quiet, before, hung, seen.uneven)
+        self._shown = np.stack([before, evidence.contradictions])
         state, odds = self._belief.update(self._said(seen, evidence), telemetry.fresh, back, step)
         return self._settle(telemetry, seen, evidence, state, odds)
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.perception.recognition.features import OWN, Tracker
+from kuayu.perception.recognition.baselines import UNEVEN
+from kuayu.perception.recognition.features import OWN, RESTLESS, Tracker
 from kuayu.perception.recognition.groups import Groups
 from kuayu.perception.recognition.network import Ties
 from kuayu.perception.recognition.relations import RELATED, relate
@@ -20,19 +21,21 @@ class Seen:
         silence: Who answers.
         features: Own features above those that need other nodes, (features, nodes); the next look overwrites them.
         answers: One where a node answers, else nought, (nodes,).
-        rested: Whether each node has once been at rest with its memory held, and has gone on, (nodes,).
         varied: Whether the power of each node has been seen at two levels, (nodes,).
         above_rest: Whether its power stands above the lowest that was seen, (nodes,).
-        quiet: Seconds for which each node has shown that nothing is done, (nodes,).
+        powered: Whether its power has risen to one at which it works, whatever else is shown, (nodes,).
+        quiet: Seconds for which each node, and all of its family, have shown that nothing is done, (nodes,).
+        uneven: Whether the work of most of its family is uneven, (nodes,).
     """
 
     silence: Silence
     features: Floats
     answers: Floats
-    rested: Flags
     varied: Flags
     above_rest: Flags
+    powered: Flags
     quiet: Floats
+    uneven: Flags
 
 
 class Sight:
@@ -62,14 +65,18 @@ class Sight:
         related = self._features[len(OWN) :]
         relate(own, silence.missing, answers, self.ties.families, self.ties.domains, related)
         tracker = self._tracker
+        families = self.ties.families
+        of_family = families.back(-families.maximum(-tracker.quiet[None]))[0]
+        restless = families.back(families.median(own[[OWN.index("restlessness")]]))[0]
         return Seen(
             silence=silence,
             features=self._features,
             answers=answers.astype(np.float32),
-            rested=tracker.rested,
             varied=tracker.varied,
             above_rest=tracker.above_rest,
-            quiet=tracker.quiet,
+            powered=tracker.powered,
+            quiet=np.where(families.share > 0, of_family, tracker.quiet),
+            uneven=restless > RESTLESS * UNEVEN,
         )
 
 

@@ -10,6 +10,7 @@ from kuayu.service.parameters import ExpositionQuery, milliseconds
 from kuayu.service.problems import Place, ProblemException
 from kuayu.service.routes.answers import kept_answer
 from kuayu.service.runtime import collection_map, runtime_of, tenant_of
+from kuayu.service.storage.answers import Refuse
 
 router = APIRouter()
 
@@ -40,14 +41,17 @@ async def post_exposition(request: Request, query: Annotated[ExpositionQuery, Qu
     sent = milliseconds("sent_at", query.sent_at)
     body = await bodies.read(request, "text/plain", runtime.settings.max_body)
     exporter = collection_map(query.exporter)
+    reception = runtime.reception(sent)
+    bound = None if key is None else conditions.bind(key, request, tenant, body, reception.received)
     if ("node", query.node, None) not in runtime.catalogue.of(tenant):
         detail = f"no node {query.node!r} is registered"
-        raise ProblemException("unknown-reference", detail, [Place(detail, parameter="node")])
+        refusal = ProblemException("unknown-reference", detail, [Place(detail, parameter="node")])
+        if bound is None:
+            raise refusal
+        return kept_answer(await runtime.once(bound, Refuse(refusal), tenant))
     try:
         page = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ProblemException("malformed-exposition", f"the page is not UTF-8: {error.reason}") from error
-    reception = runtime.reception(sent)
-    bound = None if key is None else conditions.bind(key, request, tenant, body, reception.received)
     answer = await runtime.take_page(tenant, query.node, exporter, page, observed, reception, bound)
     return kept_answer(answer)

@@ -1,6 +1,7 @@
 """Answers under idempotency keys, kept in the same transaction as what they answer for."""
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from sqlalchemy import insert, select
 
@@ -35,6 +36,22 @@ class Key:
     key: str
     digest: str
     received: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """A command that cannot be carried out as things stand now; under its key there may be an answer from before."""
+
+    problem: ProblemException
+
+    @property
+    def weight(self) -> int:
+        """It holds no samples."""
+        return 0
+
+    def apply(self, _: Transaction) -> NoReturn:
+        """Raise why it cannot."""
+        raise self.problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """SRTF and DRF on small cases that are worked out by hand: 8 plain devices a domain unless it is said otherwise."""
 
 from collections.abc import Sequence
-from math import inf
+from math import ceil, inf, log2
 
 import pytest
 from conformance.testbed.scheduling.small_world import FAST, Map, RoundLaw, job, load, mesh, of, site, world
@@ -164,7 +164,10 @@ def test_drf_preempts_nobody() -> None:
 def test_both_finish_everything_that_can_run_without_thrashing(
     drawn: Sequence[tuple[int, int, float, str, str, int, int]],
 ) -> None:
-    """Whatever durations are stated to be; stops are fewer than jobs, though each may preempt several."""
+    """There are no more stops than jobs, or than estimates: one that a job outlives is doubled, as good as another job.
+
+    Of two jobs that last ten times as long as was stated each makes way for the other, and is the shorter one again.
+    """
     jobs = [
         job(
             f"j{place:02}",
@@ -180,11 +183,12 @@ def test_both_finish_everything_that_can_run_without_thrashing(
         )
         for place, (size, long, factor, home, tenant, priority, after) in enumerate(drawn)
     ]
+    estimates = sum(1 + max(0, ceil(log2(1.0 / factor))) for _, _, factor, *_ in drawn)
     for make in LITERATURE.values():
         outcome = under(make(), mesh(A, B, site("c", 8)), *jobs, d=Dataset("d", 1e9, ("b",)))
         assert all(record.finished < inf for record in outcome.jobs)
         assert outcome.refusals == 0
-        assert sum(record.stops for record in outcome.jobs) <= len(jobs)
+        assert sum(record.stops for record in outcome.jobs) <= estimates
 
 
 def test_no_check_plays_them() -> None:

@@ -134,6 +134,14 @@ def test_with_measured_skew_domains_differ_in_load_more_than_by_chance() -> None
     assert spread(1.0) > 1.3 * spread(0.0)
 
 
+@pytest.mark.parametrize("skew", [1.25, 2.0])
+def test_a_skew_that_leaves_a_domain_nothing_to_submit_leaves_the_load_to_the_others(skew: float) -> None:
+    """At 1.25 the least active of the fitted clusters would be active in just no part of the time."""
+    drawn = draw(only_trained(dataclasses.replace(REFERENCE, skew=skew)), sites(), 0.5, 4 * DAY, "stories")
+    assert {job.home for job in drawn.jobs} < {site.name for site in sites()}
+    assert drawn.jobs
+
+
 def test_in_the_family_of_east_and_west_the_east_is_busy() -> None:
     drawn = draw("east-west", sites(), 0.4, 4 * DAY, "stories")
     loads = {site.name: held(drawn, 4 * DAY, site.name) / room(site) for site in sites()}

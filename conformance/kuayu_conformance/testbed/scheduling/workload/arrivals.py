@@ -38,6 +38,10 @@ class Drawn:
     turn: Floats
 
 
+NOBODY = 1e-9
+"""Share of active stretches below which nobody ever submits; a skewed family may leave a domain none."""
+
+
 def draw_cluster(
     fit: Fit,
     cluster: Cluster,
@@ -88,7 +92,7 @@ def _starts(fit: Fit, cluster: Cluster, span: tuple[float, float], chance: np.ra
     stretch = (at * HOUR // STRETCH).astype(np.intp) - int(span[0] // STRETCH)
     active = chance.random(int(stretch[-1]) + 1) < cluster.active
     usual = np.array(fit.hours)[at % 24] * np.array(fit.days)[(at // 24) % 7]
-    rate = cluster.batches / 24 / burst / cluster.active * usual * active[stretch]
+    rate = cluster.batches / 24 / burst / max(cluster.active, NOBODY) * usual * active[stretch]
     passed = np.concatenate(([0.0], np.cumsum(rate)))
     count = int(np.floor(passed[-1] + chance.random()))
     if count == 0 or passed[-1] == 0.0:

@@ -1,0 +1,205 @@
+"""What a report folder proves of where it comes from, and what it does not, given keys that whoever asks trusts.
+
+That the files follow from the transcript, :mod:`.folder` says. Here it is about the transcript itself: whether it is as
+it was written, who signed it, who chose the nonce and when. Each statement says what is so, or that nothing shows it: a
+report that is silent about what it cannot show would be taken for more than it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from kuayu_conformance.challenge import Challenge
+from kuayu_conformance.origin import challenge_of
+from kuayu_conformance.sealing import Seal, digests_of, seals_of
+from kuayu_conformance.signing import PublicKey, shown
+from kuayu_conformance.transcript import FILE_NAME, Transcript
+from kuayu_schemas.models import OriginKind
+
+
+class Standing(Enum):
+    """How a statement stands."""
+
+    PROVEN = "proven"
+    UNCHECKED = "unchecked"
+    OPEN = "not proven"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something about where a report comes from.
+
+    Attributes:
+        standing: How it stands; where one is wrong, the report is refused.
+        text: What it says.
+    """
+
+    standing: Standing
+    text: str
+
+
+def proofs(folder: Path, transcript: Transcript, keys: Sequence[PublicKey] = ()) -> Iterator[Statement]:
+    """All that can be said of a folder.
+
+    Raises:
+        TranscriptError: The challenge in the header, or the file of signatures, cannot be read.
+    """
+    challenge, seals = challenge_of(transcript.header), seals_of(folder)
+    yield _of_chain(transcript)
+    yield from _of_seals(seals, digests_of(folder, transcript), keys)
+    yield from _of_origin(transcript, challenge, seals, keys)
+    yield from _of_useless_keys(challenge, seals, keys)
+    yield Statement(
+        Standing.OPEN,
+        "that the answers came from the product that the report names: a target is known by its URL and by what it "
+        "declares of itself; who has to know runs the suite himself, against a service that he knows",
+    )
+
+
+def _of_chain(transcript: Transcript) -> Statement:
+    chain = transcript.chain
+    if chain.broken:
+        return Statement(Standing.WRONG, f"{FILE_NAME}: {chain.broken}")
+    if not chain.linked:
+        return Statement(
+            Standing.OPEN,
+            "the transcript has no chain, as it was made before there were any: one event, or one time, can have been "
+            "changed and the report made anew, and nothing shows it",
+        )
+    return Statement(
+        Standing.PROVEN,
+        f"the chain of the transcript holds over {chain.lines} lines, times included: no single event was changed, "
+        "put in or left out; whoever writes all of it anew makes a chain that holds, which only a signature stops",
+    )
+
+
+def _of_seals(seals: Sequence[Seal], digests: dict[str, str], keys: Sequence[PublicKey]) -> Iterator[Statement]:
+    if not seals:
+        yield Statement(Standing.OPEN, "who answers for the report: nobody has signed it")
+    for seal in seals:
+        if differing := seal.differing(digests):
+            yield Statement(
+                Standing.WRONG,
+                f"the signature by key {shown(seal.key)} is over other files: {', '.join(differing)} differ"
+                f"{'s' if len(differing) == 1 else ''}",
+            )
+        elif key := _signer(seal, keys):
+            yield Statement(
+                Standing.PROVEN,
+                f"signed by key {shown(key.id)} ({key.name}), by its holder's clock at {_said(seal.signed_at)}: "
+                "nothing was changed since",
+            )
+        elif any(key.named_in(seal.envelope) for key in keys):
+            yield Statement(
+                Standing.WRONG,
+                f"the signature that names key {shown(seal.key)} was not made by it, or was changed since",
+            )
+        else:
+            yield Statement(
+                Standing.UNCHECKED,
+                f"the signature that names key {shown(seal.key)}: give its public part with --key to have it checked",
+            )
+
+
+def _of_origin(
+    transcript: Transcript, challenge: Challenge | None, seals: Sequence[Seal], keys: Sequence[PublicKey]
+) -> Iterator[Statement]:
+    said = transcript.header.get("origin") or {}
+    witnessed = said.get("kind") == OriginKind.witnessed.value
+    if witnessed:
+        yield _of_witness(said, seals, keys)
+    if challenge is not None:
+        yield from _of_challenge(transcript, challenge, seals, keys)
+    elif said and not witnessed:
+        yield Statement(
+            Standing.OPEN,
+            "who chose the nonce but whoever ran the suite: it may have been chosen after trial runs, and all of the "
+            "run may be older or younger than it says",
+        )
+    elif not said:
+        yield Statement(
+            Standing.OPEN, "who chose the nonce, and when: the run was made before transcripts say where they come from"
+        )
+
+
+def _of_witness(said: dict[str, Any], seals: Sequence[Seal], keys: Sequence[PublicKey]) -> Statement:
+    name, witness = said.get("witness"), str(said.get("key"))
+    if any(key.id == witness and key.signed(seal.envelope) for key in keys for seal in seals):
+        return Statement(
+            Standing.PROVEN,
+            f"the holder of key {shown(witness)}, by the name of {name}, says that he ran the suite himself",
+        )
+    standing = Standing.UNCHECKED if any(seal.key == witness for seal in seals) else Standing.OPEN
+    why = "is to be checked with --key" if standing is Standing.UNCHECKED else "has not signed"
+    return Statement(standing, f"that {name} ran the suite himself: the key {shown(witness)} that it names {why}")
+
+
+def _of_challenge(
+    transcript: Transcript, challenge: Challenge, seals: Sequence[Seal], keys: Sequence[PublicKey]
+) -> Iterator[Statement]:
+    header, issued, expires = transcript.header, challenge.issued_at, challenge.expires_at
+    if header.get("nonce") != challenge.nonce:
+        yield Statement(Standing.WRONG, "the nonce of the run is not that of its challenge")
+        return
+    begun = datetime.fromisoformat(header["started_at"])
+    if not issued <= begun <= expires:
+        when = "before its challenge was issued" if begun < issued else "after its challenge had expired"
+        yield Statement(
+            Standing.WRONG,
+            f"the run says that it began at {_said(begun)}, {when} (issued {_said(issued)}, expires {_said(expires)})",
+        )
+        return
+    signer = next((key for key in keys if key.signed(challenge.envelope)), None)
+    if signer is None:
+        if any(key.named_in(challenge.envelope) for key in keys):
+            yield Statement(
+                Standing.WRONG, f"the challenge that names key {shown(challenge.issuer)} was not signed by it"
+            )
+            return
+        yield Statement(
+            Standing.UNCHECKED,
+            f"that the nonce was chosen by the holder of key {shown(challenge.issuer)}, at {_said(issued)}: give its "
+            "public part with --key to have it checked",
+        )
+        return
+    yield Statement(
+        Standing.PROVEN,
+        f"the nonce was chosen by the holder of key {shown(signer.id)} ({signer.name}) at {_said(issued)}, for runs "
+        f"that begin until {_said(expires)}: no request can have been known before{_bracket(seals, keys)}",
+    )
+    yield Statement(
+        Standing.OPEN,
+        "that this was the only run with that nonce, and not the best of several; times between are those of the "
+        "machine that ran the suite",
+    )
+    if all(seal.signed_at > expires or not _signer(seal, keys) for seal in seals):
+        yield Statement(
+            Standing.OPEN, "that the run began before the challenge expired, other than by the run's own clock"
+        )
+
+
+def _bracket(seals: Sequence[Seal], keys: Sequence[PublicKey]) -> str:
+    """Until when the run has ended, by the first signature that was checked."""
+    checked = [seal.signed_at for seal in seals if _signer(seal, keys)]
+    return f", and the run was over at {_said(min(checked))}, when it was signed" if checked else ""
+
+
+def _of_useless_keys(
+    challenge: Challenge | None, seals: Sequence[Seal], keys: Sequence[PublicKey]
+) -> Iterator[Statement]:
+    envelopes = [seal.envelope for seal in seals] + ([challenge.envelope] if challenge else [])
+    for key in keys:
+        if not any(key.signed(envelope) or key.named_in(envelope) for envelope in envelopes):
+            yield Statement(Standing.WRONG, f"key {shown(key.id)} ({key.name}) has signed nothing in this folder")
+
+
+def _signer(seal: Seal, keys: Sequence[PublicKey]) -> PublicKey | None:
+    return next((key for key in keys if key.signed(seal.envelope)), None)
+
+
+def _said(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

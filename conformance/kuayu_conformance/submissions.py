@@ -1,0 +1,356 @@
+"""Submissions: results that vendors hand in, each a folder that anybody can judge again.
+
+1. What a submission says follows from its report, and the report from its transcript. Name, contact and notes alone are
+   the vendor's words.
+2. A report that does not follow from its transcript, a diagnosis, and a report by which no profile is claimed are none.
+   What failed or stayed open may be in one, and is said when it is made.
+3. The folder holds the report and what it follows from, transcript and scores compressed; what the target declared; how
+   the run was made and can be made again; and digests of all of it.
+4. All of it is made before anything is written, so that what is refused leaves no trace.
+
+Whether a submission is right, :mod:`.submission_check` says.
+"""
+
+import hashlib
+import json
+import lzma
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kuayu_conformance import kept_scores
+from kuayu_conformance.claims import Outcome, claims, is_diagnosis
+from kuayu_conformance.folder import RECORDS, REPORT, verify
+from kuayu_conformance.rendering.submission import HEADER, readme
+from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Event, Transcript, TranscriptError
+from kuayu_schemas import schema
+from kuayu_schemas.base import KuayuModel
+from kuayu_schemas.models import (
+    ClaimOutcome,
+    ConformanceReport,
+    ProfileClaim,
+    Submission,
+    SubmittedFile,
+    Verdict,
+)
+
+SUBMISSION, DECLARATION, README, NOTES = "submission.json", "declaration.json", "README.md", "notes.md"
+OWN = frozenset({SUBMISSION, DECLARATION, README, NOTES})
+"""Files of a submission that are not of its report."""
+
+PACKED = {FILE_NAME: PACKED_NAME, kept_scores.FILE_NAME: kept_scores.PACKED_NAME}
+"""Files of a report that are kept compressed, and their names then."""
+
+REFERENCE = "reference"
+"""Name under which the reference stands among the implementations; its results are those of the committed runs."""
+
+SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+LONGEST_SLUG = 64
+LARGEST_NOTES = 1 << 16
+"""Bytes of the vendor's words."""
+
+Passed = Callable[[str, int, int], None]
+
+
+class NotSubmittable(Exception):
+    """A report cannot be handed in as it is.
+
+    Attributes:
+        hint: What to do about it.
+    """
+
+    def __init__(self, cause: str, hint: str) -> None:
+        super().__init__(cause)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A submission that is not written yet.
+
+    Attributes:
+        submission: What is said in it.
+        files: Content of each of its files, by name.
+        warnings: What whoever hands it in should know.
+    """
+
+    submission: Submission
+    files: Mapping[str, bytes]
+    warnings: Sequence[str]
+
+
+def slug_of(name: str) -> str:
+    """A name for folders and addresses out of that of a product; empty where it has no letter of ASCII and no digit."""
+    return "-".join(re.findall(r"[a-z0-9]+", name.lower()))[:LONGEST_SLUG].strip("-")
+
+
+def is_name(text: str) -> bool:
+    """Whether a submission may be named so."""
+    return len(text) <= LONGEST_SLUG and SLUG.fullmatch(text) is not None
+
+
+def prepare(
+    folder: Path,
+    contact: str,
+    name: str = "",
+    notes: Path | None = None,
+    data: Path | None = None,
+    passed: Passed | None = None,
+) -> Prepared:
+    """Make a submission of a report, after judging it again.
+
+    Args:
+        folder: Of the report.
+        contact: Who answers questions about it.
+        name: Of the submission; made of the implementation's where it is empty.
+        notes: File with the vendor's own words, UTF-8.
+        data: Folder of measurements that do not come with the suite, where the run used any.
+        passed: Told how much of a long check has been judged.
+
+    Raises:
+        NotSubmittable: The report is none that can be handed in, or something given with it is not right.
+    """
+    if not contact.strip():
+        raise NotSubmittable("the contact is empty", "name with --contact who answers questions, such as an address")
+    report = report_of(folder)
+    hold_claiming(report)
+    words = _notes_of(notes)
+    slug = _slug(name, report)
+    _hold_following(folder, data, passed)
+    files = dict(_records(folder)) | words
+    assert report.declaration is not None  # nothing is claimed without one
+    files[DECLARATION] = text_of(report.declaration)
+    header = Transcript.read(folder).header
+    submission = submission_of(report, header, slug, contact.strip(), ())
+    files[README] = readme(submission, NOTES if words else "").encode()
+    listed = [SubmittedFile(name=each, digest=digest_of(files[each])) for each in sorted(files)]
+    submission = submission.model_copy(update={"files": listed})
+    files[SUBMISSION] = text_of(submission)
+    wrong = schema.errors("Submission", json.loads(files[SUBMISSION]))
+    if wrong:
+        cause = f"{wrong[0].pointer.lstrip('/') or 'the submission'}: {wrong[0].detail}"
+        raise NotSubmittable(cause, "a contact is a line of at most 2048 characters, such as a name and an address")
+    return Prepared(submission, files, tuple(_warnings(report)))
+
+
+def write(folder: Path, prepared: Prepared, report: Path) -> None:
+    """Write a submission into a folder that is not there yet, is empty, or holds an earlier submission alone.
+
+    Raises:
+        NotSubmittable: It holds other files, or is that of the ``report``.
+    """
+    if folder.resolve() == report.resolve():
+        raise NotSubmittable(f"{folder} is the folder of the report", "name another folder for the submission")
+    if folder.exists() and not folder.is_dir():
+        raise NotSubmittable(f"{folder} is a file", "name a folder for the submission")
+    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in there if name not in OWN | RECORDS | {REPORT}]
+    if foreign or (there and SUBMISSION not in there):
+        raise NotSubmittable(
+            f"{folder} holds {', '.join((foreign or there)[:3])}, which is not of a submission",
+            "give an empty folder or one of an earlier submission",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in there:
+        (folder / name).unlink()
+    for name, content in prepared.files.items():
+        (folder / name).write_bytes(content)
+
+
+def report_of(folder: Path) -> ConformanceReport:
+    """The report of a folder.
+
+    Raises:
+        NotSubmittable: There is none that can be read.
+    """
+    try:
+        return ConformanceReport.model_validate_json((folder / REPORT).read_bytes())
+    except OSError as error:
+        raise NotSubmittable(
+            f"{folder / REPORT} cannot be read ({error.strerror})",
+            "give the folder that `kuayu conformance run -o` wrote",
+        ) from error
+    except ValidationError as error:
+        raise NotSubmittable(
+            f"{folder / REPORT} is no report of this version of the suite ({_first(error)})",
+            "give the folder as `kuayu conformance run -o` wrote it",
+        ) from error
+
+
+def hold_claiming(report: ConformanceReport) -> None:
+    """See that something is claimed, met or not.
+
+    Raises:
+        NotSubmittable: Nothing is.
+    """
+    whole = "run without --requirement, at level quick or full"
+    if is_diagnosis(report):
+        raise NotSubmittable(f"the run was limited to {len(report.selection)} requirements: it is a diagnosis", whole)
+    found = claims(report)
+    if not found:
+        raise NotSubmittable(
+            "no profile but COM was declared and asked for, so that nothing is claimed",
+            "declare the profiles that you implement, and run over at least one of them",
+        )
+    if all(claim.outcome is Outcome.NOT_CLAIMED for claim in found):
+        lacking = found[0].lacking
+        raise NotSubmittable(
+            f"no profile is claimed at level {report.run_level}: {len(lacking)} requirements of {found[0].profile} and "
+            f"COM were left out, {', '.join(lacking[:3])} among them",
+            whole,
+        )
+
+
+def _hold_following(folder: Path, data: Path | None, passed: Passed | None) -> None:
+    """See that the report follows from its transcript.
+
+    Raises:
+        NotSubmittable: It does not, or nobody can tell.
+    """
+    try:
+        differing = [verdict for verdict in verify(folder, data, passed) if not verdict.agrees]
+    except TranscriptError as error:
+        raise NotSubmittable(
+            f"the report cannot be judged again: {error}", "hand in what can be judged again"
+        ) from error
+    if differing:
+        raise NotSubmittable(
+            f"{differing[0].name} {differing[0].why}",
+            f"`kuayu conformance verify {folder}` shows all that differs; hand in the folder as the run wrote it",
+        )
+
+
+def _notes_of(path: Path | None) -> dict[str, bytes]:
+    if path is None:
+        return {}
+    try:
+        content = path.read_bytes()
+        content.decode("utf-8")
+    except OSError as error:
+        raise NotSubmittable(f"{path} cannot be read ({error.strerror})", "name a text file") from error
+    except UnicodeDecodeError as error:
+        raise NotSubmittable(f"{path} is not UTF-8 (byte {error.start})", "name a text file in UTF-8") from error
+    if len(content) > LARGEST_NOTES:
+        raise NotSubmittable(f"{path} has {len(content)} bytes", f"notes have at most {LARGEST_NOTES}")
+    return {NOTES: content}
+
+
+def _slug(name: str, report: ConformanceReport) -> str:
+    assert report.declaration is not None
+    product = report.declaration.implementation.name
+    slug = name or slug_of(product)
+    hint = "give one with --name: small letters of ASCII and digits, joined by hyphens, such as acme-scheduler"
+    if not slug:
+        raise NotSubmittable(f"the name {product} has no letters of ASCII to make a name for the submission of", hint)
+    if not is_name(slug):
+        raise NotSubmittable(f"{slug} is no name for a submission", hint)
+    if slug == REFERENCE:
+        raise NotSubmittable(f"the name {REFERENCE} is that of the reference", hint)
+    return slug
+
+
+def _records(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The report and the files from which it follows, compressed where they are long."""
+    yield REPORT, (folder / REPORT).read_bytes()
+    for name in sorted(RECORDS):
+        if not (folder / name).is_file():
+            continue
+        content = (folder / name).read_bytes()
+        yield (PACKED[name], lzma.compress(content, preset=6)) if name in PACKED else (name, content)
+
+
+def submission_of(
+    report: ConformanceReport, header: Event, name: str, contact: str, files: Iterable[SubmittedFile]
+) -> Submission:
+    """What is said of a report.
+
+    Args:
+        report: The report.
+        header: What its transcript begins with.
+        name: Of the submission.
+        contact: Who answers questions about it.
+        files: All other files of its folder.
+    """
+    assert report.declaration is not None
+    run = run_command(report, header)
+    return Submission.model_construct(
+        spec_version=report.spec_version,
+        suite_version=report.suite_version,
+        name=name,
+        implementation=report.declaration.implementation,
+        contact=contact,
+        run_level=report.run_level,
+        claims=[
+            ProfileClaim(
+                profile=claim.profile,
+                outcome=ClaimOutcome(claim.outcome.value),
+                judged=claim.judged,
+                passed=claim.passed,
+                failed=claim.failed,
+                lacking=list(claim.lacking),
+            )
+            for claim in claims(report)
+        ],
+        nonce=report.nonce,
+        started_at=report.started_at,
+        finished_at=report.finished_at,
+        submitted_at=datetime.now(UTC).replace(microsecond=0),
+        made_by=run,
+        repeat_by=["kuayu conformance check-submission .", run_command(report, header, target="URL", output="again")],
+        files=list(files),
+    )
+
+
+def run_command(report: ConformanceReport, header: Event, target: str = "", output: str = "report") -> str:
+    """The command that makes a run, as far as its transcript tells; credentials are none of it.
+
+    Args:
+        report: Of the run.
+        header: What its transcript begins with.
+        target: Another target than that of the run.
+        output: Folder for the report.
+    """
+    seed = report.nonce.removeprefix("seed-")
+    drawn = ["--seed", seed] if seed != report.nonce and re.fullmatch(r"-?\d+", seed) else ["--nonce", report.nonce]
+    command = ["kuayu", "conformance", "run", "--target", target or report.target]
+    if header.get("other_tenant"):
+        command += ["--header", HEADER, "--other-tenant-header", HEADER]
+    for profile in report.profiles:
+        command += ["--profile", profile.value]
+    for requirement, reason in header.get("excluded", {}).items():
+        command += ["--exclude", f"{requirement}={reason}"]
+    data = ["--data", "DIR"] if report.data else []
+    return shlex.join([*command, "--level", report.run_level.value, *drawn, *data, "-o", output])
+
+
+def _warnings(report: ConformanceReport) -> Iterator[str]:
+    counted = Counter(result.verdict for result in report.results if result.required)
+    for verdict in (Verdict.fail, Verdict.harness_error, Verdict.inconclusive, Verdict.not_testable):
+        if counted[verdict]:
+            named = [row.requirement for row in report.results if row.required and row.verdict is verdict]
+            rest = f" and {len(named) - 5} more" if len(named) > 5 else ""  # noqa: PLR2004 - as many as fit a line
+            yield f"{counted[verdict]} {verdict.value}: {', '.join(named[:5])}{rest}; the table shows it so"
+    if report.called_off:
+        yield f"the run ended before all checks had: {report.called_off}"
+
+
+def digest_of(content: bytes) -> str:
+    """Digest of the bytes of a file, as type Digest of the model."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def text_of(model: KuayuModel) -> bytes:
+    """Content of the file that a part of the model is written to."""
+    text: str = model.model_dump_json(indent=2, exclude_none=True)
+    return (text + "\n").encode()
+
+
+def _first(error: ValidationError) -> str:
+    place = error.errors()[0]
+    return f"{'/'.join(map(str, place['loc']))}: {place['msg']}"
