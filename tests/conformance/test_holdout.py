@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kuayu_conformance import corpora
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.holdout.disguise import Disguise
-from kuayu_conformance.holdout.folds import Cell, device_folds, family_folds, folds, measured_alone
+from kuayu_conformance.holdout.folds import Cell, arrivals, device_folds, family_folds, folds, measured_alone
 from kuayu_conformance.holdout.pairs import Pair, Summary, by_device, rank_correlations
 from kuayu_conformance.holdout.simple import Simple
 from kuayu_schemas import schema
@@ -41,6 +41,19 @@ def test_a_device_that_is_left_out_leaves_no_measurement_behind_and_takes_its_tw
         seen = {row["device"] for row in fold.corpus["measurements"]}
         assert not seen & twins
         assert not set(fold.references) & twins
+
+
+@given(table=st.sampled_from(TABLES), seed=st.integers(0, 1000))
+def test_no_device_that_arrives_was_told_of_before_and_none_is_told_of_twice(table: Table, seed: int) -> None:
+    told: set[str] = set()
+    for fold in arrivals(table, random.Random(seed)):
+        (device,) = {cell.device for cell in fold.cells}
+        twins = next((twins for twins in table.alike if device in twins), frozenset({device}))
+        seen = {row["device"] for row in fold.corpus["measurements"]}
+        assert not seen & twins
+        assert told <= seen
+        assert set(fold.references) <= seen
+        told |= twins & {cell.device for cell in fold.truth}
 
 
 def test_a_family_that_is_left_out_is_known_on_one_device_only(table: Table) -> None:

@@ -63,6 +63,16 @@ def test_devices_that_differ_widely_leave_the_error_open() -> None:
     assert result.verdict is Verdict.inconclusive
 
 
+def test_an_error_that_is_small_only_where_it_was_sent_before_proves_nothing() -> None:
+    """The estimate is that of all folds; its bound is no better than that of devices as they arrive."""
+    arriving = [replace(pair, split="arrival") for pair in pairs(0.14)]
+    result = verdicts([*pairs(0.01), *arriving])["IDX-001"]
+    assert result.estimate == pytest.approx(0.01)
+    assert result.bound == pytest.approx(0.14)
+    assert result.verdict is Verdict.inconclusive
+    assert [part.label for part in result.parts] == ["table, device left out", "table, devices as they arrive"]
+
+
 def test_pairs_that_were_abstained_from_count_as_they_are() -> None:
     worse = [
         replace(pair, value=pair.measured * 1.5, abstained=True) if pair.task == "t0" else pair for pair in pairs()

@@ -7,7 +7,7 @@ from kuayu_conformance.holdout.pairs import Pair, Summary
 from kuayu_conformance.holdout.simple import PEAK, ROOFLINE, SCALAR
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
 
-_LEFT_OUT = {"device": "device left out", "family": "family of models left out"}
+_LEFT_OUT = {"device": "device left out", "family": "family of models left out", "arrival": "devices as they arrive"}
 
 Key = TypeVar("Key")
 

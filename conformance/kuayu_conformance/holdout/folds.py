@@ -1,6 +1,11 @@
-"""What is held back from an index, one device or one task of a family of models at a time."""
+"""What is held back from an index, one device or one task of a family of models at a time.
+
+Folds send what other folds hold back, so that whoever remembers requests finds answers in them. In :func:`arrivals`
+nothing is asked for that was sent before.
+"""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -8,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from kuayu_conformance.corpora import Table
 
-Split = Literal["device", "family"]
+Split = Literal["device", "family", "arrival"]
 
 Document = Mapping[str, Any]
 """JSON of a class of the model."""
@@ -32,7 +37,7 @@ class Fold:
 
     Attributes:
         table: Name of the table.
-        split: Whether a device or a family of models is left out.
+        split: Whether a device or a family of models is left out, or a device is the next to arrive.
         corpus: What is left, with the table's own names.
         cells: What was measured and is held back, in the order of the table; probes are taken from it.
         truth: Throughput of everything that was measured on one device, held back or not.
@@ -93,17 +98,9 @@ def folds(table: Table, chance: random.Random) -> Iterator[Fold]:
 def device_folds(table: Table) -> Iterator[Fold]:
     """One device left out at a time, and with it those that are the same silicon, which count once."""
     truth = measured_alone(table.corpus)
+    every = frozenset(row["id"] for row in table.corpus["devices"])
     for device, twins in _kinds(table, truth):
-        others = [cell for cell in truth if cell.device not in twins]
-        cells = tuple(
-            cell
-            for cell in truth
-            if cell.device == device and sum(other.task == cell.task for other in others) >= LEAST_OTHERS
-        )
-        if len(cells) > LEAST_TARGETS:
-            visible = [row for row in table.corpus["measurements"] if row["device"] not in twins]
-            references = tuple(dict.fromkeys(cell.device for cell in others))
-            yield Fold(table.name, "device", {**table.corpus, "measurements": visible}, cells, truth, references)
+        yield from _left_out(table, truth, device, every - twins, "device")
 
 
 def family_folds(table: Table, chance: random.Random) -> Iterator[Fold]:
@@ -125,6 +122,34 @@ def family_folds(table: Table, chance: random.Random) -> Iterator[Fold]:
             cells = tuple(cell for cell in truth if cell.task == task and cell.device in told)
             if Cell(reference, task) in truth and len(cells) > LEAST_TARGETS:
                 yield Fold(table.name, "family", corpus, cells, truth, (reference,))
+
+
+def arrivals(table: Table, chance: random.Random) -> Iterator[Fold]:
+    """One device after another, in random order: all that was measured on those before it is known, and nothing else.
+
+    Each is asked for before any of it is sent, so that no request before holds an answer. Source: A. P. Dawid,
+    "Present position and potential developments: some personal views: statistical theory: the prequential approach",
+    Journal of the Royal Statistical Society A 147 (1984) 278-292.
+    """
+    truth = measured_alone(table.corpus)
+    kinds = list(_kinds(table, truth))
+    here: frozenset[str] = frozenset()
+    for device, twins in chance.sample(kinds, len(kinds)):
+        yield from _left_out(table, truth, device, here, "arrival")
+        here |= twins
+
+
+def _left_out(
+    table: Table, truth: Mapping[Cell, float], device: str, shown: frozenset[str], split: Split
+) -> Iterator[Fold]:
+    """A device left out beside those that are shown, where enough of it can be inferred."""
+    others = [cell for cell in truth if cell.device in shown]
+    counts = Counter(other.task for other in others)
+    cells = tuple(cell for cell in truth if cell.device == device and counts[cell.task] >= LEAST_OTHERS)
+    if len(cells) > LEAST_TARGETS:
+        visible = [row for row in table.corpus["measurements"] if row["device"] in shown]
+        references = tuple(dict.fromkeys(cell.device for cell in others))
+        yield Fold(table.name, split, {**table.corpus, "measurements": visible}, cells, truth, references)
 
 
 def _kinds(table: Table, truth: Mapping[Cell, float]) -> Iterator[tuple[str, frozenset[str]]]:
