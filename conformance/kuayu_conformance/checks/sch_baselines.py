@@ -4,8 +4,8 @@
 2. What was played is kept beside the transcript (:mod:`kuayu_conformance.kept_scores`), and in the user's cache by the
    scenario's digest, code included. Of what the cache holds one in ``SPOT_CHECKED`` is played again, and nothing that
    it holds is trusted after one that differs.
-3. A full run plays them in processes of their own while the service is asked, one less than there are processors and
-   with the lowest priority, so that what is timed meanwhile does not wait for them. The order is that of the windows.
+3. A full run plays them in processes of their own while the service is asked, one less than there are processors, and
+   they stand back behind the suite itself. The order is that of the windows.
 """
 
 import hashlib
@@ -43,8 +43,13 @@ SPOT_CHECKED = 20
 MAX_DRAWS = 10
 """Times that a scenario is drawn until something is submitted in its window."""
 
-LOWEST_PRIORITY = 19
-"""Niceness of processes that play baselines."""
+NICENESS = 5
+"""Niceness of processes that play baselines. With 19 they got nothing while the service was asked, and all windows waited
+for them in the end."""
+
+AHEAD = 8
+"""Windows whose baselines are begun before they are needed, more than are played at a time: whoever needs others plays
+them himself, in the thread that all who ask have to share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ class Baselines:
         if self._expected:
             # not forked: a thread of ours may be in the middle of anything
             self._pool = ProcessPoolExecutor(processes, get_context("spawn"), _stand_back)
-        for _ in range(2 * processes):
+        for _ in range(AHEAD + processes):
             self._begin()
 
     def scores(self, place: Place, names: Sequence[str]) -> dict[str, Any]:
@@ -205,7 +210,7 @@ def _stand_back() -> None:
     """A process that plays baselines goes last, and leaves it to ours what an interrupt means."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
-        os.nice(LOWEST_PRIORITY)
+        os.nice(NICENESS)
 
 
 def _ahead(settings: Settings, cache: Cache, place: Place, names: Sequence[str]) -> tuple[dict[str, Any], bool]:
