@@ -52,7 +52,8 @@ def sub_profiles() -> Mapping[str, SubProfileDefinition]:
 def mandatory(names: Iterable[str]) -> tuple[str, ...]:
     """Operations that cannot be left out of profiles and sub-profiles, as ``METHOD /path``.
 
-    Each stands there once, also where several share it, in the order of the register; unknown names have none.
+    Each stands there once, also where several share it: those of profiles first, in the order of the register, then
+    those of sub-profiles. Unknown names have none.
     """
     wanted = set(names)
     rows = [*profiles().items(), *sub_profiles().items()]
