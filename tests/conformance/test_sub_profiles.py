@@ -25,6 +25,7 @@ from kuayu_conformance.transcript import Transcript
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, Verdict
 
+ROOT = Path(__file__).parents[2]
 PART = "SCH/routes"
 """A part that takes a second to test, and of whose requirements one is shared with all parts of its profile."""
 
@@ -105,7 +106,9 @@ def test_the_build_server_sees_a_suite_of_the_part(report: ConformanceReport) ->
     assert names[PART] == ["SCH-012", "SCH-016"]
 
 
-def test_the_result_can_be_handed_in_and_is_listed_as_that_of_a_part(folder: Path, tmp_path: Path) -> None:
+def test_the_result_can_be_handed_in_and_is_listed_as_that_of_a_part(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = tmp_path / "router"
     done = commands.run("conformance", "publish", folder, "-o", made, "--contact", "router@acme.example")
     assert done.returncode == 0, done.stderr
@@ -115,6 +118,17 @@ def test_the_result_can_be_handed_in_and_is_listed_as_that_of_a_part(folder: Pat
     (found,) = check([made])
     assert found.faults == ()
     assert "SCH/routes met" in found.note
+    results = tmp_path / "project" / "docs" / "results"
+    (results / "submissions").mkdir(parents=True)
+    (results / "submissions" / "router").symlink_to(made)
+    (results / "runs").symlink_to(ROOT / "docs" / "results" / "runs")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "hooks")
+    from pages import implementations  # as mkdocs imports it
+
+    for language in ("en", "zh"):
+        (listed,) = implementations.pages(language, tmp_path / "project")
+        row = next(line for line in listed.text.splitlines() if "SCH/routes" in line and "8/8" in line)
+        assert "<code>SCH</code>" not in row
 
 
 def test_a_part_can_be_asked_of_a_service_that_has_the_whole_profile(options: Options, tmp_path: Path) -> None:
@@ -157,7 +171,9 @@ def test_a_declared_part_that_is_not_there_is_not_met(tmp_path: Path) -> None:
     assert report.exit_code == 1
     assert [(claim.profile, claim.outcome) for claim in claims(report)] == [(PART, Outcome.NOT_MET)]
     (unanswered,) = (row for row in report.results if row.requirement == "COM-002")
-    assert [evidence.expected for evidence in unanswered.evidence] == ["POST /v1/routes is carried out: 200 or 201 or 204"]
+    assert [evidence.expected for evidence in unanswered.evidence] == [
+        "POST /v1/routes is carried out: 200 or 201 or 204"
+    ]
 
 
 def test_a_part_that_is_not_declared_is_not_claimed_though_it_was_asked_for(tmp_path: Path) -> None:
