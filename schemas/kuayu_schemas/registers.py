@@ -56,7 +56,7 @@ def mandatory(names: Iterable[str]) -> tuple[str, ...]:
     those of sub-profiles. Unknown names have none.
     """
     wanted = set(names)
-    rows = [*profiles().items(), *sub_profiles().items()]
+    rows: list[tuple[str, ProfileDefinition | SubProfileDefinition]] = [*profiles().items(), *sub_profiles().items()]
     return tuple(dict.fromkeys(each for name, row in rows if name in wanted for each in row.mandatory))
 
 

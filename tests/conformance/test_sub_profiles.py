@@ -1,6 +1,7 @@
 """A maker of one thing declares a part of a profile: it is tested alone, has its own badge, and is not the profile."""
 
 import dataclasses
+import importlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,8 +35,8 @@ WRITTEN_AND_READ = ("COM-004", "COM-006", "COM-007", "COM-008", "COM-012", "COM-
 
 def run(target: str, folder: Path, *profiles: str, selection: Sequence[str] = ()) -> ConformanceReport:
     """A smoke run, written to a folder."""
-    asked = {"profiles": profiles, "selection": tuple(selection), "level": "smoke"}
-    report = Run(Options(target, "parts", timeout=30.0, watch=False, **asked), folder, Progress()).execute()
+    options = Options(target, "parts", profiles=profiles, selection=tuple(selection), level="smoke", timeout=30.0)
+    report = Run(dataclasses.replace(options, watch=False), folder, Progress()).execute()
     write(folder, report)
     return report
 
@@ -123,8 +124,7 @@ def test_the_result_can_be_handed_in_and_is_listed_as_that_of_a_part(
     (results / "submissions" / "router").symlink_to(made)
     (results / "runs").symlink_to(ROOT / "docs" / "results" / "runs")
     monkeypatch.syspath_prepend(ROOT / "docs" / "hooks")
-    from pages import implementations  # as mkdocs imports it
-
+    implementations = importlib.import_module("pages.implementations")  # as mkdocs imports it
     for language in ("en", "zh"):
         (listed,) = implementations.pages(language, tmp_path / "project")
         row = next(line for line in listed.text.splitlines() if "SCH/routes" in line and "8/8" in line)
@@ -227,7 +227,7 @@ def test_a_failure_beside_the_part_is_none_of_it() -> None:
 
 
 def test_a_run_over_a_part_is_not_gone_on_with_over_another(folder: Path) -> None:
-    header = Transcript.read(folder).header | {"sub_profiles": [PART]}
+    header = {**Transcript.read(folder).header, "sub_profiles": [PART]}
     target = header["target"]
     assert agreed(Options(target, "", level=""), header).profiles == (PART,)
     with pytest.raises(Contradiction, match="begun with --profile SCH/routes, not SCH/plans"):
