@@ -23,8 +23,9 @@ class Check(Generic[Observation]):
         requirements: Identifiers of the requirements that ``judge`` speaks about.
         observe: Drives the target and returns a frozen observation; knows nothing of thresholds.
         judge: Pure function from the observation to findings; the same observation gives the same findings.
-        needs: Profiles whose operations the check drives, where that is not the profile of its requirements; one of
-            them is enough. Common behaviour shows only where there is something to write or to decide.
+        needs: Profiles and sub-profiles whose operations the check drives, where that is not the profile of its
+            requirements; one of them is enough. Common behaviour shows only where there is something to write or to
+            decide.
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
         heavy: Whether it keeps the target or this machine busy, so that it is made when those in the background are

@@ -1,20 +1,24 @@
-"""What a report claims: conformance to a profile at a level, over all of its requirements, or nothing.
+"""What a report claims: conformance to a profile or a part of one at a level, over all of its requirements, or nothing.
 
-1. A claim is about a profile that the implementation declares. What holds for everybody (COM) is part of each claim and
-   is none by itself: it says how something is done, and not that anything is.
-2. It is over all requirements of the profile and of COM. Where one was not asked for, was excluded, or was left to
-   longer runs, the profile is not claimed at that level.
-3. A run that was limited to a selection of requirements is a diagnosis, whatever it finds.
+1. A claim is about a profile or a sub-profile that the implementation declares; whoever declares a profile declares its
+   parts. What holds for everybody (COM) is part of each claim and is none by itself: it says how something is done, and
+   not that anything is.
+2. It is over all requirements of the profile or sub-profile and of COM. Where one was not asked for, was excluded, or
+   was left to longer runs, nothing is claimed of it at that level.
+3. Claims of parts are no claim of the profile, not even of all parts together: it has requirements that take several of
+   them. Where a profile is claimed, its parts are claimed with it and not besides.
+4. A run that was limited to a selection of requirements is a diagnosis, whatever it finds.
 
 Source: clause com-05 of the standard; ISO/IEC 17000:2020, 4.1 and 6.5 (what is attested is that specified requirements
 are fulfilled, all of them).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kuayu_schemas.models import ConformanceReport, Profile, RequirementResult, Verdict
-from kuayu_schemas.registers import requirements
+from kuayu_schemas.models import ConformanceReport, Declaration, Profile, RequirementResult, Verdict
+from kuayu_schemas.registers import profiles, requirements_of, sub_profiles
 
 LEFT_TO_LONGER_RUNS = "takes longer than a smoke run has; level quick or full measures it"
 """Why a requirement is left out of a smoke run, as its result says."""
@@ -37,10 +41,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Conformance to one profile.
+    """Conformance to one profile or sub-profile.
 
     Attributes:
-        profile: Of which profile; all requirements of COM belong to it as well.
+        profile: Name of the profile or sub-profile; all requirements of COM belong to it as well.
         outcome: What becomes of it.
         judged: Requirements that count.
         passed: How many of them were passed.
@@ -48,7 +52,7 @@ class Claim:
         lacking: Requirements without which it is not claimed; empty where it is.
     """
 
-    profile: Profile
+    profile: str
     outcome: Outcome
     judged: int
     passed: int
@@ -62,29 +66,41 @@ def is_diagnosis(report: ConformanceReport) -> bool:
 
 
 def claims(report: ConformanceReport) -> tuple[Claim, ...]:
-    """What becomes of each declared profile that was asked for, in the order of the register; none in a diagnosis."""
+    """What becomes of all that was declared and asked for: each profile, then each sub-profile; none in a diagnosis.
+
+    They stand in the order of the register.
+    """
     if is_diagnosis(report) or report.declaration is None:
         return ()
-    profile_of = {row.id: row.profile for row in requirements().requirements}
-    results: dict[Profile, list[RequirementResult]] = {}
-    for result in report.results:
-        results.setdefault(profile_of.get(result.requirement, Profile.unknown), []).append(result)
-    asked = set(report.profiles) or set(report.declaration.profiles)
-    declared = [row.profile for row in requirements().profiles if row.profile in report.declaration.profiles]
-    common = results.get(Profile.COM, [])
-    return tuple(
-        _claim(profile, [*common, *results.get(profile, [])])
-        for profile in declared
-        if profile is not Profile.COM and profile in asked
-    )
+    return tuple(_claim(name, results_of(report, name)) for name in _claimable(report, report.declaration))
 
 
-def claimed_profiles(report: ConformanceReport) -> list[Profile]:
-    """Profiles of which something is claimed, be it that they are not met; a report has a badge where there is one."""
+def claimed_profiles(report: ConformanceReport) -> list[str]:
+    """What something is claimed of, be it that it is not met: profiles and sub-profiles, for which there is a badge."""
     return [claim.profile for claim in claims(report) if claim.outcome is not Outcome.NOT_CLAIMED]
 
 
-def _claim(profile: Profile, results: list[RequirementResult]) -> Claim:
+def results_of(report: ConformanceReport, *names: str) -> list[RequirementResult]:
+    """What was found for the requirements of profiles and sub-profiles, and for those of COM."""
+    wanted = {each for name in (Profile.COM.value, *names) for each in requirements_of(name)}
+    return [result for result in report.results if result.requirement in wanted]
+
+
+def _claimable(report: ConformanceReport, declaration: Declaration) -> Iterator[str]:
+    """Names of what was declared and asked for; without COM, and without parts of what is claimed whole."""
+    declared, parts = set(declaration.profiles), set(declaration.sub_profiles or ())
+    asked, asked_parts = set(report.profiles), set(report.sub_profiles or ())
+    everything = not asked and not asked_parts
+    claimed = [name for name in profiles() if name in declared - {Profile.COM} and (everything or name in asked)]
+    yield from claimed
+    for name, row in sub_profiles().items():
+        is_declared = name in parts or row.profile in declared
+        is_asked = name in asked_parts or (everything and name in parts)
+        if is_declared and is_asked and row.profile not in claimed:
+            yield name
+
+
+def _claim(profile: str, results: list[RequirementResult]) -> Claim:
     lacking = tuple(result.requirement for result in results if _is_lacking(result))
     counted = [result.verdict for result in results if result.required]
     passed, failed = counted.count(Verdict.pass_), counted.count(Verdict.fail)

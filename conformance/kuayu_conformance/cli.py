@@ -35,13 +35,14 @@ from kuayu_conformance.run.har import HarError, HarWriter
 from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
 from kuayu_conformance.run.listening import Listener
 from kuayu_conformance.run.live import TargetGone
+from kuayu_conformance.run.plan import claimable
 from kuayu_conformance.run.resumption import ResumedRun, unfinished
 from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
 from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, make_keys, public_part, shown
 from kuayu_conformance.terminal import TerminalProgress, exchange_line
 from kuayu_conformance.transcript import FILE_NAME, TranscriptError
 from kuayu_schemas import registers
-from kuayu_schemas.models import ConformanceReport, Profile, Requirement, RunLevel
+from kuayu_schemas.models import ConformanceReport, Requirement, RunLevel
 
 app = typer.Typer(
     help="Test an implementation of Kuayu over HTTP, and judge reports again.",
@@ -51,10 +52,11 @@ app = typer.Typer(
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
-NEAR = {"profile": 0.65, "requirement": 0.8}
+NEAR = {"profile": 0.65, "sub-profile": 0.75, "requirement": 0.8}
 """How like a name must be to what was typed to be suggested, as :func:`difflib.get_close_matches` measures it.
 
-Two of the three letters of a profile, or six of the seven characters of a requirement, each in their order."""
+Two of the three letters of a profile, three quarters of a sub-profile, or six of the seven characters of a requirement,
+each in their order."""
 
 GOING_ON = ("kuayu", "conformance", "run", "--resume")
 
@@ -74,7 +76,11 @@ OtherHeader = Annotated[
 ]
 Profiles = Annotated[
     list[str] | None,
-    typer.Option("--profile", metavar="P", help="Profile to test; all that are declared by default. May be repeated."),
+    typer.Option(
+        "--profile",
+        metavar="P",
+        help="Profile to test, or a part of one (RES/collectives); what is declared by default. May be repeated.",
+    ),
 ]
 Requirements = Annotated[
     list[str] | None, typer.Option("--requirement", metavar="ID", help="Requirement to test. May be repeated.")
@@ -151,21 +157,30 @@ def headers_of(lines: Sequence[str]) -> dict[str, str]:
 
 
 def profiles_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Profiles by name, whatever their case.
+    """Profiles and sub-profiles by name, whatever their case.
 
     Raises:
         typer.Exit: One of them does not exist.
     """
-    known = [profile.value for profile in Profile if profile is not Profile.unknown]
-    wanted = [name.upper() for name in names]
-    for name in wanted:
-        if name not in known:
-            raise fail(
-                f"there is no profile {name}{_near(name, known, NEAR['profile'])}",
-                f"profiles are {', '.join(known)}",
-                2,
-            )
-    return tuple(wanted)
+    known = {name.upper(): name for name in (*registers.profiles(), *registers.sub_profiles())}
+    for name in names:
+        if name.upper() not in known:
+            raise _no_profile(name)
+    return tuple(known[name.upper()] for name in names)
+
+
+def _no_profile(name: str) -> typer.Exit:
+    """Say that there is no such profile or sub-profile, and which there are; the exit to raise."""
+    profile, part, _ = name.partition("/")
+    profiles, parts = list(registers.profiles()), list(registers.sub_profiles())
+    if not part:
+        cause = f"there is no profile {name.upper()}{_near(name.upper(), profiles, NEAR['profile'])}"
+        return fail(cause, f"profiles are {', '.join(profiles)}", 2)
+    near = {each.upper(): each for each in parts}
+    named = difflib.get_close_matches(name.upper(), near, cutoff=NEAR["sub-profile"])
+    meant = f"; did you mean {' or '.join(near[each] for each in named)}?" if named else ""
+    own = [each for each in parts if each.startswith(f"{profile.upper()}/")] or parts
+    return fail(f"there is no sub-profile {name}{meant}", f"sub-profiles are {', '.join(own)}", 2)
 
 
 def requirement_of(identifier: str) -> Requirement:
@@ -550,7 +565,7 @@ def list_requirements(
     wanted = profiles_of(profile or [])
     table = Table("requirement", "level", "modal", "title", "标题", "check", box=None, header_style="dim")
     for row in registers.requirements().requirements:
-        if (not wanted or row.profile.value in wanted) and (row.check or not checked):
+        if (not wanted or not claimable(row).isdisjoint(wanted)) and (row.check or not checked):
             check = (row.check or "").rpartition(".")[2] or "[dim]–[/]"
             table.add_row(row.id, row.level.value, row.modal.value, row.title_en, row.title_zh, check)
     console.print(table)
@@ -567,6 +582,8 @@ def explain(identifier: Annotated[str, typer.Argument(metavar="ID", help="Identi
             console.print(f"{name:10} {limit_of(threshold, row.threshold, row.aim)}", markup=False)
     console.print(f"{'measured':10} {row.method_en}\n{'':10} {row.method_zh}", markup=False)
     console.print(f"{'level':10} {row.profile.value}, {row.level.value}, {row.modal.value}", markup=False)
+    if parts := [name for name, part in registers.sub_profiles().items() if row.id in part.requirements]:
+        console.print(f"{'parts':10} {', '.join(parts)}", markup=False)
     if row.feature:
         console.print(f"{'feature':10} {row.feature.value}", markup=False)
     console.print(f"{'source':10} {row.source}; clause {row.clause}", markup=False)

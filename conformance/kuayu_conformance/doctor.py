@@ -71,7 +71,7 @@ def diagnose(options: Options, *, machine: bool = True) -> Iterator[Diagnosis]:
             yield Diagnosis("declaration", False, found, "compare with class Declaration of the published schema")
             return
         yield Diagnosis(
-            "declaration", True, f"profiles {', '.join(body['profiles'])}; features {_words(body['features'])}"
+            "declaration", True, f"profiles {', '.join(_declared(body))}; features {_words(body['features'])}"
         )
         yield from _limits_of_testing(options, body, (started + time.time()) / 2)
         if machine:
@@ -83,7 +83,11 @@ def _limits_of_testing(options: Options, body: dict[str, object], middle: float)
     same = version == registers.SPEC_VERSION
     hint = "" if same else f"this suite tests version {registers.SPEC_VERSION}"
     yield Diagnosis("version", same or None, f"the target declares {version}", hint)
-    missing = sorted(set(options.profiles) - set(map(str, body["profiles"])))  # type: ignore[call-overload]
+    strange = [name for name in _declared(body) if "/" in name and name not in registers.sub_profiles()]
+    if strange:
+        hint = f"sub-profiles are {', '.join(registers.sub_profiles())}"
+        yield Diagnosis("profiles", None, f"{', '.join(strange)}: not known to this suite, and not tested", hint)
+    missing = sorted(set(options.profiles) - _with_parts(_declared(body)))
     if missing:
         yield Diagnosis(
             "profiles", None, f"{', '.join(missing)} asked for, not declared", "they will be judged all the same"
@@ -103,6 +107,17 @@ def _limits_of_testing(options: Options, body: dict[str, object], middle: float)
     if "tenancy" in features and not options.other_headers:
         hint = "--other-tenant-header 'Authorization: Bearer TOKEN'"
         yield Diagnosis("tenancy", None, "declared, but there are no credentials of a second tenant", hint)
+
+
+def _declared(body: dict[str, object]) -> list[str]:
+    """Names of the profiles and sub-profiles of a valid declaration."""
+    members = [body.get(member) for member in ("profiles", "sub_profiles")]
+    return [str(name) for names in members if isinstance(names, list) for name in names]
+
+
+def _with_parts(names: list[str]) -> set[str]:
+    """These profiles and sub-profiles, with all parts of what is declared whole."""
+    return {*names, *(name for name, row in registers.sub_profiles().items() if row.profile in names)}
 
 
 def _machine(target: str) -> Diagnosis:

@@ -183,6 +183,8 @@ class Settings:
         tables: Measurements that the run may use; those that come with the suite and those of the data folder.
         traces: Job traces of the data folder that the run may use, by name, and that folder.
         profiles: Profiles that the target declares.
+        operations: Operations that checks keep to, as ``METHOD /path``, where the run is about parts of profiles; None
+            where it is about whole ones.
         kept: Scores of windows that need not be played again.
         salt: What names follow from beside the nonce, so that those of an earlier run with it say nothing; empty in
             transcripts of before there was one, whose names also tell what they stand for.
@@ -201,6 +203,18 @@ class Settings:
     kept: KeptScores = field(default_factory=KeptScores, compare=False)
     salt: str = ""
     salts_all: bool = False
+    operations: frozenset[str] | None = None
+
+    def asks(self, operation: str, profile: str = "") -> bool:
+        """Whether a check may call an operation of what it looks at.
+
+        Args:
+            operation: As ``METHOD /path``.
+            profile: Profile without which nobody has to have it; empty where the check is about that profile.
+        """
+        if self.operations is not None:
+            return operation in self.operations
+        return not profile or profile in self.profiles
 
 
 class Episode:

@@ -42,7 +42,10 @@ _FOLLOWS = (
 )
 """Members that follow from the report and its transcript."""
 
-_OF_HEADER = ("spec_version", "suite_version", "target", "run_level", "nonce", "started_at", "profiles", "selection")
+_OF_HEADER = (
+    *("spec_version", "suite_version", "target", "run_level", "nonce", "started_at"),
+    *("profiles", "sub_profiles", "selection"),
+)
 """Members of a report that its transcript begins with."""
 
 
@@ -154,7 +157,7 @@ def _of_transcript(
         return
     said: dict[str, Any] = json.loads((folder / REPORT).read_bytes())
     for member in _OF_HEADER:
-        if said.get(member) != transcript.header.get(member):
+        if (said.get(member) or None) != (transcript.header.get(member) or None):  # what is empty may be absent
             yield f"{member} of the report is not that of the transcript"
     declared = plan_of(transcript, None, lambda _: False).declaration
     if declared is None or json.loads(text_of(declared)) != said.get("declaration"):

@@ -2,7 +2,7 @@
 
 1. What a submission says follows from its report, and the report from its transcript. Name, contact and notes alone are
    the vendor's words.
-2. A report that does not follow from its transcript, a diagnosis, and a report by which no profile is claimed are none.
+2. A report that does not follow from its transcript, a diagnosis, and a report by which nothing is claimed are none.
    What failed or stayed open may be in one, and is said when it is made.
 3. The folder holds the report and what it follows from, transcript and scores compressed; what the target declared; how
    the run was made and can be made again; and digests of all of it.
@@ -195,13 +195,13 @@ def hold_claiming(report: ConformanceReport) -> None:
     found = claims(report)
     if not found:
         raise NotSubmittable(
-            "no profile but COM was declared and asked for, so that nothing is claimed",
-            "declare the profiles that you implement, and run over at least one of them",
+            "no profile but COM and no sub-profile was declared and asked for, so that nothing is claimed",
+            "declare the profiles that you implement, or parts of them, and run over at least one of them",
         )
     if all(claim.outcome is Outcome.NOT_CLAIMED for claim in found):
         lacking = found[0].lacking
         raise NotSubmittable(
-            f"no profile is claimed at level {report.run_level}: {len(lacking)} requirements of {found[0].profile} and "
+            f"nothing is claimed at level {report.run_level}: {len(lacking)} requirements of {found[0].profile} and "
             f"COM were left out, {', '.join(lacking[:3])} among them",
             whole,
         )
@@ -321,8 +321,8 @@ def run_command(report: ConformanceReport, header: Event, target: str = "", outp
     command = ["kuayu", "conformance", "run", "--target", target or report.target]
     if header.get("other_tenant"):
         command += ["--header", HEADER, "--other-tenant-header", HEADER]
-    for profile in report.profiles:
-        command += ["--profile", profile.value]
+    for profile in (*report.profiles, *(report.sub_profiles or ())):
+        command += ["--profile", profile]
     for requirement, reason in header.get("excluded", {}).items():
         command += ["--exclude", f"{requirement}={reason}"]
     data = ["--data", "DIR"] if report.data else []

@@ -58,6 +58,12 @@ Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", max_length=2048)]
 PositiveAmount = Annotated[Real, Field(ge=1e-30, le=1e30)]
 """Quantity that is more than nought; its unit stands with the slot."""
 
+SubProfileName = Annotated[str, Field(pattern=r"^[A-Z]{3}/[a-z]+(-[a-z]+)*$")]
+"""Profile and name of a part of it, such as RES/collectives. Names of later versions are taken as they are."""
+
+ClaimName = Annotated[str, Field(pattern=r"^[A-Z]{3}(/[a-z]+(-[a-z]+)*)?$")]
+"""What can be claimed: a profile, or a sub-profile."""
+
 
 class HealthState(StrEnum):
     """How fit something is to work, from best to worst; unknown where it cannot be told."""
@@ -1153,7 +1159,7 @@ class OriginKind(StrEnum):
 
 
 class ClaimOutcome(StrEnum):
-    """What becomes of the claim that an implementation conforms to a profile."""
+    """What becomes of the claim that an implementation conforms to a profile or sub-profile."""
 
     met = "met"
     """All that counts was judged and met."""
@@ -4672,6 +4678,10 @@ class Declaration(KuayuModel):
     profiles: Annotated[list[Profile], Field(min_length=1)] = Field(
         description="Profiles that it implements whole; COM is always among them."
     )
+    sub_profiles: Maybe[list[SubProfileName]] = Field(
+        default=None,
+        description="Parts that it implements of profiles that it does not implement whole; absent where there are none.",
+    )
     features: list[Feature] = Field(description="Options that it implements.")
     limits: Limits = Field(description="What it takes at once.")
     durability: Durability = Field(description="Which crash an acknowledged write survives.")
@@ -4735,11 +4745,36 @@ class ProfileDefinition(KuayuModel):
     mandatory: list[Text] = Field(description="Operations that cannot be left out, as METHOD /path.")
 
 
+class SubProfileDefinition(KuayuModel):
+    """What a sub-profile is."""
+
+    name: SubProfileName = Field(description="Which.")
+    profile: Profile = Field(description="Profile that it is a part of.")
+    name_en: Text = Field(description="English name.")
+    name_zh: Text = Field(description="Chinese name.")
+    features: list[Feature] = Field(description="Options within it.")
+    mandatory: Annotated[list[Text], Field(min_length=1)] = Field(
+        description="Operations that cannot be left out, as METHOD /path, in the order of the profile."
+    )
+    requirements: Annotated[list[Identifier], Field(min_length=1)] = Field(
+        description=(
+            "Requirements of the profile that belong to it, in order of the register; all of COM belong to it as well."
+        )
+    )
+
+
 class RequirementRegister(KuayuModel):
     """Every normative sentence of the standard."""
 
     spec_version: Text = Field(description="Version of the standard.")
     profiles: list[ProfileDefinition] = Field(description="In order.")
+    sub_profiles: Maybe[list[SubProfileDefinition]] = Field(
+        default=None,
+        description=(
+            "Parts of profiles that can be claimed by themselves, in order; absent in registers of before there "
+            "were any."
+        ),
+    )
     requirements: Annotated[list[Requirement], Field(min_length=1)] = Field(description="In order.")
 
 
@@ -4885,6 +4920,9 @@ class ConformanceReport(KuayuModel):
     declaration: Maybe[Declaration] = Field(default=None, description="What it declared.")
     run_level: RunLevel = Field(description="How much was measured.")
     profiles: list[Profile] = Field(description="Profiles that were asked for.")
+    sub_profiles: Maybe[list[SubProfileName]] = Field(
+        default=None, description="Sub-profiles that were asked for; absent where there were none."
+    )
     selection: list[Identifier] = Field(description="Requirements that were asked for; empty for all.")
     nonce: Text = Field(description="Seed of everything that the suite chose.")
     started_at: Instant = Field(description="When the run began.")
@@ -4905,16 +4943,16 @@ class ConformanceReport(KuayuModel):
     exit_code: Count = Field(
         description=(
             "0 all required pass; 1 any fail; 2 no fail, but something required is inconclusive or not testable, "
-            "or no profile is declared; 3 the suite failed."
+            "or neither a profile nor a sub-profile is declared; 3 the suite failed."
         )
     )
     transcript: Digest = Field(description="Digest of the bytes of the transcript.")
 
 
 class ProfileClaim(KuayuModel):
-    """What a report comes to for one profile, over all of its requirements and those of COM."""
+    """What a report comes to for one profile or sub-profile, over all of its requirements and those of COM."""
 
-    profile: Profile = Field(description="Which.")
+    profile: ClaimName = Field(description="Which.")
     outcome: ClaimOutcome = Field(description="What becomes of it.")
     judged: Count = Field(description="Requirements that count.")
     passed: Count = Field(description="How many of them were passed.")
@@ -4945,7 +4983,7 @@ class Submission(KuayuModel):
     contact: Text = Field(description="Who answers questions about it.")
     run_level: RunLevel = Field(description="How much was measured.")
     claims: Annotated[list[ProfileClaim], Field(min_length=1)] = Field(
-        description="Each declared profile that was asked for, in order of the register."
+        description="Each declared profile and sub-profile that was asked for, in order of the register."
     )
     nonce: Text = Field(description="Seed of everything that the suite chose.")
     started_at: Instant = Field(description="When the run began.")

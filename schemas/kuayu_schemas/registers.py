@@ -1,11 +1,28 @@
 """The registers that the specification publishes: indicators, requirements and problem types."""
 
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from kuayu_schemas.models import SPEC_VERSION, IndicatorRegister, ProblemRegister, RequirementRegister
+from kuayu_schemas.models import (
+    SPEC_VERSION,
+    IndicatorRegister,
+    ProblemRegister,
+    ProfileDefinition,
+    RequirementRegister,
+    SubProfileDefinition,
+)
 
-__all__ = ["SPEC_VERSION", "indicators", "problems", "requirements"]
+__all__ = [
+    "SPEC_VERSION",
+    "indicators",
+    "mandatory",
+    "problems",
+    "profiles",
+    "requirements",
+    "requirements_of",
+    "sub_profiles",
+]
 
 
 @cache
@@ -18,6 +35,37 @@ def indicators() -> IndicatorRegister:
 def requirements() -> RequirementRegister:
     """Every normative sentence of the standard, and the profiles that they belong to."""
     return RequirementRegister.model_validate_json(_published("requirements"))
+
+
+@cache
+def profiles() -> Mapping[str, ProfileDefinition]:
+    """Every profile by its name, in order."""
+    return {row.profile.value: row for row in requirements().profiles}
+
+
+@cache
+def sub_profiles() -> Mapping[str, SubProfileDefinition]:
+    """Every sub-profile by its name, such as ``RES/collectives``, in order; names of later versions are not there."""
+    return {row.name: row for row in requirements().sub_profiles or ()}
+
+
+def mandatory(names: Iterable[str]) -> tuple[str, ...]:
+    """Operations that cannot be left out of profiles and sub-profiles, as ``METHOD /path``.
+
+    Each stands there once, also where several share it: those of profiles first, in the order of the register, then
+    those of sub-profiles. Unknown names have none.
+    """
+    wanted = set(names)
+    rows: list[tuple[str, ProfileDefinition | SubProfileDefinition]] = [*profiles().items(), *sub_profiles().items()]
+    return tuple(dict.fromkeys(each for name, row in rows if name in wanted for each in row.mandatory))
+
+
+@cache
+def requirements_of(name: str) -> Collection[str]:
+    """Identifiers of the requirements of a profile or sub-profile, without those of COM; of an unknown name none."""
+    if name in sub_profiles():
+        return frozenset(sub_profiles()[name].requirements)
+    return frozenset(row.id for row in requirements().requirements if row.profile.value == name)
 
 
 @cache

@@ -30,6 +30,17 @@ def called(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["explain", "RES-10"], "no requirement RES-10; did you mean RES-010?", "list"),
         (["verify", "x", "--requirement", "COM_8"], "no requirement COM_8; did you mean COM-008?", "list"),
         (["list", "--profile", "SHC"], "no profile SHC; did you mean SCH?", "COM, MET"),
+        (
+            ["list", "--profile", "RES/colectives"],
+            "no sub-profile RES/colectives; did you mean RES/collectives?",
+            "RES/",
+        ),
+        (
+            ["list", "--profile", "SCH/telepathy"],
+            "no sub-profile SCH/telepathy",
+            "sub-profiles are SCH/decisions, SCH/",
+        ),
+        (["list", "--profile", "XYZ/routes"], "no sub-profile XYZ/routes", "MET/telemetry"),
         (["verify", "no-such-folder"], "cannot be read", "proves nothing"),
     ],
 )
@@ -53,6 +64,9 @@ def test_every_requirement_can_be_listed_and_explained() -> None:
     listed = called("list", "--profile", "met")
     assert "MET-003" in listed.stdout
     assert "COM-001" not in listed.stdout
+    part = called("list", "--profile", "res/COLLECTIVES")
+    assert re.findall(r"RES-\d{3}", part.stdout) == ["RES-010", "RES-013"]
+    assert "RES/shards, RES/collectives" in called("explain", "RES-013").stdout
     explained = called("explain", "met-003").stdout
     assert "数据" in explained
     assert re.search(r"required +at least 98\W%\naim +at least 99\.9\W%\n", explained), "no figure has the unit 1"

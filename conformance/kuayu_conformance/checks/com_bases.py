@@ -37,10 +37,10 @@ def observe(episode: Episode) -> Observed:
     unknown: list[tuple[str, Answer]] = []
     parameters: list[Answer] = []
     bodies: list[Answer] = []
-    if "MET" in episode.settings.profiles:
+    if episode.settings.asks("GET /v1/graph/patch", "MET"):
         unknown.append(("a graph that was never given", episode.ask("GET", f"{GRAPH}?base={STRANGE}")))
         parameters += (episode.ask("GET", f"{GRAPH}?base={NO_DIGEST}"), episode.ask("GET", GRAPH))
-    if "SCH" in episode.settings.profiles:
+    if episode.settings.asks("POST /v1/placements", "SCH"):
         base, state, *_ = states_of(episode)
         unknown += _strange_states(episode, base, state)
         bodies.append(episode.ask("POST", PLACEMENTS, request(base, state, base_digest=NO_DIGEST)))
@@ -70,4 +70,4 @@ def judge(o: Observed) -> Iterator[Finding]:
         yield answered("COM-022", answer, 422, "a base that is no digest breaks the schema", problem="invalid-body")
 
 
-CHECK = Check("com_bases", ("COM-022",), observe, judge, needs=("MET", "SCH"))
+CHECK = Check("com_bases", ("COM-022",), observe, judge, needs=("MET", "SCH", "MET/graph", "SCH/decisions"))

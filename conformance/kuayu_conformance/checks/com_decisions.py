@@ -10,6 +10,13 @@ from kuayu_conformance.checks.least import DECISIONS, mandatory
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
+from kuayu_schemas import registers
+
+DECIDING = ("IDX", "DEM", "FCT", "SCH", "RES")
+DECIDING_PARTS = tuple(
+    name for name, row in registers.sub_profiles().items() if not DECISIONS.keys().isdisjoint(row.mandatory)
+)
+"""Profiles and sub-profiles with decision services."""
 
 Sent = tuple[str, Json]
 """Path and body of a request."""
@@ -25,8 +32,11 @@ class Decided:
 
 
 def observe(episode: Episode) -> tuple[Decided, ...]:
-    """Send requests to every decision service of the declared profiles, then the same ones in another order."""
-    services = [operation for operation in mandatory(episode.ask("GET", "/v1/conformance")) if operation in DECISIONS]
+    """Send requests to every decision service that the run is about, then the same ones in another order."""
+    wanted = mandatory(episode.ask("GET", "/v1/conformance"))
+    if episode.settings.operations is not None:
+        wanted = [each for each in registers.mandatory(registers.profiles()) if each in episode.settings.operations]
+    services = [operation for operation in wanted if operation in DECISIONS]
     requests = [request for _ in range(2) for request in _requests(episode, services)]
     first = [episode.set_up("POST", *request) for request in requests]
     order = episode.random.sample(range(len(requests)), len(requests))
@@ -76,4 +86,4 @@ def judge(observation: tuple[Decided, ...]) -> Iterable[Finding]:
         yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)
 
 
-CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge, needs=("IDX", "DEM", "FCT", "SCH", "RES"))
+CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge, needs=(*DECIDING, *DECIDING_PARTS))

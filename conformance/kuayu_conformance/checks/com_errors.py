@@ -43,7 +43,7 @@ def observe(episode: Episode) -> Observed:
     """Send wrong requests of every sort, and see whether the target still stands afterwards."""
     site = domain(episode)
     machine = node(episode, site, names=["0"])
-    watches = "RES" in episode.settings.profiles
+    watches = episode.settings.asks("POST /v1/heartbeats", "RES")
     hostile = [*_hostile(episode, site), *(_hostile_reports(episode, machine) if watches else ())]
     wrong = [*_wrong(episode, site), *(_wrong_of_faults(episode) if watches else ())]
     unknown = [*_unknown_members(episode, site, machine), *(_unknown_of_faults(episode, machine) if watches else ())]
@@ -165,6 +165,8 @@ def _hostile(episode: Episode, site: str) -> Iterator[tuple[str, Answer]]:
         yield f"query: {tail[:20]}", episode.ask("GET", f"/v1/domains?cursor={tail}")
     yield "header: If-Match", episode.ask("PUT", path, {"id": site}, headers={"if-match": '"' * 300})
     yield "method that no resource has", episode.ask("PATCH", path, {"id": site})
+    if not episode.settings.asks("POST /v1/expositions"):
+        return
     page = b'# TYPE a counter\na{b="' + b"\\" * 501 + b"\n"
     target = f"/v1/expositions?node={site}&exporter=node-exporter"
     yield "exposition", episode.ask("POST", target, content=page, media_type="text/plain")
@@ -262,4 +264,10 @@ def _allow(cases: tuple[Case, ...]) -> Iterator[Finding]:
             yield holds("COM-004", "GET" in allow, "405 comes with Allow", allow or "no Allow", case.answer)
 
 
-CHECK = Check("com_errors", ("COM-004", "COM-005", "COM-006", "COM-007"), observe, judge, needs=("MET",))
+CHECK = Check(
+    "com_errors",
+    ("COM-004", "COM-005", "COM-006", "COM-007"),
+    observe,
+    judge,
+    needs=("MET", "MET/telemetry", "MET/graph"),
+)

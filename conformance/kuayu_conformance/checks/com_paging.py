@@ -67,7 +67,7 @@ def observe(episode: Episode) -> Observed:
     late = [sample(names[0], instant(now - 60 + i + 0.5), power=2.0) for i in range(NODES)]
     post(episode, late)
     series += list(pages(episode, f"/v1/samples?subject={names[0]}&subject_kind=node{query}", series[0]))[1:]
-    faults = _faults(episode) if "RES" in episode.settings.profiles else None
+    faults = _faults(episode) if episode.settings.asks("POST /v1/heartbeats", "RES") else None
     return Observed(names, tuple(listed), fresh, foreign, tuple(series), instants, faults)
 
 
@@ -139,4 +139,4 @@ def _member(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, dict) else None
 
 
-CHECK = Check("com_paging", ("COM-012",), observe, judge, needs=("MET",))
+CHECK = Check("com_paging", ("COM-012",), observe, judge, needs=("MET", "MET/telemetry", "MET/graph"))

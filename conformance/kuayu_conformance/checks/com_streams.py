@@ -74,7 +74,7 @@ def observe(episode: Episode) -> Observed:
     for stream in (unbroken, pieces[-1], late):
         stream.hang_up()
     refused = [_refused(episode, path, read(episode, query))]
-    if "RES" in episode.settings.profiles:
+    if episode.settings.asks("GET /v1/faults/events", "RES"):
         refused.append(_refused(episode, "/v1/faults/events", episode.ask("GET", "/v1/faults?limit=1")))
     return Observed(snapshot, unbroken, tuple(pieces), late, last, tuple(refused))
 
@@ -165,4 +165,4 @@ def _differing(events: tuple[StreamEvent, ...], whole: tuple[StreamEvent, ...]) 
     return f"{len(ours)} of {len(theirs)} events; missing {missing[:3]}, twice {twice[:3]}, others {others[:3]}"
 
 
-CHECK = Check("com_streams", ("COM-023", "COM-024"), observe, judge, needs=("MET",), recorded_times=True)
+CHECK = Check("com_streams", ("COM-023", "COM-024"), observe, judge, needs=("MET", "MET/graph"), recorded_times=True)

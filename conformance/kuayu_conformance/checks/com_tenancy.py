@@ -75,18 +75,18 @@ def observe(episode: Episode) -> Observed:
     def ask(path: str) -> tuple[str, Answer]:
         return path, episode.ask("GET", path, tenant="other")
 
+    shown = episode.settings.asks("GET /v1/nodes/{id}/indicators")
     reads = (
         ask(f"/v1/domains/{site}"),
         ask(f"/v1/nodes/{machine}"),
-        ask(f"/v1/nodes/{machine}/indicators"),
-        ask(f"/v1/domains/{site}/indicators"),
+        *(ask(f"/v1/{path}/indicators") for path in (f"nodes/{machine}", f"domains/{site}") if shown),
         ask(f"/v1/samples?subject={machine}&subject_kind=node"),
     )
     listing = episode.ask("GET", f"/v1/nodes?domain={site}", tenant="other")
     stranger = episode.name_of("stranger")
     reference = episode.ask("PUT", f"/v1/nodes/{stranger}", {"id": stranger, "domain": site}, tenant="other")
     replay = episode.ask("POST", "/v1/samples", batch, headers=key, tenant="other")
-    faults = _faults(episode) if "RES" in episode.settings.profiles else None
+    faults = _faults(episode) if episode.settings.asks("POST /v1/heartbeats", "RES") else None
     reuse = episode.ask("PUT", f"/v1/domains/{site}", {"id": site, "label": "theirs"}, tenant="other")
     return Observed(
         site,
@@ -161,4 +161,4 @@ def _judge_faults(o: Faults) -> Iterator[Finding]:
     yield answered("COM-019", o.result, 422, because, problem="unknown-reference")
 
 
-CHECK = Check("com_tenancy", ("COM-019",), observe, judge, needs=("MET",))
+CHECK = Check("com_tenancy", ("COM-019",), observe, judge, needs=("MET", "MET/telemetry", "MET/graph"))

@@ -48,7 +48,8 @@ def observe(episode: Episode) -> tuple[Wrong, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    bodies = requests(Draft(episode.random, episode.naming))
+    every = requests(Draft(episode.random, episode.naming))
+    bodies = {path: body for path, body in every.items() if episode.settings.asks(f"POST {path}")}
     for path, body in bodies.items():
         ask(episode, path, body)
     found = []

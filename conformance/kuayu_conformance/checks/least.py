@@ -6,18 +6,9 @@ from kuayu_schemas import registers
 
 
 def mandatory(declaration: Answer) -> list[str]:
-    """Method and path of each mandatory operation of the declared profiles, in the order of the register.
-
-    Each stands there once, also where two profiles share it.
-    """
-    declared = {"COM", *(profile for profile in declaration.items("profiles") if isinstance(profile, str))}
-    operations = (
-        operation
-        for definition in registers.requirements().profiles
-        if definition.profile.value in declared
-        for operation in definition.mandatory
-    )
-    return list(dict.fromkeys(operations))
+    """Method and path of each mandatory operation of what is declared, profiles and parts, in order of the register."""
+    declared = [*declaration.items("profiles"), *declaration.items("sub_profiles")]
+    return list(registers.mandatory(["COM", *(name for name in declared if isinstance(name, str))]))
 
 
 REVISION = {"epoch": "none", "number": 0}

@@ -43,7 +43,7 @@ def observe(episode: Episode) -> tuple[Wrong, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    bodies = requests(episode.random)
+    bodies = {path: body for path, body in requests(episode.random).items() if episode.settings.asks(f"POST {path}")}
     for path, body in bodies.items():
         ask(episode, path, body)
     found = []

@@ -36,7 +36,8 @@ def observe(episode: Episode) -> tuple[Contradiction, ...]:
     """
     draft = Draft.of(episode)
     found = []
-    for path, body in requests(draft).items():
+    bodies = {path: body for path, body in requests(draft).items() if episode.settings.asks(f"POST {path}")}
+    for path, body in bodies.items():
         ask(episode, path, body)
         for what, place, change in CONTRADICTIONS:
             wrong = deepcopy(body)

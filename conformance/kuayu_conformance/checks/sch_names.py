@@ -43,7 +43,7 @@ def observe(episode: Episode) -> tuple[Wrong, ...]:
         SetUpFailed: What is right is not answered.
     """
     draft = Draft.of(episode)
-    bodies = requests(draft)
+    bodies = {path: body for path, body in requests(draft).items() if episode.settings.asks(f"POST {path}")}
     for path, body in bodies.items():
         ask(episode, path, body)
     return tuple(

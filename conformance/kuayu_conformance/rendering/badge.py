@@ -1,12 +1,13 @@
-"""A badge: one line of the verdict as a small picture. Where no profile is claimed there is none."""
+"""A badge: one line of the verdict as a small picture. Where nothing is claimed there is none.
+
+It names what is claimed: profiles, and of those that are not claimed whole the sub-profiles.
+"""
 
 from html import escape
 
-from kuayu_conformance.claims import claimed_profiles
-from kuayu_conformance.rendering.view import View, view_of
+from kuayu_conformance.claims import claimed_profiles, results_of
 from kuayu_conformance.rendering.visible import visible
-from kuayu_schemas.models import ConformanceReport, Profile, Verdict
-from kuayu_schemas.registers import requirements
+from kuayu_schemas.models import ConformanceReport, Verdict
 
 _HEIGHT = 20
 _PADDING = 7
@@ -18,15 +19,14 @@ _SLIM = frozenset("iIjlt.,:;|'/()[] 1")
 
 
 def badge(report: ConformanceReport) -> str | None:
-    """The report's badge as SVG, such as ``kuayu 0.1 | MET quick: 24/24 pass``; None where no profile is claimed.
+    """The report's badge as SVG, such as ``kuayu 0.1 | MET quick: 24/24 pass``; None where nothing is claimed.
 
     White on each colour has a contrast of at least 4.5 to 1 (WCAG 2.2, 1.4.3).
     """
     if not (profiles := claimed_profiles(report)):
         return None
-    view = view_of(report, requirements())
     label = visible(f"kuayu {'.'.join(report.spec_version.split('.')[:2])}")
-    message = visible(_message(view, profiles))
+    message = visible(_message(report, profiles))
     left, right = _width(label), _width(message)
     colour = _COLOURS.get(report.exit_code, _SUITE_FAILED)
     title = escape(f"{label}: {message}")
@@ -44,12 +44,8 @@ def badge(report: ConformanceReport) -> str | None:
     )
 
 
-def _message(view: View, profiles: list[Profile]) -> str:
-    report = view.report
-    of = {Profile.COM, *profiles}
-    verdicts = [
-        each.result.verdict for each in view.entries if each.result and each.result.required and each.profile in of
-    ]
+def _message(report: ConformanceReport, profiles: list[str]) -> str:
+    verdicts = [result.verdict for result in results_of(report, *profiles) if result.required]
     judged, passed, failed = len(verdicts), verdicts.count(Verdict.pass_), verdicts.count(Verdict.fail)
     scope = f"{'+'.join(profiles)} {report.run_level}"
     if report.exit_code not in _COLOURS:

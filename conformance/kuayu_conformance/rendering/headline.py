@@ -36,8 +36,8 @@ def headline(view: View) -> Words:
         return _diagnosis(view, name, judged)
     if view.report.exit_code in {_MET, _UNDECIDED} and view.report.declaration and not claims(view.report):
         return Words(
-            f"{name.en} declares no profile that was tested, so that nothing is claimed of it.",
-            f"“{name.zh}”未声明任何受测的规约，因此不构成任何符合性结论。",
+            f"{name.en} declares no profile and no sub-profile that was tested, so that nothing is claimed of it.",
+            f"“{name.zh}”未声明任何受测的规约或子规约，因此不构成任何符合性结论。",
         )
     match view.report.exit_code:
         case _ if judged == 0:
@@ -104,7 +104,7 @@ def said_of(claim: Claim, level: str) -> Words:
 
 
 def claimed(view: View) -> tuple[Words, ...]:
-    """What becomes of each profile, a line each."""
+    """What becomes of each profile and sub-profile, a line each."""
     return tuple(said_of(claim, view.report.run_level) for claim in claims(view.report))
 
 
@@ -112,9 +112,9 @@ def meaning(view: View) -> Words:
     """What the verdict means, for someone who sees such a report for the first time."""
     if tone(view) == NOTHING_CLAIMED and view.report.exit_code == _MET:
         return Words(
-            "Conformance is claimed of a declared profile, at a level, over all of its requirements. A run that is "
-            "limited to some of them, or that tests no profile, shows what it found and nothing else.",
-            "符合性结论针对所声明的规约，在某一级别上涵盖其全部要求。仅测部分要求或未测任何规约的运行，只说明其所见，别无结论。",
+            "Conformance is claimed of a declared profile or sub-profile, at a level, over all of its requirements. A "
+            "run that is limited to some of them, or that tests none, shows what it found and nothing else.",
+            "符合性结论针对所声明的规约或子规约，在某一级别上涵盖其全部要求。仅测部分要求或未测任何规约的运行，只说明其所见，别无结论。",
         )
     match view.report.exit_code:
         case code if code == _MET:

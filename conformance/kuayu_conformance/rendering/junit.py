@@ -1,5 +1,7 @@
 """JUnit XML, for build servers: a suite per profile, a case per requirement that the run was to test.
 
+**Parts.** Where sub-profiles of a profile were to be tested and not the profile, its suite has their names.
+
 **What is listed.** Requirements of the profiles that were asked for, or else of those that are declared, and of common
 behaviour; of a selection only what was selected. Those without a check are listed where they were selected by name, for
 otherwise nothing was to be run; the property ``coverage`` says how many there are.
@@ -25,7 +27,7 @@ from kuayu_conformance.rendering.visible import visible
 from kuayu_conformance.rendering.words import COMPARISONS, EXCLUDED, MEANINGS, UNASKED, UNTESTED
 from kuayu_schemas.base import write_instant
 from kuayu_schemas.models import ConformanceReport, Evidence, Profile, RequirementResult
-from kuayu_schemas.registers import requirements
+from kuayu_schemas.registers import requirements, requirements_of, sub_profiles
 
 _UNDECIDED = frozenset({"inconclusive", "not-testable"})
 _COUNTERS = {None: None, "failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -41,7 +43,8 @@ def junit(report: ConformanceReport) -> str:
         entries = [entry for entry in group.entries if _is_listed(entry, view)]
         if not entries:
             continue
-        suite = SubElement(root, "testsuite", name=visible(group.profile), timestamp=write_instant(report.started_at))
+        name = "+".join(_parts(group.profile, report)) or group.profile
+        suite = SubElement(root, "testsuite", name=visible(name), timestamp=write_instant(report.started_at))
         _properties(suite, view)
         for entry in entries:
             _case(suite, entry, times[entry.id])
@@ -58,9 +61,23 @@ def _is_listed(entry: Entry, view: View) -> bool:
         return entry.id in report.selection
     if entry.state in {UNTESTED, UNASKED}:
         return False
-    declared = report.declaration.profiles if report.declaration else []
-    asked_for = {*(report.profiles or declared)}
-    return not (asked_for and entry.requirement) or entry.profile in {Profile.COM, *asked_for}
+    asked_for = _asked_for(report)
+    if not (asked_for and entry.requirement) or entry.profile in {Profile.COM, *asked_for}:
+        return True
+    return any(entry.id in requirements_of(name) for name in _parts(entry.profile, report))
+
+
+def _asked_for(report: ConformanceReport) -> set[str]:
+    """Names of the profiles and sub-profiles that were to be tested: those asked for, else those declared."""
+    asked = {*report.profiles, *(report.sub_profiles or ())}
+    declared = report.declaration
+    return asked or ({*declared.profiles, *(declared.sub_profiles or ())} if declared else set())
+
+
+def _parts(profile: str, report: ConformanceReport) -> list[str]:
+    """Sub-profiles of a profile that were to be tested where it was not itself, in order of the register."""
+    asked = _asked_for(report)
+    return [name for name, row in sub_profiles().items() if name in asked and row.profile == profile not in asked]
 
 
 def _times(entries: Iterable[Entry]) -> dict[str, float]:

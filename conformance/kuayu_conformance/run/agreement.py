@@ -37,10 +37,11 @@ def agreed(given: Options, header: Event) -> Options:
         Contradiction: An option is given that is another one there.
     """
     hint = "leave the option out, or begin another run in another folder"
+    asked = (*header["profiles"], *header.get("sub_profiles", ()))
     for option, now, then in (
         ("--nonce", given.nonce, header["nonce"]),
         ("--level", given.level, header["run_level"]),
-        ("--profile", set(given.profiles), set(header["profiles"])),
+        ("--profile", set(given.profiles), set(asked)),
         ("--requirement", set(given.selection), set(header["selection"])),
         ("--exclude", _exclusions(given.excluded), _exclusions(header.get("excluded", {}))),
     ):
@@ -62,7 +63,7 @@ def agreed(given: Options, header: Event) -> Options:
         given,
         nonce=header["nonce"],
         level=header["run_level"],
-        profiles=tuple(header["profiles"]),
+        profiles=asked,
         selection=tuple(header["selection"]),
         excluded=dict(header.get("excluded", {})),
         origin=origin,

@@ -133,6 +133,7 @@ def judge(
         declaration=plan.declaration,
         run_level=plan.level,
         profiles=list(header["profiles"]),
+        sub_profiles=list(header.get("sub_profiles", ())) or None,
         selection=list(plan.selection),
         nonce=plan.nonce,
         started_at=header["started_at"],
@@ -375,8 +376,8 @@ def _summary(results: list[RequirementResult]) -> list[Summary]:
 
 
 def _declares_nothing(plan: Plan) -> bool:
-    """Whether a run was to judge all that is declared, and no profile is; COM alone says how and not what."""
-    return not plan.selection and plan.declaration is not None and set(plan.declaration.profiles) <= {Profile.COM}
+    """Whether a run was to judge all that is declared, and that is no profile and no part of one."""
+    return not plan.selection and plan.declaration is not None and plan.declared <= {Profile.COM}
 
 
 def exit_code(results: Iterable[RequirementResult], *, nothing_claimed: bool = False) -> int:

@@ -1,7 +1,8 @@
 """What a run consists of: which checks, under which settings, and what applies to this target."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Plan:
     """A run as it was asked for.
 
     Attributes:
-        profiles: Profiles asked for; empty for all that the target declares.
+        profiles: Profiles and sub-profiles asked for; empty for all that the target declares.
         selection: Requirements asked for; empty for all.
         level: How much is measured.
         nonce: Seed of everything that the suite chooses.
@@ -75,7 +76,7 @@ class Plan:
         body = declaration.json
         readable = declaration.status == 200 and schema.is_valid("Declaration", body, reader=True)  # noqa: PLR2004
         return cls(
-            tuple(header["profiles"]),
+            (*header["profiles"], *header.get("sub_profiles", ())),
             tuple(header["selection"]),
             RunLevel(header["run_level"]),
             str(header["nonce"]),
@@ -86,6 +87,36 @@ class Plan:
             salted=bool(header.get("salted")),
             excluded=dict(header.get("excluded", {})),  # which old transcripts do not say
         )
+
+    @cached_property
+    def declared(self) -> frozenset[str]:
+        """Names of the profiles and sub-profiles that the target declares, as far as this version knows them."""
+        if self.declaration is None:
+            return frozenset()
+        return frozenset(self.declaration.profiles) | registers.sub_profiles().keys() & set(
+            self.declaration.sub_profiles or ()
+        )
+
+    @cached_property
+    def scope(self) -> frozenset[str]:
+        """Names of the profiles and sub-profiles that the run is about.
+
+        Where sub-profiles were asked for these are all: what the target declares besides shall not count for them.
+        """
+        if self.asks_for_parts:
+            return frozenset({Profile.COM.value, *self.profiles})
+        return self.declared | set(self.profiles)
+
+    @property
+    def asks_for_parts(self) -> bool:
+        """Whether sub-profiles were asked for."""
+        return not registers.sub_profiles().keys().isdisjoint(self.profiles)
+
+    @cached_property
+    def operations(self) -> frozenset[str] | None:
+        """Operations that checks keep to; None where the run is about whole profiles."""
+        parts = registers.sub_profiles().keys() & self.scope
+        return frozenset(registers.mandatory(self.scope)) if parts else None
 
     @property
     def data_names(self) -> set[str]:
@@ -109,6 +140,7 @@ class Plan:
             frozenset(profile.value for profile in declared.profiles) if declared else frozenset(),
             self.kept,
             self.run if self.salted else "",
+            operations=self.operations,
         )
 
     def settings_of(self, check: Check[Any]) -> Settings:
@@ -124,21 +156,22 @@ class Plan:
             return Verdict.not_applicable, EXCLUDED_BECAUSE + self.excluded[requirement.id]
         if self.selection and requirement.id not in self.selection:
             return Verdict.not_applicable, NOT_ASKED_FOR
-        profile = requirement.profile
-        if profile is not Profile.COM and self.profiles and profile.value not in self.profiles:
-            return Verdict.not_applicable, f"profile {profile.value} was not asked for"
+        profile, of = requirement.profile, claimable(requirement)
+        if profile is not Profile.COM and self.profiles and of.isdisjoint(self.profiles):
+            return Verdict.not_applicable, f"{_whose(profile, self.profiles)} was not asked for"
         check = next((check for check in CHECKS if check.name == check_of(requirement)), None)
         if self.level is RunLevel.smoke and check and check.long and not self.selection:
             return Verdict.not_applicable, LEFT_TO_LONGER_RUNS
         if self.declaration is None:
             return None
-        if profile is not Profile.COM and profile not in self.declaration.profiles:
-            if profile.value in self.profiles:
+        if profile is not Profile.COM and of.isdisjoint(self.declared):
+            if not of.isdisjoint(self.profiles):
                 return None
-            return Verdict.not_applicable, f"profile {profile.value} is not declared"
+            return Verdict.not_applicable, f"{_whose(profile, self.declared)} is not declared"
         needs = check.needs if check else ()
-        if needs and not {declared.value for declared in self.declaration.profiles}.intersection(needs):
-            return Verdict.not_applicable, f"shows only through profile {' or '.join(needs)}, which is not declared"
+        if needs and (self.scope if self.asks_for_parts else self.declared).isdisjoint(needs):
+            through, lacks = " or ".join(whole(needs)), "asked for" if self.asks_for_parts else "declared"
+            return Verdict.not_applicable, f"shows only through profile {through}, which is not {lacks}"
         if requirement.feature and requirement.feature not in self.declaration.features:
             return Verdict.not_supported, f"feature {requirement.feature.value} is not declared"
         return None
@@ -153,6 +186,23 @@ class Plan:
         """Checks over the whole run that this run needs."""
         wanted = {check_of(r) for r in testable() if self.applies(r) is None}
         return [check for check in RUN_CHECKS if check.name in wanted]
+
+
+def claimable(requirement: Requirement) -> frozenset[str]:
+    """Names of the profile and of all sub-profiles that a requirement belongs to."""
+    parts = (name for name, row in registers.sub_profiles().items() if requirement.id in row.requirements)
+    return frozenset({requirement.profile.value, *parts})
+
+
+def _whose(profile: Profile, names: Collection[str]) -> str:
+    """What a requirement belongs to that is of none of these names: its profile, or what is left of that."""
+    parts = sorted(name for name in names if name.startswith(f"{profile.value}/"))
+    return f"profile {profile.value} beyond {' and '.join(parts)}" if parts else f"profile {profile.value}"
+
+
+def whole(names: Iterable[str]) -> list[str]:
+    """Those of some names that are of profiles and not of parts of them."""
+    return [name for name in names if name not in registers.sub_profiles()]
 
 
 def traces_of(level: RunLevel) -> tuple[str, ...]:

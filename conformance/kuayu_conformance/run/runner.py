@@ -64,7 +64,7 @@ class Options:
         target: Base URL of the implementation.
         headers: Headers to send, such as credentials.
         other_headers: Headers of a second tenant; empty where there is none.
-        profiles: Profiles to test; empty for all that are declared.
+        profiles: Profiles and sub-profiles to test; empty for all that are declared.
         selection: Requirements to test; empty for all.
         excluded: Requirements that are not tested, each with the reason why.
         level: ``quick`` or ``full``.
@@ -188,7 +188,8 @@ class Run:
             "spec_version": registers.SPEC_VERSION,
             "suite_version": kuayu_conformance.__version__,
             "target": shown_target(options.target),
-            "profiles": list(options.profiles),
+            "profiles": [name for name in options.profiles if name not in registers.sub_profiles()],
+            "sub_profiles": [name for name in options.profiles if name in registers.sub_profiles()],
             "selection": list(options.selection),
             "excluded": dict(options.excluded),
             "run_level": options.level,

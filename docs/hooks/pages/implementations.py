@@ -29,12 +29,14 @@ PAGE = "implementations.md"
 
 TITLE = Words("Implementations", "实现列表")
 INTRODUCTION = Words(
-    "What was tested, and what became of each claim. Conformance is claimed of a profile, at a level, over all of its "
-    "requirements and those of COM; a profile that is declared and was not asked for is not listed. The reference "
+    "What was tested, and what became of each claim. Conformance is claimed of a profile, or of a part of one such as "
+    "`RES/collectives`, at a level, over all of its requirements and those of COM; what is declared and was not asked "
+    "for is not listed, and a part that conforms says nothing of its profile. The reference "
     "stands here by its committed runs, all others by what their vendors handed in, failures included. Each submission "
     "was checked before it was taken, and anybody can check it again, in a clone: "
     "`kuayu conformance check-submission docs/results/submissions/NAME`.",
-    "列出受测的实现及其各项结论。符合性结论针对专规的某一级别，涵盖其与 COM 的全部要求；已声明而未选测的专规不列出。"
+    "列出受测的实现及其各项结论。符合性结论针对专规或子专规（专规的一部分，如 `RES/collectives`）的某一级别，"
+    "涵盖其与 COM 的全部要求；已声明而未选测的不列出，子专规符合不表示其所属专规符合。"
     "参考实现依据仓库中的各次运行，其余依据厂商所提交的结果，未满足的项目照列。每份提交在收录前均经检查，"
     "任何人均可在克隆的仓库中再次检查：`kuayu conformance check-submission docs/results/submissions/NAME`。",
 )

@@ -9,6 +9,7 @@ from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import unit_of
 from kuayu_conformance.rendering.view import Entry, View, view_of
 from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words, named
+from kuayu_conformance.run.plan import claimable
 from kuayu_schemas import registers
 from kuayu_schemas.models import Requirement, Threshold
 
@@ -37,6 +38,7 @@ COLUMNS = {
     "zh": ("要求", "名称", "效力", "级别", "检验", "参考实现"),
 }
 FORCE, LEVEL, FEATURE = Words("Force", "效力"), Words("Level", "级别"), Words("Only with feature", "仅限特性")
+PARTS = Words("Of the sub-profiles", "所属子规约")
 REQUIRED, AIM = Words("Required", "要求值"), Words("Aim", "目标值")
 AIM_NOTE = Words("printed, never judged", "仅列出，不作判定")
 METHOD, SOURCE = Words("How it is measured", "测量方法"), Words("Source", "来源")
@@ -86,6 +88,7 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (FORCE.in_(language), MODALS[row.modal].in_(language)),
         (LEVEL.in_(language), named(LEVELS, row.level).in_(language)),
         (FEATURE.in_(language), code(row.feature) if row.feature else ""),
+        (PARTS.in_(language), ", ".join(code(name) for name in sorted(claimable(row)) if "/" in name)),
         (REQUIRED.in_(language), threshold_words(language, row.threshold) if row.threshold else ""),
         (AIM.in_(language), aim),
         (METHOD.in_(language), plain(row.method_zh if chinese else row.method_en)),

@@ -161,7 +161,7 @@ def run_facts(language: Language, report: ConformanceReport) -> str:
         implementation = declared.implementation
         rows = {
             "implementation": plain(f"{implementation.name} {implementation.version}"),
-            "features": plain(", ".join((*declared.profiles, *declared.features))),
+            "features": plain(", ".join((*declared.profiles, *(declared.sub_profiles or ()), *declared.features))),
         } | rows
     return facts((FACTS[key].in_(language), rows[key]) for key in FACTS if key in rows)
 

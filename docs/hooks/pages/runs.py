@@ -113,7 +113,7 @@ class Run:
             return "make report"
         report = self.report
         again = f"--seed {self.seed}" if report.nonce != self.seed else f"--nonce {self.seed}"
-        asked = [f"--profile {profile}" for profile in report.profiles]
+        asked = [f"--profile {profile}" for profile in (*report.profiles, *(report.sub_profiles or ()))]
         asked += [f"--requirement {requirement}" for requirement in report.selection]
         data = ["--data DIR"] if report.data else []
         return " ".join(["kuayu check", f"--level {report.run_level}", again, *data, *asked])
