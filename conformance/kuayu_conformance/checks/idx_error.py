@@ -70,6 +70,8 @@ def _asked(episode: Episode, fold: Fold, *, counts: bool) -> Iterator[Pair | Ref
     full = episode.settings.full
     disguise = Disguise(episode.random, fold.corpus)
     revision = {"epoch": episode.name_of("corpus"), "number": episode.random.randrange(1_000_000)}
+    of = {"table": fold.table, "split": fold.split, "judged": counts, "revision": revision}
+    episode.keep_truth(lambda: {**of, "names": disguise.names})
     cells = [disguise.cell(cell) for cell in fold.cells]
     wanted = [k for k in (FULL_SWEEP if full else QUICK_SWEEP) if k <= fold.room]
     plan: list[Cell] = []
