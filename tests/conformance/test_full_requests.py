@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -144,8 +145,6 @@ def test_requests_cannot_be_kept_of_half_a_run(options: Options, tmp_path: Path)
 
 
 def test_the_command_has_the_option(options: Options, tmp_path: Path) -> None:
-    import subprocess
-
     command = typed(options, tmp_path, "--requirement", "COM-001", "--nonce", "seed-7", "--full-requests")
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
