@@ -44,7 +44,7 @@ class Setting:
     def rate(self, way: Way, carried: Matrix, order: Sequence[int]) -> float:
         """Steps a second."""
         collective, period = way
-        domains, nodes, step = self.domains, self.request["nodes"], self.request["step_time"]
+        domains, nodes, step = self.domains, int(self.request["nodes"]), float(self.request["step_time"])
         bits, hidden = 8.0 * self.request["exchange"], HIDDEN * step
         together = domains * nodes if collective == "ring" else domains
         over = self._slowest(bits / together, carried, order)
@@ -60,8 +60,7 @@ class Setting:
         return period / (_more_tokens(domains, period) * lasts)
 
     def _message(self, bits: float) -> float:
-        latency: float = self.request["node_latency"]
-        return latency + bits / self.request["node_bandwidth"]
+        return float(self.request["node_latency"] + bits / self.request["node_bandwidth"])
 
     def _slowest(self, bits: float, carried: Matrix, order: Sequence[int]) -> float:
         """Seconds of the slowest message of a round over domains."""
