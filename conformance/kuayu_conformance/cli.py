@@ -132,6 +132,13 @@ Witness = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Whoever issues challenges runs the suite himself, and signs the report."),
 ]
+FullRequests = Annotated[
+    bool,
+    typer.Option(
+        "--full-requests",
+        help="Keep requests and what was played in the transcript, so that another program can judge it.",
+    ),
+]
 KeyFile = Annotated[Path, typer.Option("--key", metavar="KEYFILE", help="File of a private key; keygen makes one.")]
 
 
@@ -290,6 +297,7 @@ def run(
     challenge: ChallengeFile = None,
     key: RunKey = None,
     witness: Witness = None,
+    full_requests: FullRequests = False,
 ) -> None:
     """Test a target and write the report. Exit code: 0 pass, 1 fail, 2 something is open, 3 the suite failed."""
     selection = tuple(requirement_of(identifier).id for identifier in requirement or [])
@@ -316,6 +324,7 @@ def run(
         timeout=timeout,
         callback_host=callback_host,
         data=data,
+        full_requests=full_requests,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what had ended is judged then too, as at Ctrl-C
     going_on = f"{shlex.join([*GOING_ON, '-o', str(output), '--target', shown_target(target)])}, with headers as then,"

@@ -189,6 +189,7 @@ class Settings:
         salt: What names follow from beside the nonce, so that those of an earlier run with it say nothing; empty in
             transcripts of before there was one, whose names also tell what they stand for.
         salts_all: Whether values follow from the salt as well: what has no figure need not be the same in two runs.
+        keeps_truth: Whether the transcript keeps what was played.
     """
 
     nonce: str
@@ -204,6 +205,7 @@ class Settings:
     salt: str = ""
     salts_all: bool = False
     operations: frozenset[str] | None = None
+    keeps_truth: bool = False
 
     def asks(self, operation: str, profile: str = "") -> bool:
         """Whether a check may call an operation of what it looks at.
@@ -230,6 +232,7 @@ class Episode:
         patience: Seconds that are waited for a change to show; nought once that was in vain.
         behind: Why its world was given up, where it had to wait for answers.
         passed: Told how much of a long check is done: parts that are through, and all of them.
+        truth: What was played and a figure needs, beside requests and answers, where the transcript keeps it.
     """
 
     def __init__(
@@ -251,6 +254,7 @@ class Episode:
         self.behind: FellBehind | None = None
         self._stretch: Stretch | None = None
         self._branch = ""
+        self.truth: list[Any] = []
         self.passed = passed or (lambda _done, _all: None)
 
     def name_of(self, label: str) -> str:
@@ -327,6 +331,11 @@ class Episode:
         self.random.setstate(known.after)
         self.exchanges += zip((each.request for each in known.said), answers, strict=True)
         return known.value
+
+    def keep_truth(self, make: Callable[[], Any]) -> None:
+        """Keep what was played, a JSON value, for whoever judges the run without the suite; made only if it is kept."""
+        if self.settings.keeps_truth:
+            self.truth.append(make())
 
     @property
     def recorded(self) -> bool:

@@ -95,8 +95,8 @@ def verify_some(
     """
     transcript = transcript or transcript_of(folder)
     report = ConformanceReport.model_validate_json((folder / REPORT).read_bytes())
-    why = transcript.chain.broken or "is not the one that the report names"
-    yield FileVerdict(FILE_NAME, not transcript.chain.broken and report.transcript == transcript.digest, why)
+    why = transcript.wrong or "is not the one that the report names"
+    yield FileVerdict(FILE_NAME, not transcript.wrong and report.transcript == transcript.digest, why)
     said = {result.requirement: result for result in report.results}
     kept = KeptScores.of(folder, spot_checks=spot_checks)
     for name, result in judge_some(transcript, wanted, data, passed, kept, processes).items():
@@ -142,8 +142,8 @@ def verify(
     """
     kept = KeptScores.of(folder, spot_checks=spot_checks)
     transcript = transcript or transcript_of(folder)
-    if transcript.chain.broken:
-        yield FileVerdict(FILE_NAME, agrees=False, why=transcript.chain.broken)
+    if transcript.wrong:
+        yield FileVerdict(FILE_NAME, agrees=False, why=transcript.wrong)
     expected = rendered(judge(transcript, data, passed, kept))
     for name, content in expected.items():
         path = folder / name

@@ -62,8 +62,8 @@ def proofs(folder: Path, transcript: Transcript, keys: Sequence[PublicKey] = ())
 
 def _of_chain(transcript: Transcript) -> Statement:
     chain = transcript.chain
-    if chain.broken:
-        return Statement(Standing.WRONG, f"{FILE_NAME}: {chain.broken}")
+    if transcript.wrong:
+        return Statement(Standing.WRONG, f"{FILE_NAME}: {transcript.wrong}")
     if not chain.linked:
         return Statement(
             Standing.OPEN,

@@ -97,8 +97,8 @@ def sign(folder: Path, key: PrivateKey, now: datetime) -> Seal:
         raise Refused(str(error), hint) from error
     except (OSError, ValueError) as error:
         raise Refused(f"{folder} holds no report that can be read ({type(error).__name__})", hint) from error
-    if transcript.chain.broken:
-        raise Refused(f"the transcript is not as the suite wrote it: {transcript.chain.broken}", hint)
+    if transcript.wrong:
+        raise Refused(f"the transcript is not as the suite wrote it: {transcript.wrong}", hint)
     if report.transcript != transcript.digest:
         raise Refused("the report names another transcript than the one beside it", hint)
     digests = digests_of(folder, transcript)

@@ -3,7 +3,9 @@
 The first line is the header (what was run and where), the last the footer (when it ended). Between them stands what
 the suite learned from outside, each line with its episode and its number therein. Parts of an episode that go on beside
 each other are episodes of their own, by its name, a slash and a label. The request itself is not kept but its digest:
-whoever replays the run makes the request again from the nonce and must come to the same digest.
+whoever replays the run makes the request again from the nonce and must come to the same digest. In a run with
+``--full-requests`` the request is kept beside its digest (:func:`pack_request`), and at the end of an episode a line
+``truth`` says what was played: then a program that has nothing of the suite can judge the run.
 
 A run that was broken off has no footer; where it had the time to say so, a line ``called off`` says when and why, and
 what had ended is judged. Where it was gone on with, a line ``resumed`` says when, and a line ``cut`` how
@@ -16,6 +18,7 @@ import base64
 import hashlib
 import json
 import lzma
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,6 +87,57 @@ def unpack(event: Event) -> bytes:
     return str(event.get("body", "")).encode("utf-8")
 
 
+PLAIN = 512
+"""Bytes up to which a request that is text is kept as it is; longer ones are packed, as they are much alike."""
+
+
+def pack_request(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    """What was sent, without credentials, as members of an event.
+
+    These are ``request_headers``, and the body as ``request_body``, or as ``request_body_zlib`` where it is longer than
+    :data:`PLAIN` or no UTF-8: base64 of a zlib stream (RFC 1950).
+    """
+    try:
+        plain = body.decode("utf-8") if len(body) <= PLAIN else None
+    except UnicodeDecodeError:
+        plain = None
+    packed = {"request_body": plain} if plain is not None else {"request_body_zlib": _deflated(body)}
+    return {"request_headers": dict(headers), **packed}
+
+
+def _deflated(body: bytes) -> str:
+    return base64.b64encode(zlib.compress(body)).decode("ascii")
+
+
+def unpack_request(event: Event) -> tuple[dict[str, str], bytes]:
+    """Inverse of :func:`pack_request`.
+
+    Raises:
+        ValueError: The event holds no such request.
+    """
+    match event:
+        case {"request_headers": dict(headers), "request_body": str(plain)}:
+            return headers, plain.encode("utf-8", "surrogatepass")
+        case {"request_headers": dict(headers), "request_body_zlib": str(packed)}:
+            try:
+                return headers, zlib.decompress(base64.b64decode(packed, validate=True))
+            except zlib.error as error:
+                raise ValueError(str(error)) from error
+    raise ValueError("it is not whole")
+
+
+def altered_request(event: Event) -> str:
+    """Why the request that an event keeps is not the one whose digest it has; empty where it is, or none is kept."""
+    if not any(name.startswith("request_") for name in event):
+        return ""
+    try:
+        headers, body = unpack_request(event)
+        found = request_digest(str(event.get("method")), str(event.get("path")), headers, body)
+    except (ValueError, TypeError, AttributeError) as error:
+        return f"cannot be read ({error})"
+    return "" if found == event.get("request") else "is not the one whose digest stands beside it"
+
+
 @dataclass(frozen=True)
 class Transcript:
     """A transcript read back.
@@ -100,6 +154,7 @@ class Transcript:
         begun_anew: How often each episode was begun anew.
         uncleared: Events since what had been made at the target was last removed, whether they stand or not.
         chain: The chain of its lines; reading says what breaks it, and refuses nothing.
+        altered: Which request that is kept is not the one whose digest was recorded, and why; empty where all are.
     """
 
     header: Event
@@ -113,6 +168,12 @@ class Transcript:
     uncleared: Sequence[Event] = ()
     called_off: Event = field(default_factory=dict)
     chain: Chain = field(default_factory=Chain, compare=False)
+    altered: str = ""
+
+    @property
+    def wrong(self) -> str:
+        """What in the file cannot be as the suite wrote it; empty where nothing is."""
+        return self.chain.broken or self.altered
 
     @classmethod
     def read(cls, folder: Path, *, broken_off: bool = False) -> Self:
@@ -146,6 +207,7 @@ class Transcript:
             Events(data, read.uncleared),
             read.called_off,
             chain,
+            read.altered,
         )
 
 
@@ -163,6 +225,7 @@ class _Read:
         self.begun_anew: Counter[str] = Counter()
         self.uncleared: list[Span] = []
         self.called_off: Event = {}
+        self.altered = ""
 
     def take(self, event: Event, span: Span) -> None:
         """Take the next event, and where it stands in the file.
@@ -186,6 +249,8 @@ class _Read:
             case "called off":
                 self.called_off = event
             case _:
+                if not self.altered and (why := altered_request(event)):
+                    self.altered = f"{event.get('episode')} event {event.get('number')}: the request that is kept {why}"
                 self.episodes.setdefault(str(event.get("episode")), []).append(span)
                 self.uncleared.append(span)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.fct_fixtures import FORECASTS, Json, is_answer
@@ -103,6 +104,7 @@ def observe(episode: Episode, size: Size) -> Observation:
         for step in steps:
             about = subjects(its, step)
             request = forecast_request(its, names, step, about, HORIZONS, LEVELS)
+            episode.keep_truth(partial(_came, number, its, step, about, request))
             answer = episode.ask_patiently("POST", FORECASTS, request)
             asked += 1
             told = said(answer, request)
@@ -114,6 +116,30 @@ def observe(episode: Episode, size: Size) -> Observation:
                 return Observation((), tuple(refused), asked)
             episode.passed(asked, size.worlds * size.origins)
     return Observation(tuple(rows), tuple(refused), asked)
+
+
+def _came(number: int, its: World, step: int, about: Sequence[Subject], request: Json) -> Json:
+    """What came of the series of domains that a question is about, at its horizons."""
+    series = {each["id"]: subject for each, subject in zip(request["series"], about, strict=True)}
+    whole = {name: subject for name, subject in series.items() if part_of(subject) == "domain"}
+    return {
+        "revision": request["revision"],
+        "world": number,
+        "day": _day(step),
+        "domains": [
+            {
+                "series": name,
+                "label": its.domains[subject.domain].kind.label,
+                "came": [float(values(its, subject)[step + int(horizon / STEP)]) for horizon in HORIZONS],
+            }
+            for name, subject in whole.items()
+        ],
+    }
+
+
+def _day(step: int) -> int:
+    """Day of a world, counted from its begin, in which a step lies."""
+    return int((step * STEP) // DAY)
 
 
 def said(answer: Answer, request: Json) -> list[list[tuple[float, tuple[float, ...]]]] | None:
@@ -155,7 +181,7 @@ def _rows(
             known = whole and abs(plans[subject.domain][max(HORIZONS)]) >= KNOWN_CHANGE * last
             yield Row(
                 world=number,
-                day=int((step * STEP) // DAY),
+                day=_day(step),
                 at=(step + ahead) * STEP / 3600.0,
                 domain=label,
                 part=part,

@@ -87,11 +87,13 @@ def observe(episode: Episode) -> Observation:
     truths = [switches(curve) for curve in curves]
     rounds = _rounds([list(_asked(number, curve, truths[number], extent)) for number, curve in enumerate(curves)])
     told: list[list[Recognised]] = [[] for _ in curves]
+    asked: dict[str, int] = {}
     refused, unanswered = None, 0
     for done, questions in enumerate(rounds):
         episode.passed(done, len(rounds))
         for batch in _batches(episode, questions):
             names = _names(episode, len(batch))
+            asked |= {name: question.number for name, question in zip(names, batch, strict=True)}
             answer = episode.ask("POST", "/v1/training-phases", _body(episode, curves, batch, names))
             said = _said(answer, names)
             if said is None:
@@ -100,6 +102,7 @@ def observe(episode: Episode) -> Observation:
             for question, row in zip(batch, said, strict=True):
                 found = Recognised(question.place, question.spread, row["phase"], row["since"], row["confidence"])
                 told[question.number].append(found)
+    episode.keep_truth(lambda: {"trainings": [_whole(curve) for curve in curves], "asked": asked})
     trainings = zip(curves, truths, told, strict=True)
     return Observation(
         tuple(Training(curve, truth, tuple(its)) for curve, truth, its in trainings), refused, unanswered
@@ -176,6 +179,12 @@ def _points(curve: Curve, place: int) -> list[dict[str, float]]:
     """A curve as it stood at a point of it."""
     columns = (values[: place + 1].tolist() for values in (curve.steps, curve.losses, curve.rates))
     return [{"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in zip(*columns, strict=True)]
+
+
+def _whole(curve: Curve) -> dict[str, Any]:
+    """A training with its future, from which its phases follow by the definition."""
+    columns = {"steps": curve.steps, "losses": curve.losses, "rates": curve.rates}
+    return {"source": curve.source, **{name: values.tolist() for name, values in columns.items()}}
 
 
 def _said(answer: Answer, names: Sequence[str]) -> list[dict[str, Any]] | None:

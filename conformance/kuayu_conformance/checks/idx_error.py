@@ -80,6 +80,8 @@ def _asked(episode: Episode, fold: Fold, sweep: Sequence[int], *, counts: bool) 
     """All that a fold is asked for: a plan once, indices for each number of probes."""
     disguise = Disguise(episode.random, fold.corpus)
     revision = {"epoch": episode.name_of("corpus"), "number": episode.random.randrange(1_000_000)}
+    of = {"table": fold.table, "split": fold.split, "judged": counts, "revision": revision}
+    episode.keep_truth(lambda: {**of, "names": disguise.names})
     cells = [disguise.cell(cell) for cell in fold.cells]
     plan: list[Cell] = []
     if most := sweep[-1]:

@@ -14,7 +14,7 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.res_collectives_report import exhibits, parts
 from kuayu_conformance.checks.res_collectives_scores import Window, best_fixed, kept, leads
 from kuayu_conformance.checks.res_collectives_whole import faults, way
-from kuayu_conformance.checks.res_fixtures import COLLECTIVES, is_answer, revision
+from kuayu_conformance.checks.res_fixtures import COLLECTIVES, Json, is_answer, revision
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, holds
 from kuayu_conformance.statistics import mean_lower_bound
@@ -67,14 +67,21 @@ def observe(episode: Episode) -> Observation:
 
 def _once(episode: Episode, family: str, number: int, seed: str, intervals: int) -> Window | Answer:
     """A window; one whose answers are all whole need not be carried out again to judge its record."""
+    naming = episode.salted(seed) if episode.settings.salt else ""
+    episode.keep_truth(lambda: _carried(draw(family, seed, intervals, naming)))
     known: Window | None = episode.again((family, number))
     if known is not None:
         return known
     with episode.stretch((family, number)) as stretch:
-        found = _window(episode, draw(family, seed, intervals, episode.salted(seed) if episode.settings.salt else ""))
+        found = _window(episode, draw(family, seed, intervals, naming))
         if isinstance(found, Window) and not found.faults:
             stretch.keep(found)
     return found
+
+
+def _carried(world: World) -> Json:
+    """What links carry in a window, which requests tell only with noise, and of the past."""
+    return {"family": world.family, "domains": list(world.domains), "carried": world.window.tolist()}
 
 
 def _window(episode: Episode, world: World) -> Window | Answer:

@@ -25,6 +25,11 @@ class Disguise:
         self._scales = {capability: _factor(chance) for capability in ("peak_matrix_throughput", *_SCALED)}
         self._real = {disguised: real for real, disguised in (*self._devices.items(), *self._tasks.items())}
 
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of the table, of devices and of tasks, by those that are sent."""
+        return dict(self._real)
+
     def corpus(self, corpus: Document) -> Document:
         """The corpus as it is sent."""
         return {

@@ -47,6 +47,8 @@ def agreed(given: Options, header: Event) -> Options:
     ):
         if now and now != then:
             raise Contradiction(f"the run was begun with {option} {_said(then)}, not {_said(now)}", hint)
+    if given.full_requests and not header.get("full_requests", False):
+        raise Contradiction("the run was begun without --full-requests", hint)
     origin = header.get("origin", {})
     if given.origin and given.origin != origin:
         raise Contradiction("the run was not begun with that --challenge, or with another --witness", hint)
@@ -67,6 +69,7 @@ def agreed(given: Options, header: Event) -> Options:
         selection=tuple(header["selection"]),
         excluded=dict(header.get("excluded", {})),
         origin=origin,
+        full_requests=header.get("full_requests", False),
     )
 
 

@@ -1,6 +1,7 @@
 """From a transcript to a report. A run and its re-judgement go through here alike."""
 
 import gc
+import json
 import multiprocessing
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -205,6 +206,8 @@ def _judged_again(
     source = ReplaySource(check.name, without_end(events), transcript.episodes)
     episode = Episode(check.name, plan.settings_of(check), source, told)
     found = judge_check(check, episode, plan, duration=duration_of(events))
+    if truth_of(events) != json.loads(json.dumps(episode.truth)):
+        found = {name: _played_otherwise(result) for name, result in found.items()}
     load = load_of(events)
     results = excused(found, check, episode, load, transcript.header["target"]) if load else found
     results = attributed(results, episode, load) if load else results
@@ -350,14 +353,25 @@ def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
     return without_verdict(requirement, verdict, reason)
 
 
-MARKS = ("machine", "end")
-"""Kinds of the events with which an episode ends: what the machine did, and that it is through."""
+def _played_otherwise(result: RequirementResult) -> RequirementResult:
+    requirement = next(row for row in testable() if row.id == result.requirement)
+    reason = "what was played, as the transcript says, is not what follows from its nonce"
+    return without_verdict(requirement, Verdict.harness_error, reason, duration=result.duration)
+
+
+MARKS = ("truth", "machine", "end")
+"""Kinds of the events with which an episode ends: what was played, what the machine did, and that it is through."""
 
 
 def without_end(events: Sequence[Event]) -> Sequence[Event]:
     """Events of an episode that the target had a part in: without the mark of its end and what the machine did."""
     marks = sum(event.get("kind") in MARKS for event in events[-len(MARKS) :])
     return events[: len(events) - marks]
+
+
+def truth_of(events: Sequence[Event]) -> list[Any]:
+    """What was played in an episode, where the transcript keeps it."""
+    return next((list(event["value"]) for event in events[-len(MARKS) :] if event.get("kind") == "truth"), [])
 
 
 def load_of(events: Sequence[Event]) -> MachineLoad | None:

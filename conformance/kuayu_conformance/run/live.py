@@ -16,7 +16,7 @@ from kuayu_conformance.run.following import Followed
 from kuayu_conformance.run.listening import Listener, tell
 from kuayu_conformance.run.writing import Sink
 from kuayu_conformance.streams import MEDIA_TYPE
-from kuayu_conformance.transcript import pack
+from kuayu_conformance.transcript import pack, pack_request
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
 """Headers of answers that checks look at; only they are written to the transcript."""
@@ -89,11 +89,13 @@ class LiveSource:
         patience: float | None = None,
         begin: int = 0,
         listeners: Sequence[Listener] = (),
+        full_requests: bool = False,
     ) -> None:
         """Use ``client`` (which knows the target and the time limit) for the episode of that name.
 
         A target that cannot be reached is taken to be gone after ``patience`` seconds, where these are given. ``begin``
-        is the number of the first event. ``listeners`` are told of each exchange, once it is in the transcript.
+        is the number of the first event. ``listeners`` are told of each exchange, once it is in the transcript, which
+        holds ``full_requests`` or their digests alone.
         """
         self._episode = episode
         self._client = client
@@ -104,6 +106,7 @@ class LiveSource:
         self._patience = patience
         self._number = begin
         self._listeners = listeners
+        self._full_requests = full_requests
         self.round_trip: float | None = None
         self._streams: dict[int, Followed] = {}
 
@@ -138,7 +141,7 @@ class LiveSource:
             self._await_target(self._patience, failure)
         number = self._number
         answer = Answer(number, describe(request), status, kept, body, failure, started, seconds)
-        self._record("exchange", **_recorded(request, answer))
+        self._record("exchange", **self._recorded(request, answer))
         self._tell(request, answer, answered)
         return answer
 
@@ -177,7 +180,7 @@ class LiveSource:
             number, describe(request), opening.status, kept, opening.body, opening.failure, started, seconds
         )
         self._streams[number] = followed
-        self._record("stream", **_recorded(request, answer))
+        self._record("stream", **self._recorded(request, answer))
         self._tell(request, answer, opening.response)
         return number, answer
 
@@ -212,7 +215,25 @@ class LiveSource:
         """The network, for a part of the episode that is recorded under a name of its own from some event on."""
         parts = (self._client, self._credentials, self._exporter, self._transcript, self._stop)
         further: dict[str, Any] = {"patience": self._patience, "listeners": self._listeners}
+        further["full_requests"] = self._full_requests
         return LiveSource(f"{self._episode}/{label}", *parts, begin=begin, **further)
+
+    def _recorded(self, request: Request, answer: Answer) -> dict[str, Any]:
+        """A request and its answer as members of an event."""
+        kept = pack_request(request.headers, request.body) if self._full_requests else {}
+        return {
+            "method": request.method,
+            "path": request.path,
+            "tenant": request.tenant,
+            "request": request.digest,
+            **kept,
+            "status": answer.status,
+            "headers": answer.headers,
+            **pack(answer.body),
+            "failure": answer.failure,
+            "started": answer.started,
+            "seconds": answer.seconds,
+        }
 
     def _headers(self, request: Request) -> dict[str, str]:
         return {**request.headers, **self._credentials.get(request.tenant, {})}
@@ -243,22 +264,6 @@ class LiveSource:
 
 def _kept(response: httpx.Response) -> dict[str, str]:
     return {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-
-
-def _recorded(request: Request, answer: Answer) -> dict[str, Any]:
-    """A request and its answer as members of an event."""
-    return {
-        "method": request.method,
-        "path": request.path,
-        "tenant": request.tenant,
-        "request": request.digest,
-        "status": answer.status,
-        "headers": answer.headers,
-        **pack(answer.body),
-        "failure": answer.failure,
-        "started": answer.started,
-        "seconds": answer.seconds,
-    }
 
 
 def remove(

@@ -54,6 +54,7 @@ class Plan:
         excluded: Requirements that are left out whatever else is asked for, each with the reason that was given.
         kept: Scores of simulated windows that are kept beside the transcript.
         salted: Whether names follow from the run too, and not from the nonce alone.
+        keeps_truth: Whether the transcript keeps what was played.
     """
 
     profiles: tuple[str, ...]
@@ -69,6 +70,7 @@ class Plan:
     excluded: Mapping[str, str] = field(default_factory=dict)
     kept: KeptScores = field(default_factory=KeptScores, compare=False)
     salted: bool = False
+    keeps_truth: bool = False
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
@@ -85,6 +87,7 @@ class Plan:
             declaration_of(body) if readable else None,
             tables,
             salted=bool(header.get("salted")),
+            keeps_truth=bool(header.get("full_requests")),
             excluded=dict(header.get("excluded", {})),  # which old transcripts do not say
         )
 
@@ -141,6 +144,7 @@ class Plan:
             self.kept,
             self.run if self.salted else "",
             operations=self.operations,
+            keeps_truth=self.keeps_truth,
         )
 
     def settings_of(self, check: Check[Any]) -> Settings:

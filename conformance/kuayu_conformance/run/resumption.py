@@ -56,9 +56,9 @@ class ResumedRun(Run):
             self._begun = Transcript.read(folder, broken_off=True)
         except TranscriptError as error:
             raise CannotResume(str(error), "begin a new run in another folder") from error
-        if self._begun.chain.broken:
+        if self._begun.wrong:
             raise CannotResume(
-                f"{folder / FILE_NAME} is not as the suite wrote it: {self._begun.chain.broken}",
+                f"{folder / FILE_NAME} is not as the suite wrote it: {self._begun.wrong}",
                 "put the file back as it was, or begin a new run in another folder",
             )
         same_suite(self._begun.header)
@@ -101,7 +101,7 @@ class ResumedRun(Run):
         seen: list[Event] = []
         credentials, listeners = self._options.credentials, self._options.listeners
         parts = (f"resumption {number}", client, credentials, exporter, _Kept(seen), self._stop)
-        source = LiveSource(*parts, listeners=listeners)
+        source = LiveSource(*parts, listeners=listeners, full_requests=self._options.full_requests)
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(self._begun.header), source))
         if declaration.failure:
             raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")

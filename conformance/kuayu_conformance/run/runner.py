@@ -75,6 +75,8 @@ class Options:
         listeners: Told of each exchange with the target while it goes on; nothing of theirs is in the transcript.
         watch: Whether it is looked at what else keeps this machine busy, which delays are not blamed on the target for.
         origin: Who chose the nonce, or runs the suite, as the header has it; empty where nobody else but who runs it.
+        full_requests: Whether the transcript keeps requests and what was played, so that a program that has nothing of
+            the suite can judge the run.
     """
 
     target: str
@@ -91,6 +93,7 @@ class Options:
     listeners: tuple[Listener, ...] = ()
     watch: bool = True
     origin: Mapping[str, Any] = field(default_factory=dict)
+    full_requests: bool = False
 
     @property
     def credentials(self) -> Credentials:
@@ -201,6 +204,7 @@ class Run:
             "environment": environment(),
             "data": self._data(),
             "origin": dict(options.origin) or {"kind": OriginKind.self_asserted.value},
+            **({"full_requests": True} if options.full_requests else {}),
         }
 
     def _carry_out(
@@ -297,7 +301,8 @@ class Run:
         self, client: httpx.Client, exporter: ExporterServer, transcript: TranscriptWriter, header: Mapping[str, Any]
     ) -> Plan:
         parts = (PREAMBLE, client, self._options.credentials, exporter, transcript, self._stop)
-        source = LiveSource(*parts, listeners=self._options.listeners)
+        full = self._options.full_requests
+        source = LiveSource(*parts, listeners=self._options.listeners, full_requests=full)
         declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
         if declaration.failure:
             raise TargetUnreachable(f"{shown_target(self._options.target)} does not answer: {declaration.failure}")
@@ -327,6 +332,7 @@ class Run:
                 patience=AWAY,
                 begin=len(known or ()),
                 listeners=self._options.listeners,
+                full_requests=self._options.full_requests,
             )
             source = TakenUp(check.name, known, live, partial(self._standing, transcript))
             begun = Episode(check.name, plan.settings_of(check), source, partial(self._progress.passed, check.name))
@@ -340,6 +346,8 @@ class Run:
             finally:
                 live.close()
             seconds = round(time.perf_counter() - clock + source.waited, 3)
+            if begun.truth:
+                transcript.write({"kind": "truth", "episode": check.name, "value": begun.truth})
             load = self._machine.since(since)
             if load is not None:
                 load = replace(load, round_trip=live.round_trip)

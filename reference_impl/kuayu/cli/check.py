@@ -22,6 +22,7 @@ from rich.table import Table
 from kuayu import shortfalls
 from kuayu_conformance.cli import (
     Data,
+    FullRequests,
     Profiles,
     Requirements,
     execute,
@@ -76,6 +77,7 @@ def check(
         bool, typer.Option("--resume", help="Go on with the run in DIR where one was broken off; else begin one.")
     ] = False,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
+    full_requests: FullRequests = False,
 ) -> None:
     """Serve the reference on SQLite, collect this host's telemetry through it, test it over HTTP, write the report.
 
@@ -117,6 +119,7 @@ def check(
                     selection=selection,
                     level=level.value if level else "",
                     data=data,
+                    full_requests=full_requests,
                 )
                 carried_out = go_on if begun else execute
                 report = carried_out(options, output, language, f"kuayu check --resume -o {output}")
