@@ -30,7 +30,7 @@ def _watched() -> graph.Watched:
 
 @cache
 def _index() -> Mapping[str, Judged]:
-    return index.judge(index.from_picture(RUNS / "index"))
+    return index.judge(index.from_requests(RUNS / "index"))
 
 
 COMMITTED: Mapping[str, tuple[str, Callable[[], Judged]]] = {
