@@ -76,4 +76,4 @@ def judge(observation: tuple[Decided, ...]) -> Iterable[Finding]:
         yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)
 
 
-CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge, needs=("IDX", "DEM", "FCT", "SCH", "RES"))
+CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge)

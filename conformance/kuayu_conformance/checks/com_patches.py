@@ -116,4 +116,4 @@ def _made(step: Step) -> Any:
     return {part: made.get(part) for part in PARTS} if isinstance(made, dict) else "no object"
 
 
-CHECK = Check("com_patches", ("MET-019",), observe, judge, needs=("MET",), recorded_times=True)
+CHECK = Check("com_patches", ("MET-019",), observe, judge, recorded_times=True)

@@ -194,4 +194,4 @@ def judge(observation: tuple[Interrupted, ...]) -> Iterable[Finding]:
             yield holds("SCH-023", sum(gave) <= scene.needs, f"{scene.what}: and no more", said, each.answer)
 
 
-CHECK = Check("sch_interruptions", ("SCH-022", "SCH-023"), observe, judge, needs=("SCH",))
+CHECK = Check("sch_interruptions", ("SCH-022", "SCH-023"), observe, judge)

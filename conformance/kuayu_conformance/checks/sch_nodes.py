@@ -153,4 +153,4 @@ def _told(given: tuple[tuple[int, ...], ...] | None) -> str:
     return "; ".join(f"{' + '.join(map(str, leaf))} on one switch" for leaf in given)
 
 
-CHECK = Check("sch_nodes", ("SCH-021",), observe, judge, needs=("SCH",))
+CHECK = Check("sch_nodes", ("SCH-021",), observe, judge)

@@ -124,4 +124,4 @@ def judge(observation: tuple[Waited, ...]) -> Iterable[Finding]:
                 yield holds(OVERTAKEN, itself, f"{what}, after that instant: it starts", "it does not", answer)
 
 
-CHECK = Check("sch_overtaking", (OVERTAKEN,), observe, judge, needs=("SCH",))
+CHECK = Check("sch_overtaking", (OVERTAKEN,), observe, judge)

@@ -133,4 +133,4 @@ def judge(observation: Observation) -> Iterable[Finding]:
         yield holds("COM-030", not routed.over, expected, list(routed.over[:3]), routed.answer)
 
 
-CHECK = Check("sch_soundness", ("SCH-013", "COM-030"), observe, judge, needs=("SCH",))
+CHECK = Check("sch_soundness", ("SCH-013", "COM-030"), observe, judge)

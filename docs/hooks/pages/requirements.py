@@ -159,7 +159,7 @@ def _checks(language: Language) -> str:
     def links(identifiers: Iterable[str]) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
-    modules = [*((check.name, check.requirements) for check in CHECKS), *((c.name, c.requirements) for c in RUN_CHECKS)]
+    modules = [(check.name, check.requirements) for check in (*(listed.load() for listed in CHECKS), *RUN_CHECKS)]
     rows = [
         (code(name), plain(_purpose(f"kuayu_conformance.checks.{name}")), links(judged)) for name, judged in modules
     ]
