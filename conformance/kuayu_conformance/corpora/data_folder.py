@@ -1,4 +1,4 @@
-"""Where public originals lie in the data folder that ``KUAYU_DATA`` or ``--data`` names: said here, where no library is needed.
+"""Where public originals lie in the data folder (``KUAYU_DATA``, ``--data``): said here, where no library is needed.
 
 Who measured them and how is said where they are read.
 """
