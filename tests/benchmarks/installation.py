@@ -1,6 +1,6 @@
 """What an installation of the suite takes: megabytes, seconds to install it, and seconds to its first verdict.
 
-    PYTHONPATH=tests python tests/benchmarks/installation.py [--extra NAME] [--json FILE]
+    PYTHONPATH=tests python tests/benchmarks/installation.py [EXTRA] [--json FILE]
 
 Wheels are gathered first, from wherever pip finds them, and that is not counted. Counted is what pip does with these
 wheels in a fresh environment, compilation to bytecode included. Sizes are those of all files in ``site-packages``, in
@@ -99,7 +99,7 @@ def main() -> None:
     from mutants.matrix import MINIATURE, served
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--extra", default="", help="extra to install: telemetry, simulation; none by default")
+    parser.add_argument("extra", nargs="?", default="", help="extra to install: telemetry, simulation; none by default")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="installation-") as made:
