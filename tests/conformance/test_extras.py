@@ -18,7 +18,7 @@ from kuayu_conformance.check import Check, Listed
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.doctor import diagnose
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.run import judging, plan, runner
+from kuayu_conformance.run import agreement, judging, plan, runner
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import TranscriptError
 from kuayu_schemas.models import Verdict
@@ -155,6 +155,15 @@ def test_a_report_whose_checks_need_an_extra_is_not_judged_again_without_it(
     monkeypatch.setattr(judging, "lacking", lambda: frozenset({"simulation"}))
     with pytest.raises(TranscriptError, match=r"pip install 'kuayu\[simulation\]' installs it"):
         list(verify(tmp_path))
+
+
+def test_a_run_is_not_gone_on_with_where_other_extras_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    header = {"suite_version": kuayu_conformance.__version__, "environment": runner.environment()}
+    agreement.same_suite(header | {"without": []})
+    agreement.same_suite(header)
+    monkeypatch.setattr(agreement, "lacking", lambda: frozenset({"simulation"}))
+    with pytest.raises(agreement.CannotResume, match=r"what extras are lacking was \[\], is \['simulation'\]"):
+        agreement.same_suite(header | {"without": []})
 
 
 @pytest.mark.usefixtures("light")
