@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Episode, Request
@@ -23,29 +24,52 @@ class Check(Generic[Observation]):
         requirements: Identifiers of the requirements that ``judge`` speaks about.
         observe: Drives the target and returns a frozen observation; knows nothing of thresholds.
         judge: Pure function from the observation to findings; the same observation gives the same findings.
-        needs: Profiles and sub-profiles whose operations the check drives, where that is not the profile of its
-            requirements; one of them is enough. Common behaviour shows only where there is something to write or to
-            decide.
         recorded_times: Whether the verdict rests on the wall clock, so that a replay judges the recorded times.
         background: Whether the episode mostly waits, so that others run meanwhile.
         heavy: Whether it keeps the target or this machine busy, so that it is made when those in the background are
             through: what they time is not to be what this one costs.
         measurements: Whether the check uses tables of measurements.
         traces: Names of public originals that the check uses in a full run where they are at hand.
-        long: Whether it takes longer than a smoke run has, which leaves it out.
     """
 
     name: str
     requirements: tuple[str, ...]
     observe: Callable[[Episode], Observation]
     judge: Callable[[Observation], Iterable[Finding]]
-    needs: tuple[str, ...] = ()
     recorded_times: bool = False
     background: bool = False
     heavy: bool = False
     measurements: bool = False
     traces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A check as the list of all has it: what is known of it before its module is imported.
+
+    Attributes:
+        name: Name of its module in ``kuayu_conformance.checks``.
+        needs: Profiles and sub-profiles whose operations the check drives, where that is not the profile of its
+            requirements; one of them is enough. Common behaviour shows only where there is something to write or to
+            decide.
+        long: Whether it takes longer than a smoke run has, which leaves it out.
+        extra: Extra (``kuayu_conformance.extras``) without which its module cannot be imported; empty where none is
+            needed.
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
     long: bool = False
+    extra: str = ""
+
+    def load(self) -> Check[Any]:
+        """The check, whose module is imported when this is first asked.
+
+        Raises:
+            ModuleNotFoundError: The extra is not installed.
+        """
+        check: Check[Any] = import_module(f"kuayu_conformance.checks.{self.name}").CHECK
+        return check
 
 
 @dataclass(frozen=True)

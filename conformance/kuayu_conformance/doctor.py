@@ -1,13 +1,15 @@
 """Why a run cannot work, found out before an hour is spent on it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import httpx
 
+from kuayu_conformance import extras
 from kuayu_conformance.episode import seconds_of
 from kuayu_conformance.run.machine import MachineWatch
+from kuayu_conformance.run.plan import untestable
 from kuayu_conformance.run.runner import Options, shown_target
 from kuayu_schemas import registers, schema
 
@@ -92,6 +94,7 @@ def _limits_of_testing(options: Options, body: dict[str, object], middle: float)
         yield Diagnosis(
             "profiles", None, f"{', '.join(missing)} asked for, not declared", "they will be judged all the same"
         )
+    yield from _extras(options, set(options.profiles) or set(_declared(body)))
     skew = (seconds_of(body["now"]) or middle) - middle
     near = abs(skew) < 2  # noqa: PLR2004 - the tolerance of the standard
     hint = "" if near else "set both clocks by NTP; instants that the suite sends may be refused"
@@ -118,6 +121,22 @@ def _declared(body: dict[str, object]) -> list[str]:
 def _with_parts(names: list[str]) -> set[str]:
     """These profiles and sub-profiles, with all parts of what is declared whole."""
     return {*names, *(name for name, row in registers.sub_profiles().items() if row.profile in names)}
+
+
+def _extras(options: Options, profiles: Collection[str]) -> Iterator[Diagnosis]:
+    """What cannot be tested of some profiles since it needs an extra that is not installed."""
+    for extra, identifiers in untestable(profiles, extras.lacking()).items():
+        numbers: dict[str, list[str]] = {}
+        for identifier in identifiers:
+            profile, _, number = identifier.partition("-")
+            if identifier in (options.selection or identifiers):
+                numbers.setdefault(profile, []).append(number)
+        if not numbers:
+            continue
+        named = "; ".join(f"{profile}-{', '.join(its)}" for profile, its in numbers.items())
+        libraries = ", ".join(extras.LIBRARIES[extra])
+        found = f"{extra} ({libraries}) is not installed, so that these are not testable: {named}"
+        yield Diagnosis("extras", None, found, extras.command(extra))
 
 
 def _machine(target: str) -> Diagnosis:

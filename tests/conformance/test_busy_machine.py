@@ -16,11 +16,10 @@ import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks import CHECKS, com_paging
+from kuayu_conformance.checks import com_paging, fct_quantiles, sch_latency
 from kuayu_conformance.episode import Episode, FellBehind, Request, Settings
 from kuayu_conformance.findings import holds
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.run import plan as planning
 from kuayu_conformance.run.judging import attributed, excused
 from kuayu_conformance.run.live import round_trip_of
 from kuayu_conformance.run.machine import MachineLoad, MachineWatch, descendants, is_here, listeners, process_seconds
@@ -30,8 +29,7 @@ from kuayu_schemas.models import RequirementResult, Verdict
 
 BUSY = MachineLoad(seconds=60.0, disturbed=50.0, others=1.4, load=14.2, processors=2)
 CALM = dataclasses.replace(BUSY, disturbed=2.0)
-BY_THE_CLOCK = next(check for check in CHECKS if check.name == "sch_latency")
-BY_ANSWERS = next(check for check in CHECKS if check.name == "fct_quantiles")
+BY_THE_CLOCK, BY_ANSWERS = sch_latency.CHECK, fct_quantiles.CHECK
 LISTENS_AND_WORKS = """
 import os, socket
 listening = socket.create_server(("127.0.0.1", 0))
@@ -168,7 +166,7 @@ def test_a_verdict_is_judged_again_by_what_the_machine_did_then(
     failing = dataclasses.replace(
         com_paging.CHECK, judge=lambda _: [holds("COM-012", False, "to be quick", "slow")], recorded_times=True
     )
-    monkeypatch.setattr(planning, "CHECKS", (failing,))
+    monkeypatch.setattr(com_paging, "CHECK", failing)
     report = Run(dataclasses.replace(options, selection=("COM-012",), watch=True), tmp_path, Noted()).execute()
     write(tmp_path, report)
     result = next(row for row in report.results if row.requirement == "COM-012")

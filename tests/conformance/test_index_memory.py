@@ -123,7 +123,7 @@ def judged(options: Options, service: Miniature, folder: Path) -> RequirementRes
 
 
 def test_memory_undoes_the_disguise_and_proves_nothing(options: Options, tmp_path: Path) -> None:
-    """Three in four pairs that are asked for later it recalls, and some of the rest nobody has measured; at first none."""
+    """It recalls none of what is asked first, and three in four of what is asked later."""
     service = Remembering()
     attacked = judged(options, service, tmp_path / "remembering")
     honest = judged(options, Miniature(PUBLISHED, {}), tmp_path / "miniature")

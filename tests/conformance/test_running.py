@@ -163,7 +163,7 @@ def test_a_fault_of_the_suite_is_a_harness_error(
         raise ZeroDivisionError(episode.name)
 
     faulty = dataclasses.replace(com_paging.CHECK, observe=broken)
-    monkeypatch.setattr(planning, "CHECKS", (faulty,))
+    monkeypatch.setattr(com_paging, "CHECK", faulty)
     report = Run(dataclasses.replace(options, selection=("COM-012",)), tmp_path, Progress()).execute()
     result = next(r for r in report.results if r.requirement == "COM-012")
     assert (result.verdict, report.exit_code) == (Verdict.harness_error, 3)

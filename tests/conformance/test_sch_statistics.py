@@ -8,14 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from kuayu_conformance.statistics import (
-    Quotient,
-    Stratum,
-    averaged,
-    quotient,
-    ratio_lower_bound,
-    stepped_down,
-)
+from kuayu_conformance.statistics import ratio_lower_bound, stepped_down
+from kuayu_conformance.statistics.quotients import Quotient, Stratum, averaged, quotient
 
 
 def holm(*chances: float) -> list[float]:

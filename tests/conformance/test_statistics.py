@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import betaincinv
 from scipy.stats import binom
 
 from kuayu_conformance.statistics import (
@@ -35,6 +36,15 @@ from kuayu_conformance.statistics import (
 )
 def test_bounds_are_those_of_the_tables(successes: int, trials: int, lower: float) -> None:
     assert proportion_lower_bound(successes, trials) == pytest.approx(lower, abs=5e-5)
+
+
+@given(st.data())
+def test_the_bound_is_that_of_the_beta_distribution_by_scipy(data: st.DataObject) -> None:
+    """Clopper and Pearson's limits are quantiles of it; reports show nine digits of a bound."""
+    trials = data.draw(st.one_of(st.integers(1, 5_000), st.integers(900_000, 1_000_000)))
+    successes = data.draw(st.one_of(st.integers(1, trials), st.integers(max(1, trials - 20), trials)))
+    exact = float(betaincinv(successes, trials - successes + 1, 0.05))
+    assert proportion_lower_bound(successes, trials) == pytest.approx(exact, rel=1e-13)
 
 
 def test_sample_sizes_that_the_checks_rely_on() -> None:
@@ -118,6 +128,12 @@ def test_a_quantile_is_one_of_the_values() -> None:
 def test_the_bound_of_a_99th_percentile_needs_299_values() -> None:
     assert quantile_upper_bound(range(298), 0.99) == math.inf
     assert quantile_upper_bound(range(299), 0.99) == 298
+
+
+@given(st.integers(0, 20_000), st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]))
+def test_the_order_statistic_of_a_bound_is_that_of_the_binomial_by_scipy(n: int, q: float) -> None:
+    rank = int(binom.ppf(0.95, n, q))
+    assert quantile_upper_bound(range(n), q) == (rank if rank < n else math.inf)
 
 
 def test_the_bound_lies_above_the_quantile_in_95_of_a_hundred_samples_or_more() -> None:

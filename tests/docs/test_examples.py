@@ -144,7 +144,7 @@ def test_a_workflow_installs_the_suite_and_names_nothing_else_to_be_changed(name
     read = workflow(name)
     (install,) = read.install
     program, verb, source = shlex.split(install)
-    assert (program, verb, source.partition(" @ ")[0]) == ("pip", "install", "kuayu")
+    assert (program, verb, source.partition(" @ ")[0]) == ("pip", "install", "kuayu[simulation]")
     commands = "\n".join([install, *read.scripts])
     assert set(re.findall(r"\b[A-Z][A-Z-]{4,}\b", commands)) <= PLACEHOLDERS
     assert "TARGET" in read.variables

@@ -70,4 +70,4 @@ def judge(o: Observed) -> Iterator[Finding]:
         yield answered("COM-022", answer, 422, "a base that is no digest breaks the schema", problem="invalid-body")
 
 
-CHECK = Check("com_bases", ("COM-022",), observe, judge, needs=("MET", "SCH", "MET/graph", "SCH/decisions"))
+CHECK = Check("com_bases", ("COM-022",), observe, judge)

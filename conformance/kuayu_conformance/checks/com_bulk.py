@@ -116,6 +116,4 @@ def _merges(o: Observed) -> Iterator[Finding]:
     yield holds("COM-015", used == 0.5, "a measure that was not held is added", used, o.after_merge)
 
 
-CHECK = Check(
-    "com_bulk", ("COM-013", "COM-014", "COM-015"), observe, judge, needs=("MET", "MET/telemetry", "MET/graph")
-)
+CHECK = Check("com_bulk", ("COM-013", "COM-014", "COM-015"), observe, judge)

@@ -12,12 +12,6 @@ from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_schemas import registers
 
-DECIDING = ("IDX", "DEM", "FCT", "SCH", "RES")
-DECIDING_PARTS = tuple(
-    name for name, row in registers.sub_profiles().items() if not DECISIONS.keys().isdisjoint(row.mandatory)
-)
-"""Profiles and sub-profiles with decision services."""
-
 Sent = tuple[str, Json]
 """Path and body of a request."""
 
@@ -86,4 +80,4 @@ def judge(observation: tuple[Decided, ...]) -> Iterable[Finding]:
         yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)
 
 
-CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge, needs=(*DECIDING, *DECIDING_PARTS))
+CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge)

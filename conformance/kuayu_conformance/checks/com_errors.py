@@ -264,10 +264,4 @@ def _allow(cases: tuple[Case, ...]) -> Iterator[Finding]:
             yield holds("COM-004", "GET" in allow, "405 comes with Allow", allow or "no Allow", case.answer)
 
 
-CHECK = Check(
-    "com_errors",
-    ("COM-004", "COM-005", "COM-006", "COM-007"),
-    observe,
-    judge,
-    needs=("MET", "MET/telemetry", "MET/graph"),
-)
+CHECK = Check("com_errors", ("COM-004", "COM-005", "COM-006", "COM-007"), observe, judge)

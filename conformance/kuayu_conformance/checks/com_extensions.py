@@ -47,4 +47,4 @@ def judge(o: Observed) -> Iterator[Finding]:
     yield answered("COM-018", o.unowned, 422, "a key without the name of its owner is refused", problem="invalid-body")
 
 
-CHECK = Check("com_extensions", ("COM-018",), observe, judge, needs=("MET", "MET/telemetry", "MET/graph"))
+CHECK = Check("com_extensions", ("COM-018",), observe, judge)

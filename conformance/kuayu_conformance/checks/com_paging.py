@@ -139,4 +139,4 @@ def _member(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, dict) else None
 
 
-CHECK = Check("com_paging", ("COM-012",), observe, judge, needs=("MET", "MET/telemetry", "MET/graph"))
+CHECK = Check("com_paging", ("COM-012",), observe, judge)

@@ -146,4 +146,4 @@ def _content(answer: Answer) -> Any:
     return answer.status, answer.problem, sorted(str(place.get("pointer")) for place in places)
 
 
-CHECK = Check("com_snapshots", ("COM-021",), observe, judge, needs=("SCH", "SCH/decisions"))
+CHECK = Check("com_snapshots", ("COM-021",), observe, judge)

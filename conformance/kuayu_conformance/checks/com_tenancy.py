@@ -161,4 +161,4 @@ def _judge_faults(o: Faults) -> Iterator[Finding]:
     yield answered("COM-019", o.result, 422, because, problem="unknown-reference")
 
 
-CHECK = Check("com_tenancy", ("COM-019",), observe, judge, needs=("MET", "MET/telemetry", "MET/graph"))
+CHECK = Check("com_tenancy", ("COM-019",), observe, judge)

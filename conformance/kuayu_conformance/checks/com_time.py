@@ -115,4 +115,4 @@ def _clock(clocked: Clocked) -> Iterator[Finding]:
         yield holds("COM-017", kept, f"{off}: observed_at stays as sent", clocked.held.brief, clocked.held)
 
 
-CHECK = Check("com_time", ("COM-016", "COM-017"), observe, judge, needs=("MET", "MET/telemetry", "MET/graph"))
+CHECK = Check("com_time", ("COM-016", "COM-017"), observe, judge)

@@ -147,10 +147,4 @@ def _revisions(o: Observed) -> Iterator[Finding]:
     yield answered("COM-010", malformed, 400, "If-Match that is no revision", problem="invalid-parameter")
 
 
-CHECK = Check(
-    "com_writes",
-    ("COM-008", "COM-009", "COM-010", "COM-011"),
-    observe,
-    judge,
-    needs=("MET", "MET/telemetry", "MET/graph"),
-)
+CHECK = Check("com_writes", ("COM-008", "COM-009", "COM-010", "COM-011"), observe, judge)

@@ -7,8 +7,8 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.dem_sizing_questions import ALLOWED, Asked
 from kuayu_conformance.checks.dem_sizing_scores import Played, Window
 from kuayu_conformance.findings import Claim, holds
-from kuayu_conformance.statistics import Stratum, quotient
 from kuayu_conformance.statistics.holm import LEVEL
+from kuayu_conformance.statistics.quotients import Stratum, quotient
 from kuayu_conformance.testbed.tasks.cluster import FIFO
 from kuayu_conformance.testbed.tasks.kinds import KINDS, RESOURCES
 

@@ -173,8 +173,8 @@ def judge(observation: Observation) -> Iterable[Finding]:
         _mean(errors),
         max(bounds),
         len(pairs),
-        f"mean absolute percentage error over all pairs of the judged tables; {devices}, or the same of devices as they "
-        "arrive, of which nothing was sent before, whichever is greater",
+        f"mean absolute percentage error over all pairs of the judged tables; {devices}, or the same of devices as "
+        "they arrive, of which nothing was sent before, whichever is greater",
         parts=[
             PartFigure(label, _mean(each), mean_upper_bound(each, label) if len(each) > 1 else None, n)
             for label, each, n in _parts([pair for pair in told if not pair.probed])

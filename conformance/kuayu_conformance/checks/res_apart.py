@@ -102,5 +102,5 @@ def _as_told(story: Story, look: Look) -> Iterator[Claim]:
         yield holds("RES-011", sound, f"{story.kind}, {stands}: {expected}", found or "none does", look.answer)
 
 
-CHECK = Check("res_apart", ("RES-011",), observe, judge, needs=("SCH",), recorded_times=True, heavy=True)
+CHECK = Check("res_apart", ("RES-011",), observe, judge, recorded_times=True, heavy=True)
 """The check."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from kuayu_conformance.checks.sch_fixtures import Json
-from kuayu_conformance.testbed.scheduling.engine.routes import Routes
+from kuayu_conformance.testbed.scheduling.engine.paths import shortest_paths
 from kuayu_conformance.testbed.scheduling.values import Wire
 
 Pool = tuple[str, str]
@@ -222,13 +222,12 @@ class Paths:
             Wire(each["source"], each["target"], each["available"], each["round_trip_time"], each["tariff"])
             for each in links
         ]
-        self._wires, self._routes = wires, Routes(names, wires)
+        self._wires, self._shortest = wires, shortest_paths(names, wires)
 
     def of(self, source: str, target: str) -> tuple[float, float]:
         """Seconds of the round trip, infinite without a way, and bits a second that are available."""
-        ends = self._numbers[source], self._numbers[target]
-        path = self._routes.paths.get(ends, ())
-        return float(self._routes.round_trips[ends]), min((self._wires[wire].capacity for wire in path), default=inf)
+        seconds, path = self._shortest.get((self._numbers[source], self._numbers[target]), (inf, ()))
+        return seconds, min((self._wires[wire].capacity for wire in path), default=inf)
 
 
 def _pools(shares: list[Json]) -> set[Pool]:

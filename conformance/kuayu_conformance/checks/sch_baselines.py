@@ -44,8 +44,10 @@ MAX_DRAWS = 10
 """Times that a scenario is drawn until something is submitted in its window."""
 
 NICENESS = 5
-"""Niceness of processes that play baselines. With 19 they got nothing while the service was asked, and all windows waited
-for them in the end."""
+"""Niceness of processes that play baselines.
+
+With 19 they got nothing while the service was asked, and all windows waited for them in the end.
+"""
 
 AHEAD = 8
 """Windows whose baselines are begun before they are needed, more than are played at a time: whoever needs others plays

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.checks.sch_scores import Window
-from kuayu_conformance.statistics import Quotient
+from kuayu_conformance.statistics.quotients import Quotient
 
 Floats = NDArray[np.float64]
 

@@ -216,4 +216,4 @@ def _why_not(its: Kpis) -> str:
     return ""
 
 
-CHECK = Check("sch_gains", (*THREE, TOGETHER), observe, judge, traces=(TRACE,), long=True, heavy=True)
+CHECK = Check("sch_gains", (*THREE, TOGETHER), observe, judge, traces=(TRACE,), heavy=True)

@@ -18,8 +18,9 @@ from kuayu_conformance.checks.sch_cells import AGAINST, HOUR, SERVICE, Plan
 from kuayu_conformance.checks.sch_equal_service import Sustained, sustained
 from kuayu_conformance.checks.sch_scores import EVERYONE, LARGE_TRAINING, TRAINING, Of, Score, Window, Windows
 from kuayu_conformance.run.verdicts import reaches
-from kuayu_conformance.statistics import Average, Quotient, Stratum, averaged, quotient, stepped_down
+from kuayu_conformance.statistics import stepped_down
 from kuayu_conformance.statistics.holm import LEVEL
+from kuayu_conformance.statistics.quotients import Average, Quotient, Stratum, averaged, quotient
 from kuayu_schemas import registers
 
 PERIOD, UTILISATION, MONEY = "SCH-003", "SCH-004", "SCH-005"

@@ -29,7 +29,8 @@ GIVEN_UP = 20
 BESIDE = 4
 """Windows that are played at a time in a full run: the service decides in some while the suite goes on with another.
 
-With two of them a machine of two processors was idle for a tenth of the time."""
+With two of them a machine of two processors was idle for a tenth of the time.
+"""
 
 
 @dataclass

@@ -141,4 +141,4 @@ def judge(observation: Observation) -> Iterable[Finding]:
         yield holds("COM-030", not routed.over, expected, list(routed.over[:3]), routed.answer)
 
 
-CHECK = Check("sch_soundness", ("SCH-013", "COM-030"), observe, judge, needs=("SCH", "SCH/decisions", "SCH/routes"))
+CHECK = Check("sch_soundness", ("SCH-013", "COM-030"), observe, judge)

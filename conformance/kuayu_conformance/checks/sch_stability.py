@@ -128,4 +128,4 @@ def _table(windows: dict[str, tuple[Window, ...]]) -> ReportTable:
     return ReportTable(title="Load that varies by ±20 %", columns=columns, rows=rows)
 
 
-CHECK = Check("sch_stability", (STABLE,), observe, judge, long=True, heavy=True)
+CHECK = Check("sch_stability", (STABLE,), observe, judge, heavy=True)

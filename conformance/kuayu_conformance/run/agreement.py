@@ -6,6 +6,7 @@ from typing import Any
 
 import kuayu_conformance
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.extras import lacking
 from kuayu_conformance.run.runner import Options, environment, shown_target
 from kuayu_conformance.transcript import Event
 
@@ -105,8 +106,10 @@ def same_suite(header: Event) -> None:
     Raises:
         CannotResume: They differ.
     """
-    now = {"suite_version": kuayu_conformance.__version__, **environment()}
-    then = {"suite_version": header.get("suite_version"), **header.get("environment", {})}
+    without = "what extras are lacking"
+    now = {"suite_version": kuayu_conformance.__version__, **environment(), without: sorted(lacking())}
+    begun_without = {without: header.get("without", [])}
+    then = {"suite_version": header.get("suite_version"), **header.get("environment", {}), **begun_without}
     for name, value in now.items():
         if then.get(name) != value:
             raise CannotResume(

@@ -15,12 +15,13 @@ from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Exchanges
 from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailed
+from kuayu_conformance.extras import command, lacking
 from kuayu_conformance.findings import Claim, Finding
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.origin import origin_of
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.machine import MachineLoad
-from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, testable
+from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, extra_of, testable
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.verdicts import conclude, without_verdict
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
@@ -72,13 +73,16 @@ def plan_of(
     """The plan that the transcript was made by, with what the wanted checks of it need.
 
     Raises:
-        TranscriptError: Measurements or a trace that the run used are not at hand, or are others by now.
+        TranscriptError: Measurements or a trace that the run used are not at hand, or are others by now; or an extra
+            that it used is not installed.
     """
     header = transcript.header
     source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
     declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
     plan = Plan.from_header(header, declaration, corpora.shipped())
     plan = replace(plan, begun_anew=transcript.begun_anew, kept=kept or KeptScores())
+    for extra in sorted(lacking() & {check.extra for check in plan.listed()}):
+        raise TranscriptError(f"the run made checks that need the extra {extra}; {command(extra)} installs it")
     checks = list(filter(wanted, plan.checks()))
     if any(check.measurements for check in checks):
         plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
@@ -350,7 +354,8 @@ def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
         Verdict.harness_error,
         "the register names a check that is not there",
     )
-    return without_verdict(requirement, verdict, reason)
+    extra = extra_of(requirement) if verdict is Verdict.not_testable else ""
+    return without_verdict(requirement, verdict, reason, command(extra) if extra else "")
 
 
 def _played_otherwise(result: RequirementResult) -> RequirementResult:

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kuayu_conformance.corpora import training
-from kuayu_conformance.testbed.curves import real as curves
-from kuayu_conformance.testbed.demand import real as series
-from kuayu_conformance.testbed.scheduling.workload import traces as jobs
+from kuayu_conformance.corpora.data_folder import DEMAND_SERIES, JOB_TRACES, TRAINING_CURVES
 from kuayu_conformance.transcript import TranscriptError
 
-FILES: Mapping[str, str | Path] = {**jobs.FILES, **training.FILES, **curves.FILES, **series.FILES}
+FILES: Mapping[str, str | Path] = {**JOB_TRACES, **training.FILES, **TRAINING_CURVES, **DEMAND_SERIES}
 """Where each is in the folder, by name."""
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.check import Check, RunCheck
+from kuayu_conformance.check import Check, Listed, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS, NOT_ASKED_FOR
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.episode import Settings
+from kuayu_conformance.extras import LIBRARIES, lacking
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_schemas import registers, schema
 from kuayu_schemas.models import (
@@ -55,6 +56,7 @@ class Plan:
         kept: Scores of simulated windows that are kept beside the transcript.
         salted: Whether names follow from the run too, and not from the nonce alone.
         keeps_truth: Whether the transcript keeps what was played.
+        without: Extras that were not installed when the run began, so that checks that need them were not made.
     """
 
     profiles: tuple[str, ...]
@@ -71,6 +73,7 @@ class Plan:
     kept: KeptScores = field(default_factory=KeptScores, compare=False)
     salted: bool = False
     keeps_truth: bool = False
+    without: frozenset[str] = frozenset()
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any], declaration: Answer, tables: tuple[Table, ...]) -> "Plan":
@@ -89,6 +92,7 @@ class Plan:
             salted=bool(header.get("salted")),
             keeps_truth=bool(header.get("full_requests")),
             excluded=dict(header.get("excluded", {})),  # which old transcripts do not say
+            without=frozenset(header.get("without", ())),  # likewise
         )
 
     @cached_property
@@ -156,6 +160,16 @@ class Plan:
 
     def applies(self, requirement: Requirement) -> tuple[Verdict, str] | None:
         """None where the requirement is to be tested, otherwise the verdict and the reason."""
+        check = next((check for check in CHECKS if check.name == check_of(requirement)), None)
+        left_out = self._left_out(requirement, check)
+        if left_out is None and check and check.extra in self.without:
+            libraries = ", ".join(LIBRARIES.get(check.extra, ()))
+            reason = f"its check needs the extra {check.extra} ({libraries}), which the suite was installed without"
+            return Verdict.not_testable, reason
+        return left_out
+
+    def _left_out(self, requirement: Requirement, check: Listed | None) -> tuple[Verdict, str] | None:
+        """The same, whatever is installed."""
         if requirement.id in self.excluded:
             return Verdict.not_applicable, EXCLUDED_BECAUSE + self.excluded[requirement.id]
         if self.selection and requirement.id not in self.selection:
@@ -163,7 +177,6 @@ class Plan:
         profile, of = requirement.profile, claimable(requirement)
         if profile is not Profile.COM and self.profiles and of.isdisjoint(self.profiles):
             return Verdict.not_applicable, f"{_whose(profile, self.profiles)} was not asked for"
-        check = next((check for check in CHECKS if check.name == check_of(requirement)), None)
         if self.level is RunLevel.smoke and check and check.long and not self.selection:
             return Verdict.not_applicable, LEFT_TO_LONGER_RUNS
         if self.declaration is None:
@@ -180,11 +193,18 @@ class Plan:
             return Verdict.not_supported, f"feature {requirement.feature.value} is not declared"
         return None
 
-    def checks(self) -> list[Check[Any]]:
-        """Checks that this run needs, in the order of the register: those that mostly wait, light ones, heavy ones."""
+    def listed(self) -> list[Listed]:
+        """Checks that this run needs, as they are listed."""
         wanted = {check_of(r) for r in testable() if self.applies(r) is None}
-        chosen = [check for check in CHECKS if check.name in wanted]
-        return sorted(chosen, key=lambda check: (not check.background, check.heavy))
+        return [check for check in CHECKS if check.name in wanted]
+
+    def checks(self) -> list[Check[Any]]:
+        """The same, imported, in the order of the register: those that mostly wait, light ones, heavy ones.
+
+        Raises:
+            ModuleNotFoundError: An extra that one of them needs is not installed.
+        """
+        return sorted((check.load() for check in self.listed()), key=lambda check: (not check.background, check.heavy))
 
     def run_checks(self) -> list[RunCheck]:
         """Checks over the whole run that this run needs."""
@@ -211,8 +231,21 @@ def whole(names: Iterable[str]) -> list[str]:
 
 def traces_of(level: RunLevel) -> tuple[str, ...]:
     """Names of the public originals that checks use in a run of a level."""
-    names = (name for check in CHECKS for name in check.traces)
-    return tuple(dict.fromkeys(names)) if level is RunLevel.full else ()
+    if level is not RunLevel.full:
+        return ()
+    without = lacking()
+    names = (name for check in CHECKS if check.extra not in without for name in check.load().traces)
+    return tuple(dict.fromkeys(names))
+
+
+def untestable(profiles: Collection[str], without: Collection[str]) -> dict[str, list[str]]:
+    """Identifiers of requirements of COM and of some profiles or sub-profiles whose checks need an extra, by extra."""
+    found: dict[str, list[str]] = {}
+    for row in testable():
+        concerned = row.profile is Profile.COM or not claimable(row).isdisjoint(profiles)
+        if concerned and (extra := extra_of(row)) in without:
+            found.setdefault(extra, []).append(row.id)
+    return found
 
 
 def declaration_of(body: dict[str, Any]) -> Declaration:
@@ -244,6 +277,11 @@ def testable() -> list[Requirement]:
 def check_of(requirement: Requirement) -> str:
     """Name of the check that tests a requirement: the last part of the module that the register gives."""
     return (requirement.check or "").rpartition(".")[2]
+
+
+def extra_of(requirement: Requirement) -> str:
+    """The extra that the check of a requirement needs; empty where it needs none."""
+    return next((check.extra for check in CHECKS if check.name == check_of(requirement)), "")
 
 
 def blank_settings(header: Mapping[str, Any]) -> Settings:

@@ -8,11 +8,11 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ from kuayu_conformance import corpora
 from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
+from kuayu_conformance.extras import lacking
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.attention import attentive
@@ -142,8 +143,15 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         "processors": os.cpu_count() or 1,
-        "packages": [f"{name} {version(name)}" for name in FIGURES_DEPEND_ON],
+        "packages": list(_installed(FIGURES_DEPEND_ON)),
     }
+
+
+def _installed(packages: Iterable[str]) -> Iterator[str]:
+    """Those of some packages that are installed, with their versions."""
+    for name in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            yield f"{name} {version(name)}"
 
 
 def shown_target(target: str) -> str:
@@ -200,6 +208,7 @@ class Run:
             "run": secrets.token_hex(8),
             "other_tenant": bool(options.other_headers),
             "salted": True,
+            "without": sorted(lacking()),
             "started_at": instant(time.time()),
             "environment": environment(),
             "data": self._data(),

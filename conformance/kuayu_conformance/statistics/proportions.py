@@ -1,8 +1,10 @@
 """Exact bounds for a proportion.
 
 Source: C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-binomial", Biometrika 26 (1934) 404-413, in the form with quantiles of the beta distribution.
+binomial", Biometrika 26 (1934) 404-413.
 """
+
+from kuayu_conformance.statistics.binomial import at_least
 
 CONFIDENCE = 0.95
 """One-sided confidence of every bound in a report."""
@@ -18,6 +20,10 @@ def proportion_lower_bound(successes: int, trials: int, confidence: float = CONF
         raise ValueError(f"{successes} successes in {trials} trials")
     if successes == 0:
         return 0.0
-    from scipy.special import betaincinv
-
-    return float(betaincinv(successes, trials - successes + 1, 1 - confidence))
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        if at_least(successes, trials, middle) > 1 - confidence:
+            high = middle
+        else:
+            low = middle
+    return low

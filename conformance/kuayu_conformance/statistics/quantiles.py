@@ -5,8 +5,10 @@ or below the q-quantile is binomial.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
+from kuayu_conformance.statistics.binomial import at_least
 from kuayu_conformance.statistics.proportions import CONFIDENCE
 
 
@@ -26,7 +28,6 @@ def quantile_upper_bound(values: Sequence[float], q: float, confidence: float = 
 
     Infinite where there are too few values for any to be one; 299 are needed for the 99th percentile.
     """
-    from scipy.stats import binom
-
-    rank = int(binom.ppf(confidence, len(values), q)) + 1
-    return sorted(values)[rank - 1] if rank <= len(values) else math.inf
+    n = len(values)
+    below = bisect_left(range(n), True, key=lambda count: at_least(count + 1, n, q) <= 1 - confidence)
+    return sorted(values)[below] if below < n else math.inf

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf, log, sqrt
 
+from scipy.special import stdtrit
+
 Totals = Sequence[Sequence[float]]
 """Some figures, each with its value in every window."""
 
@@ -62,8 +64,6 @@ class Quotient(_Bounded):
     """
 
     def _away(self, level: float, sign: float) -> float:
-        from scipy.special import stdtrit
-
         if not 0.0 < self.estimate < inf or self.error == 0.0:
             return self.estimate
         if self.error == inf:
@@ -105,8 +105,6 @@ class Average(_Bounded):
     """
 
     def _away(self, level: float, sign: float) -> float:
-        from scipy.special import stdtrit
-
         if self.estimate == inf or self.error == 0.0:
             return self.estimate
         if self.error == inf:

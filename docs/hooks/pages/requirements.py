@@ -3,7 +3,9 @@
 import importlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import unit_of
@@ -162,8 +164,9 @@ def _checks(language: Language) -> str:
     def links(identifiers: Iterable[str]) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
-    modules = [*((check.name, check.requirements) for check in CHECKS), *((c.name, c.requirements) for c in RUN_CHECKS)]
+    checks: list[Check[Any] | RunCheck] = [*(listed.load() for listed in CHECKS), *RUN_CHECKS]
     rows = [
-        (code(name), plain(_purpose(f"kuayu_conformance.checks.{name}")), links(judged)) for name, judged in modules
+        (code(each.name), plain(_purpose(f"kuayu_conformance.checks.{each.name}")), links(each.requirements))
+        for each in checks
     ]
     return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))

@@ -1,6 +1,7 @@
 """The command ``kuayu``. Each command is imported only when it is called, so that help starts quickly."""
 
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -104,5 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("kuayu"):
             raise
-        typer.echo(f"error this command needs {missing.name}\nhint  pip install 'kuayu[reference]'", err=True)
+        called = sys.argv[1:] if arguments is None else arguments
+        extra = "simulation" if "bench" in called[:1] else "reference"
+        typer.echo(f"error this command needs {missing.name}\nhint  pip install 'kuayu[{extra}]'", err=True)
         raise SystemExit(3) from missing

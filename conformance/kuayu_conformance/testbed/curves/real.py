@@ -19,15 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kuayu_conformance.corpora.data_folder import TRAINING_CURVES
 from kuayu_conformance.testbed.curves.schedules import Schedule
 from kuayu_conformance.testbed.curves.values import Curve, rounded
 
-FILES = {
-    "megatron_curves": "training_curves/megatron_release_curves.csv.gz",
-    "megatron_configurations": "training_curves/megatron_release_configs.csv",
-    "mlperf_curves": "mlperf_curves/curves.csv.gz",
-    "mlperf_runs": "mlperf_curves/runs.csv",
-}
+FILES = TRAINING_CURVES
 """What is read of the folder, by name."""
 
 LEAST, MOST = 100, 1000

@@ -18,12 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-FILES = {
-    "itp-demand": "demand_series/itp_cluster_gpus_demand_1min.csv.gz",
-    "earth-running": "demand_series/helios_earth_vc_gpus_running_1min.csv.gz",
-    "philly-running": "demand_series/philly_vc_gpus_running_1min.csv.gz",
-    "openb-running": "demand_series/openb_2023_running_1min.csv.gz",
-}
+from kuayu_conformance.corpora.data_folder import DEMAND_SERIES
+
+FILES = DEMAND_SERIES
 """Tables of a value each minute and cluster, by name."""
 
 DEMANDED = frozenset({"itp-demand"})

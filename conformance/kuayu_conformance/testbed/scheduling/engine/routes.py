@@ -1,14 +1,12 @@
 """Which wires traffic takes from one domain to another."""
 
-import heapq
 from collections.abc import Sequence
 
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats
+from kuayu_conformance.testbed.scheduling.engine.paths import Path, shortest_paths
 from kuayu_conformance.testbed.scheduling.values import Wire
-
-Path = tuple[int, ...]
 
 
 class Routes:
@@ -23,16 +21,10 @@ class Routes:
         self._sites = len(sites)
         self.paths: dict[tuple[int, int], Path] = {}
         self.round_trips = np.full((len(sites), len(sites)), np.inf)
-        leaving: dict[str, list[int]] = {}
-        for number, wire in enumerate(wires):
-            leaving.setdefault(wire.source, []).append(number)
-        for source, name in enumerate(sites):
-            found = _shortest(name, leaving, wires)
-            for target, other in enumerate(sites):
-                seconds, path = (0.0, ()) if target == source else found.get(other, (np.inf, ()))
-                self.round_trips[source, target] = seconds
-                if path:
-                    self.paths[source, target] = path
+        for ends, (seconds, path) in shortest_paths(sites, wires).items():
+            self.round_trips[ends] = seconds
+            if path:
+                self.paths[ends] = path
         self._pairs = np.array(list(self.paths), dtype=np.intp).reshape(-1, 2)
         self._wires = np.array([wire for path in self.paths.values() for wire in path], dtype=np.intp)
         lengths = [len(path) for path in self.paths.values()]
@@ -53,19 +45,3 @@ class Routes:
         if len(self._wires):
             total[self._pairs[:, 0], self._pairs[:, 1]] = np.add.reduceat(by_wire[self._wires], self._begins)
         return total
-
-
-def _shortest(source: str, leaving: dict[str, list[int]], wires: Sequence[Wire]) -> dict[str, tuple[float, Path]]:
-    """Paths of least round-trip time from one place to all others (Dijkstra 1959); ties by the numbers of wires."""
-    found: dict[str, tuple[float, Path]] = {}
-    open_ends: list[tuple[float, Path, str]] = [(0.0, (), source)]
-    while open_ends:
-        seconds, path, place = heapq.heappop(open_ends)
-        if place in found:
-            continue
-        found[place] = (seconds, path)
-        for number in leaving.get(place, ()):
-            wire = wires[number]
-            if wire.target not in found:
-                heapq.heappush(open_ends, (seconds + wire.round_trip, (*path, number), wire.target))
-    return found

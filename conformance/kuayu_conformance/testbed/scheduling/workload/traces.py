@@ -18,15 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu_conformance.corpora.data_folder import JOB_TRACES
 from kuayu_conformance.testbed.scheduling.workload.curves import Floats
 
 DAY = 86400.0
 
-FILES = {
-    "itp": "job_traces/itp.csv.gz",
-    "philly": "job_traces/philly.csv.gz",
-    "openb": "job_traces/openb_2023.csv.gz",
-}
+FILES = JOB_TRACES
 SPANS = {"itp": (0.0, 40 * DAY), "philly": (0.0, 49 * DAY), "openb": (115 * DAY, 138 * DAY)}
 """Seconds in which jobs were submitted as usual: philly's first days and openb's first months hold few long ones."""
 
