@@ -25,7 +25,8 @@ ASKED = re.compile(rb'\{"kind":"\w+","episode":"(\w+)[^}]*?"(?:method":"([A-Z]+)
 OPTIONAL = {f"{row.method} {row.template}" for _, row in operations()} - set(registers.mandatory(registers.profiles()))
 """Operations that nobody has to have: those of features."""
 
-OF_PROFILES = {name: check for check in CHECKS for name in check.requirements if not name.startswith("COM-")}
+LOADED = tuple(listed.load() for listed in CHECKS)
+OF_PROFILES = {name: check for check in LOADED for name in check.requirements if not name.startswith("COM-")}
 DIVIDED = {part.profile.value for part in registers.sub_profiles().values()}
 
 

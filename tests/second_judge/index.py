@@ -16,7 +16,7 @@ from statistics import median
 from second_judge.bounds import mean, mean_lower, mean_upper, printed
 from second_judge.reading import Json, Judged, asked, episode, table, told, truth
 
-PROBES, LEAST_LEFT, LEAST_ON_A_TASK, LEAST_OTHERS = 4, 2, 4, 2
+PROBES, LEAST_LEFT, LEAST_ON_A_TASK = 4, 2, 4
 TOLERANCE = 0.4
 
 Cell = tuple[str, str]
@@ -144,7 +144,9 @@ def _of_fold(fold: Json, plan: Json, questions: list[Json]) -> Iterator[Pair]:
     names, known = fold["names"], measured(table(fold["table"]))
     held_back = [_cell(row) for row in asked(plan)["targets"]]
     probes = [_cell(row) for row in told(plan)["probes"]][:PROBES]
-    if fold["split"] == "device" and len(held_back) >= PROBES + LEAST_LEFT:
+    if len(held_back) < PROBES + LEAST_LEFT:
+        return
+    if fold["split"] == "device":
         yield from (_probe(fold["table"], cell, known[cell]) for cell in _named(probes, names))
     for question in questions:
         request = asked(question)
