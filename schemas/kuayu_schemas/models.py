@@ -148,7 +148,7 @@ class IdentifierTier(StrEnum):
     """A compute service that users ask for (服务标识)."""
 
     family = "family"
-    """A family of nodes that work together (族群标识)."""
+    """A family of nodes that work together (节点组标识)."""
 
     node = "node"
     """A node (节点标识)."""

@@ -45,7 +45,7 @@ def handed_in(failing: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of its submission."""
     folder = tmp_path_factory.mktemp("submissions") / "constant"
     notes = folder.parent / "words.md"
-    notes.write_text("Answers two requests.\n只应答两个请求。\n", "utf-8")
+    notes.write_text("Answers two requests.\n只响应两个请求。\n", "utf-8")
     done = publish(failing, folder, "--name", "constant", "--notes", str(notes))
     assert done.returncode == 0, done.stderr
     assert "fail: " in done.stderr, "a submission may hold failures, and whoever makes it is told"

@@ -37,7 +37,7 @@ def headline(view: View) -> Words:
     if view.report.exit_code in {_MET, _UNDECIDED} and view.report.declaration and not claims(view.report):
         return Words(
             f"{name.en} declares no profile and no sub-profile that was tested, so that nothing is claimed of it.",
-            f"“{name.zh}”未声明任何受测的规约或子规约，因此不构成任何符合性结论。",
+            f"“{name.zh}”未声明任何受测的专规或子专规，因此不构成任何符合性结论。",
         )
     match view.report.exit_code:
         case _ if judged == 0:
@@ -114,7 +114,7 @@ def meaning(view: View) -> Words:
         return Words(
             "Conformance is claimed of a declared profile or sub-profile, at a level, over all of its requirements. A "
             "run that is limited to some of them, or that tests none, shows what it found and nothing else.",
-            "符合性结论针对所声明的规约或子规约，在某一级别上涵盖其全部要求。仅测部分要求或未测任何规约的运行，只说明其所见，别无结论。",
+            "符合性结论针对所声明的专规或子专规，在某一级别上涵盖其全部要求。仅测部分要求或未测任何专规的运行，只说明其所见，别无结论。",
         )
     match view.report.exit_code:
         case code if code == _MET:
@@ -122,7 +122,7 @@ def meaning(view: View) -> Words:
                 "Everything was judged from outside, over HTTP, by what the implementation answered. A figure passes "
                 "only where its one-sided 95 % bound, and not merely the estimate, lies on the right side of the "
                 "threshold.",
-                "全部判定均自外部经 HTTP 依据实现的应答作出。"
+                "全部判定均自外部经 HTTP 依据实现的响应作出。"
                 "数值项仅当其单侧 95 % 置信界（而非仅估计值）位于阈值的合格一侧时方为通过。",
             )
         case code if code == _FAILED:
@@ -131,7 +131,7 @@ def meaning(view: View) -> Words:
                 "Each requirement that is not met is set out below with its clause, what it asks for, what was found, "
                 "and the exchange that shows it."
                 + (" Where the suite itself failed, that says nothing about the implementation." if errors else ""),
-                "未满足的各项要求列于下文，并附条款、期望、实际情况以及可资证明的请求与应答。"
+                "未满足的各项要求列于下文，并附条款、期望、实际情况以及可资证明的请求与响应。"
                 + ("套件自身出错之处与被测实现无关。" if errors else ""),
             )
         case code if code == _UNDECIDED:

@@ -123,5 +123,5 @@ def _evidence(evidence: Evidence) -> list[tuple[Words, str | None]]:
         (Words("expected", "期望"), evidence.expected),
         (Words("found", "实际"), evidence.found),
         (Words("request", "请求"), evidence.request),
-        (Words("answer", "应答"), evidence.answer),
+        (Words("answer", "响应"), evidence.answer),
     ]

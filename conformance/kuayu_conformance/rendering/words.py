@@ -47,7 +47,7 @@ MEANINGS = {
     "harness-error": Words("The suite itself failed here.", "测试套件自身在此出错。"),
     "not-supported": Words("Belongs to an option that is not declared.", "属于未声明的特性。"),
     "not-applicable": Words(
-        "Belongs to a profile that is not declared or was not asked for.", "属于未声明或未选测的规约。"
+        "Belongs to a profile that is not declared or was not asked for.", "属于未声明或未选测的专规。"
     ),
     EXCLUDED: Words("Left out by whoever made the run.", "由运行者排除。"),
     UNASKED: Words("The run was limited to other requirements.", "本次运行仅限于其他要求。"),
@@ -62,11 +62,11 @@ COMPARISONS = {"at_least": Words("at least", "不小于"), "at_most": Words("at 
 REPLAYS = {
     "deterministic": Words(
         "The requests are made again from the nonce and the recorded answers are judged again.",
-        "由随机种子重新生成请求，并对记录的应答重新判定。",
+        "由随机种子重新生成请求，并对记录的响应重新判定。",
     ),
     "recorded-times": Words(
         "The recorded answers are judged again, with the times that were recorded.",
-        "依据记录的应答与记录的时刻重新判定。",
+        "依据记录的响应与记录的时刻重新判定。",
     ),
 }
 

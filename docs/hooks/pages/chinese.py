@@ -52,7 +52,7 @@ INDEX = Words(
     "it is wider than the tolerance of 40 %. Vendors measured by themselves, with software of their own, so that an "
     "index compares devices *with their stacks*. Three things that the pages leave open are in none of the intervals: "
     "number formats that are not stated, tuning, and whether batch sizes suit both devices.",
-    "以 FlagPerf 页面中的 A100 为参考设备。括号内为覆盖率 90 % 的区间；区间宽于容差 40 % 的标为*弃答*。"
+    "以 FlagPerf 页面中的 A100 为参考设备。括号内为覆盖率 90 % 的区间；区间宽于容差 40 % 的标为*不予判定*。"
     "各厂商以自己的软件自行测量，因此指数比较的是*连同软件栈的*加速器。页面未说明的三项内容不在任何区间之内："
     "未标明的数值格式、调优程度，以及批量是否适合双方。",
 )
@@ -65,7 +65,7 @@ BASES = {
     "probed": Words("inferred from its other tasks", "由其他任务的实测推得"),
     "specified": Words("data sheet alone", "仅数据手册"),
 }
-ABSTAINED = Words("abstained", "弃答")
+ABSTAINED = Words("abstained", "不予判定")
 NEEDED = Words(
     "What would change this is small: four [probes](/index/probe-sets.md), run once on one device of each kind, with "
     "the software stack named. `kuayu probe` and the [guide](/guides/compute-index.md) say how.",

@@ -29,7 +29,7 @@ TITLE = Words("What the suite found", "测试套件的结果")
 ABOUT = Words(
     "Made by {command}; here is what it judged of this profile, in the [report](/{report}) is everything. Tables are "
     "printed beside the verdicts and not judged.",
-    "命令：{command}。以下为其对本规约的判定，完整内容见[测试报告](/{report})。各表随判定一并给出，不作判定。",
+    "命令：{command}。以下为其对本专规的判定，完整内容见[测试报告](/{report})。各表随判定一并给出，不作判定。",
 )
 COLUMNS = {"en": ("Requirement", "Title", "Verdict", "n"), "zh": ("要求", "名称", "判定", "n")}
 ESTIMATOR = Words("**Estimator:** {}", "**估计方法：**{}")

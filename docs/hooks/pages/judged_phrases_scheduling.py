@@ -15,7 +15,7 @@ FRONTS = {
     "mean period, h": "平均周期，h",
     "communication cost": "通信成本",
     "exact": "精确前沿",
-    "answer": "服务的答复",
+    "answer": "服务的响应",
 }
 
 TIMES = {
@@ -32,8 +32,8 @@ TIMES = {
     "99th percentile of the seconds for which domains had to wait, bound by order statistics": (
         "各域等待时间的第 99 百分位数，置信界由次序统计量得到"
     ),
-    "silent at prepare": "准备阶段有域无应答",
-    "silent at commit": "提交阶段有域无应答",
+    "silent at prepare": "准备阶段有域无响应",
+    "silent at commit": "提交阶段有域无响应",
     "plain": "顺利完成",
     "placed": "指定节点",
     "refused": "遭拒绝",
@@ -68,7 +68,7 @@ PERIODS = {
     "devices": "加速器",
     "asked": "询问次数",
     "orders refused": "被拒的指令",
-    "bad answers": "无效答复",
+    "bad answers": "无效响应",
     "Training period by family at the reference load, less than under B1": "基准负载下各场景族的训练周期，较 B1 缩短",
     "family": "场景族",
     "windows": "窗口数",

@@ -30,7 +30,7 @@ SECTIONS: tuple[tuple[str, str, Words, Words], ...] = (
             "Message passing over families and domains beside the same features without the graph and beside rules, in "
             "the judge's world. None was fitted to it, but all were improved with a view to it at 5 × 200 nodes "
             "(decision 11); what 64 × 10 000 adds was not looked at.",
-            "在图上沿族群与算力域传递消息的识别器，与不含图的相同特征、以及规则方法的对比；所用为评判方的世界。三者均未以其拟合，"
+            "在图上沿节点组与算力域传递消息的识别器，与不含图的相同特征、以及规则方法的对比；所用为评判方的世界。三者均未以其拟合，"
             "但在 5 × 200 个节点的规模上曾参照其加以改进（见决策 11）；64 × 10 000 规模中新增的部分未曾查看。",
         ),
     ),

@@ -12,7 +12,7 @@ from .markdown import code, facts, heading, link, page, plain
 INTRODUCTION = Words(
     "What an answer with a status of 400 or above says: media type <code>application/problem+json</code> (RFC 9457), "
     "class {problem}. The same register is answered at <code>GET /v1/problems</code>.",
-    "状态码为 400 及以上的答复所述内容：媒体类型 <code>application/problem+json</code>（RFC 9457），类 {problem}。"
+    "状态码为 400 及以上的响应所述内容：媒体类型 <code>application/problem+json</code>（RFC 9457），类 {problem}。"
     "<code>GET /v1/problems</code> 给出同一注册表。",
 )
 STATUS, RETRYABLE, REMEDY = Words("Status", "状态码"), Words("Same request again", "重试"), Words("Remedy", "处理方法")

@@ -40,7 +40,7 @@ COLUMNS = {
     "zh": ("要求", "名称", "效力", "级别", "检验", "参考实现"),
 }
 FORCE, LEVEL, FEATURE = Words("Force", "效力"), Words("Level", "级别"), Words("Only with feature", "仅限特性")
-PARTS = Words("Of the sub-profiles", "所属子规约")
+PARTS = Words("Of the sub-profiles", "所属子专规")
 REQUIRED, AIM = Words("Required", "要求值"), Words("Aim", "目标值")
 AIM_NOTE = Words("printed, never judged", "仅列出，不作判定")
 METHOD, SOURCE = Words("How it is measured", "测量方法"), Words("Source", "来源")

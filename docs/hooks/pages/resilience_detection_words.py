@@ -50,7 +50,7 @@ KIND_NAMES = {
     "amid": Words("a node dies amid a partition", "分区期间节点失效"),
     "partition": Words("a domain cannot be reached", "算力域不可达"),
     "hang": Words("a job hangs", "作业挂起"),
-    "straggler": Words("a rank straggles", "进程掉队"),
+    "straggler": Words("a rank straggles", "进程滞后"),
 }
 OTHERS = Words(
     "Beside fixed timeouts and a plain accrual detector, on the same beats", "与固定超时及普通累积检测器比较，心跳相同"
@@ -63,6 +63,6 @@ OF = Words("{count} of {nodes}", "{nodes} 中的 {count}")
 JOBS = Words(
     "Jobs: {days} job-days without fault; false verdicts for each job and day at most {hang} hangs and {straggler} "
     "stragglers.",
-    "作业：无故障的作业日 {days}；每作业每日误报至多为挂起 {hang}、掉队 {straggler}。",
+    "作业：无故障的作业日 {days}；每作业每日误报至多为挂起 {hang}、滞后 {straggler}。",
 )
 NEVER = Words("never", "未通告")

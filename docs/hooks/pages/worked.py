@@ -54,7 +54,7 @@ PLANNED = Words(
     "and the capability that dominates the time on the H100; *abstained* where the interval is wider than the "
     "tolerance of 40 %.",
     "按服务的计划，探测依次为：{}。指数之下依次为覆盖率 90 % 的区间、误差与 H100 上耗时的主导项；区间宽于容差 40 % "
-    "的标为*弃答*。",
+    "的标为*不予判定*。",
 )
 DRAWN = Words(
     "Index of the H100 with {} probes: the dot and its interval are predicted, the stroke was measured. Strokes "
@@ -74,7 +74,7 @@ ERRORS = {
     "zh": ("探测次数", "预测任务数", "算力指数", "由同样探测得到的标量", "事后最优标量", "峰值之比"),
 }
 ERRORS_TEXT = Words("Mean error over the tasks that were not probed:", "未探测任务的平均误差：")
-ABSTAINED, PROBED = Words("abstained", "弃答"), Words("probe", "探测")
+ABSTAINED, PROBED = Words("abstained", "不予判定"), Words("probe", "探测")
 HONEST_TITLE = Words("Where the index misses", "算力指数的不足")
 HONEST = Words(
     "With {probes} probes the index misses by {worst} on {worst_task}, where it says {value:.2f} and "
@@ -89,7 +89,7 @@ BETTER = Words("Here the index does better than the scalar of the same probes.",
 WORSE = Words(
     "Here the index does no better than the scalar of the same probes. What it adds is an interval for each task and "
     "an abstention where that is too wide.",
-    "此处指数并不优于由同样探测得到的标量，其所增加的是每个任务的区间，以及区间过宽时的弃答。",
+    "此处指数并不优于由同样探测得到的标量，其所增加的是每个任务的区间，以及区间过宽时的不予判定。",
 )
 LIMITS = Words(
     "What the index cannot know: which kernels and number formats a submitter chose for the new device (BERT ran "
