@@ -5,6 +5,7 @@ that neither a text nor a register nor the code can grow by itself.
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from enum import StrEnum
@@ -25,6 +26,14 @@ CLAUSES = sorted(path.stem for path in (TEXT / "zh").glob("*.md"))
 CODE = re.compile(r"`([^`]+)`")
 ROW = re.compile(r"^\|(.+)\|$", re.MULTILINE)
 REQUIREMENT = re.compile(r"\[([A-Z]{3}-\d{3})\]")
+FIGURE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
+REGISTERED = re.compile(r"(get|list|delete)(Domain|Node|Link|ComputeIdentifier|ScrapeTarget)s?")
+"""Operations that the architecture names by how their names are made."""
+SUMMARIES = ("front-01-foreword", "front-02-introduction", "com-14-architecture", "com-15-security")
+"""What brings together what stands elsewhere, and requires nothing."""
+INFORMATIVE = [name for name in CLAUSES if "（资料性）" in (TEXT / "zh" / f"{name}.md").read_text("utf-8")]
+"""Annexes that say so in their titles."""
+KEYWORDS = {"en": re.compile(r"\b(?:shall|should|must)\b"), "zh": re.compile("(?<![响相])应|(?<!便)宜|须")}
 
 REFUSALS = ("ProblemException", "RefusalError")
 """What the reference makes of a problem; the first argument is the name of its type."""
@@ -60,6 +69,55 @@ def test_both_languages_have_the_same_words_of_the_wire_and_the_same_requirement
     english, chinese = clause("en", name), clause("zh", name)
     assert set(CODE.findall(english)) == set(CODE.findall(chinese))
     assert REQUIREMENT.findall(english) == REQUIREMENT.findall(chinese)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", [*SUMMARIES, *INFORMATIVE])
+def test_what_is_informative_or_sums_up_requires_nothing(name: str, language: str) -> None:
+    assert KEYWORDS[language].findall(clause(language, name)) == []
+    assert REQUIREMENT.findall(clause(language, name)) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_requirement_that_is_referred_to_is_there(language: str) -> None:
+    there = {requirement.id for requirement in registers.requirements().requirements}
+    for name in CLAUSES:
+        assert set(re.findall(r"\b(?:COM|MET|IDX|DEM|FCT|SCH|RES)-\d{3}\b", clause(language, name))) <= there, name
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_rfc_that_a_clause_names_is_a_reference(language: str) -> None:
+    named = {rfc for name in CLAUSES for rfc in re.findall(r"RFC \d+", clause(language, name))}
+    assert named == set(re.findall(r"RFC \d+", clause(language, "com-02-references")))
+
+
+def test_every_term_that_is_defined_is_used() -> None:
+    used = "".join(clause("zh", name) for name in CLAUSES if name != "com-03-terms")
+    terms = [row[0] for row in rows("zh", "com-03-terms")[2:]]
+    assert [term for term in terms if term not in used] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_architecture_names_every_operation_of_the_interface(language: str) -> None:
+    document = json.loads((ROOT / "schemas/kuayu_schemas/published/openapi.json").read_text("utf-8"))
+    operations = {operation["operationId"] for path in document["paths"].values() for operation in path.values()}
+    listed = [name for row in rows(language, "com-14-architecture") for cell in row for name in CODE.findall(cell)]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {name for name in operations if not REGISTERED.fullmatch(name)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_figure_of_a_clause_is_there_in_its_language(language: str) -> None:
+    named = [place for name in CLAUSES for place in FIGURE.findall(clause(language, name))]
+    assert named
+    assert all(place.endswith(f"-{language}.svg") and (TEXT / language / place).is_file() for place in named)
+
+
+def test_figures_differ_between_languages_in_their_words_alone() -> None:
+    shapes = re.compile(r"<(?:rect|path)[^>]*>")
+    for english in (TEXT / "figures").glob("*-en.svg"):
+        chinese = english.with_name(english.name.replace("-en.", "-zh."))
+        assert shapes.findall(english.read_text("utf-8")) == shapes.findall(chinese.read_text("utf-8"))
 
 
 def test_every_clause_is_there_in_both_languages() -> None:
