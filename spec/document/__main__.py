@@ -31,6 +31,9 @@ def main() -> int:
     except (pdf.MissingFontsError, ValueError, KeyError) as error:
         print(f"the document cannot be made: {error}", file=sys.stderr)
         return 1
+    except RuntimeError as error:  # of Typst
+        print(f"Typst failed: {error}", file=sys.stderr)
+        return 1
     except subprocess.CalledProcessError as error:
         print(f"pandoc failed: {error.stderr}", file=sys.stderr)
         return 1

@@ -115,11 +115,11 @@ class Clauses:
                 self.manuscript.add(self.inline(block))
 
     def _table(self, block: str, captions: Iterator[Row]) -> None:
+        """A table under its caption, or under the title of its subclause where it has none."""
         caption = next(captions, None)
-        if caption is None:
-            raise ValueError(f"order.yaml has no caption for the table that begins with {block.partition(chr(10))[0]}")
+        title = caption[self.manuscript.language] if caption else self.manuscript.headings[-1].title
         headings, *rows = [[self.inline(cell) for cell in row] for row in rows_of(block)]
-        self.manuscript.table(caption[self.manuscript.language], headings, rows)
+        self.manuscript.table(title, headings, rows)
 
     def _references(self, text: str, _: Iterator[Row]) -> None:
         """The documents alone; what each is referred to for is said where that is done."""
@@ -130,17 +130,20 @@ class Clauses:
                 self.manuscript.add(self.inline(block))
 
     def _terms(self, text: str, _: Iterator[Row]) -> None:
-        """Number, term with its English, definition; columns after the definition are remarks."""
-        chapter = self.manuscript.headings[-1].number
+        """Number, term with its English, definition; further columns, such as sources, in brackets below it."""
+        chapter, chinese = self.manuscript.headings[-1].number, self.manuscript.language == "zh"
+        colon, named = ("：", 2) if chinese else (": ", 1)
         for block in blocks(text):
             if not block.startswith("|"):
                 self.manuscript.add(self.inline(block))
                 continue
-            for place, row in enumerate(rows_of(block)[1:], start=1):
-                named = 2 if self.manuscript.language == "zh" else 1
+            headings, *rows = rows_of(block)
+            for place, row in enumerate(rows, start=1):
                 term = "\u3000".join((f"**{row[0]}**", *row[1:named]))
                 number = f'::: {{custom-style="Term Number"}}\n[**{chapter}.{place}**]{{#term-{place}}}\n:::'
-                self.manuscript.add(number, term, *(self.inline(cell) for cell in row[named:] if cell))
+                self.manuscript.add(number, term, self.inline(row[named]))
+                remarks = zip(headings[named + 1 :], row[named + 1 :], strict=True)
+                self.manuscript.add(*(f"\\[{name}{colon}{self.inline(cell)}\\]" for name, cell in remarks if cell))
 
     def _abbreviations(self, text: str, _: Iterator[Row]) -> None:
         colon = "：" if self.manuscript.language == "zh" else ": "

@@ -5,7 +5,10 @@ from pathlib import Path
 
 from document.words import Language
 
-_PIXELS_PER_INCH = 300
+_PIXELS_PER_INCH, _POINTS_PER_INCH = 300, 72
+_WIDTH_IN_PNG = slice(16, 20)
+_WIDEST = 453
+"""Text of an upright page of A4 with margins of 2.5 cm, in points."""
 
 
 class Figures:
@@ -43,7 +46,8 @@ class Figures:
             drawn = file.with_suffix(".typ")
             drawn.write_text(page, "utf-8")
             typst.compile(str(drawn), output=str(picture), root=str(self.folder), format="png", ppi=_PIXELS_PER_INCH)
-            markdown = markdown.replace(f"]({file.name})", f"]({picture.name})")
+            wide = int.from_bytes(picture.read_bytes()[_WIDTH_IN_PNG]) * _POINTS_PER_INCH / _PIXELS_PER_INCH
+            markdown = markdown.replace(f"]({file.name})", f"]({picture.name}){{width={min(wide, _WIDEST):.0f}pt}}")
         return markdown
 
 

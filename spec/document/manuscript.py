@@ -112,7 +112,8 @@ class Manuscript:
         self._figures += 1
         caption = f"{FIGURE.in_(self.language)} {self._scoped(self._figures)}"
         self.captions.append(caption)
-        self.add(f"![]({path})", f'::: {{custom-style="Figure Caption"}}\n{caption}\u2003{title}\n:::')
+        self.add(f'::: {{custom-style="Figure Image"}}\n![]({path})\n:::')
+        self.add(f'::: {{custom-style="Figure Caption"}}\n{caption}\u2003{title}\n:::')
 
     def text(self, contents: str) -> str:
         """All of it; places that refer to a heading get its number, that of the contents gets ``contents``.

@@ -315,6 +315,7 @@ def _own_styles(indent: str) -> Iterator[tuple[str, str]]:
     yield paragraph(
         "TableCaption", "Table Caption", f'<w:keepNext/><w:spacing w:before="160" w:after="60"/>{centred}', sans
     )
+    yield paragraph("FigureImage", "Figure Image", f'<w:keepNext/><w:spacing w:before="160" w:after="60"/>{centred}')
     yield paragraph("FigureCaption", "Figure Caption", f'<w:spacing w:before="60" w:after="160"/>{centred}', sans)
     yield paragraph("TermNumber", "Term Number", '<w:keepNext/><w:spacing w:before="120" w:after="40"/>', sans)
     yield paragraph("CoverSmall", "Cover Small", "", sans)

@@ -172,11 +172,26 @@ def test_a_file_that_comes_later_takes_its_place_with_its_figure(copy: Path) -> 
     assert "图 1\u2003两层调度" in after.markdown
 
 
-def test_a_table_without_a_caption_is_refused(copy: Path) -> None:
+def test_a_table_without_a_caption_has_the_title_of_its_subclause(copy: Path) -> None:
     file = copy / "spec/text/zh/com-09-lists.md"
     file.write_text(file.read_text("utf-8") + "\n| 甲 | 乙 |\n|---|---|\n| 1 | 2 |\n", "utf-8")
-    with pytest.raises(ValueError, match=r"no caption for the table that begins with \| 甲"):
+    assert re.search(r"^: 表 \d+\u2003列表$", assemble(Sources(copy), "zh", str).markdown, re.MULTILINE)
+
+
+def test_a_caption_without_a_table_is_refused(copy: Path) -> None:
+    file = copy / "spec/text/zh/com-07-errors.md"
+    file.write_text(re.sub(r"^\|.*\n", "", file.read_text("utf-8"), flags=re.MULTILINE), "utf-8")
+    with pytest.raises(ValueError, match="1 captions too many for the tables of com-07-errors"):
         assemble(Sources(copy), "zh", str)
+
+
+def test_a_term_may_name_its_source(copy: Path) -> None:
+    file = copy / "spec/text/zh/com-03-terms.md"
+    file.write_text(
+        "# 术语和定义\n\n| 术语 | 英文 | 定义 | 来源 |\n|---|---|---|---|\n| 租户 | tenant | 一方 | RFC 1 |\n", "utf-8"
+    )
+    text = assemble(Sources(copy), "zh", str).markdown
+    assert "[**3.1**]{#term-1}\n:::\n\n**租户**\u3000tenant\n\n一方\n\n\\[来源：RFC 1\\]\n" in text
 
 
 def test_a_heading_that_skips_a_level_is_refused() -> None:
