@@ -14,8 +14,10 @@ export PYTHONPATH :=
 export PYTHONDONTWRITEBYTECODE :=
 export NO_MKDOCS_2_WARNING := 1
 
+NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+
 .DEFAULT_GOAL := help
-.PHONY: help check test quick schemas drift lint types contracts docs serve-docs mutants benchmark benchmark-baseline \
+.PHONY: help check test quick schemas drift lint types contracts docs serve-docs standard mutants benchmark benchmark-baseline \
         benchmark-ingest report results results-check submissions verify licences sbom audit lock clean
 
 help: ## Show what can be made.
@@ -72,6 +74,20 @@ docs: $(READY) ## Build the site into build/site.
 serve-docs: $(READY) ## Show the site while you write.
 	$(BIN)/mkdocs serve
 
+# pandoc, Typst and a reader of YAML, in an environment of their own: who reads the draft needs nothing else of the project.
+DOCUMENT := build/standard/venv
+
+standard: $(DOCUMENT)/.ready ## Write the draft as one document, DOCX and PDF in both languages, into build/standard.
+	PYTHONPATH=spec $(DOCUMENT)/bin/python -m document
+
+$(DOCUMENT)/.ready: spec/document/requirements.lock
+	$(NEW_ENOUGH)
+	$(PYTHON) -m venv $(DOCUMENT)
+	@$(DOCUMENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	  --only-binary :all: --requirement $< || { \
+	  echo "pip found no index with the packages of $<; set PIP_INDEX_URL to one, or PIP_FIND_LINKS to a folder" >&2; exit 1; }
+	touch $@
+
 mutants: $(READY) ## Run the kill matrix; writes build/mutants/matrix.json and matrix.html.
 	PYTHONPATH=tests $(BIN)/python -m mutants.matrix
 
@@ -117,12 +133,14 @@ lock: ## Resolve the pinned versions anew, with hashes; what stays out says [too
 	build/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --generate-hashes --no-emit-package torch --quiet \
 	  --output-file requirements.lock
+	build/lock/bin/uv pip compile spec/document/requirements.in --universal --python-version 3.11 --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --generate-hashes --quiet --output-file spec/document/requirements.lock
 
 clean: ## Remove what was made.
 	rm -rf build dist site $(VENV)
 
 $(READY): requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(NEW_ENOUGH)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 	  --requirement requirements.lock

@@ -1,0 +1,92 @@
+"""What the document is made of: the clauses, the registers, the model and what is published."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from document.words import Language
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything under ``root`` that the document is made of, read when it is asked for.
+
+    Attributes:
+        root: A checkout of the project.
+    """
+
+    root: Path = field(default=ROOT)
+
+    @cached_property
+    def order(self) -> Row:
+        """What stands where in the document."""
+        return self._yaml("document/order.yaml")
+
+    @cached_property
+    def requirements(self) -> Row:
+        """Register of requirements."""
+        return self._yaml("requirements.yaml")
+
+    @cached_property
+    def indicators(self) -> Row:
+        """Register of indicators, with the collection map."""
+        return self._yaml("indicators.yaml")
+
+    @cached_property
+    def problems(self) -> Mapping[str, Row]:
+        """Problem types by name."""
+        return {row["name"]: row for row in self._yaml("problems.yaml")["problems"]}
+
+    @cached_property
+    def openapi(self) -> Row:
+        """The published interface."""
+        return self._json("openapi.json")
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Row]:
+        """Definitions of the published schema by name."""
+        definitions: Mapping[str, Row] = self._json("kuayu.schema.json")["$defs"]
+        return definitions
+
+    @cached_property
+    def version(self) -> str:
+        """Version of the standard."""
+        return str(self.requirements["spec_version"])
+
+    def model(self, part: str) -> Row:
+        """One file of the information model."""
+        return self._yaml(f"model/{part}.yaml")
+
+    def text(self, language: Language, name: str) -> str | None:
+        """A file of the text; None where there is none."""
+        file = self.root / "spec" / "text" / language / f"{name}.md"
+        return file.read_text("utf-8") if file.exists() else None
+
+    @cached_property
+    def date(self) -> str:
+        """Day of the last commit to the standard; today where there is no repository."""
+        command = ["git", "-C", str(self.root), "log", "-1", "--format=%cs", "--", "spec", "schemas"]
+        try:
+            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+        except (OSError, subprocess.CalledProcessError):
+            told = ""
+        return told or datetime.now(UTC).date().isoformat()
+
+    def _yaml(self, path: str) -> Row:
+        row: Row = yaml.load((self.root / "spec" / path).read_text("utf-8"), yaml.CSafeLoader)
+        return row
+
+    def _json(self, name: str) -> Row:
+        row: Row = json.loads((self.root / "schemas/kuayu_schemas/published" / name).read_text("utf-8"))
+        return row

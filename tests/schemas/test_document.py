@@ -1,0 +1,203 @@
+"""The document of the draft is whole: every clause, requirement and definition, in one place, under a number."""
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from document import formulas
+from document.assembling import Assembled, assemble, placed
+from document.clauses import REQUIREMENT, title_of
+from document.manuscript import Heading, Manuscript
+from document.sources import ROOT, Sources
+from document.words import LANGUAGES, Language
+
+IN_A_CLAUSE = re.compile(r"\[\[\\\[([A-Z]{3}-\d{3})\\\]\]\(#test-")
+
+
+@cache
+def sources() -> Sources:
+    return Sources()
+
+
+@cache
+def document(language: Language) -> Assembled:
+    return assemble(sources(), language, lambda path: Path(path).name)
+
+
+def test_every_file_of_the_text_has_one_place_in_the_document() -> None:
+    order = placed(sources().order)
+    assert [name for name, times in Counter(order).items() if times > 1] == []
+    written = {file.stem for file in (ROOT / "spec" / "text" / "zh").glob("*.md")}
+    assert written - set(order) == set()
+    assert set(order) == written
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_clause_is_lost(language: Language) -> None:
+    assert not document(language).missing
+    anchors = {heading.anchor for heading in document(language).headings}
+    assert {name for name in placed(sources().order) if name not in document(language).missing} <= anchors
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_requirement_is_said_once_in_a_clause_and_tested_once_in_annex_a(language: Language) -> None:
+    register = [row["id"] for row in sources().requirements["requirements"]]
+    assert sorted(IN_A_CLAUSE.findall(document(language).markdown)) == sorted(register)
+    tested = [heading.anchor for heading in document(language).headings if heading.anchor.startswith("test-")]
+    assert sorted(tested) == sorted(f"test-{name}" for name in register)
+
+
+def test_the_test_of_a_requirement_names_the_subclause_that_says_it() -> None:
+    headings = document("zh").headings
+    levels = next(heading for heading in headings if heading.title == "专规、子专规、特性与级别")
+    text = document("zh").markdown.partition("{#test-COM-001}")[2]
+    assert f"[{levels.number}](#COM-001)" in text.partition("\n\n#")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_numbers_of_headings_go_on_without_gaps(language: Language) -> None:
+    numbered = [heading for heading in document(language).headings if heading.number]
+    before = [0]
+    for heading in numbered:
+        counts = [ord(part) - 64 if part.isalpha() else int(part) for part in heading.number.split(".")]
+        assert len(counts) == heading.level
+        if heading.number == "A":
+            before = [0]
+        expected = [*before, 0][: len(counts)]
+        expected[-1] += 1
+        assert counts == expected, heading
+        before = counts
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tables_are_numbered_through_the_clauses_and_through_each_annex(language: Language) -> None:
+    groups: dict[str, list[int]] = {}
+    for caption in document(language).captions:
+        scope, _, count = caption.rpartition(" ")[2].rpartition(".")
+        groups.setdefault(scope, []).append(int(count))
+    assert {"", "B", "C", "D"} <= set(groups)
+    for scope, counts in groups.items():
+        assert counts == list(range(1, len(counts) + 1)), scope
+
+
+def test_both_languages_have_the_same_clauses_tables_and_annexes() -> None:
+    def outline(language: Language) -> list[tuple[str, str]]:
+        return [(heading.number, heading.anchor) for heading in document(language).headings]
+
+    assert outline("zh") == outline("en")
+    numbers = {language: [caption.split()[1] for caption in document(language).captions] for language in LANGUAGES}
+    assert numbers["zh"] == numbers["en"]
+
+
+def test_no_text_stands_between_a_heading_and_its_first_subheading() -> None:
+    """Nobody could refer to it; GB/T 1.1 calls it a hanging paragraph. Annexes A to D open with what they are."""
+    blocks = [block for block in document("zh").markdown.split("\n\n") if not block.startswith(("```", ":::"))]
+    level, hanging, annex = 0, False, False
+    for block in blocks:
+        if found := re.match(r"(#+) (.*) \{#(\S+?)[ }]", block):
+            depth, anchor = len(found[1]), found[3]
+            annex = anchor.startswith("annex-") if depth == 1 else annex
+            assert not (hanging and depth > level and not annex), f"text hangs before {found[2]}"
+            level, hanging = depth, False
+        else:
+            hanging = True
+
+
+def test_every_link_leads_to_a_place_of_the_document() -> None:
+    for language in LANGUAGES:
+        text = document(language).markdown
+        places = set(re.findall(r"\{#([\w-]+)", text))
+        assert set(re.findall(r"\]\(#([^)]+)\)", text)) - places == set()
+        assert ".md)" not in text
+
+
+def test_every_definition_and_operation_that_is_published_is_in_the_annexes() -> None:
+    anchors = {heading.anchor for heading in document("en").headings}
+    assert {f"class-{name}" for name in sources().definitions} <= anchors
+    operations = [row["operationId"] for path in sources().openapi["paths"].values() for row in path.values()]
+    assert {f"operation-{name}" for name in operations} <= anchors
+
+
+def test_formulas_become_tex() -> None:
+    text = (
+        "index(*d*, *t*) = residual(*d*, *t*) / "
+        "Σ<sub>*k*</sub> weight<sub>*k*</sub>(*t*) / ratio<sub>*k*</sub>(*d*, *t*)"
+    )
+    assert formulas.is_formula(text)
+    assert formulas.to_tex(text) == (
+        r"\mathrm{index}(d,t)=\frac{\mathrm{residual}(d,t)}"
+        r"{\sum _{k} \frac{\mathrm{weight}_{k}(t)}{\mathrm{ratio}_{k}(d,t)}}"
+    )
+    assert not formulas.is_formula("工作量为 *w* = *u* *n*₀ · `step_time` 的一步耗时 *s* = *w* / rate。")
+    assert [document(language).markdown.count("\n$$") for language in LANGUAGES] == [7, 7]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """All that the document is made of, to be changed."""
+    for folder in ("spec/text", "spec/model", "spec/document", "schemas/kuayu_schemas/published"):
+        copytree(ROOT / folder, tmp_path / folder, ignore=lambda *_: ["__pycache__"])
+    for register in ("requirements", "indicators", "problems"):
+        (tmp_path / f"spec/{register}.yaml").write_bytes((ROOT / f"spec/{register}.yaml").read_bytes())
+    return tmp_path
+
+
+def test_a_file_that_comes_later_takes_its_place_with_its_figure(copy: Path) -> None:
+    """Where a clause is written, those after it are renumbered, and so are all references to them."""
+    file = copy / "spec/text/zh/com-14-architecture.md"
+    file.unlink(missing_ok=True)
+    before = {row.anchor: row.number for row in assemble(Sources(copy), "zh", str).headings}
+    file.write_text(
+        "# 体系架构\n\n总览。\n\n![两层调度](layers.svg)\n\n## 上层\n\n见[错误](com-07-errors.md)。\n", "utf-8"
+    )
+    after = assemble(Sources(copy), "zh", str)
+    numbers = {row.anchor: row.number for row in after.headings}
+    assert numbers["com-14-architecture"] == before["met-01-indicators"]
+    chapter, _, rest = before["com-07-errors"].partition(".")
+    assert numbers["com-07-errors"] == f"{int(chapter) + 1}.{rest}"
+    assert f"见[{numbers['com-07-errors']} 错误](#com-07-errors)。" in after.markdown
+    assert "图 1\u2003两层调度" in after.markdown
+
+
+def test_a_table_without_a_caption_has_the_title_of_its_subclause(copy: Path) -> None:
+    file = copy / "spec/text/zh/com-09-lists.md"
+    file.write_text(file.read_text("utf-8") + "\n| 甲 | 乙 |\n|---|---|\n| 1 | 2 |\n", "utf-8")
+    assert re.search(r"^: 表 \d+\u2003列表$", assemble(Sources(copy), "zh", str).markdown, re.MULTILINE)
+
+
+def test_a_caption_without_a_table_is_refused(copy: Path) -> None:
+    file = copy / "spec/text/zh/com-07-errors.md"
+    file.write_text(re.sub(r"^\|.*\n", "", file.read_text("utf-8"), flags=re.MULTILINE), "utf-8")
+    with pytest.raises(ValueError, match="1 captions too many for the tables of com-07-errors"):
+        assemble(Sources(copy), "zh", str)
+
+
+def test_a_term_may_name_its_source(copy: Path) -> None:
+    file = copy / "spec/text/zh/com-03-terms.md"
+    file.write_text(
+        "# 术语和定义\n\n| 术语 | 英文 | 定义 | 来源 |\n|---|---|---|---|\n| 租户 | tenant | 一方 | RFC 1 |\n", "utf-8"
+    )
+    text = assemble(Sources(copy), "zh", str).markdown
+    assert "[**3.1**]{#term-1}\n:::\n\n**租户**\u3000tenant\n\n一方\n\n\\[来源：RFC 1\\]\n" in text
+
+
+def test_a_heading_that_skips_a_level_is_refused() -> None:
+    manuscript = Manuscript("en")
+    manuscript.begin("clause")
+    assert manuscript.heading(1, "Scope", "scope") == "1"
+    with pytest.raises(ValueError, match="level 3"):
+        manuscript.heading(3, "Deep", "deep")
+    assert manuscript.headings == [Heading(1, "clause", "1", "Scope", "scope")]
+
+
+@pytest.mark.parametrize("own", ["# 附录 E（资料性） 数据集\n", "# Annex E (informative) — 数据集\n", "# 数据集\n"])
+def test_an_annex_may_name_its_letter_itself(own: str) -> None:
+    assert title_of(own) == "数据集"
+
+
+def test_an_identifier_in_brackets_is_a_requirement() -> None:
+    assert REQUIREMENT.findall("应予清除。[RES-018]") == ["RES-018"]
