@@ -94,6 +94,11 @@ class Clause:
         """Path from the root of the repository."""
         return f"spec/text/{self.language}/{self.name}.md"
 
+    @property
+    def informative(self) -> bool:
+        """Whether all of it is informative."""
+        return _INFORMATIVE.match(self.name) is not None
+
     @cached_property
     def headings(self) -> list[Heading]:
         """Its headings, the title first."""
@@ -128,12 +133,12 @@ class Clause:
         return list(_blocks(self.text))
 
     def _sentences(self) -> Iterator[Sentence]:
-        whole = _INFORMATIVE.match(self.name) is not None
-        informative, under = whole, None
+        informative: bool = self.informative
+        under: str | None = None
         for block in self._blocks:
             text, places = block.joined(self.language)
             if block.kind == "heading":
-                informative, under = whole or _INFORMATIVE_HEADING.search(text) is not None, None
+                informative, under = self.informative or _INFORMATIVE_HEADING.search(text) is not None, None
                 continue
             if block.kind == "paragraph":
                 under = None

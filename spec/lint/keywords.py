@@ -3,8 +3,8 @@
 - Requirement 应 (*shall*), recommendation 宜 (*should*), permission 可 (*may*), and no other word for them: refused are
   必须, 须, 不得, 应该, 应当, 可以, 务必, 切勿, 禁止, and in English *must*, *ought to*, *may not*.
 - A word that only has such a character in it is none: 响应, 可用, 不可达, 可能 and the like.
-- What a service does to a request is a duty, whether a keyword says so or not; it needs an identifier, or has to stand
-  in the list behind the sentence that has one.
+- What a service does to a request is a duty, whether a keyword says so or not; it needs an identifier, has to stand in
+  the list behind the sentence that has one, or to name the requirement that it restates.
 """
 
 import re
@@ -21,7 +21,7 @@ KEYWORD = {
     "zh": re.compile(
         r"(?<![响适相对反供效])(应)(?!用|有的|得的|该|当)"
         r"|(?<![适便事])(宜)"
-        r"|(?<![不许认])(可)(?!用|达|靠|信|见|能|执行|移|分配|得|以|查|比|读|变|抢占|验证|行|视|调度|接受|供|得出)"
+        r"|(?<![不许认])(可)(?!用|达|靠|信|见|能|执行|移|分配|得|以|查|比|读|变|抢占|验证|行|视|调度|接受|供|得出|测|预期|持续)"
     ),
 }
 
@@ -34,6 +34,9 @@ INSTEAD = {
     "en": "say shall, should or may for what is required, recommended or allowed, and can for what is possible",
     "zh": "要求用“应”“不应”，推荐用“宜”，允许用“可”，能力用“能”，无要求用“不必”",
 }
+
+MENTION = re.compile(r"\b([A-Z]{3}-\d{3})\b")
+"""Requirement that is named in passing."""
 
 BEHAVIOUR = {
     "en": re.compile(
@@ -118,7 +121,9 @@ def no_duty_in_informative(specification: Specification) -> Iterator[Finding]:
 
 
 def _is_behaviour(sentence: Sentence, problems: Collection[str]) -> bool:
-    """Whether a sentence tells what a service does: by its words, or since it names a type of problem."""
+    """Whether a sentence tells what a service does, by its words or by a type of problem, and names no requirement."""
+    if MENTION.search(sentence.text):
+        return False
     return BEHAVIOUR[sentence.language].search(sentence.words) is not None or any(
         name in sentence.text for name in problems
     )

@@ -59,7 +59,9 @@ _POWERS = {"hundred": 100, "thousand": 1000}
 _DIGITS = dict(zip("零一二三四五六七八九", range(10), strict=True)) | {"两": 2}
 _TENS = {"十": 10, "百": 100, "千": 1000, "万": 10000}
 _CHINESE_NUMBER = re.compile("[零一二两三四五六七八九十百千万]+")
-_ASIDE = re.compile(r"\[[^\]]*\]|\b[A-Z]{3}-\d{3}\b|\b(?:RFC|IEEE|GB/T|OpenAPI|JSON Schema) ?[\d.-]+|/v\d\b")
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = rf"\d+ 年 \d+ 月(?: \d+ 日)?|(?:\d+ )?(?:{_MONTHS}) \d{{4}}"
+_ASIDE = re.compile(_DATE + r"|\[[^\]]*\]|\b[A-Z]{3}-\d{3}\b|\b(?:RFC|IEEE|GB/T|OpenAPI|JSON Schema) ?[\d.-]+|/v\d\b")
 
 
 def clause_in_both(specification: Specification) -> Iterator[Finding]:

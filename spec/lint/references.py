@@ -2,8 +2,8 @@
 
 - Links lead to files of the same language, their anchors to headings.
 - A clause that is named in words (clause *Queries*, “查询”一章) is the title of a clause or section.
-- A document that a clause cites by number is in clause *Normative references* or in the bibliography; a document of
-  that clause is cited (GB/T 1.1-2020, 8.6).
+- A document that a normative clause cites by number is in clause *Normative references* or in the bibliography; a
+  document of that clause is cited (GB/T 1.1-2020, 8.6).
 """
 
 import re
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from lint.clauses import LANGUAGES, Sentence
+from lint.keywords import MENTION
 from lint.specification import Finding, Specification, at
 
 REFERENCES, BIBLIOGRAPHY = "com-02-references", "bibliography"
@@ -20,7 +21,6 @@ NAMED = {
     "en": re.compile(r"clauses? \*([^*]+)\*|\(see \*([^*]+)\*\)"),
     "zh": re.compile(r"“([^”]+)”一?[章条]|见“([^”]+)”"),
 }
-MENTION = re.compile(r"\b([A-Z]{3}-\d{3})\b")
 DOCUMENT = re.compile(
     r"\b(RFC \d+|IEEE \d+|GB/[TZ] \d+(?:\.\d+)?|ISO/IEC \d+(?:-\d+)?|YD/T \d+(?:\.\d+)?|UCUM"
     r"|OpenAPI(?= Specification| 3)|JSON Schema|Prometheus)"
@@ -48,7 +48,7 @@ def reference_resolves(specification: Specification) -> Iterator[Finding]:
 
 
 def document_listed(specification: Specification) -> Iterator[Finding]:
-    """A document that a clause cites is a normative reference or in the bibliography."""
+    """A document that a normative clause cites is a normative reference or in the bibliography."""
     for language in LANGUAGES:
         clauses = specification.clauses[language]
         listed = {
@@ -59,7 +59,7 @@ def document_listed(specification: Specification) -> Iterator[Finding]:
         }
         for sentence in specification.sentences(language):
             for name in DOCUMENT.findall(sentence.text):
-                if sentence.clause not in {REFERENCES, BIBLIOGRAPHY} and name not in listed:
+                if not sentence.informative and name not in listed:
                     advice = f"{name} is neither in {REFERENCES} nor in {BIBLIOGRAPHY}; add it where it belongs"
                     yield at("document-listed", sentence, advice)
 
@@ -87,6 +87,10 @@ def _link(specification: Specification, sentence: Sentence, text: str, target: s
     """What is wrong with one link."""
     if re.match(r"[a-z]+:", target):
         return
+    if target.startswith("../"):
+        if target not in specification.figures:
+            yield at("reference-resolves", sentence, f"{target} is no file of spec/text; correct the link")
+        return
     file, _, anchor = target.partition("#")
     name = file.removesuffix(".md") or sentence.clause
     clause = specification.clauses[sentence.language].get(name)
@@ -94,7 +98,7 @@ def _link(specification: Specification, sentence: Sentence, text: str, target: s
         yield at("reference-resolves", sentence, f"{target} is no clause of this language; correct the link")
     elif anchor and unquote(anchor) not in {_anchor(heading.text) for heading in clause.headings} | _set(clause.text):
         yield at("reference-resolves", sentence, f"{file or name} has no heading {anchor}; correct the link")
-    elif name == BIBLIOGRAPHY and text not in clause.text:
+    elif name == BIBLIOGRAPHY and text.lower() not in clause.text.lower():
         yield at("reference-resolves", sentence, f"the bibliography has no {text}; add it")
 
 

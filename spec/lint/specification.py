@@ -47,6 +47,8 @@ class Specification:
     """Values of the model's enumerations, in order."""
     published: str = ""
     """Texts of the published schema and of the registers, for words that have to be in them."""
+    figures: frozenset[str] = frozenset()
+    """Files beside the clauses, as a clause links to them."""
     operations: frozenset[str] = frozenset()
     """Published operations, as ``METHOD /path``."""
 
@@ -102,8 +104,15 @@ def read(root: Path) -> Specification:
         if method in {"get", "put", "post", "delete"}
     )
     words = "\n".join(path.read_text("utf-8") for path in sorted(published.glob("*.json")))
+    figures = frozenset(f"../{path.relative_to(spec / 'text')}" for path in (spec / "text").glob("figures/*"))
     return Specification(
-        clauses, {name: _yaml(text) for name, text in texts.items()}, texts, _enumerations(spec), words, operations
+        clauses,
+        {name: _yaml(text) for name, text in texts.items()},
+        texts,
+        _enumerations(spec),
+        words,
+        figures,
+        operations,
     )
 
 

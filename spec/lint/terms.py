@@ -2,7 +2,8 @@
 
 - Terms are the rows of clause *Terms and definitions*, the same in both languages and in the same order; abbreviations
   those of clause *Abbreviations*.
-- A phrase that the text sets in italics to define it on the spot, and that another clause uses, has to be a term.
+- A phrase that a clause sets in italics to define it on the spot, and that another clause uses, has to be a term, or
+  the other clause has to link to the first.
 - Words that once stood for a term, or stand for it elsewhere, are refused (``VARIANTS``).
 """
 
@@ -37,7 +38,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
 """Words that are refused, as patterns, and the word that is used instead."""
 
 NO_ABBREVIATION = re.compile(
-    r"GET|PUT|POST|DELETE|RFC|IEEE|GB|ISO|IEC|WWW|COM|MET|IDX|DEM|FCT|SCH|RES|CMP|STO|NET|STA|ID"
+    r"GET|PUT|POST|DELETE|RFC|IEEE|GB|ISO|IEC|ITU|WWW|COM|MET|IDX|DEM|FCT|SCH|RES|CMP|STO|NET|STA|ID"
 )
 """Methods, publishers, header names, profiles and dimensions, and a placeholder."""
 
@@ -92,13 +93,17 @@ def term_defined(specification: Specification) -> Iterator[Finding]:
         for sentence in specification.sentences(language):
             if sentence.informative or sentence.row:
                 continue
-            for word in ITALIC.findall(sentence.text):
+            linked = any(f"]({name}.md" in sentence.text for name in specification.clauses[language])
+            for word in [] if linked else ITALIC.findall(sentence.text):
                 if word in terms or word in titles or not _is_phrase(word, language):
                     continue
                 others = [
                     clause.name
                     for clause in specification.clauses[language].values()
-                    if clause.name not in {sentence.clause, TERMS} and _count(clause.text, word, language)
+                    if clause.name != sentence.clause
+                    and not clause.informative
+                    and f"]({sentence.clause}.md" not in clause.text
+                    and _count(clause.text, word, language)
                 ]
                 if others:
                     advice = f"*{word}* is defined here and used in {', '.join(others)}; define it in {TERMS}"

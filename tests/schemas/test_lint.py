@@ -255,6 +255,7 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("same-numbers", clause("At most 10 % are lost. [COM-001]", "丢失不应超过 12 %。[COM-001]")),
         ("reference-resolves", registered(clause("As COM-009 says."), row())),
         ("reference-resolves", clause("See clause *Nowhere*.")),
+        ("reference-resolves", clause("![A](../figures/a.svg)")),
         ("reference-resolves", clause(zh="见“无此章”一章。")),
         ("reference-resolves", clause("See [Writes](com-08-writes.md).")),
         ("reference-resolves", beside(clause("As [Knuth](bibliography.md) says."), "bibliography", "# Books")),
@@ -279,6 +280,10 @@ def test_a_rule_finds_this_too(rule: str, specification: Specification) -> None:
         ("duty-without-id", clause("A service may be named. [COM-001]")),
         ("same-numbers", clause("It keeps twelve of the last ten thousand.", "在最近 10000 项中保留 12 项。")),
         ("same-units", clause("It waits for a minute.", "等待 1 分钟。")),
+        ("same-numbers", clause("Read on 27 November 2026.", "2026 年 11 月 27 日查阅。")),
+        ("duty-without-id", clause("Anything else is refused (COM-005).")),
+        ("term-defined", beside(clause("A *spare pool* is."), "com-08-writes", "See [spare pool](com-06-data.md).")),
+        ("reference-resolves", replace(clause("![A](../figures/a.svg)"), figures=frozenset({"../figures/a.svg"}))),
         ("reference-resolves", clause("Its digest is the SHA-256 of it.")),
     ],
 )
