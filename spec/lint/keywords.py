@@ -41,12 +41,12 @@ MENTION = re.compile(r"\b([A-Z]{3}-\d{3})\b")
 BEHAVIOUR = {
     "en": re.compile(
         r"\b(?:is|are) (?:then )?(?:answered|refused|rejected|ignored)\b"
-        r"|(?:^|[;,:] (?:and |so )?)(?:[Aa] service|[Aa]n aggregator|[Aa] client) (?!of\b|is\b|that is\b)"
+        r"|(?:^|[;,:] (?:and |so )?)(?:[Aa] service|[Tt]he service|[Aa]n aggregator) (?!of\b|is\b|that is\b)"
         r"(?!.*\bmight\b)"
     ),
     "zh": re.compile(
         r"答以|拒收|予以忽略|以 ?`?[a-z-]+`? ?拒绝"
-        r"|(?<![的由对度向求])服务(?=不|随|可|能|开|提|在|对|应|以|将|发|给|保|更|选|立|只|决|自)"
+        r"|(?<![由对度向求])(?:服务|聚合器)(?=不|随|可|能|开|提|在|对|应|以|将|发|给|保|更|选|立|只|决|自|由|据|获|重)"
     ),
 }
 """Words by which a clause tells what a service does, in the indicative."""
