@@ -4,7 +4,8 @@
   list are blocks of their own.
 - A list or table right behind a sentence with an identifier belongs to that requirement (clause *Conformance*).
 - Informative are the foreword and introduction (``front-``), scope, references, terms, abbreviations, bibliography, the
-  annexes E and F, whatever a heading calls informative (资料性), and notes (GB/T 1.1-2020, 5.4 and 9.10).
+  annexes E and F, whatever a heading calls informative (资料性), and notes (GB/T 1.1-2020, 5.4 and 9.10). So are the
+  clauses that bring together what others require, *Architecture* and *Security*.
 """
 
 import re
@@ -16,7 +17,7 @@ LANGUAGES = ("en", "zh")
 IDENTIFIER = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
 CODE = re.compile(r"`([^`]+)`")
 
-_INFORMATIVE = re.compile(r"front-|com-0[1-4]-|bibliography|annex-[ef]")
+_INFORMATIVE = re.compile(r"front-|com-0[1-4]-|com-14-architecture|com-15-security|bibliography|annex-[ef]")
 _INFORMATIVE_HEADING = re.compile(r"资料性|informative", re.IGNORECASE)
 _NOTE = re.compile(r"(?:> *)?[*_]{0,2}(?:注 ?\d*[：:]|NOTE\b)")
 _ITEM = re.compile(r"(?:[-*]|\d+\.|[a-z]\)) +")
@@ -98,6 +99,11 @@ class Clause:
     def informative(self) -> bool:
         """Whether all of it is informative."""
         return _INFORMATIVE.match(self.name) is not None
+
+    @property
+    def apart(self) -> bool:
+        """Whether it stands before or behind the clauses: foreword, introduction, annexes."""
+        return self.name.startswith(("front-", "annex-"))
 
     @cached_property
     def headings(self) -> list[Heading]:

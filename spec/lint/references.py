@@ -2,8 +2,8 @@
 
 - Links lead to files of the same language, their anchors to headings.
 - A clause that is named in words (clause *Queries*, “查询”一章) is the title of a clause or section.
-- A document that a normative clause cites by number is in clause *Normative references* or in the bibliography; a
-  document of that clause is cited (GB/T 1.1-2020, 8.6).
+- A document that a clause cites by number is in clause *Normative references* or in the bibliography; a document of
+  that clause is cited (GB/T 1.1-2020, 8.6).
 """
 
 import re
@@ -48,7 +48,7 @@ def reference_resolves(specification: Specification) -> Iterator[Finding]:
 
 
 def document_listed(specification: Specification) -> Iterator[Finding]:
-    """A document that a normative clause cites is a normative reference or in the bibliography."""
+    """A document that a clause cites is a normative reference or in the bibliography, an RFC in an annex too."""
     for language in LANGUAGES:
         clauses = specification.clauses[language]
         listed = {
@@ -59,7 +59,8 @@ def document_listed(specification: Specification) -> Iterator[Finding]:
         }
         for sentence in specification.sentences(language):
             for name in DOCUMENT.findall(sentence.text):
-                if not sentence.informative and name not in listed:
+                own = sentence.clause.startswith("annex-") and not name.startswith("RFC")  # an annex lists them itself
+                if not own and name not in listed:
                     advice = f"{name} is neither in {REFERENCES} nor in {BIBLIOGRAPHY}; add it where it belongs"
                     yield at("document-listed", sentence, advice)
 

@@ -118,12 +118,12 @@ def names_listed(specification: Specification) -> Iterator[Finding]:
 
 
 def word_published(specification: Specification) -> Iterator[Finding]:
-    """A word of the interface that a normative clause sets as code is one of what is published."""
+    """A word of the interface that a clause sets as code, foreword and annexes aside, is published."""
     if not specification.published:
         return
     published = set(re.findall(r"[A-Za-z0-9_-]+", specification.published))
     for clause in (each for language in LANGUAGES for each in specification.clauses[language].values()):
-        if clause.informative:
+        if clause.apart:
             continue
         for found in CODE.finditer(clause.text):
             if re.fullmatch(r"[a-z0-9]+(?:[_.-][a-z0-9]+)*", found[1]) and not re.match(r"\d", found[1]):

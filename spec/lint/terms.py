@@ -37,6 +37,9 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
 }
 """Words that are refused, as patterns, and the word that is used instead."""
 
+ASIDE = ("front-", "annex-", "com-02-", "com-04-", "bibliography")
+"""Beginnings of the names of clauses that spell abbreviations out, or name documents."""
+
 NO_ABBREVIATION = re.compile(
     r"GET|PUT|POST|DELETE|RFC|IEEE|GB|ISO|IEC|ITU|WWW|COM|MET|IDX|DEM|FCT|SCH|RES|CMP|STO|NET|STA|ID"
 )
@@ -124,12 +127,12 @@ def term_variant(specification: Specification) -> Iterator[Finding]:
 
 
 def abbreviation_defined(specification: Specification) -> Iterator[Finding]:
-    """An abbreviation that a normative clause uses is in the list."""
+    """An abbreviation that a clause uses is in the list; foreword, introduction, annexes and lists of titles aside."""
     for language in LANGUAGES:
         listed = {word for word, _ in _defined(specification, language, ABBREVIATIONS)}
         seen: set[str] = set()
         for sentence in specification.sentences(language):
-            if sentence.informative:
+            if sentence.clause.startswith(ASIDE):
                 continue
             for word in ABBREVIATION.findall(_NUMBERED.sub("", sentence.words)):
                 if word not in listed | seen and not NO_ABBREVIATION.fullmatch(word):
