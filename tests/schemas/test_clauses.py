@@ -5,6 +5,8 @@ the reference (``spec/lint``, ``test_lint.py``).
 """
 
 import ast
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +16,14 @@ from kuayu.perception.clock import TimeFault
 from kuayu.perception.states import FROM_BEST
 from kuayu_schemas import registers
 from kuayu_schemas.models import HealthState
-from lint.clauses import CODE, LANGUAGES
+from lint.clauses import CODE, LANGUAGES, Clause
 
 ROOT = Path(__file__).parents[2]
 TEXT, REFERENCE = ROOT / "spec" / "text", ROOT / "reference_impl" / "kuayu"
+
+FIGURE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
+REGISTERED = re.compile(r"(get|list|delete)(Domain|Node|Link|ComputeIdentifier|ScrapeTarget)s?")
+"""Operations that the architecture names by how their names are made."""
 
 REFUSALS = ("ProblemException", "RefusalError")
 """What the reference makes of a problem; the first argument is the name of its type."""
@@ -35,6 +41,32 @@ def test_the_states_of_the_clause_stand_in_the_order_by_which_the_reference_tell
     line = next(line for line in text.splitlines() if "`healthy`" in line)
     assert CODE.findall(line) == list(FROM_BEST)
     assert sorted(FROM_BEST) == sorted(HealthState)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_architecture_names_every_operation_of_the_interface(language: str) -> None:
+    document = json.loads((ROOT / "schemas/kuayu_schemas/published/openapi.json").read_text("utf-8"))
+    operations = {operation["operationId"] for path in document["paths"].values() for operation in path.values()}
+    text = (TEXT / language / "com-14-architecture.md").read_text("utf-8")
+    cells = [cell for row in Clause(language, "com-14-architecture", text).rows for cell in row]
+    listed = [name for cell in cells for name in CODE.findall(cell)]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {name for name in operations if not REGISTERED.fullmatch(name)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_figure_of_a_clause_is_of_its_language(language: str) -> None:
+    texts = [path.read_text("utf-8") for path in (TEXT / language).glob("*.md")]
+    named = [place for text in texts for place in FIGURE.findall(text)]
+    assert named
+    assert all(place.endswith(f"-{language}.svg") for place in named)
+
+
+def test_figures_differ_between_languages_in_their_words_alone() -> None:
+    shapes = re.compile(r"<(?:rect|path)[^>]*>")
+    for english in (TEXT / "figures").glob("*-en.svg"):
+        chinese = english.with_name(english.name.replace("-en.", "-zh."))
+        assert shapes.findall(english.read_text("utf-8")) == shapes.findall(chinese.read_text("utf-8"))
 
 
 def test_the_reference_raises_every_problem_of_the_register_and_no_other() -> None:

@@ -1,7 +1,11 @@
-"""The draft's text, the files of spec/text; each identifier in them leads to its requirement and can be led to."""
+"""The draft's text, the files of spec/text; each identifier in them leads to its requirement and can be led to.
+
+Front matter comes first, then the clauses by profile, then annexes and the bibliography. Figures lie in
+``spec/text/figures``, one for each language, and are found from a clause by the same path there and on the site.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kuayu_conformance.rendering.words import Language, Words
@@ -12,6 +16,10 @@ from .markdown import link, page, table
 
 IDENTIFIER = re.compile(r"\[([A-Z]{3}-\d{3})\](?!\()")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+FRONT = "FRONT"
+"""What the names of files of the front matter begin with, where those of clauses begin with a profile."""
+FRONT_MATTER = Words("Foreword and introduction", "前言与引言")
+BACK_MATTER = Words("Annexes and bibliography", "附录与参考文献")
 
 INTRODUCTION = Words(
     "The draft, version {version}. Each normative sentence ends with the identifier of its requirement; follow it to "
@@ -21,7 +29,7 @@ INTRODUCTION = Words(
 
 
 def pages(language: Language, folder: Path) -> Iterator[Made]:
-    """One page for each clause, by profile and file name, and the list of them."""
+    """One page for each file, by profile and file name, the list of them, and the figures."""
     names = {row.profile.value: Words(row.name_en, row.name_zh) for row in registers.requirements().profiles}
     clauses = sorted((folder / language).glob("*.md"), key=lambda file: _place(file, list(names)))
     listed = []
@@ -29,9 +37,10 @@ def pages(language: Language, folder: Path) -> Iterator[Made]:
         text, profile = file.read_text("utf-8"), _profile(file)
         title = TITLE.search(text)
         listed.append((profile, file.name, title[1] if title else file.stem))
-        group = names[profile].in_(language) if profile in names else ""
-        yield Made(f"standard/{file.name}", _linked(text), "Standard", group)
+        yield Made(f"standard/{file.name}", _linked(text), "Standard", _part(profile, names).in_(language))
     yield Made("standard/index.md", _index(language, listed, names))
+    for figure in sorted((folder / "figures").glob(f"*-{language}.svg")):
+        yield Made(f"figures/{figure.name}", figure.read_text("utf-8"))
 
 
 def clause_link(clause: str, anchor: str) -> str:
@@ -44,9 +53,15 @@ def _profile(file: Path) -> str:
 
 
 def _place(file: Path, profiles: Sequence[str]) -> tuple[int, str]:
-    """Profiles in the order of the register; what belongs to none comes last."""
+    """Front matter, then profiles in the order of the register; what else belongs to none comes last."""
+    parts = [FRONT, *profiles]
     profile = _profile(file)
-    return (profiles.index(profile) if profile in profiles else len(profiles), file.name)
+    return (parts.index(profile) if profile in parts else len(parts), file.name)
+
+
+def _part(profile: str, names: Mapping[str, Words]) -> Words:
+    """What a file is listed under, by what its name begins with."""
+    return names.get(profile) or (FRONT_MATTER if profile == FRONT else BACK_MATTER)
 
 
 def _linked(text: str) -> str:
@@ -58,11 +73,12 @@ def _linked(text: str) -> str:
     return IDENTIFIER.sub(to_requirement, text)
 
 
-def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: dict[str, Words]) -> str:
+def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: Mapping[str, Words]) -> str:
     headings = {"en": ("Part", "Clauses"), "zh": ("部分", "条款")}[language]
     parts: dict[str, list[str]] = {}
     for profile, file, title in listed:
-        part = f"**{profile}** {names[profile].in_(language)}" if profile in names else ""
+        code = f"**{profile}** " if profile in names else ""
+        part = code + _part(profile, names).in_(language)
         parts.setdefault(part, []).append(link(title, f"/standard/{file}"))
     return page(
         {"en": "# The standard", "zh": "# 标准文本"}[language],

@@ -1,0 +1,45 @@
+"""The pages of the standard's text stand in the order of the document, and figures are where clauses look for them."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kuayu_conformance.rendering.words import Language
+from kuayu_schemas import registers
+
+ROOT = Path(__file__).parents[2]
+TEXT = ROOT / "spec/text"
+HEADINGS = {"en": ("Foreword and introduction", "Annexes and bibliography"), "zh": ("前言与引言", "附录与参考文献")}
+
+
+@pytest.fixture(autouse=True)
+def hooks() -> Iterator[None]:
+    """The package of generated pages, importable as mkdocs imports it."""
+    sys.path.insert(0, str(ROOT / "docs/hooks"))
+    yield
+    sys.path.remove(str(ROOT / "docs/hooks"))
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_front_matter_comes_before_the_clauses_and_annexes_after_them(language: Language) -> None:
+    from pages import standard  # type: ignore[import-not-found]
+
+    made = [page for page in standard.pages(language, TEXT) if page.section]
+    profiles = [row.name_zh if language == "zh" else row.name_en for row in registers.requirements().profiles]
+    first, last = HEADINGS[language]
+    assert list(dict.fromkeys(page.group for page in made)) == [first, *profiles, last]
+    names = [Path(page.path).stem for page in made]
+    assert names[:2] == ["front-01-foreword", "front-02-introduction"]
+    assert names[-3:] == ["annex-e-sources", "annex-f-neighbours", "bibliography"]
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_a_figure_is_found_from_its_clause(language: Language) -> None:
+    from pages import standard
+
+    made = {page.path: page.text for page in standard.pages(language, TEXT)}
+    assert f"](../figures/architecture-{language}.svg)" in made["standard/com-14-architecture.md"]
+    drawn = (TEXT / f"figures/architecture-{language}.svg").read_text("utf-8")
+    assert made[f"figures/architecture-{language}.svg"] == drawn
