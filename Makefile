@@ -17,8 +17,8 @@ export NO_MKDOCS_2_WARNING := 1
 NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 
 .DEFAULT_GOAL := help
-.PHONY: help check test quick schemas drift lint types contracts docs serve-docs standard mutants benchmark benchmark-baseline \
-        benchmark-ingest report results results-check submissions verify licences sbom audit lock clean
+.PHONY: help check test quick schemas drift lint lint-spec types contracts docs serve-docs standard mutants benchmark \
+        benchmark-baseline benchmark-ingest report results results-check submissions verify licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,6 +45,9 @@ schemas: $(READY) ## Generate the published schemas from spec/.
 
 drift: $(READY) ## Fail where the published schemas are not what spec/ leads to.
 	PYTHONPATH=spec $(BIN)/python -m generator --check
+
+lint-spec: $(READY) ## Check the text of the standard: its language, both languages, terms, registers and references.
+	PYTHONPATH=spec $(BIN)/python -m lint
 
 lint: $(READY) ## Check style, and the licences of all that is installed.
 	$(BIN)/ruff check .

@@ -1,0 +1,358 @@
+"""Rules of the text: each finds what breaks it and passes what keeps it, and the text as it is keeps them all.
+
+What is known and not mended stands in ``spec/lint/known.yaml``: nothing may come to it, and what is mended leaves it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lint import known
+from lint.clauses import Clause
+from lint.rules import RULES, findings
+from lint.specification import Finding, Specification, read
+
+ROOT = Path(__file__).parents[2]
+
+TERMS_EN = "# Terms\n\n| term | definition |\n|---|---|\n| node | computer |\n\nA node works. [COM-001]\n"
+TERMS_ZH = "# 术语\n\n| 术语 | 英文 | 定义 |\n|---|---|---|\n| 节点 | node | 计算机 |\n\n节点工作。\n"
+
+
+def clause(en: str = "", zh: str = "", name: str = "com-06-data") -> Specification:
+    """Specification of one clause, or of one in one language."""
+    texts = {"en": en, "zh": zh}
+    return Specification(
+        {language: {name: Clause(language, name, text)} if text else {} for language, text in texts.items()}
+    )
+
+
+def beside(specification: Specification, name: str, en: str = "", zh: str = "") -> Specification:
+    """The same with another clause."""
+    added = clause(en, zh, name).clauses
+    return replace(
+        specification, clauses={each: {**specification.clauses[each], **added[each]} for each in ("en", "zh")}
+    )
+
+
+def row(**members: Any) -> dict[str, Any]:
+    """Row of the register of requirements."""
+    return {
+        "id": "COM-001",
+        "profile": "COM",
+        "modal": "shall",
+        "clause": "com-06-data",
+        "text_en": "A node shall work.",
+        "text_zh": "节点应工作。",
+        "check": "kuayu_conformance.checks.com_errors",
+    } | members
+
+
+def registered(specification: Specification, *rows: dict[str, Any], **register: Any) -> Specification:
+    """The same with rows in its register of requirements."""
+    requirements = {"requirements": list(rows), "profiles": [], **register}
+    return replace(specification, registers={"requirements": requirements})
+
+
+SENTENCES = clause("A node shall work. [COM-001]\n", "节点应工作。[COM-001]\n")
+FEATURES = {
+    "en": "Features are `scrape` (of MET); a feature that is declared is an obligation.\n",
+    "zh": "特性有 `scrape`（属 MET）；声明的特性即为义务。\n",
+}
+MET = {"profile": "MET", "features": ["scrape"], "mandatory": ["GET /v1/nodes"]}
+
+
+def features(en: str = FEATURES["en"], **register: Any) -> Specification:
+    specification = clause(en, FEATURES["zh"], "com-05-conformance")
+    return replace(
+        registered(specification, row(profile="MET", feature="scrape"), profiles=[MET], **register),
+        enumerations={"Feature": ["scrape", "unknown"]},
+    )
+
+
+def states(table: str) -> Specification:
+    return replace(
+        clause(f"| state | meaning |\n|---|---|\n{table}", name="met-06-graph"),
+        enumerations={"OperatingState": ["idle", "busy"]},
+    )
+
+
+@dataclass(frozen=True)
+class Example:
+    """What breaks a rule, what keeps it, and a part of the advice."""
+
+    breaks: Specification
+    keeps: Specification
+    advice: str
+
+
+EXAMPLES = {
+    "one-keyword": Example(
+        clause("A node shall work, and it shall rest. [COM-001]"),
+        clause("A node shall work and rest. [COM-001]"),
+        "has 2 keywords",
+    ),
+    "one-identifier": Example(
+        clause(zh="节点应工作。[COM-001][COM-002]"), clause(zh="节点应工作。[COM-001]"), "has 2 identifiers"
+    ),
+    "refused-word": Example(clause("A node must work."), clause("A node can work."), "must"),
+    "duty-without-id": Example(
+        clause(zh="服务应保留样本。"), clause(zh="服务应保留样本。[COM-040]"), "has a keyword and no identifier"
+    ),
+    "no-duty-in-informative": Example(
+        clause(zh="本文件应适用于算力。", name="com-01-scope"),
+        clause(zh="本文件适用于算力。", name="com-01-scope"),
+        "is informative",
+    ),
+    "clause-in-both": Example(clause("# Data"), clause("# Data", "# 数据"), "translate it"),
+    "same-headings": Example(
+        clause("# Data\n\n## Form\n", "# 数据\n"), clause("# Data\n\n## Form\n", "# 数据\n\n## 形式\n"), "levels [1]"
+    ),
+    "id-in-both-languages": Example(
+        clause("A node shall work. [COM-001]", "节点工作。"), SENTENCES, "zh has no sentence with COM-001"
+    ),
+    "same-keyword": Example(
+        clause("A node should work. [COM-001]", "节点应工作。[COM-001]"), SENTENCES, "['shall'], in English ['should']"
+    ),
+    "same-words-of-the-wire": Example(
+        clause("It has `limit`.", "它有 `limits`。"),
+        clause("It has `limit`.", "它有 `limit`。"),
+        "in one language alone",
+    ),
+    "same-numbers": Example(
+        clause("It takes five pages.", "最多 6 页。"),
+        clause("It takes six pages.", "最多 6 页。"),
+        "6 is not in the English",
+    ),
+    "same-units": Example(
+        clause("Within 10 s.", "在 10 分钟之内。"),
+        clause("Within 10 min.", "在 10 分钟之内。"),
+        "10 min is not in the English",
+    ),
+    "term-in-both-languages": Example(
+        clause(TERMS_EN.replace("| node", "| link"), TERMS_ZH, "com-03-terms"),
+        clause(TERMS_EN, TERMS_ZH, "com-03-terms"),
+        "the English text defines link here, the Chinese one node",
+    ),
+    "defined-once": Example(
+        clause(TERMS_EN.replace("| node", "| node | a |\n| node"), name="com-03-terms"),
+        clause(TERMS_EN, name="com-03-terms"),
+        "node is defined above already",
+    ),
+    "term-used": Example(
+        clause(zh=TERMS_ZH.replace("节点工作", "工作"), name="com-03-terms"),
+        clause(zh=TERMS_ZH, name="com-03-terms"),
+        "节点 is defined and not used",
+    ),
+    "term-defined": Example(
+        beside(clause("A *spare pool* is a set of nodes."), "com-08-writes", "A spare pool is never empty."),
+        beside(clause("A *spare pool* is a set of nodes."), "com-08-writes", "A pool is never empty."),
+        "used in com-08-writes",
+    ),
+    "term-variant": Example(clause(zh="节点属于族群。"), clause(zh="节点属于节点组。"), "族群: say 节点组"),
+    "abbreviation-defined": Example(
+        clause("It speaks TCP."),
+        beside(clause("It speaks TCP."), "com-04-abbreviations", "| a | b |\n|---|---|\n| TCP | protocol |\n"),
+        "TCP is in no list",
+    ),
+    "abbreviation-used": Example(
+        clause("| a | b |\n|---|---|\n| TCP | protocol |\n", name="com-04-abbreviations"),
+        beside(clause("It speaks TCP."), "com-04-abbreviations", "| a | b |\n|---|---|\n| TCP | protocol |\n"),
+        "TCP is listed and not used",
+    ),
+    "register-text": Example(
+        registered(SENTENCES, row(text_en="A node shall rest.")),
+        registered(SENTENCES, row()),
+        "the register says: A node shall rest.",
+    ),
+    "check-or-reason": Example(
+        registered(SENTENCES, row(check=None, unchecked_because_en="It cannot be seen.")),
+        registered(SENTENCES, row()),
+        "has no check",
+    ),
+    "features-listed": Example(
+        features("Features are `otlp` (of MET); a feature that is declared is an obligation.\n"), features(), "otlp"
+    ),
+    "feature-required": Example(
+        features(requirements=[row(profile="MET")]), features(), "no requirement of MET has this feature"
+    ),
+    "names-listed": Example(
+        states("| `idle` | answers |\n"),
+        states("| `idle` | answers |\n| `busy` | works |\n"),
+        "only there ['busy']",
+    ),
+    "word-published": Example(
+        replace(clause("It has `limmit`."), published='{"limit": 1}'),
+        replace(clause("It has `limit`."), published='{"limit": 1}'),
+        "limmit is in no published schema",
+    ),
+    "operation-published": Example(
+        replace(clause("GET /v1/knots lists them."), operations=frozenset({"GET /v1/nodes"})),
+        replace(clause("GET /v1/nodes lists them."), operations=frozenset({"GET /v1/nodes"})),
+        "GET /v1/knots is not in the published",
+    ),
+    "reference-resolves": Example(
+        clause("# Data\n\n## Form\n\nSee [Data](com-06-data.md#forms)."),
+        clause("# Data\n\n## Form\n\nSee [Data](com-06-data.md#form)."),
+        "has no heading forms",
+    ),
+    "document-listed": Example(
+        clause("It is JSON (RFC 8259)."),
+        beside(clause("It is JSON (RFC 8259)."), "com-02-references", "| document |\n|---|\n| RFC 8259 |\n"),
+        "RFC 8259 is neither in",
+    ),
+    "document-cited": Example(
+        clause("| document |\n|---|\n| RFC 8259 |\n", name="com-02-references"),
+        beside(clause("It is JSON (RFC 8259)."), "com-02-references", "| document |\n|---|\n| RFC 8259 |\n"),
+        "no clause cites RFC 8259",
+    ),
+}
+
+
+def found_by(rule: str, specification: Specification) -> list[Finding]:
+    return list(RULES[rule](specification))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_finds_what_breaks_it_and_says_where_and_what_to_do(rule: str) -> None:
+    broken = found_by(rule, EXAMPLES[rule].breaks)
+    assert [finding for finding in broken if EXAMPLES[rule].advice in finding.advice], broken
+    for finding in broken:
+        assert finding.rule == rule
+        assert str(finding).startswith(f"{finding.file}:{finding.line}: {rule}: ")
+        assert finding.file.startswith("spec/")
+        assert finding.line > 0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_passes_what_keeps_it(rule: str) -> None:
+    assert found_by(rule, EXAMPLES[rule].keeps) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "specification"),
+    [
+        ("refused-word", clause(zh="服务必须保留样本。")),
+        ("refused-word", clause(zh="服务不得保留样本。")),
+        ("refused-word", clause(zh="服务须保留样本。")),
+        ("refused-word", clause("A service may not keep samples.")),
+        ("duty-without-id", clause("A service keeps samples for an hour.")),
+        ("duty-without-id", clause("Anything else is answered with 404.")),
+        ("duty-without-id", clause(zh="其余答以 404。")),
+        ("duty-without-id", clause("A node shall work. [COM-001]\n\n- It should rest.\n")),
+        ("no-duty-in-informative", clause(zh="注：服务宜保留样本。")),
+        ("no-duty-in-informative", clause("Whoever buys should ask.", name="front-02-introduction")),
+        ("no-duty-in-informative", clause("It shall work. [COM-001]", name="annex-e-examples")),
+        ("no-duty-in-informative", clause("A service should use TLS.", name="com-15-security")),
+        ("no-duty-in-informative", clause("# Annex C (informative)\n\nIt may work.\n", name="annex-c-more")),
+        ("one-identifier", clause("A node shall work. [COM-001]\n\nA link shall work. [COM-001]\n")),
+        ("same-keyword", registered(SENTENCES, row(modal="should"))),
+        ("same-numbers", clause("At most 10 % are lost. [COM-001]", "丢失不应超过 12 %。[COM-001]")),
+        ("reference-resolves", registered(clause("As COM-009 says."), row())),
+        ("reference-resolves", clause("See clause *Nowhere*.")),
+        ("reference-resolves", clause("![A](../figures/a.svg)")),
+        ("reference-resolves", clause(zh="见“无此章”一章。")),
+        ("reference-resolves", clause("See [Writes](com-08-writes.md).")),
+        ("reference-resolves", beside(clause("As [Knuth](bibliography.md) says."), "bibliography", "# Books")),
+        ("register-text", registered(clause("A node rests.", "节点应工作。[COM-001]"), row())),
+        ("register-text", registered(SENTENCES, row(clause="com-08-writes"))),
+        ("register-text", registered(SENTENCES)),
+        ("operation-published", features(sub_profiles=[])),
+        ("feature-required", features(requirements=[row(profile="MET", feature="otlp")])),
+    ],
+)
+def test_a_rule_finds_this_too(rule: str, specification: Specification) -> None:
+    assert found_by(rule, specification)
+
+
+@pytest.mark.parametrize(
+    ("rule", "specification"),
+    [
+        ("one-keyword", clause(zh="服务的响应应含可用的加速器，不可达与可能失效者除外。[COM-001]")),
+        ("one-keyword", clause("A node shall answer `may`, which *should* is not. [COM-001]")),
+        ("refused-word", clause(zh="域不必在请求之中，也得不到响应。")),
+        ("duty-without-id", clause("A node shall work. [COM-001]\n\n- A bad one is answered with 404.\n")),
+        ("duty-without-id", clause("A service may be named. [COM-001]")),
+        ("same-numbers", clause("It keeps twelve of the last ten thousand.", "在最近 10000 项中保留 12 项。")),
+        ("same-units", clause("It waits for a minute.", "等待 1 分钟。")),
+        ("same-numbers", clause("Read on 27 November 2026.", "2026 年 11 月 27 日查阅。")),
+        ("duty-without-id", clause("Anything else is refused (COM-005).")),
+        ("duty-without-id", clause("A service answers.", name="com-14-architecture")),
+        ("document-listed", clause("It is like GB/T 46346.", name="annex-f-neighbours")),
+        ("term-defined", beside(clause("A *spare pool* is."), "com-08-writes", "See [spare pool](com-06-data.md).")),
+        ("reference-resolves", replace(clause("![A](../figures/a.svg)"), figures=frozenset({"../figures/a.svg"}))),
+        ("reference-resolves", clause("Its digest is the SHA-256 of it.")),
+    ],
+)
+def test_a_rule_leaves_this_alone(rule: str, specification: Specification) -> None:
+    assert found_by(rule, specification) == []
+
+
+def test_each_rule_has_an_example() -> None:
+    assert set(EXAMPLES) == set(RULES)
+
+
+@pytest.fixture(scope="module")
+def specification() -> Specification:
+    return read(ROOT)
+
+
+def test_the_text_has_no_finding_but_those_known_and_none_of_these_is_mended(specification: Specification) -> None:
+    compared = known.compare(findings(specification), known.load())
+    assert [str(finding) for finding in compared.new] == []
+    assert compared.stale == []
+
+
+def test_what_is_known_is_written_as_it_is_read() -> None:
+    assert known.text(known.load()) == known.FILE.read_text("utf-8")
+
+
+def test_a_finding_is_known_as_often_as_it_is_listed_and_no_more() -> None:
+    finding = found_by("refused-word", EXAMPLES["refused-word"].breaks)[0]
+    listed = Counter({(finding.rule, finding.file, finding.sentence): 1})
+    assert known.compare([finding], listed) == known.Compared([], [finding], [])
+    assert known.compare([finding, finding], listed).new == [finding]
+    assert known.compare([], listed).stale == list(listed)
+
+
+def lint(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a copy of the repository."""
+    environment = os.environ | {"PYTHONPATH": str(tree / "spec")}
+    command = [sys.executable, "-m", "lint", *options]
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command_fails_for_a_new_finding_and_for_a_line_that_is_stale(tmp_path: Path) -> None:
+    published = Path("schemas/kuayu_schemas/published")
+    for folder in (Path("spec"), published):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("examples", "__pycache__"))
+    passed = lint(tmp_path)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    assert "known duties without ID" in passed.stdout
+
+    clause_text = tmp_path / "spec/text/en/com-12-tenants.md"
+    before = clause_text.read_text("utf-8")
+    clause_text.write_text(before + "\nA tenant must pay.\n", "utf-8")
+    broken = lint(tmp_path)
+    assert broken.returncode == 1
+    line = before.count("\n") + 2
+    assert f"spec/text/en/com-12-tenants.md:{line}: refused-word: must: say shall" in broken.stdout
+    assert lint(tmp_path, "--drop-stale").returncode == 1, "a new finding is never taken into the list"
+
+    mended = before.replace(
+        "A service without the feature `tenancy` has one tenant and asks for no token.",
+        "One tenant is there without `tenancy`.",
+    )
+    assert mended != before
+    clause_text.write_text(mended, "utf-8")
+    stale = lint(tmp_path)
+    assert stale.returncode == 1
+    assert "no longer has this" in stale.stdout
+    assert lint(tmp_path, "--drop-stale").returncode == 0
+    assert lint(tmp_path).returncode == 0, "the line is gone"
