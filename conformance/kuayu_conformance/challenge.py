@@ -100,10 +100,10 @@ class Challenge:
             Refused: It has expired, or is yet to be issued.
         """
         if now > self.expires_at:
-            raise Refused(f"the challenge expired at {_said(self.expires_at)}", "ask its issuer for a new one")
+            raise Refused(f"the challenge expired at {readable(self.expires_at)}", "ask its issuer for a new one")
         if now < self.issued_at:
             raise Refused(
-                f"the challenge was issued at {_said(self.issued_at)}, which by the clock here is yet to come",
+                f"the challenge was issued at {readable(self.issued_at)}, which by the clock here is yet to come",
                 "set the clock of this machine: a run that began before its challenge proves nothing",
             )
 
@@ -147,5 +147,6 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def _said(moment: datetime) -> str:
+def readable(moment: datetime) -> str:
+    """An instant as people read it, to the second, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -7,12 +7,12 @@ report that is silent about what it cannot show would be taken for more than it 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.challenge import Challenge
+from kuayu_conformance.challenge import Challenge, readable
 from kuayu_conformance.origin import challenge_of
 from kuayu_conformance.sealing import Seal, digests_of, seals_of
 from kuayu_conformance.signing import PublicKey, shown
@@ -90,7 +90,7 @@ def _of_seals(seals: Sequence[Seal], digests: dict[str, str], keys: Sequence[Pub
         elif key := _signer(seal, keys):
             yield Statement(
                 Standing.PROVEN,
-                f"signed by key {shown(key.id)} ({key.name}), by its holder's clock at {_said(seal.signed_at)}: "
+                f"signed by key {shown(key.id)} ({key.name}), by its holder's clock at {readable(seal.signed_at)}: "
                 "nothing was changed since",
             )
         elif any(key.named_in(seal.envelope) for key in keys):
@@ -150,7 +150,8 @@ def _of_challenge(
         when = "before its challenge was issued" if begun < issued else "after its challenge had expired"
         yield Statement(
             Standing.WRONG,
-            f"the run says that it began at {_said(begun)}, {when} (issued {_said(issued)}, expires {_said(expires)})",
+            f"the run says that it began at {readable(begun)}, {when} (issued {readable(issued)}, expires "
+            f"{readable(expires)})",
         )
         return
     signer = next((key for key in keys if key.signed(challenge.envelope)), None)
@@ -162,14 +163,14 @@ def _of_challenge(
             return
         yield Statement(
             Standing.UNCHECKED,
-            f"that the nonce was chosen by the holder of key {shown(challenge.issuer)}, at {_said(issued)}: give its "
-            "public part with --key to have it checked",
+            f"that the nonce was chosen by the holder of key {shown(challenge.issuer)}, at {readable(issued)}: give "
+            "its public part with --key to have it checked",
         )
         return
     yield Statement(
         Standing.PROVEN,
-        f"the nonce was chosen by the holder of key {shown(signer.id)} ({signer.name}) at {_said(issued)}, for runs "
-        f"that begin until {_said(expires)}: no request can have been known before{_bracket(seals, keys)}",
+        f"the nonce was chosen by the holder of key {shown(signer.id)} ({signer.name}) at {readable(issued)}, for runs "
+        f"that begin until {readable(expires)}: no request can have been known before{_bracket(seals, keys)}",
     )
     yield Statement(
         Standing.OPEN,
@@ -185,7 +186,7 @@ def _of_challenge(
 def _bracket(seals: Sequence[Seal], keys: Sequence[PublicKey]) -> str:
     """Until when the run has ended, by the first signature that was checked."""
     checked = [seal.signed_at for seal in seals if _signer(seal, keys)]
-    return f", and the run was over at {_said(min(checked))}, when it was signed" if checked else ""
+    return f", and the run was over at {readable(min(checked))}, when it was signed" if checked else ""
 
 
 def _of_useless_keys(
@@ -199,7 +200,3 @@ def _of_useless_keys(
 
 def _signer(seal: Seal, keys: Sequence[PublicKey]) -> PublicKey | None:
     return next((key for key in keys if key.signed(seal.envelope)), None)
-
-
-def _said(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
