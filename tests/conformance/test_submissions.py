@@ -144,7 +144,7 @@ def as_a_smoke_run(report: dict[str, Any]) -> None:
     ("change", "cause", "hint"),
     [
         (without_claims, "nothing is claimed", "declare the profiles"),
-        (as_a_smoke_run, "no profile is claimed", "without --requirement"),
+        (as_a_smoke_run, "nothing is claimed at level", "without --requirement"),
         (lambda report: report.update(exit_code=0), "report.json differs from what", "conformance verify"),
         (lambda report: report.pop("nonce"), "nonce: Field required", "as `kuayu conformance run -o` wrote it"),
     ],

@@ -130,13 +130,15 @@ class Sight:
         alike = {name: [real for real, seen in table.prints.items() if seen == own] for name, own in ours.items()}
         for task, devices in calibration.devices_of.items():
             rows = {name: calibration.throughputs[name, task] for name in devices}
+            if len(rows) < 2:  # one throughput is that of any task in some unit
+                continue
             found = [
                 (real, pinned)
                 for real in table.corpus["tasks"]
                 if real["precisions"] == calibration.tasks[task]["precisions"]
                 and (pinned := _pinned(rows, alike, table.truth, real["id"]))
             ]
-            if len(rows) > 1 and len(found) == 1:
+            if len(found) == 1:
                 self.tasks[task] = found[0][0]["id"]
                 self.devices.update(found[0][1])
         for name, candidates in alike.items():
