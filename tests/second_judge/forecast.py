@@ -5,6 +5,7 @@ over the sum of what came; the worst domain is the figure. Blocks are days of wo
 many blocks as there are, the one of number ⌊u · blocks⌋, with ``u`` from NumPy's Philox generator, row by row, whose
 key is the first 16 bytes, most significant first, of the SHA-256 of ``REQUIREMENT DOMAIN/blocks``. The bound of a
 domain is one less the value of rank ⌈0.95 · resamples⌉ of the resampled ratios; the bound is the least of the domains.
+The other bound is the least of theirs on the other side, each at 1 − 0.05 / domains.
 """
 
 from collections import defaultdict
@@ -50,14 +51,16 @@ def _revision(of: dict[str, dict[str, object]]) -> tuple[object, object]:
 
 
 def _judged(requirement: str, domains: dict[str, Blocks], n: int) -> Judged:
-    figures, bounds = [], []
+    figures, bounds, others = [], [], []
+    least = 1.0 - (1.0 - CONFIDENCE) / len(domains)
     for label, blocks in domains.items():
         missed, came = np.array(list(blocks.values())).T
         drawn = _drawn(f"{requirement} {label}", len(blocks))
         ratios = np.sort(missed[drawn].sum(axis=1) / came[drawn].sum(axis=1))
         figures.append(1.0 - float(missed.sum() / came.sum()))
         bounds.append(1.0 - float(ratios[ceil(CONFIDENCE * RESAMPLES) - 1]))
-    return Judged(printed(min(figures)), printed(min(bounds)), n)
+        others.append(1.0 - float(ratios[RESAMPLES - ceil(least * RESAMPLES)]))
+    return Judged(printed(min(figures)), printed(min(bounds)), n, printed(min(others)))
 
 
 def _drawn(seed: str, blocks: int) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:

@@ -82,6 +82,13 @@ def _agree(folder: Path, found: Mapping[str, Judged]) -> None:
     assert {name: verdict(name, judged) for name, judged in found.items()} == {n: printed[n].verdict for n in found}
 
 
+def test_what_misses_its_threshold_by_luck_alone_is_open() -> None:
+    """FCT-002 asks for 0.88; the other bound says how good the forecast may be all the same."""
+    assert verdict("FCT-002", Judged(0.87, 0.85, 100, other=0.885)) == "inconclusive"
+    assert verdict("FCT-002", Judged(0.87, 0.85, 100, other=0.875)) == "fail"
+    assert verdict("FCT-002", Judged(0.89, 0.87, 100, other=0.90)) == "inconclusive"
+
+
 @pytest.mark.slow
 def test_both_judges_agree_on_forecasts(played: Path) -> None:
     _agree(played, forecast.judge(played))
