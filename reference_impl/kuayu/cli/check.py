@@ -60,7 +60,7 @@ def check(
     level: Annotated[
         RunLevel | None,
         typer.Option(
-            help="How much is measured: smoke takes minutes, full two hours.", show_default=RunLevel.smoke.value
+            help="How much is measured: smoke takes minutes, full hours.", show_default=RunLevel.smoke.value
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
