@@ -59,9 +59,7 @@ def check(
     ),
     level: Annotated[
         RunLevel | None,
-        typer.Option(
-            help="How much is measured: smoke takes minutes, full hours.", show_default=RunLevel.smoke.value
-        ),
+        typer.Option(help="How much is measured: smoke takes minutes, full hours.", show_default=RunLevel.smoke.value),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
     nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce of an earlier run, to make it again.")] = None,
