@@ -17,8 +17,9 @@ export NO_MKDOCS_2_WARNING := 1
 NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit("Kuayu needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 
 .DEFAULT_GOAL := help
-.PHONY: help check test quick schemas drift lint lint-spec types contracts docs serve-docs standard mutants benchmark \
-        benchmark-baseline benchmark-ingest report results results-check submissions verify licences sbom audit lock clean
+.PHONY: help check test quick schemas drift changes lint lint-spec types contracts docs serve-docs standard mutants benchmark \
+        benchmark-baseline benchmark-ingest benchmark-jobs benchmark-latency benchmark-scheduling report results results-check submissions \
+        verify licences sbom audit lock clean
 
 help: ## Show what can be made.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,8 +34,9 @@ ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 test: $(READY) ## Run all tests (a Chromium is installed where there is none and root may).
 	@sh .ci/chromium
 	@failed=0; \
-	$(BIN)/pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --durations=25 || failed=1; \
-	$(BIN)/pytest -m alone --durations=5 $(ALONE) || failed=1; \
+	$(BIN)/pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --junitxml build/tests/beside.xml || failed=1; \
+	$(BIN)/pytest -m alone --junitxml build/tests/alone.xml $(ALONE) || failed=1; \
+	$(BIN)/python .ci/slowest build/tests; \
 	exit $$failed
 
 quick: $(READY) ## Style, types, and the tests of what changed since the last commit (SINCE=COMMIT: since that).
@@ -45,6 +47,9 @@ schemas: $(READY) ## Generate the published schemas from spec/.
 
 drift: $(READY) ## Fail where the published schemas are not what spec/ leads to.
 	PYTHONPATH=spec $(BIN)/python -m generator --check
+
+changes: $(READY) ## Show what differs from the standard of an earlier commit: breaking, additive, editorial (SINCE=COMMIT).
+	PYTHONPATH=spec $(BIN)/python -m changes $(or $(SINCE),HEAD)
 
 lint-spec: $(READY) ## Check the text of the standard: its language, both languages, terms, registers and references.
 	PYTHONPATH=spec $(BIN)/python -m lint
@@ -80,7 +85,7 @@ serve-docs: $(READY) ## Show the site while you write.
 # pandoc, Typst and a reader of YAML, in an environment of their own: who reads the draft needs nothing else of the project.
 DOCUMENT := build/standard/venv
 
-standard: $(DOCUMENT)/.ready ## Write the draft as one document, DOCX and PDF in both languages, into build/standard.
+standard: $(DOCUMENT)/.ready ## Write the draft as one document, DOCX and PDF in both languages, and its drafting report.
 	PYTHONPATH=spec $(DOCUMENT)/bin/python -m document
 
 $(DOCUMENT)/.ready: spec/document/requirements.lock
@@ -107,6 +112,15 @@ benchmark-baseline: $(READY) ## Measure the stored baseline anew, on a quiet mac
 
 benchmark-ingest: $(READY) ## Measure ingest beside the raw store's limit, in one run; writes build/ingest.json.
 	mkdir -p build && $(BIN)/python tests/benchmarks/ingest.py --json build/ingest.json
+
+benchmark-jobs: $(READY) ## Measure submissions and dispatches of jobs through eight domains; writes build/jobs.json (QUEUED=50000: longer).
+	mkdir -p build && $(BIN)/python tests/benchmarks/jobs.py --json build/jobs.json $(if $(QUEUED),--queued $(QUEUED) --seconds 120)
+
+benchmark-latency: $(READY) ## Measure decisions by stage and over HTTP, whole states and patches; writes build/latency.json.
+	$(BIN)/python tests/benchmarks/patched_states.py --epochs 300 --large 60 --json build/latency.json
+
+benchmark-scheduling: $(READY) ## Measure the compiled world of scheduling beside aims and peers; writes build/speed.json.
+	$(BIN)/python tests/benchmarks/speed.py
 
 # Written down before the run; whatever it says is what is published.
 REPORT_SEED := 20261201

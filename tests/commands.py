@@ -1,12 +1,13 @@
 """``kuayu`` in processes that begin with everything imported.
 
 To import what a command needs costs a processor one to three seconds, a hundred times what most commands do with it,
-and the tests start hundreds. A nursery is a process that has imported it once, and forks. Each child is a process of
-its own all the same: it has its own arguments, environment and folder, runs the same ``main``, ends as any other
-program does, and can be killed. That each command also begins when it has to import everything itself is shown where
-guides are carried out, command by command, and by the tests that start programs without this module.
+and the tests start hundreds. A prefork server is a process that has imported it once, and forks. Each child is a
+process of its own all the same: it has its own arguments, environment and folder, runs the same ``main``, ends as any
+other program does, and can be killed. That each command also begins when it has to import everything itself is shown
+where guides are carried out, command by command, and by the tests that start programs without this module.
 
-Children of one nursery share the seed of Python's hashes, so services and what is typed come from different ones.
+Children of one prefork server share the seed of Python's hashes, so services and what is typed come from different
+ones.
 """
 
 import atexit
@@ -45,9 +46,10 @@ TYPED = (
     *("typer", "rich.console", "rich.table", "rich.progress", "uvicorn", "uvloop", "orjson"),
     *("kuayu.client", "kuayu.engine.agent.app", "kuayu.engine.controller", "kuayu.engine.journal", "kuayu.index"),
     *(f"kuayu.scheduling.{name}" for name in ("place", "pareto", "capacity_plan", "routing")),
-    *(f"kuayu.demand.{name}" for name in ("answering", "ranking", "sizing")),
-    *(f"kuayu.resilience.{name}" for name in ("recovery.backing", "recovery.failing", "adjustment.adjusting")),
-    *(f"kuayu.resilience.{name}" for name in ("transfers.answering", "transfers.choosing", "logs.summary")),
+    *(f"kuayu.demand.{name}" for name in ("demand_report", "layout_ranks", "sizing")),
+    *(f"kuayu.resilience.recovery.{name}" for name in ("backup_planner", "failover_planner")),
+    *(f"kuayu.resilience.transfers.{name}" for name in ("shard_planner", "collective_selector")),
+    *("kuayu.resilience.adjustment.adjustment_planner", "kuayu.resilience.logs.reader"),
 )
 """What other commands import; not the commands themselves, which look at once how wide the terminal is."""
 
@@ -74,7 +76,7 @@ class Started:
         if self.returncode is None:
             self._end.settimeout(timeout)
             told = self._end.recv(100)
-            assert told, "the nursery ended before its child"
+            assert told, "the prefork server ended before its child"
             self._end.close()
             self.returncode = int(told)
         return self.returncode
@@ -92,7 +94,7 @@ class Started:
             os.kill(self.pid, number)
 
 
-class Nursery:
+class PreforkServer:
     """Starts programs, each with everything imported that modules stand for.
 
     Args:
@@ -130,7 +132,7 @@ class Nursery:
         with theirs, self._lock:
             socket.send_fds(self._control, [json.dumps(request).encode()], [*handed, theirs.fileno()])
             told = self._control.recv(100)
-            assert told, "the nursery ended; it said why where we complain"
+            assert told, "the prefork server ended; it said why where we complain"
             return Started(int(told), ours)
 
     def close(self) -> None:
@@ -140,9 +142,9 @@ class Nursery:
 
 
 @functools.cache
-def nursery(modules: Sequence[str]) -> Nursery:
-    """The nursery of this test run that has imported some modules."""
-    made = Nursery(modules)
+def prefork_server(modules: Sequence[str]) -> PreforkServer:
+    """The prefork server of this test run that has imported some modules."""
+    made = PreforkServer(modules)
     atexit.register(made.close)
     return made
 
@@ -160,7 +162,7 @@ def run(
         arguments: What is typed behind its name.
         text: Its standard input.
         timeout: Seconds that it may take.
-        modules: What the nursery has imported that it comes from.
+        modules: What the prefork server has imported that it comes from.
         environment: What differs from our environment.
 
     Raises:
@@ -170,7 +172,7 @@ def run(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         given.write(text.encode())
         given.seek(0)
-        started = nursery(modules).start(typed, [given, said, complained], {**os.environ, **environment})
+        started = prefork_server(modules).start(typed, [given, said, complained], {**os.environ, **environment})
         try:
             status = started.wait(timeout)
         except TimeoutError as error:

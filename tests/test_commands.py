@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SERVING, TYPED, nursery, run
+from commands import SERVING, TYPED, prefork_server, run
 
 from kuayu.cli import COMMANDS, GROUPS
 
@@ -19,7 +19,7 @@ COLD = [sys.executable, "-c", "from kuayu.cli import main; main()"]
     [
         (["--version"], ""),
         (["index", "-", "--reference", "A100"], "{"),
-        (["logs", "-", "--json"], "gpu001 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"),
+        (["diagnose", "-", "--json"], "gpu001 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"),
     ],
 )
 def test_it_says_and_ends_as_one_that_imports_everything_itself(
@@ -58,7 +58,7 @@ def test_it_can_be_killed_and_others_live_on(tmp_path: Path) -> None:
     log = tmp_path / "kern.log"
     log.touch()
     with Path(os.devnull).open("r+b") as nothing:
-        one, other = (nursery(TYPED).start(["logs", str(log), "--follow"], [nothing] * 3) for _ in range(2))
+        one, other = (prefork_server(TYPED).start(["diagnose", str(log), "--follow"], [nothing] * 3) for _ in range(2))
     assert one.poll() is None
     one.send_signal(signal.SIGKILL)
     assert one.wait(30) == -signal.SIGKILL
@@ -71,9 +71,9 @@ def test_one_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     log = tmp_path / "kern.log"
     log.touch()
     with pytest.raises(subprocess.TimeoutExpired):
-        run("logs", log, "--follow", timeout=0.5)
+        run("diagnose", log, "--follow", timeout=0.5)
 
 
-def test_a_nursery_is_made_once() -> None:
-    assert nursery(TYPED) is nursery(TYPED)
-    assert nursery(TYPED) is not nursery(SERVING)
+def test_a_prefork_server_is_made_once() -> None:
+    assert prefork_server(TYPED) is prefork_server(TYPED)
+    assert prefork_server(TYPED) is not prefork_server(SERVING)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from benchmarks.installation import packages_of, pinned, sizes
 from mutants.declaration import BUSY, CHECKED
-from mutants.matrix import MINIATURE, served
+from mutants.serve import MINIMAL_SERVER, served
 
 import kuayu_conformance
 import kuayu_schemas
@@ -127,15 +127,15 @@ def files(folder: Path) -> list[str]:
 def test_the_suite_runs_without_the_reference(installation: Path, tmp_path: Path) -> None:
     """What takes no more than some seconds is run, and judged again.
 
-    Every verdict on the miniature is in the kill matrix. Here it is about what is installed: that what longer checks
-    import, in whatever line, and the files that they read, are installed as well is shown by the tests below, which
-    leave out none.
+    Every verdict on the minimal server is in the kill matrix. Here it is about what is installed: that what longer
+    checks import, in whatever line, and the files that they read, are installed as well is shown by the tests below,
+    which leave out none.
     """
     rows = {row.id: extra_of(row) for row in CHECKED}
     chosen = sorted({name for name, extra in rows.items() if not extra} - BUSY - {WAITING})
     lacking = {"MET-004": "telemetry", "SCH-003": "simulation"}
     selected = [part for requirement in (*chosen, *lacking) for part in ("--requirement", requirement)]
-    with served(MINIATURE) as target:
+    with served(MINIMAL_SERVER) as target:
         run = subprocess.run(
             [
                 *(str(installation / "kuayu"), "conformance", "run", "--target", target, "-o", str(tmp_path)),

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Episode, Request
+from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
+from kuayu_conformance.transcript import Request
 
 Observation = TypeVar("Observation")
 
@@ -20,7 +21,7 @@ class Check(Generic[Observation]):
     """How one or more requirements are tested.
 
     Attributes:
-        name: Name of the module, which the register gives for each of the requirements.
+        name: Name of its episode in transcripts; it stays, wherever the module lies.
         requirements: Identifiers of the requirements that ``judge`` speaks about.
         observe: Drives the target and returns a frozen observation; knows nothing of thresholds.
         judge: Pure function from the observation to findings; the same observation gives the same findings.
@@ -48,7 +49,8 @@ class Listed:
     """A check as the list of all has it: what is known of it before its module is imported.
 
     Attributes:
-        name: Name of its module in ``kuayu_conformance.checks``.
+        name: Its name.
+        module: Its module beneath ``kuayu_conformance.checks``, which the register gives for each of its requirements.
         needs: Profiles and sub-profiles whose operations the check drives, where that is not the profile of its
             requirements; one of them is enough. Common behaviour shows only where there is something to write or to
             decide.
@@ -58,6 +60,7 @@ class Listed:
     """
 
     name: str
+    module: str
     needs: tuple[str, ...] = ()
     long: bool = False
     extra: str = ""
@@ -68,7 +71,7 @@ class Listed:
         Raises:
             ModuleNotFoundError: The extra is not installed.
         """
-        check: Check[Any] = import_module(f"kuayu_conformance.checks.{self.name}").CHECK
+        check: Check[Any] = import_module(f"kuayu_conformance.checks.{self.module}").CHECK
         return check
 
 
@@ -77,7 +80,7 @@ class RunCheck:
     """A check over every exchange of the run, made when all episodes have ended.
 
     Attributes:
-        name: Name of the module.
+        name: Its name.
         requirements: Identifiers of the requirements that ``judge`` speaks about.
         judge: Pure function from the exchanges to findings.
     """

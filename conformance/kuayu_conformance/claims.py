@@ -82,7 +82,7 @@ def claimed_profiles(report: ConformanceReport) -> list[str]:
 
 def results_of(report: ConformanceReport, *names: str) -> list[RequirementResult]:
     """What was found for the requirements of profiles and sub-profiles, and for those of COM."""
-    wanted = {each for name in (Profile.COM.value, *names) for each in requirements_of(name)}
+    wanted = {entry for name in (Profile.COM.value, *names) for entry in requirements_of(name)}
     return [result for result in report.results if result.requirement in wanted]
 
 

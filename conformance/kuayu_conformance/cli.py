@@ -32,10 +32,10 @@ from kuayu_conformance.rendering.reasons import limit_of, reason_of
 from kuayu_conformance.rendering.visible import visible
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
 from kuayu_conformance.run.har import HarError, HarWriter
-from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
-from kuayu_conformance.run.listening import Listener
+from kuayu_conformance.run.judgement import EXIT_FAIL, EXIT_HARNESS, EXIT_PASS
+from kuayu_conformance.run.listener import Listener
 from kuayu_conformance.run.live import TargetGone
-from kuayu_conformance.run.plan import claimable
+from kuayu_conformance.run.plan import check_of, claimable
 from kuayu_conformance.run.resumption import ResumedRun, unfinished
 from kuayu_conformance.run.runner import Options, Run, TargetUnreachable, shown_target
 from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, make_keys, public_part, shown
@@ -183,10 +183,10 @@ def _no_profile(name: str) -> typer.Exit:
     if not part:
         cause = f"there is no profile {name.upper()}{_near(name.upper(), profiles, NEAR['profile'])}"
         return fail(cause, f"profiles are {', '.join(profiles)}", 2)
-    near = {each.upper(): each for each in parts}
+    near = {entry.upper(): entry for entry in parts}
     named = difflib.get_close_matches(name.upper(), near, cutoff=NEAR["sub-profile"])
     meant = f"; did you mean {' or '.join(near[each] for each in named)}?" if named else ""
-    own = [each for each in parts if each.startswith(f"{profile.upper()}/")] or parts
+    own = [item for item in parts if item.startswith(f"{profile.upper()}/")] or parts
     return fail(f"there is no sub-profile {name}{meant}", f"sub-profiles are {', '.join(own)}", 2)
 
 
@@ -575,7 +575,7 @@ def list_requirements(
     table = Table("requirement", "level", "modal", "title", "标题", "check", box=None, header_style="dim")
     for row in registers.requirements().requirements:
         if (not wanted or not claimable(row).isdisjoint(wanted)) and (row.check or not checked):
-            check = (row.check or "").rpartition(".")[2] or "[dim]–[/]"
+            check = check_of(row) or "[dim]–[/]"
             table.add_row(row.id, row.level.value, row.modal.value, row.title_en, row.title_zh, check)
     console.print(table)
 

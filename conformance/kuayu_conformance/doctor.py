@@ -133,7 +133,7 @@ def _extras(options: Options, profiles: Collection[str]) -> Iterator[Diagnosis]:
                 numbers.setdefault(profile, []).append(number)
         if not numbers:
             continue
-        named = "; ".join(f"{profile}-{', '.join(its)}" for profile, its in numbers.items())
+        named = "; ".join(f"{profile}-{', '.join(entry)}" for profile, entry in numbers.items())
         libraries = ", ".join(extras.LIBRARIES[extra])
         found = f"{extra} ({libraries}) is not installed, so that these are not testable: {named}"
         yield Diagnosis("extras", None, found, extras.command(extra))

@@ -52,7 +52,8 @@ class Envelope:
         """
         try:
             signatures = tuple(
-                Signature(str(each.get("keyid", "")), _bytes_of(each["sig"])) for each in value["signatures"]
+                Signature(str(signature.get("keyid", "")), _bytes_of(signature["sig"]))
+                for signature in value["signatures"]
             )
             found = cls(str(value["payloadType"]), _bytes_of(value["payload"]), signatures)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -67,7 +68,7 @@ class Envelope:
         return {
             "payload": _text_of(self.payload),
             "payloadType": self.payload_type,
-            "signatures": [{"keyid": each.key, "sig": _text_of(each.value)} for each in self.signatures],
+            "signatures": [{"keyid": signature.key, "sig": _text_of(signature.value)} for signature in self.signatures],
         }
 
     @property

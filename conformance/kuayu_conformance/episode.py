@@ -12,16 +12,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from kuayu_conformance.answers import Answer, shorten
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.kept_scores import KeptScores
+from kuayu_conformance.segments import PLAYED, Known, PassingOver, Repeating, Said, Stretch, answer_digest
 from kuayu_conformance.streams import MEDIA_TYPE, Comment, StreamEvent
-from kuayu_conformance.stretches import PLAYED, Known, PassingOver, Repeating, Said, Stretch, answer_digest
-from kuayu_conformance.transcript import request_digest
+from kuayu_conformance.transcript import Request as Request  # noqa: PLC0414 - who drives an episode makes requests
 
 PATIENCE = 30.0
 """Seconds after which a change of state must be visible (MET-005)."""
@@ -62,30 +62,6 @@ class FellBehind(NotTestable):
         """Say how much it waited, and the most that it may."""
         super().__init__(reason, "run the suite nearer to the target, or on a machine with less else to do")
         self.most = most
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request before credentials are added to it.
-
-    Attributes:
-        method: HTTP method.
-        path: Path and query.
-        headers: Beside the credentials.
-        body: Bytes to send.
-        tenant: Which credentials: ``own``, ``other`` or ``none``.
-    """
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-    tenant: str
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest that names it in the transcript."""
-        return request_digest(self.method, self.path, self.headers, self.body)
 
 
 class Source(Protocol):
@@ -329,7 +305,7 @@ class Episode:
         if answers is None:
             return None
         self.random.setstate(known.after)
-        self.exchanges += zip((each.request for each in known.said), answers, strict=True)
+        self.exchanges += zip((entry.request for entry in known.said), answers, strict=True)
         return known.value
 
     def keep_truth(self, make: Callable[[], Any]) -> None:
@@ -372,9 +348,9 @@ class Episode:
         before, self._stretch = self.random.getstate(), Stretch()
         try:
             yield self._stretch
-            its = self._stretch
-            if its.said and its.value is not None and not isinstance(self._source, Repeating):
-                PLAYED.put(self._key(key), Known(tuple(its.said), before, self.random.getstate(), its.value))
+            stretch = self._stretch
+            if stretch.said and stretch.value is not None and not isinstance(self._source, Repeating):
+                PLAYED.put(self._key(key), Known(tuple(stretch.said), before, self.random.getstate(), stretch.value))
         finally:
             self._stretch = None
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kuayu_conformance.run.judging import EXIT_FAIL, EXIT_HARNESS, EXIT_OPEN, EXIT_PASS
+from kuayu_conformance.run.judgement import EXIT_FAIL, EXIT_HARNESS, EXIT_OPEN, EXIT_PASS
 from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.contract import unsound, violation
-from kuayu_schemas.models import ReportPlot, ReportTable
+from kuayu_schemas.models import Comparison, ReportPlot, ReportTable, Threshold
 
 
 @dataclass(frozen=True)
@@ -99,3 +99,10 @@ def lacks(requirement: str, answer: Answer, unwanted: Sized, expected: str) -> C
     wrong = unsound(answer)
     found = f"{wrong}: {answer.brief}" if wrong else str(unwanted)
     return Claim(requirement, expected, not wrong and not len(unwanted), found, answer)
+
+
+def reaches(value: float, threshold: Threshold) -> bool:
+    """Whether a figure lies on the right side of a threshold."""
+    if threshold.comparison is Comparison.at_least:
+        return value >= threshold.value
+    return value <= threshold.value

@@ -10,7 +10,7 @@ from kuayu_conformance import kept_scores, sealing
 from kuayu_conformance.check import Check
 from kuayu_conformance.kept_scores import SPOT_CHECKS, KeptScores
 from kuayu_conformance.rendering import badge, junit, page
-from kuayu_conformance.run.judging import judge, judge_some
+from kuayu_conformance.run.judgement import judge, judge_some
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME, Transcript, TranscriptError
 from kuayu_schemas.models import ConformanceReport, Verdict
 

@@ -11,14 +11,19 @@
 import json
 import lzma
 import random
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from kuayu_conformance.transcript import TranscriptError
 
 FILE_NAME = "scores.jsonl"
 PACKED_NAME = f"{FILE_NAME}.xz"
+
+_T = TypeVar("_T")
 
 SPOT_CHECKS = 40
 """Lines that are computed again."""
@@ -69,6 +74,23 @@ class KeptScores:
     def get(self, key: str) -> Any:
         """The score of a key; None where it is not known, or to be computed again."""
         return None if key in self._drawn else self._known.get(key)
+
+    def made(self, key: str, kind: TypeAdapter[_T], make: Callable[[], _T]) -> _T:
+        """What follows from the nonce alone: the value that was kept, else it is made, and kept.
+
+        Args:
+            key: Its own in the run.
+            kind: Of what type it is, built of dataclasses and plain values.
+            make: Makes it, which takes long.
+
+        Raises:
+            TranscriptError: Another one was kept.
+        """
+        if (known := self.get(key)) is not None:
+            return kind.validate_python(known)
+        value = make()
+        self.put(key, kind.dump_python(value, mode="json"))
+        return value
 
     def put(self, key: str, value: object) -> None:
         """Keep a score that was computed.

@@ -60,7 +60,7 @@ def seals_of(folder: Path) -> list[Seal]:
     if not path.is_file():
         return []
     try:
-        return [_seal_of(Envelope.of(each)) for each in json.loads(path.read_bytes())]
+        return [_seal_of(Envelope.of(entry)) for entry in json.loads(path.read_bytes())]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, EnvelopeError) as error:
         raise TranscriptError(f"{path} holds something that is no signature: {error}") from error
 
@@ -69,7 +69,7 @@ def _seal_of(envelope: Envelope) -> Seal:
     said = envelope.statement(PAYLOAD_TYPE)
     if (said["_type"], said["predicateType"]) != (STATEMENT, PREDICATE):
         raise ValueError("the statement is about something else than a report")
-    digests = {str(each["name"]): str(each["digest"]["sha256"]) for each in said["subject"]}
+    digests = {str(entry["name"]): str(entry["digest"]["sha256"]) for entry in said["subject"]}
     return Seal(envelope, envelope.signatures[0].key, instant_of(said["predicate"]["signed_at"]), digests)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kuayu_conformance.folder import RECORDS, REPORT, verify, verify_some
-from kuayu_conformance.run.judging import plan_of
+from kuayu_conformance.run.judgement import plan_of
 from kuayu_conformance.run.plan import testable
 from kuayu_conformance.submissions import (
     DECLARATION,
@@ -87,7 +87,7 @@ def _checked(folder: Path, data: Path | None, passed: Passed | None) -> Checked:
     except ValueError as error:
         return Checked(folder, "", (f"{SUBMISSION} is no JSON: {error}",))
     if wrong := schema.errors("Submission", body):
-        return Checked(folder, "", tuple(f"{SUBMISSION}{each.pointer}: {each.detail}" for each in wrong[:3]))
+        return Checked(folder, "", tuple(f"{SUBMISSION}{entry.pointer}: {entry.detail}" for entry in wrong[:3]))
     submission = Submission.model_validate(body)
     if faults := tuple(_of_files(folder, submission)):  # nothing else is worth looking at, for it may have been changed
         return Checked(folder, submission.name, faults)
@@ -111,8 +111,8 @@ def _of_files(folder: Path, submission: Submission) -> Iterator[str]:
     """What is wrong with the files: every one is listed once, is there, and is as it was."""
     listed = Counter(file.name for file in submission.files)
     yield from (f"{name} is listed {count} times" for name, count in listed.items() if count > 1)
-    there = {path.name for path in folder.iterdir()} - {SUBMISSION}
-    yield from (f"{name} is not among the listed files" for name in sorted(there - listed.keys()))
+    present = {path.name for path in folder.iterdir()} - {SUBMISSION}
+    yield from (f"{name} is not among the listed files" for name in sorted(present - listed.keys()))
     for name in sorted({REPORT, PACKED_NAME, DECLARATION, README} - listed.keys()):
         yield f"{name} is missing"
     for file in submission.files:
@@ -162,7 +162,7 @@ def _of_transcript(
     declared = plan_of(transcript, None, lambda _: False).declaration
     if declared is None or json.loads(text_of(declared)) != said.get("declaration"):
         yield "declaration of the report is not that of the transcript"
-    for verdict in verify_some(folder, lambda each: set(left_out).isdisjoint(each.requirements), data, passed):
+    for verdict in verify_some(folder, lambda entry: set(left_out).isdisjoint(entry.requirements), data, passed):
         if not verdict.agrees:
             yield f"{verdict.name}: {verdict.why}"
 

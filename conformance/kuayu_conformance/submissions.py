@@ -129,7 +129,7 @@ def prepare(
     header = Transcript.read(folder).header
     submission = submission_of(report, header, slug, contact.strip(), ())
     files[README] = readme(submission, NOTES if words else "").encode()
-    listed = [SubmittedFile(name=each, digest=digest_of(files[each])) for each in sorted(files)]
+    listed = [SubmittedFile(name=file, digest=digest_of(files[file])) for file in sorted(files)]
     submission = submission.model_copy(update={"files": listed})
     files[SUBMISSION] = text_of(submission)
     wrong = schema.errors("Submission", json.loads(files[SUBMISSION]))
@@ -149,15 +149,15 @@ def write(folder: Path, prepared: Prepared, report: Path) -> None:
         raise NotSubmittable(f"{folder} is the folder of the report", "name another folder for the submission")
     if folder.exists() and not folder.is_dir():
         raise NotSubmittable(f"{folder} is a file", "name a folder for the submission")
-    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    foreign = [name for name in there if name not in OWN | RECORDS | {REPORT}]
-    if foreign or (there and SUBMISSION not in there):
+    present = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in present if name not in OWN | RECORDS | {REPORT}]
+    if foreign or (present and SUBMISSION not in present):
         raise NotSubmittable(
-            f"{folder} holds {', '.join((foreign or there)[:3])}, which is not of a submission",
+            f"{folder} holds {', '.join((foreign or present)[:3])}, which is not of a submission",
             "give an empty folder or one of an earlier submission",
         )
     folder.mkdir(parents=True, exist_ok=True)
-    for name in there:
+    for name in present:
         (folder / name).unlink()
     for name, content in prepared.files.items():
         (folder / name).write_bytes(content)

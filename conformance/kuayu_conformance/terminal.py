@@ -22,8 +22,8 @@ from kuayu_conformance.answers import shorten
 from kuayu_conformance.check import Check
 from kuayu_conformance.rendering.reasons import reason_of
 from kuayu_conformance.rendering.visible import visible
-from kuayu_conformance.run.judging import Results
-from kuayu_conformance.run.listening import Exchange
+from kuayu_conformance.run.judgement import Results
+from kuayu_conformance.run.listener import Exchange
 from kuayu_conformance.run.runner import Progress as RunProgress
 from kuayu_schemas.models import RequirementResult, Verdict
 

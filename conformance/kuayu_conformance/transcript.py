@@ -22,6 +22,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -70,6 +71,30 @@ def request_digest(method: str, path: str, headers: Mapping[str, str], body: byt
     """Digest that names a request; credentials are not among ``headers``."""
     head = json.dumps([method, path, sorted(headers.items())], ensure_ascii=False, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(head.encode() + b"\n" + body).hexdigest()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request before credentials are added to it.
+
+    Attributes:
+        method: HTTP method.
+        path: Path and query.
+        headers: Beside the credentials.
+        body: Bytes to send.
+        tenant: Which credentials: ``own``, ``other`` or ``none``.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    tenant: str
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest that names it in the transcript."""
+        return request_digest(self.method, self.path, self.headers, self.body)
 
 
 def pack(body: bytes) -> dict[str, str]:

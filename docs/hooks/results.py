@@ -5,4 +5,5 @@ import sys
 
 from pages.runs import main
 
-sys.exit(main())
+if __name__ == "__main__":  # processes that it spawns read this file too
+    sys.exit(main())

@@ -36,7 +36,7 @@ def dumps(value: object) -> bytes:
     except TypeError:
         return schema.canonical(value)  # which says what is wrong
     # orjson writes null for NaN too; and without escapes a quotation mark always begins or ends a text
-    if b"\\" in written or b"null" in written or _ASTRAL.search(written):
+    if b"\\" in written or b"null" in written or (not written.isascii() and _ASTRAL.search(written)):
         return schema.canonical(value)
     pieces = written.split(b'"')
     numbers = b'"'.join(pieces[::2])  # what stands outside of texts

@@ -47,10 +47,15 @@ def apply(document: Any, operations: Sequence[Mapping[str, Any]], levels: int = 
     patched = _Patched(document, levels)
     for position, operation in enumerate(operations):
         try:
-            patched.carry_out(operation)
+            if not patched.replaces_member(operation):
+                patched.carry_out(operation)
         except LookupError as error:
             raise PatchError(position, str(error.args[0])) from None
     return patched.root
+
+
+_SIMPLE = (str, float, int, bool, type(None))
+"""Types of values that hold no others; a tuple, as there are few."""
 
 
 class _Patched:
@@ -61,6 +66,30 @@ class _Patched:
         self._levels = levels
         self._own: dict[int, Any] = {}
         """Copies that were made, by their number: they may be written to, and live as long as they are here."""
+        self._array: tuple[str, list[Any]] | None = None
+        """Path of the array in whose entries a member was replaced last, and its copy."""
+
+    def replaces_member(self, operation: Mapping[str, Any]) -> bool:
+        """Carry out what nearly all operations of a large patch are, if it is that.
+
+        That is to replace a text, a number or the like in an object of the array in which the one before did so, where
+        no other operation came between. Whatever else it is, nothing is done.
+        """
+        if operation["op"] != "replace" or (value := operation.get("value")).__class__ not in _SIMPLE:
+            return False
+        head, _, last = operation["path"].rpartition("/")
+        where, _, index = head.rpartition("/")
+        if self._array is None or where != self._array[0] or not index.isdecimal() or "~" in last:
+            return False
+        entries = self._array[1]
+        place = _index(index, len(entries))
+        entry = entries[place]
+        if entry.__class__ is not dict or last not in entry:
+            return False
+        if id(entry) not in self._own:
+            entry = entries[place] = self._owned(entry)
+        entry[last] = value
+        return True
 
     def carry_out(self, operation: Mapping[str, Any]) -> None:
         """Carry out one operation.
@@ -72,6 +101,7 @@ class _Patched:
         if verb != "remove" and "value" not in operation:
             raise LookupError(f"{verb} needs a value")
         value = operation.get("value")
+        self._array = None
         steps = path.split("/")[1:]
         if "~" in path:
             steps = [step.replace("~1", "/").replace("~0", "~") for step in steps]
@@ -92,7 +122,7 @@ class _Patched:
 
     def _write(self, verb: str, steps: list[str], value: Any) -> None:
         own, last = self._own, steps.pop()
-        parent = self.root
+        parent, array = self.root, None
         if id(parent) not in own:
             parent = self.root = self._owned(parent)
         for step in steps:
@@ -100,9 +130,11 @@ class _Patched:
             child = parent[place]
             if id(child) not in own:
                 child = parent[place] = self._owned(child)
-            parent = child
+            array, parent = parent, child
         if verb == "replace":
             parent[_place(parent, last)] = value
+            if isinstance(array, list) and not any("/" in step for step in steps):
+                self._array = "".join(f"/{step}" for step in steps[:-1]), array
         elif verb == "remove":
             del parent[_place(parent, last)]
         elif isinstance(parent, list):
@@ -149,9 +181,9 @@ def _index(step: str, length: int) -> int:
 def _depth(value: Any) -> int:
     """Objects and arrays within one another; nought of anything else."""
     depth, layer = 0, [value]
-    while layer := [each for each in layer if isinstance(each, dict | list)]:
+    while layer := [value for value in layer if isinstance(value, dict | list)]:
         depth += 1
-        layer = [child for each in layer for child in (each.values() if isinstance(each, dict) else each)]
+        layer = [child for value in layer for child in (value.values() if isinstance(value, dict) else value)]
     return depth
 
 
@@ -202,7 +234,7 @@ def _value(path: str, before: Any, after: Any, key: Callable[[str, Any], Any]) -
 
 def _array(path: str, before: list[Any], after: list[Any], key: Callable[[str, Any], Any]) -> Iterator[dict[str, Any]]:
     """What is gone goes first, from the end, so that no index moves before its turn; then the rest comes in order."""
-    old, new = [key(path, each) for each in before], [key(path, each) for each in after]
+    old, new = [key(path, entry) for entry in before], [key(path, entry) for entry in after]
     if None in old or None in new:
         if len(before) != len(after):
             yield {"op": "replace", "path": path, "value": after}

@@ -58,6 +58,9 @@ Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", max_length=2048)]
 PositiveAmount = Annotated[Real, Field(ge=1e-30, le=1e30)]
 """Quantity that is more than nought; its unit stands with the slot."""
 
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+"""Name of a variable of the environment (POSIX.1-2017, 8.1): letters, digits and underscores."""
+
 SubProfileName = Annotated[str, Field(pattern=r"^[A-Z]{3}/[a-z]+(-[a-z]+)*$")]
 """Profile and name of a part of it, such as RES/collectives. Names of later versions are taken as they are."""
 
@@ -1017,6 +1020,56 @@ class AllocationPhase(StrEnum):
     """Of a kind that this version does not name."""
 
 
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    queued = "queued"
+    """Waits for devices."""
+
+    held = "held"
+    """Is not considered until what holds it is over; the reason says what."""
+
+    starting = "starting"
+    """Devices are being reserved, or its runs are being started."""
+
+    running = "running"
+    """Runs in every domain that it was placed in."""
+
+    restarting = "restarting"
+    """A run was lost or stopped; what is left of it is being ended, and it is queued again then."""
+
+    succeeded = "succeeded"
+    """Has ended as it should."""
+
+    failed = "failed"
+    """Has ended otherwise, and is not tried again."""
+
+    cancelled = "cancelled"
+    """Was called off, and nothing of it runs any more."""
+
+    unknown = "unknown"
+    """Of a kind that this version does not name."""
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    running = "running"
+    """All its processes run."""
+
+    succeeded = "succeeded"
+    """All its processes have ended as they should."""
+
+    failed = "failed"
+    """A process has ended otherwise or could not be started; nothing of it runs any more."""
+
+    stopped = "stopped"
+    """Was ended because that was asked; nothing of it runs any more."""
+
+    unknown = "unknown"
+    """Cannot be told now."""
+
+
 class Profile(StrEnum):
     """Parts of the standard that can be claimed."""
 
@@ -1040,6 +1093,9 @@ class Profile(StrEnum):
 
     RES = "RES"
     """Resilience (容错)."""
+
+    JOB = "JOB"
+    """Jobs (作业)."""
 
     unknown = "unknown"
     """Of a kind that this version does not name."""
@@ -1266,11 +1322,25 @@ class Patch(KuayuModel):
     operations: Annotated[list[PatchOperation], Field(max_length=100000)] = Field(description="In order.")
 
 
+class AssignedCode(KuayuModel):
+    """Code by which a registry outside this standard names the same thing, such as one that a national node of
+    compute assigns. It stands beside the names of this standard, and nothing is derived from its form.
+    """
+
+    scheme: Uri = Field(
+        description="Says by whose rules the code is made, by a URI of that registry; codes are unique within it."
+    )
+    code: Text = Field(description="The code as it was assigned, character by character.")
+
+
 class Resource(KuayuModel):
     """What has an identifier and may be registered."""
 
     id: Identifier = Field(description="Name of the resource.")
     label: Maybe[Text] = Field(default=None, description="Name for people.")
+    assigned_codes: Maybe[Annotated[list[AssignedCode], Field(max_length=16)]] = Field(
+        default=None, description="Codes that registries outside this standard have assigned to it."
+    )
     extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
 
 
@@ -1428,6 +1498,9 @@ class ComputeIdentifier(KuayuModel):
         description="Identifiers of the tier below, without repetition."
     )
     label: Maybe[Text] = Field(default=None, description="Name for people.")
+    assigned_codes: Maybe[Annotated[list[AssignedCode], Field(max_length=16)]] = Field(
+        default=None, description="Codes that registries outside this standard have assigned to it."
+    )
     extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
 
 
@@ -2283,6 +2356,69 @@ class NodeShare(KuayuModel):
     devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="How many.")
 
 
+class EnvironmentVariable(KuayuModel):
+    """Variable that processes find in their environment."""
+
+    name: VariableName = Field(description="Its name.")
+    value: Text = Field(description="Its value.")
+
+
+class Workload(KuayuModel):
+    """What a job runs, on every node that it is given."""
+
+    image: Maybe[Text] = Field(
+        default=None, description="Container image that it runs in; on the node itself where it is absent."
+    )
+    command: Annotated[list[Text], Field(min_length=1, max_length=1000)] = Field(
+        description="Program and its arguments, in this order."
+    )
+    environment: Maybe[Annotated[list[EnvironmentVariable], Field(max_length=1000)]] = Field(
+        default=None, description="Variables, without repetition."
+    )
+    working_directory: Maybe[Text] = Field(
+        default=None, description="Where processes begin; a directory of the run's own where it is absent."
+    )
+    code: Maybe[Uri] = Field(default=None, description="Bundle that is unpacked there before the start.")
+    processes_per_node: Maybe[Annotated[int, WholeNumber(1, 1024)]] = Field(
+        default=None, description="Processes on each node; one for each device where it is absent."
+    )
+
+
+class DomainShare(KuayuModel):
+    """Devices of a pool that a job is given."""
+
+    domain: Identifier = Field(description="In which domain.")
+    accelerator: Identifier = Field(description="Of which kind.")
+    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="How many.")
+    purchase: Maybe[PurchaseOption] = Field(
+        default=None, description="How they are bought; stated where the pool has offers."
+    )
+    nodes: Maybe[Annotated[list[NodeShare], Field(max_length=10000)]] = Field(
+        default=None, description="On which nodes; stated where the pool tells them."
+    )
+
+
+class RunOrder(KuayuModel):
+    """What a domain is to run for an attempt of a job. It stands in actions of kind start."""
+
+    attempt: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Which attempt of the job.")
+    workload: Workload = Field(description="What to run.")
+    shares: Annotated[list[DomainShare], Field(min_length=1, max_length=1000)] = Field(
+        description="What the job holds in all domains, in the order of ranks."
+    )
+    split_mode: SplitMode = Field(description="How domains work together.")
+    sync_period: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="Steps between reconciliations; stated where the split is periodic."
+    )
+    checkpoint: Maybe[Uri] = Field(default=None, description="Where checkpoints are.")
+    step: Count = Field(
+        description="Last step of which a checkpoint was reported, from which it goes on; nought at the beginning."
+    )
+    grace: Duration = Field(
+        description="Seconds that processes have to end once they are asked to.", json_schema_extra={"x-unit": "s"}
+    )
+
+
 class Action(KuayuModel):
     """Something to be done by whoever owns the resource. The identifier makes it idempotent: the same identifier and
     phase give the same result however often they are sent.
@@ -2317,6 +2453,14 @@ class Action(KuayuModel):
         json_schema_extra={"x-unit": "s"},
     )
     cause: Maybe[Text] = Field(default=None, description="Why it was decided.")
+    run: Maybe[RunOrder] = Field(default=None, description="What is to be run; stated for start.")
+    attempt: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None,
+        description=(
+            "Which attempt of the job is to be stopped; stated for stop where one attempt is meant, and all where"
+            " it is absent."
+        ),
+    )
     parameters: Maybe[Extensions] = Field(default=None, description="What the kind of action needs beside.")
 
 
@@ -3051,13 +3195,17 @@ class DemandPeriod(KuayuModel):
 
 
 class ForeseenJob(KuayuModel):
-    """Job that runs, waits, or was announced, with what its structure says of its demand."""
+    """Job that runs, waits, was announced, or ended of late, with what its structure says of its demand."""
 
     id: Identifier = Field(description="Its name.")
     domain: Maybe[Identifier] = Field(default=None, description="Where it runs or was submitted.")
     tenant: Maybe[Identifier] = Field(default=None, description="Whose it is.")
     submitted_at: Instant = Field(description="When it was submitted, or is to be.")
     started_at: Maybe[Instant] = Field(default=None, description="When it began to run; absent while it waits.")
+    ended_at: Maybe[Instant] = Field(
+        default=None,
+        description="When it ended; absent while it has not. Its periods are those that were foreseen while it was there.",
+    )
     checkpoint_interval: Maybe[Duration] = Field(
         default=None, description="Time between its checkpoints.", json_schema_extra={"x-unit": "s"}
     )
@@ -3088,7 +3236,7 @@ class ForecastRequest(KuayuModel):
         description="What was observed, without repetition. Each is forecast."
     )
     jobs: Maybe[Annotated[list[ForeseenJob], Field(max_length=100000)]] = Field(
-        default=None, description="Jobs that are there or are to come."
+        default=None, description="Jobs that are there or are to come, and those that ended of late."
     )
     events: Maybe[Annotated[list[KnownEvent], Field(max_length=10000)]] = Field(
         default=None, description="What is known beforehand."
@@ -3202,7 +3350,7 @@ class WaveformRequest(KuayuModel):
         description="From one value to the next.", json_schema_extra={"x-unit": "s"}
     )
     jobs: Annotated[list[ForeseenJob], Field(max_length=100000)] = Field(
-        description="Jobs that are there or are to come."
+        description="Jobs that are there or are to come, and those that ended of late."
     )
     coverage: Maybe[Annotated[Real, Field(ge=0.5, le=0.99)]] = Field(
         default=None,
@@ -3305,7 +3453,7 @@ class ReservationRequest(KuayuModel):
         description="Of tenants in domains; others are left aside."
     )
     jobs: Maybe[Annotated[list[ForeseenJob], Field(max_length=100000)]] = Field(
-        default=None, description="Jobs that are there or are to come."
+        default=None, description="Jobs that are there or are to come, and those that ended of late."
     )
     events: Maybe[Annotated[list[KnownEvent], Field(max_length=10000)]] = Field(
         default=None, description="What is known beforehand."
@@ -4153,20 +4301,6 @@ class ArtefactCopies(KuayuModel):
     )
 
 
-class DomainShare(KuayuModel):
-    """Devices of a pool that a job is given."""
-
-    domain: Identifier = Field(description="In which domain.")
-    accelerator: Identifier = Field(description="Of which kind.")
-    devices: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="How many.")
-    purchase: Maybe[PurchaseOption] = Field(
-        default=None, description="How they are bought; stated where the pool has offers."
-    )
-    nodes: Maybe[Annotated[list[NodeShare], Field(max_length=10000)]] = Field(
-        default=None, description="On which nodes; stated where the pool tells them."
-    )
-
-
 class JobPlacement(KuayuModel):
     """Where a job runs and how it is spread."""
 
@@ -4637,6 +4771,203 @@ class OpenActions(KuayuModel):
     items: Annotated[list[Action], Field(max_length=1000)] = Field(
         description="Steps that wait for their result, the oldest first, at most a thousand."
     )
+
+
+class PlannedTraining(KuayuModel):
+    """Training that a job does, from which its demand follows."""
+
+    model: ModelStructure = Field(description="What is trained.")
+    strategy: ParallelStrategy = Field(description="How it is spread.")
+    steps: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Steps that it takes.")
+
+
+class JobRequest(KuayuModel):
+    """Job as it is submitted. It does not change afterwards."""
+
+    id: Identifier = Field(description="Name of the job.")
+    label: Maybe[Text] = Field(default=None, description="Name for people.")
+    kind: Maybe[JobKind] = Field(default=None, description="What it does.")
+    workload: Workload = Field(description="What it runs.")
+    devices: Elasticity = Field(description="Devices that it asks for.")
+    device_kinds: Maybe[Annotated[list[AcceleratorKind], Field(max_length=100)]] = Field(
+        default=None, description="Kinds that will do; any where absent."
+    )
+    memory_per_device: Maybe[Amount] = Field(
+        default=None, description="Memory that each device must have.", json_schema_extra={"x-unit": "By"}
+    )
+    nodes: Maybe[NodeNeed] = Field(default=None, description="What it needs of nodes.")
+    links: Maybe[LinkNeed] = Field(default=None, description="What it needs of the links between domains.")
+    domains: Maybe[Annotated[list[Identifier], Field(max_length=1000)]] = Field(
+        default=None, description="Domains that it may run in; any where absent."
+    )
+    data: Maybe[Annotated[list[Artefact], Field(max_length=1000)]] = Field(
+        default=None, description="Data that it reads."
+    )
+    checkpoint: Maybe[Uri] = Field(
+        default=None,
+        description="Where it writes its checkpoints and finds the last one; without it, every attempt begins anew.",
+    )
+    split_modes: Maybe[Annotated[list[SplitMode], Field(max_length=8)]] = Field(
+        default=None, description="How it may be spread over domains; inside one where it is absent."
+    )
+    sync_period: Maybe[Annotated[int, WholeNumber(1, 9007199254740991)]] = Field(
+        default=None, description="Steps between reconciliations where it is spread periodically."
+    )
+    communication: Maybe[CommunicationProfile] = Field(
+        default=None, description="What it sends between domains; one without is not spread."
+    )
+    duration: Maybe[Estimate] = Field(
+        default=None,
+        description="Time that it takes on the devices that it asks for, of the reference device.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    training: Maybe[PlannedTraining] = Field(
+        default=None, description="What it trains; its duration follows from it where none is stated."
+    )
+    priority: Maybe[Annotated[int, WholeNumber(-1000, 1000)]] = Field(
+        default=None, description="Higher goes first; nought where it is absent."
+    )
+    deadline: Maybe[Instant] = Field(default=None, description="When it should have ended.")
+    budget: Maybe[Amount] = Field(
+        default=None,
+        description="What it may cost at most, devices and links together.",
+        json_schema_extra={"x-unit": "{money}"},
+    )
+    retries: Maybe[Annotated[int, WholeNumber(0, 1000)]] = Field(
+        default=None,
+        description=(
+            "How often it is started again after it failed; three times where it is absent. What was not its own "
+            "fault does not count."
+        ),
+    )
+    grace: Maybe[Annotated[Real, Field(ge=0, le=3600)]] = Field(
+        default=None,
+        description="Seconds that its processes have to end once they are asked to; ten where it is absent.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    extensions: Maybe[Extensions] = Field(default=None, description="What the standard does not foresee.")
+
+
+class JobTransition(KuayuModel):
+    """Change of the state of a job."""
+
+    state: JobState = Field(description="What it came into.")
+    at: Instant = Field(description="When.")
+    attempt: Count = Field(description="Which attempt, from one; nought before the first.")
+    reason: Text = Field(description="Why.")
+
+
+class JobRecord(JobRequest):
+    """Job as the service holds it."""
+
+    state: JobState = Field(description="Where it stands.")
+    reason: Text = Field(description="Why it stands so.")
+    attempt: Count = Field(description="Which attempt is under way, or was the last; nought before the first.")
+    failures: Count = Field(description="Attempts that failed by its own fault.")
+    allocation: Maybe[Identifier] = Field(default=None, description="Allocation of the attempt that is under way.")
+    placement: Maybe[JobPlacement] = Field(
+        default=None, description="What the attempt holds, with its nodes; absent while nothing is held."
+    )
+    step: Maybe[Count] = Field(default=None, description="Last step that was reported.")
+    checkpoint_step: Maybe[Count] = Field(default=None, description="Last step of which a checkpoint was reported.")
+    device_hours: Amount = Field(
+        description="Hours of reference devices that it has held: devices, each weighted by its compute index, by time.",
+        json_schema_extra={"x-unit": "h"},
+    )
+    submitted_at: Instant = Field(description="When it was submitted.")
+    started_at: Maybe[Instant] = Field(default=None, description="When it ran first.")
+    ended_at: Maybe[Instant] = Field(
+        default=None, description="When it had ended; stated for succeeded, failed and cancelled."
+    )
+    cancelling: Maybe[Boolean] = Field(default=None, description="Whether it is being called off.")
+    transitions: Annotated[list[JobTransition], Field(max_length=1000)] = Field(
+        description="Its last changes of state, the oldest first, at most a thousand."
+    )
+    revision: Revision = Field(description="Revision of the jobs at which it last changed.")
+
+
+class JobPage(KuayuModel):
+    """Part of the list of jobs, as it stood at one revision."""
+
+    items: list[JobRecord] = Field(description="In order of identifier.")
+    revision: Revision = Field(description="Revision that the whole listing shows.")
+    next_cursor: Maybe[Text] = Field(default=None, description="Give it back to go on; absent on the last page.")
+
+
+class JobDecision(KuayuModel):
+    """What was last decided about a job, and why."""
+
+    job: Identifier = Field(description="Which.")
+    at: Instant = Field(description="When it was decided.")
+    revision: Revision = Field(description="State that it was decided on.")
+    digest: Digest = Field(description="Digest of the scheduling state; who has that state gets the same decision.")
+    method: SchedulingMethod = Field(description="How it was decided.")
+    decision: PlacementDecision = Field(description="What was decided, with its explanation and alternatives.")
+
+
+class RunReport(KuayuModel):
+    """How a run stands, as its domain says."""
+
+    job: Identifier = Field(description="Which job.")
+    attempt: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Which attempt.")
+    domain: Identifier = Field(description="Which domain.")
+    state: RunState = Field(description="How it stands.")
+    at: Instant = Field(description="Since when.")
+    exit_code: Maybe[Annotated[int, WholeNumber(-255, 255)]] = Field(
+        default=None, description="Exit code that decided it; negative for a signal."
+    )
+    own_fault: Maybe[Boolean] = Field(
+        default=None,
+        description="Whether it failed by what it runs rather than by a node or the domain; it did where this is absent.",
+    )
+    step: Maybe[Count] = Field(default=None, description="Last step that it has done.")
+    checkpoint_step: Maybe[Count] = Field(default=None, description="Last step of which it has written a checkpoint.")
+    reason: Maybe[Text] = Field(default=None, description="Why.")
+
+
+class RunLogLine(KuayuModel):
+    """Line that a process of a run has printed."""
+
+    number: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(
+        description="Its place among the lines of the run, from one, without gaps."
+    )
+    rank: Count = Field(description="Which process of the job, from nought.")
+    at: Instant = Field(description="When it was read.")
+    text: Text = Field(description="The line.")
+
+
+class RunLogBatch(KuayuModel):
+    """Lines of a run, in order."""
+
+    job: Identifier = Field(description="Which job.")
+    attempt: Annotated[int, WholeNumber(1, 9007199254740991)] = Field(description="Which attempt.")
+    domain: Identifier = Field(description="Which domain.")
+    lines: Annotated[list[RunLogLine], Field(min_length=1, max_length=10000)] = Field(description="In order of number.")
+
+
+class RunLogResult(KuayuModel):
+    """What became of a batch of lines."""
+
+    last: Count = Field(
+        description="Number of the last line that is kept of this run; the next batch goes on after it."
+    )
+
+
+class JobLogLine(RunLogLine):
+    """Line of a job's log, with where it is from."""
+
+    attempt: Count = Field(description="Of which attempt.")
+    domain: Identifier = Field(description="From which domain.")
+
+
+class JobLogPage(KuayuModel):
+    """Part of a job's log."""
+
+    items: Annotated[list[JobLogLine], Field(max_length=10000)] = Field(
+        description="In the order in which they came; those of a run in order of number."
+    )
+    next_cursor: Text = Field(description="Give it back to go on after these lines, also where there are none yet.")
+    ended: Boolean = Field(description="Whether no further line is to come.")
 
 
 class Implementation(KuayuModel):

@@ -19,7 +19,7 @@ from document.manuscript import CONTENTS, Heading, Manuscript
 from document.sources import Row, Sources
 from document.words import BIBLIOGRAPHY, INFORMATIVE, NORMATIVE, TITLE, Language
 
-PARTS: Mapping[str, Callable[[Manuscript, Sources], None]] = {
+PARTS: Mapping[str, Callable[[Manuscript, Sources, int], None]] = {
     "indicators": register_indicators.write,
     "abstract_tests": register_tests.write,
     "operations": register_operations.write,
@@ -108,7 +108,7 @@ def _clause(
     elif files:
         manuscript.heading(1, title, f"clause-{place}")
     if "register" in entry:
-        PARTS[entry["register"]](manuscript, sources)
+        PARTS[entry["register"]](manuscript, sources, 2)
     for name in files:
         writer.write(name, present[name], 2)
 
@@ -121,12 +121,15 @@ def _annex(manuscript: Manuscript, writer: Clauses, sources: Sources, entry: Row
     kind = (NORMATIVE if entry["normative"] else INFORMATIVE).in_(language)
     if entry.get("wide"):
         manuscript.add(pdf.landscape(on=True), word.end_of_portrait())
-    anchor = f"annex-{entry['register']}" if file is None else file
+    anchor = file or f"annex-{entry.get('register', 'registers')}"
     title = entry["title"][language] if file is None else writer.inline(clauses.title_of(present[file]))
     manuscript.heading(1, f"{kind}{title}", anchor)
-    if file is None:
-        PARTS[entry["register"]](manuscript, sources)
-    else:
+    for part in entry.get("registers", ()):
+        manuscript.heading(2, part["title"][language], f"annex-{part['register']}")
+        PARTS[part["register"]](manuscript, sources, 3)
+    if "register" in entry:
+        PARTS[entry["register"]](manuscript, sources, 2)
+    if file is not None:
         writer.body(file, present[file], 1)
     if entry.get("wide"):
         manuscript.add(pdf.landscape(on=False), word.end_of_landscape())

@@ -99,6 +99,8 @@ class Clauses:
         if name == "bibliography":
             entry = next((place for place, text in enumerate(self.bibliography, start=1) if words in text), None)
             return markdown.link(f"{words} \\[{entry}\\]", f"cited-{entry}") if entry else markdown.link(words, name)
+        if _OWN_LETTER.match(words):
+            return markdown.link(words, name)
         if self.manuscript.language == "zh":
             return markdown.link(f"{number_of(name)} {words}", name)
         return markdown.link(f"{words} ({number_of(name)})", name)
@@ -110,7 +112,7 @@ class Clauses:
             elif figure := _FIGURE.fullmatch(block):
                 self.manuscript.figure(self.inline(figure[1]), self.figures(figure[2]))
             elif formulas.is_formula(block):
-                self.manuscript.add(f"$${formulas.to_tex(block)}$$")
+                self.manuscript.formula(formulas.to_tex(block))
             else:
                 self.manuscript.add(self.inline(block))
 

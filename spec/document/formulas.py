@@ -33,6 +33,7 @@ _TOKEN = re.compile(
     r"(?P<space>\s+)|<sub>\*(?P<below>\w)\*</sub>|\*(?P<variable>[^*\s]+)\*|\^(?P<power>[\d.]+|\([^()]*\))"
     r"|(?P<number>[\d.]+)|(?P<word>[^\W\d_]{2,})|(?P<sign>.)"
 )
+_POWER_OF_BRACKET = re.compile(r"(?<!\\right)\)\^\{")
 _VARIABLE = re.compile(r"\*\S+?\*")
 _PROSE = re.compile(r"[a-z]{2} [a-z]{2}|[^\W\d_]{2}\. ")
 
@@ -51,7 +52,20 @@ def to_tex(formula: str) -> str:
     Raises:
         ValueError: It holds a sign that is not known.
     """
-    return "".join(_side(side.strip()) for side in re.split(r"(?<= )([=+−])(?= )", formula.strip().rstrip(".")))
+    sides = re.split(r"(?<= )([=+−])(?= )", formula.strip().rstrip("."))
+    return _raised("".join(_side(side.strip()) for side in sides))
+
+
+def _raised(tex: str) -> str:
+    """Brackets that are raised to a power hold what stands in them, so that LibreOffice can show them too."""
+    while closing := _POWER_OF_BRACKET.search(tex):
+        depth, opening = 1, closing.start()
+        while depth:
+            opening -= 1
+            depth += (tex[opening] == ")") - (tex[opening] == "(")
+        inside = tex[opening + 1 : closing.start()]
+        tex = rf"{tex[:opening]}{{\left({inside}\right)}}^{{{tex[closing.end() :]}"
+    return tex
 
 
 def _side(text: str) -> str:

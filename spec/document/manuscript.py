@@ -56,6 +56,7 @@ class Manuscript:
     _kind: Kind = "front"
     _tables: int = 0
     _figures: int = 0
+    _formulas: int = 0
 
     def begin(self, kind: Kind) -> None:
         """Go on to the clauses, the annexes or the bibliography."""
@@ -87,7 +88,7 @@ class Manuscript:
             self._counts = [*self._counts[: level - 1], before + 1]
             number = self._number()
             if level == 1 and self._kind == "annex":
-                self._tables = self._figures = 0
+                self._tables = self._figures = self._formulas = 0
         self.headings.append(Heading(level, self._kind, number, title, anchor))
         unnumbered = "" if number else " .unnumbered"
         self.add(f"{'#' * level} {title} {{#{anchor}{unnumbered}}}")
@@ -114,6 +115,11 @@ class Manuscript:
         self.captions.append(caption)
         self.add(f'::: {{custom-style="Figure Image"}}\n![]({path})\n:::')
         self.add(f'::: {{custom-style="Figure Caption"}}\n{caption}\u2003{title}\n:::')
+
+    def formula(self, tex: str) -> None:
+        """Add a numbered formula; the number is part of it, as pandoc numbers none."""
+        self._formulas += 1
+        self.add(f"$${tex}\\text{{\u2003\u2003({self._scoped(self._formulas)})}}$$")
 
     def text(self, contents: str) -> str:
         """All of it; places that refer to a heading get its number, that of the contents gets ``contents``.

@@ -78,11 +78,33 @@ def write(sources: Sources, language: Language, body_of_pandoc: str, folder: Pat
         folder: Where Typst reads from.
         target: Where the PDF goes.
     """
+    return _compiled(_head(sources, language), body_of_pandoc, folder, target)
+
+
+def write_report(title_: str, date: str, language: Language, body_of_pandoc: str, folder: Path, target: Path) -> int:
+    """Write a document without cover and contents; the answer is the number of its pages.
+
+    Args:
+        title_: Its title.
+        date: When it was made.
+        language: Its language.
+        body_of_pandoc: All below the title, in Typst's language.
+        folder: Where Typst reads from.
+        target: Where the PDF goes.
+    """
+    head = (
+        f'#import "{TEMPLATE.name}": *\n#show: report.with(language: "{language}", title: {_text(title_)}, '
+        f"date: {_text(date)})\n#let horizontalrule = line(length: 100%)\n"
+    )
+    return _compiled(head, body_of_pandoc, folder, target)
+
+
+def _compiled(head: str, body_of_pandoc: str, folder: Path, target: Path) -> int:
     import typst
 
     shutil.copy(TEMPLATE, folder / TEMPLATE.name)
-    main = folder / f"kuayu-{language}.typ"
-    main.write_text(f"{_head(sources, language)}\n{_repaired(body_of_pandoc)}", "utf-8")
+    main = folder / f"{target.stem}.typ"
+    main.write_text(f"{head}\n{_repaired(body_of_pandoc)}", "utf-8")
     compiler = typst.Compiler(str(main), root=str(folder))
     compiler.compile(output=str(target), format="pdf", pdf_tags=False)
     marks = json.loads(compiler.query("<last-page>", field="value", one=True))

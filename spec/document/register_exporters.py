@@ -32,13 +32,13 @@ FACTS = {
 }
 
 
-def write(manuscript: Manuscript, sources: Sources) -> None:
+def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the map, a subclause for each exporter."""
     manuscript.say(INTRODUCTION, "met-02-expositions")
     language = manuscript.language
     for exporter in sources.indicators["exporters"]:
         name = exporter["id"]
-        manuscript.heading(2, plain(name), f"exporter-{name}")
+        manuscript.heading(level, plain(name), f"exporter-{name}")
         facts = [
             f"- {words.in_(language)}{COLON.in_(language)}{_fact(language, exporter[key])}"
             for key, words in FACTS.items()

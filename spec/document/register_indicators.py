@@ -45,16 +45,16 @@ EXACT = Words("精确", "exact")
 MAPPED = Words("见附录 D", "see annex D")
 
 
-def write(manuscript: Manuscript, sources: Sources) -> None:
+def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the indicators, a subclause for each dimension."""
     language = manuscript.language
     manuscript.say(FORMULAS, "annex-exporters")
     for dimension, name in DIMENSIONS.items():
-        manuscript.heading(2, DIMENSION.in_(language).format(name.in_(language)), f"dimension-{dimension}")
+        manuscript.heading(level, DIMENSION.in_(language).format(name.in_(language)), f"dimension-{dimension}")
         for indicator in sources.indicators["indicators"]:
             if indicator["dimension"] == dimension:
                 title = f"{indicator['id']} {plain(indicator[f'name_{language}'])}"
-                manuscript.heading(3, title, f"indicator-{indicator['id']}")
+                manuscript.heading(level + 1, title, f"indicator-{indicator['id']}")
                 manuscript.add(plain(indicator[f"definition_{language}"]))
                 _measures(manuscript, indicator)
 

@@ -1,4 +1,4 @@
-"""Annex C: the information model, with the bounds of the published schema."""
+"""Annex B, second part: the information model, with the bounds of the published schema."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from document.sources import Row, Sources
 from document.words import COLON, ENGLISH_DESCRIPTIONS, MODEL, Words
 
 INTRODUCTION = Words(
-    "本附录给出信息模型的类、枚举与类型，与公布的 JSON Schema 同源。发送给服务的内容不含未列出的成员；"
+    "本条给出信息模型的类、枚举与类型，与公布的 JSON Schema 同源。发送给服务的内容不含未列出的成员；"
     "读取方忽略其不认识的成员，并将开放枚举中不认识的取值视为 unknown。",
-    "This annex has the classes, enumerations and types of the information model, of the same source as the published "
-    "JSON Schema. What is sent to a service has no other members; readers ignore members that they do not know, and "
-    "take an unknown value of an open enumeration for unknown.",
+    "This subclause has the classes, enumerations and types of the information model, of the same source as the "
+    "published JSON Schema. What is sent to a service has no other members; readers ignore members that they do not "
+    "know, and take an unknown value of an open enumeration for unknown.",
 )
 MEMBERS = {"zh": ("成员", "类型与约束", "单位", "说明"), "en": ("Member", "Type and bounds", "Unit", "Meaning")}
 VALUES = {"zh": ("取值", "说明"), "en": ("Value", "Meaning")}
@@ -23,23 +23,23 @@ REQUIRED = Words("必备", "required")
 OPEN = Words("开放枚举。", "The enumeration is open.")
 
 
-def write(manuscript: Manuscript, sources: Sources) -> None:
+def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the model, a subclause for each of its parts."""
     manuscript.say(INTRODUCTION)
     manuscript.say(ENGLISH_DESCRIPTIONS)
     for part, name in MODEL.items():
         source = sources.model(part)
-        manuscript.heading(2, name.in_(manuscript.language), f"model-{part}")
+        manuscript.heading(level, name.in_(manuscript.language), f"model-{part}")
         for kind in ("classes", "enums", "types"):
             for defined, row in source.get(kind, {}).items():
                 if defined in sources.definitions:
-                    _definition(manuscript, sources, defined, row)
+                    _definition(manuscript, sources, level, defined, row)
 
 
-def _definition(manuscript: Manuscript, sources: Sources, name: str, source: Row) -> None:
+def _definition(manuscript: Manuscript, sources: Sources, level: int, name: str, source: Row) -> None:
     language, definition = manuscript.language, sources.definitions[name]
     label = f" {plain(definition['x-label-zh'])}" if language == "zh" and "x-label-zh" in definition else ""
-    manuscript.heading(3, f"{code(name)}{label}", f"class-{name}")
+    manuscript.heading(level + 1, f"{code(name)}{label}", f"class-{name}")
     manuscript.add(plain(definition["description"]))
     if "properties" in definition:
         rows = list(_members(manuscript, definition))

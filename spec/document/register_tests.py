@@ -9,9 +9,9 @@ from document.words import COLON, COMMA, COMPARISONS, LEVELS, MODALS, SEE, Words
 
 INTRODUCTION = Words(
     "本附录逐项给出各要求的抽象测试，按专规排列。要求的文本与其所在条款相同，编号永久不变。"
-    "测试在外部进行，仅使用附录 {} 的接口；数值与界限的计算方法见 {}。没有测试的要求，给出原因。",
+    "测试在外部进行，仅使用 {} 的接口；数值与界限的计算方法见 {}。没有测试的要求，给出原因。",
     "This annex has the abstract test of each requirement, profile by profile. The sentence is that of the clause, and "
-    "its identifier is permanent. Tests are made from outside, by the interfaces of annex {} alone; {} says how "
+    "its identifier is permanent. Tests are made from outside, by the interfaces of {} alone; {} says how "
     "figures and bounds are computed. Where there is no test, the reason is given.",
 )
 SENTENCE, METHOD = Words("要求", "Requirement"), Words("测试方法与判据", "Method and criterion")
@@ -20,26 +20,27 @@ CLASSIFICATION = Words("类别", "Kind")
 FEATURE = Words("仅限特性 {}", "only with the feature {}")
 
 
-def write(manuscript: Manuscript, sources: Sources) -> None:
+def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the tests, a subclause for each profile."""
     manuscript.say(INTRODUCTION, "annex-operations", "com-05-conformance")
     language = manuscript.language
     parts = sources.requirements["sub_profiles"]
     for profile in sources.requirements["profiles"]:
         name = profile["profile"]
-        manuscript.heading(2, f"{name} {plain(profile[f'name_{language}'])}", f"tests-{name}")
+        manuscript.heading(level, f"{name} {plain(profile[f'name_{language}'])}", f"tests-{name}")
         for row in sources.requirements["requirements"]:
             if row["profile"] == name:
                 title = f"{row['id']} {plain(row[f'title_{language}'])}"
-                manuscript.heading(3, title, f"test-{row['id']}")
+                manuscript.heading(level + 1, title, f"test-{row['id']}")
                 within = [part["name"] for part in parts if row["id"] in part["requirements"]]
                 manuscript.add("\n".join(f"- {line}" for line in _lines(manuscript, row, within)))
 
 
 def threshold_text(manuscript: Manuscript, threshold: Row) -> str:
-    """A threshold in its wire unit, shares in per cent, counts as they are."""
+    """A threshold in its wire unit, shares in per cent, counts and other ratios as they are."""
     value, unit = threshold["value"], str(threshold["unit"])
-    amount = f"{100 * value:.4g} %" if unit == "1" else f"{value:g} {'' if unit.startswith('{') else unit}"
+    share = unit == "1" and 0 < value <= 1  # a correlation is none
+    amount = f"{100 * value:.4g} %" if share else f"{value:g} {'' if unit == '1' or unit.startswith('{') else unit}"
     return plain(f"{COMPARISONS[threshold['comparison']].in_(manuscript.language)} {amount}")
 
 

@@ -1,4 +1,4 @@
-"""What the document is made of: the clauses, the registers, the model and what is published."""
+"""What the document and its drafting report are made of: clauses, registers, model, what is published, and results."""
 
 import json
 import subprocess
@@ -58,6 +58,29 @@ class Sources:
         """Definitions of the published schema by name."""
         definitions: Mapping[str, Row] = self._json("kuayu.schema.json")["$defs"]
         return definitions
+
+    @cached_property
+    def results(self) -> list[Row]:
+        """What committed runs of the suite last found for the reference, a row for each requirement."""
+        rows: list[Row] = json.loads((self.root / "docs/results/results.json").read_text("utf-8"))
+        return rows
+
+    @cached_property
+    def summaries(self) -> Mapping[str, str]:
+        """What each operation is for, in Chinese, by its method and path."""
+        return self._yaml("document/summaries-zh.yaml")
+
+    @cached_property
+    def chinese(self) -> Mapping[str, Mapping[str, str]]:
+        """What the published interface says of operations, parameters and answers, in Chinese, by the English."""
+        return self._yaml("document/interface-zh.yaml")
+
+    @cached_property
+    def annexes(self) -> Row | None:
+        """Requirements that were made again from the annexes, with figures; None where nothing is kept of it."""
+        file = self.root / "docs/results/annexes.json"
+        found: Row | None = json.loads(file.read_text("utf-8")) if file.exists() else None
+        return found
 
     @cached_property
     def version(self) -> str:

@@ -117,13 +117,13 @@ def reference(default: Path, target: Path, language: Language) -> None:
     _rewritten(default, target, changed, {})
 
 
-def finish(written: Path, target: Path, language: Language, headings: Sequence[Heading]) -> None:
+def finish(written: Path, target: Path, title_: str, headings: Sequence[Heading]) -> None:
     """Put in what pandoc has no mark for.
 
     Args:
         written: What pandoc wrote.
         target: Where the document goes.
-        language: Its language.
+        title_: Its title, among its properties.
         headings: Its headings in order.
 
     Raises:
@@ -137,7 +137,7 @@ def finish(written: Path, target: Path, language: Language, headings: Sequence[H
             case "word/numbering.xml":
                 return re.sub(r'(<w:lvlText w:val=")[•–▪◦*](")', r"\1—\2", text)
             case "docProps/core.xml":
-                return re.sub(r"<dc:title>.*?</dc:title>", f"<dc:title>{words.TITLE.in_(language)}</dc:title>", text)
+                return re.sub(r"<dc:title>.*?</dc:title>", f"<dc:title>{escape(title_)}</dc:title>", text)
             case "word/_rels/document.xml.rels":
                 told = "".join(
                     f'<Relationship Id="{name_}" Type="{_RELATIONSHIPS}/{kind}" Target="{part}"/>'

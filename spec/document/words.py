@@ -97,6 +97,7 @@ TAGS = {
     "forecast": Words("需求预测", "Forecast"),
     "scheduling": Words("调度", "Scheduling"),
     "resilience": Words("容错", "Resilience"),
+    "jobs": Words("作业", "Jobs"),
 }
 MODEL = {
     "common": Words("通用类型", "Common types"),
@@ -114,5 +115,6 @@ MODEL = {
     "recovery": Words("故障恢复", "Recovery"),
     "adjustment": Words("策略调整", "Adjustment"),
     "faults": Words("故障", "Faults"),
+    "runs": Words("作业的提交与运行", "Jobs and their runs"),
     "conformance": Words("符合性", "Conformance"),
 }

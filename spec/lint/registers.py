@@ -11,7 +11,12 @@ from lint.clauses import CODE, LANGUAGES, Clause
 from lint.specification import Finding, Specification, at
 
 CONFORMANCE = "com-05-conformance"
-ENUMERATIONS = {CONFORMANCE: "Verdict", "met-06-graph": "OperatingState", "res-05-faults": "FaultKind"}
+ENUMERATIONS = {
+    CONFORMANCE: "Verdict",
+    "met-06-graph": "OperatingState",
+    "res-05-faults": "FaultKind",
+    "job-01-jobs": "JobState",
+}
 """Clauses with a table of names, and the enumeration of the model that it is."""
 
 FEATURES = {"en": re.compile(r"Features are(.+?); a feature", re.DOTALL), "zh": re.compile(r"特性有(.+?)；声明的特性")}

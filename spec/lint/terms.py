@@ -41,12 +41,12 @@ ASIDE = ("front-", "annex-", "com-02-", "com-04-", "bibliography")
 """Beginnings of the names of clauses that spell abbreviations out, or name documents."""
 
 NO_ABBREVIATION = re.compile(
-    r"GET|PUT|POST|DELETE|RFC|IEEE|GB|ISO|IEC|ITU|WWW|COM|MET|IDX|DEM|FCT|SCH|RES|CMP|STO|NET|STA|ID"
+    r"GET|PUT|POST|DELETE|RFC|IEEE|GB|ISO|IEC|ITU|WWW|COM|MET|IDX|DEM|FCT|SCH|RES|JOB|CMP|STO|NET|STA|ID"
 )
 """Methods, publishers, header names, profiles and dimensions, and a placeholder."""
 
 ABBREVIATION = re.compile(r"(?<![\w./-])([A-Z][A-Za-z]?[A-Z][A-Z0-9]*(?:-\d+)?)s?(?![\w/])")
-_NUMBERED = re.compile(r"\b(?:COM|MET|IDX|DEM|FCT|SCH|RES|CMP|STO|NET|STA)-\d+")
+_NUMBERED = re.compile(r"\b(?:COM|MET|IDX|DEM|FCT|SCH|RES|JOB|CMP|STO|NET|STA)-\d+")
 ITALIC = re.compile(r"\*([^*]+)\*")
 
 

@@ -1,7 +1,7 @@
 """How long answers about demand and forecasts take over HTTP, cold and warm; and how long models take to fit.
 
     python tests/benchmarks/forecast.py [--domains N ...] [--tenants N] [--jobs N] [--calls N] [--only PATH ...]
-                                        [--fit] [--json FILE]
+                                        [--fit] [--processor] [--json FILE]
 
 Each kind of question has a service of its own, in a process with one worker, and one client that asks one question
 after another. Cold is the first answer of a service that has just said that it is healthy; warm are the next --calls,
@@ -41,10 +41,11 @@ from rich.progress import track
 from rich.table import Table
 from serving import say, serving, sqlite_files, versions
 
-from kuayu_conformance.checks import dem_fixtures, fct_fixtures
-from kuayu_conformance.checks.fct_fixtures import Draft
-from kuayu_conformance.checks.fct_peaks import peak_request
-from kuayu_conformance.checks.fct_waveforms import request as wave_request
+from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
+from kuayu_conformance.checks.forecast import forecast_requests as fct_fixtures
+from kuayu_conformance.checks.forecast.forecast_requests import Draft
+from kuayu_conformance.checks.forecast.waveforms import peak_request
+from kuayu_conformance.checks.forecast.waveforms import request as wave_request
 
 SEED = "20261122"
 VARIANTS = 5
@@ -101,6 +102,19 @@ def measured(path: str, bodies: list[bytes], calls: int) -> Json:
     }
 
 
+def processor_seconds(domains: int, tenants: int, jobs: int) -> float:
+    """Processor seconds of a forecast without HTTP, best of VARIANTS, which says the same on a busy machine."""
+    from kuayu.forecast.forecasting import forecast
+
+    taken = []
+    for number in range(VARIANTS):
+        request = forecasts(Draft(random.Random(f"{SEED}/{number}")), domains, tenants, jobs)
+        began = time.process_time()
+        forecast(request)
+        taken.append(time.process_time() - began)
+    return min(taken)
+
+
 def fitted() -> dict[str, float]:
     """Seconds that each of the shipped models takes to fit."""
     from kuayu_training.forecast import fitting, phases, sources
@@ -128,7 +142,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="PATH", help="paths that are asked, such as /v1/forecasts")
     parser.add_argument("--fit", action="store_true", help="fit the models too")
     parser.add_argument("--json", type=Path, help="file for the figures")
+    parser.add_argument("--processor", action="store_true", help="only processor seconds of forecasts, without HTTP")
     options = parser.parse_args()
+    if options.processor:
+        for count in options.domains:
+            took = processor_seconds(count, options.tenants, options.jobs)
+            say(f"forecasts for {count} domains: {took:.2f} processor seconds")
+        return
     report: Json = {
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kuayu_conformance.checks import dem_fixtures
-from kuayu_conformance.checks.fct_fixtures import HOUR, Draft
+from kuayu_conformance.checks.demand import demand_requests as dem_fixtures
+from kuayu_conformance.checks.forecast.forecast_requests import HOUR, Draft
 from kuayu_conformance.testbed.curves.generated import curve
 from kuayu_conformance.testbed.tasks import drawing, wire
 from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES

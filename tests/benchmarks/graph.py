@@ -36,7 +36,7 @@ import httpx
 import orjson
 import psutil
 
-from kuayu.event_stream import read_events
+from kuayu.client.connection import read_events
 from kuayu.service import instants
 
 WARM_UP = 15

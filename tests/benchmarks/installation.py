@@ -96,7 +96,7 @@ def first_verdict(environment: Path, target: str, output: Path) -> float:
 
 def main() -> None:
     """Run the benchmark as a command."""
-    from mutants.matrix import MINIATURE, served
+    from mutants.serve import MINIMAL_SERVER, served
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("extra", nargs="?", default="", help="extra to install: telemetry, simulation; none by default")
@@ -110,7 +110,7 @@ def main() -> None:
         gather(wheels, f".{extra}")
         seconds = install(wheels, f"kuayu{extra}", environment)
         found, compiled = (sizes(packages_of(environment), bytecode=bytecode) for bytecode in (False, True))
-        with served(MINIATURE) as target:
+        with served(MINIMAL_SERVER) as target:
             verdicts = [first_verdict(environment, target, folder / f"report-{number}") for number in range(2)]
     figures = {
         "installed": f"kuayu{extra}",

@@ -1,7 +1,7 @@
 """How many lines a second one core reads: ordinary logs with faults in them, and hostile ones.
 
 ``python tests/benchmarks/logs.py [--lines N] [--json FILE]`` makes logs of known forms from a seed, reads them as
-``kuayu logs`` does, and prints lines a second and the most memory that the process has held so far, the logs included.
+``kuayu diagnose`` does, and prints lines a second and the most memory that the process has held, the logs included.
 Where KUAYU_DATA names the public data, the lines of nine real systems are read too, once, with no template known
 before. A hostile log has lines that are all different words, faults in every line, one endless line, or bytes that are
 no text.
@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kuayu.resilience.logs.reading import LogReader
+from kuayu.resilience.logs.reader import LogReader
 
 PIECE = 1 << 20
 HEADER = "Nov {day:2d} {hour:02d}:{minute:02d}:{second:02d} gpu{host:04d} "

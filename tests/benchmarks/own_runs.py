@@ -169,7 +169,7 @@ def _timed(step: Callable[[], None]) -> Row:
 
 def asked(kept: Row, rows: Sequence[Row], runs: Sequence[Row]) -> dict[str, Row]:
     """What the law says of some rows, by name, with some runs given."""
-    from kuayu.demand.answering import demand
+    from kuayu.demand.demand_report import demand
 
     name = kept["hardware"]["id"]
     body: Row = {

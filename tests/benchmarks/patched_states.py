@@ -1,25 +1,26 @@
-"""How long it takes to be told placements, on whole states and on patches of them, stage by stage and over HTTP.
+"""How long a decision on placements takes, on whole states and on patches of them, stage by stage and over HTTP.
 
     python tests/benchmarks/patched_states.py [--epochs N] [--large N] [--beside CHECKOUT] [--json FILE]
 
 States are those of SCH-002, a minute after each other: all running jobs have gone on, some have ended, others have
 come. Small ones have 5 domains, 660 nodes and 3 000 jobs, large ones 64 domains, 10 048 nodes and 10 000 jobs. Stages
-are processor time of this process. Over HTTP it is what a clock shows, with the service in a process of its own, and
-what else the machine does is in it; beside it stands the processor time of the service and its workers by request,
-which other work changes less. The service of another commit, checked out in a folder, can be asked the same in turn
-with this one. *Deciding* is what is done with the arrays of a state until the report is there.
+are processor time of this process, which answers as a worker of the service does. Over HTTP it is what a clock shows,
+with the service in a process of its own, and what else the machine does is in it; beside it stands the processor time
+of the service and its workers by request, which other work changes less. The service of another commit, checked out in
+a folder, can be asked the same in turn with this one.
 """
 
 import argparse
-import gc
+import functools
 import json
 import os
 import platform
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -34,18 +35,20 @@ from serving import service, sqlite_files
 
 from kuayu import canonical, json_patch
 from kuayu.client.placement_session import _name
-from kuayu.scheduling import parse, place
+from kuayu.scheduling import parse, place, scheduler, typed
 from kuayu.scheduling.state_digest import CanonicalState
-from kuayu.service import bodies, patching, scheduling
-from kuayu_conformance.checks.sch_fixtures import PLACEMENTS, Draft
-from kuayu_conformance.checks.sch_latency import JUDGED, LARGE
-from kuayu_conformance.checks.sch_stream import Scale, Stream
+from kuayu.service import bodies, patching, scheduling, worker_pool
+from kuayu.service.computations import Decided
+from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
+from kuayu_conformance.checks.scheduling.stream import Scale, Stream
+from kuayu_schemas import schema
 
 SEED = "20261125"
 WARM = 3
 """Epochs that are not counted."""
 STAGED = 60
-"""Epochs of which stages are timed."""
+"""Epochs of which stages are timed at most."""
 
 Timings = dict[str, list[float]]
 """Milliseconds by stage."""
@@ -67,52 +70,102 @@ def patched(base: dict[str, Any], state: dict[str, Any]) -> bytes:
     return orjson.dumps({"patch": {**digests, "operations": operations}})
 
 
-class Stopwatch:
-    """Collects the processor time of stages."""
+STAGES: dict[str, tuple[tuple[Any, str], ...]] = {
+    "JSON": ((typed, "read"), (bodies, "parse_json"), (bodies, "check_values")),
+    "schema, patterns, repeated names": (
+        (typed, "TypedJobs"),
+        (typed, "count"),
+        (schema, "is_valid"),
+        (schema, "errors"),
+        (patching, "_is_valid"),
+    ),
+    "applying the patch": ((json_patch, "apply"),),
+    "digest": ((CanonicalState, "written"), (canonical, "digest_of")),
+    "limits and instants": (
+        (scheduling, "_check_instants_of"),
+        (scheduling, "_check_state"),
+        (scheduling, "_check_work"),
+    ),
+    "columns of jobs": ((parse, "ParsedJobs"), (parse, "parse_jobs")),
+    "names": ((parse, "is_sound"), (place, "check_state")),
+    "arrays": ((parse, "snapshot_of"), (place, "snapshot_of")),
+    "candidates": ((scheduler, "gathered"), (scheduler, "features_of")),
+    "deciding": ((place, "decide"), (place, "scale_downs"), (place, "migrations")),
+    "nodes and answer": ((place, "report"),),
+    "encoding": ((scheduling, "_decided"),),
+    "objects that go": ((scheduling, "_placed"), (scheduling, "place")),
+}
+"""Functions by stage; what one of them spends in another counts as the other's. What is left of a request when all
+stages are done is mostly spent on taking its objects apart."""
+
+
+class Stages:
+    """Collects the processor time of stages while requests are answered in this process.
+
+    Attributes:
+        timings: Milliseconds by stage, and in each by request.
+    """
 
     def __init__(self) -> None:
         self.timings: Timings = {}
+        self._inside: list[float] = []
+        self._spent: dict[str, float] = {}
 
-    def __call__(self, stage: str, work: Callable[[], Any]) -> Any:
-        """Do some work and note its milliseconds."""
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Have the functions of all stages tell how long they take."""
+        with ExitStack() as undo:
+            for stage, functions in STAGES.items():
+                for owner, name in functions:
+                    original = getattr(owner, name)
+                    undo.callback(setattr, owner, name, original)
+                    setattr(owner, name, self._watched(stage, original))
+            yield
+
+    def _watched(self, stage: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def watched(*arguments: Any, **named: Any) -> Any:
+            self._inside.append(0.0)
+            began = time.process_time()
+            try:
+                return original(*arguments, **named)
+            finally:
+                took = 1000 * (time.process_time() - began)
+                self._spent[stage] = self._spent.get(stage, 0.0) + took - self._inside.pop()
+                if self._inside:
+                    self._inside[-1] += took
+
+        return watched
+
+    def answer(self, body: bytes) -> None:
+        """Answer a request as a worker does, its look for cycles included."""
+        self._spent = {}
         began = time.process_time()
-        result = work()
-        self.timings.setdefault(stage, []).append(1000 * (time.process_time() - began))
-        return result
+        status = worker_pool._timed(partial(self._place, body))[1].status  # noqa: SLF001
+        together = 1000 * (time.process_time() - began)
+        if status != OK:
+            raise SystemExit(f"a request was refused: {status}")
+        self._spent["collector"] = together - sum(self._spent.values())
+        for stage in (*STAGES, "collector"):
+            self.timings.setdefault(stage, []).append(self._spent.get(stage, 0.0))
+        self.timings.setdefault("all stages", []).append(sum(self._spent.values()))
+
+    def _place(self, body: bytes) -> Decided:
+        return scheduling.place(body, "", ROOM, ROOM)
 
 
-def stages(requests: Sequence[tuple[bytes, bytes]]) -> Timings:
-    """Take patches on one after the other, as a worker does, and time each stage."""
-    first = orjson.loads(requests[0][0])["state"]
-    base = CanonicalState(first)
-    parsed = parse.parse_jobs(first)
-    watch = Stopwatch()
-    for _, body in requests[1:]:
-        gc.disable()
-        asked = watch("reading the patch", lambda body=body: bodies.parse(body, "PlacementRequest"))
-        operations = asked["patch"]["operations"]
-        before = base
-        state = watch("applying it", lambda of=operations, to=base: json_patch.apply(to.state, of))
-        watch("judging what changed", lambda state=state, base=base: patching._is_valid(state, base))  # noqa: SLF001
-        base = CanonicalState(state, base)
-        watch("digest", lambda base=base: base.digest)
-        watch("limits and instants", lambda state=state, base=before: _limits(state, base))
-        parsed = watch("reading jobs", lambda state=state, parsed=parsed: parse.parse_jobs(state, parsed))
-        watch("names", lambda state=state, parsed=parsed: parse.check_state(state, parsed=parsed))
-        watch("arrays", lambda state=state, parsed=parsed: parse.snapshot_of(state, parsed))
-        watch("all of placing", lambda state=state, parsed=parsed: place.place({"state": state}, parsed=parsed))
-        gc.enable()
-    timings = watch.timings
-    placing, names, arrays = (np.array(timings[stage]) for stage in ("all of placing", "names", "arrays"))
-    timings["deciding"] = list(placing - names - arrays)
-    parts = [np.array(each) for stage, each in timings.items() if stage not in {"all of placing", "deciding"}]
-    timings["all but deciding"] = list(np.sum(parts, axis=0))
-    return {stage: each[WARM:] for stage, each in timings.items()}
+ROOM = 1 << 26
+"""Bytes of bases that this process may hold, and of a state."""
+OK = 200
 
 
-def _limits(state: dict[str, Any], base: CanonicalState) -> None:
-    scheduling._check_instants_of({"state": state}, base.parts)  # noqa: SLF001
-    scheduling._check_state(state)  # noqa: SLF001
+def stages(requests: Sequence[bytes]) -> Timings:
+    """Answer requests one after the other, and time each stage; the first are not counted."""
+    collected = Stages()
+    with collected.watching():
+        for body in requests:
+            collected.answer(body)
+    return {stage: times[WARM:] for stage, times in collected.timings.items()}
 
 
 @dataclass
@@ -184,28 +237,43 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="folder with another commit, whose service is asked in turn")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
-    whole = list(states(STAGED + WARM, JUDGED))
+    began = os.getloadavg()[0]
+    whole = list(states(min(STAGED, chosen.epochs) + WARM, JUDGED))
     documents = [orjson.loads(body)["state"] for body in whole]
-    patches = [b"", *(patched(*pair) for pair in pairwise(documents))]
-    requests = list(zip(whole, patches, strict=True))
+    first = orjson.dumps({"state": documents[0], "digest": canonical.digest(documents[0])})
+    patches = [first, *(patched(*pair) for pair in pairwise(documents))]
     del documents
-    sizes = [float(np.mean([len(body) for body in each])) for each in (whole[1:], patches[1:])]
+    sizes = [float(np.mean([len(body) for body in bodies])) for bodies in (whole[1:], patches[1:])]
     print(f"a state {sizes[0] / 1e6:.2f} MB, its patch {sizes[1] / 1e3:.0f} kB")
+    kinds = {
+        "whole": stages(whole),
+        "as a patch": stages(patches),
+        "64 domains": stages(list(states(min(STAGED, chosen.large) + WARM, LARGE))) if chosen.large else {},
+    }
     rows: dict[str, dict[str, float]] = {}
-    print(f"{'processor time':>24}   p50 ms   p99 ms")
-    for stage, each in stages(requests).items():
-        rows[stage] = {"p50": float(np.median(each)), "p99": float(np.quantile(each, 0.99))}
-        print(f"{stage:>24} {np.median(each):8.1f} {np.quantile(each, 0.99):8.1f}")
-    del requests, whole, patches
+    print(f"{'processor ms, p50 (p99)':>32}" + "".join(f"{kind:>20}" for kind in kinds))
+    for stage in kinds["whole"]:
+        cells = []
+        for kind, timings in kinds.items():
+            if times := timings.get(stage):
+                row = rows[f"{kind}: {stage}"] = {
+                    "p50": float(np.median(times)),
+                    "p99": float(np.quantile(times, 0.99)),
+                }
+                cells.append(f"{row['p50']:.1f} ({row['p99']:.1f})")
+        print(f"{stage:>32}" + "".join(f"{cell:>20}" for cell in cells))
+    del whole, patches
     print(f"{'over HTTP':>32}   p50 ms   p99 ms   processor ms   requests")
     for (kind, name), asked in over_http(chosen.epochs, chosen.large, chosen.beside).items():
         row = rows[f"{kind}, {name}"] = asked.line()
         figures = f"{row['p50']:8.1f} {row['p99']:8.1f} {row['processor']:14.1f} {row['requests']:10.0f}"
         print(f"{f'{kind}, {name}':>32} {figures}", flush=True)
-    print(f"load average {os.getloadavg()[0]:.1f} on {psutil.cpu_count()} processors")
+    load = [began, os.getloadavg()[0]]
+    print(f"load average {load[0]:.1f} at the beginning, {load[1]:.1f} at the end, {psutil.cpu_count()} processors")
     if chosen.json:
-        machine = {"python": platform.python_version(), "cores": psutil.cpu_count(), "load": os.getloadavg()[0]}
+        machine = {"python": platform.python_version(), "cores": psutil.cpu_count(), "load": load}
         text = json.dumps({"machine": machine, "seed": SEED, "bytes": sizes, "ms": rows}, indent=1)
+        chosen.json.parent.mkdir(parents=True, exist_ok=True)
         chosen.json.write_text(text + "\n")
 
 

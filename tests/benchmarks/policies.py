@@ -1,26 +1,31 @@
 """What policies reach in the windows of SCH-003: baselines, the literature's, the reference's rule, and the bound.
 
-``python tests/benchmarks/policies.py --windows 12 --data DIR`` writes ``docs/results/scheduling/policies.json``. It
-plays the reference cell of each source and the cell of each family of a full run (``sch_cells.FULL``), with windows
-that drain until their cohort has ended. For each cell:
+``python tests/benchmarks/policies.py --windows 8 --data DIR`` writes
+``docs/results/scheduling/policies.json``. It plays the reference cell of each source and the cell of each family of a
+full run (``sch_cells.FULL``), with windows that drain until their cohort has ended. For each cell:
 
 1. *Periods* are means over the jobs that train, and over the large ones of them (``LARGE`` devices or more), of all
    windows together, so that a window counts by its jobs; hours. Seconds that nobody has seen, since a job had not ended
    within the scenario, are imputed as for SCH-003, and their share is shown.
 2. *Gain* is one less the mean period over that of B1.
 3. *Money* is for bandwidth in the window, for a million device seconds of the reference device that were done in it.
-4. *Bound* is what no policy falls below (``bounds.periods``): a job ends no sooner than alone, and all jobs no sooner
+4. *Off* is by how much gain and money may be off, two-sided at 95 %, by the jackknife over windows, since both are
+   ratios of sums (R. G. Miller, "The jackknife – a review", Biometrika 61, 1974).
+5. *Bound* is what no policy falls below (``bounds.periods``): a job ends no sooner than alone, and all jobs no sooner
    than on one machine of the speed that all devices are worth to them, the shortest remaining time first. Its gain is
    the most that anybody could show.
 
-The reference's rule is played compiled, which gives the same orders (decision 35). Windows are those of a seed of their
-own, which no run of the suite draws. They are played side by side in processes, a minute or less each on one core; the
-file is written anew whenever a cell is through, so that a run that is broken off leaves what it had.
+The reference's rule is played compiled, which gives the same orders (decision 35), three times: with the constants that
+ship; with those that the search found and that shipped as method 1.4.0 (decisions 41 and 43); and with these and the
+network of PPO, which was trained on them. Windows are those of a seed of their own, which no run of the suite draws.
+They are played side by side in processes, some ten seconds each on one core, the first window of all cells before the
+second of any; the file is written anew after every such round, so that a run that is broken off leaves what it had.
 """
 
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -30,20 +35,55 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.checks.sch_cells import AGAINST, FULL, TRACE, assignment
-from kuayu_conformance.checks.sch_scores import LARGE, Group
+import numpy as np
+from scipy.stats import t as student
+
+from kuayu.scheduling import policy_network
+from kuayu.scheduling.place import METHOD_VERSION
+from kuayu_conformance.checks.scheduling.cells import AGAINST, FULL, POOL, TRACE, assignment
+from kuayu_conformance.checks.scheduling.scores import LARGE, Group
+from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.bounds import needs, periods
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
-from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, scenario
+from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario, ideal, scenario
 from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE, Cohort, cohort, play_window
-from kuayu_training.scheduling.core.player import CompiledRule
+from kuayu_training.scheduling.core.network import flat
+from kuayu_training.scheduling.core.player import CompiledRule, constants
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/policies.json"
 HOUR, MILLION = 3_600.0, 1e6
-REFERENCE = "reference"
-POLICIES: Mapping[str, Callable[[], Policy]] = {**BASELINES, **LITERATURE, REFERENCE: CompiledRule}
+REFERENCE, SEARCHED, NETWORK = "reference", "searched", "ppo"
 GROUPS = ("all", "large")
+CONFIDENCE = 0.95
+
+SEARCHED_CONSTANTS: Mapping[str, float] = {
+    "max_pause_share": 0.05,
+    "min_remaining_ratio": 1.0,
+    "interruption_seconds": 150.0,
+    "max_migration_pause_share": 9e-3,
+    "min_gain_share": 0.06,
+    "min_gain_per_pause": 4.5,
+}
+"""Constants of method 1.4.0 that method 1.5.0 took back (decision 43): what CMA-ES found, rounded (decision 41)."""
+
+
+def _network() -> Policy:
+    """The rule of method 1.4.0 with the network that sets five of its constants, as it was trained."""
+    with np.load(Path(policy_network.__file__).with_name(policy_network.FILE)) as stored:
+        weights = {name: stored[name] for name in stored.files}
+    return CompiledRule(constants(SEARCHED_CONSTANTS), flat(weights))
+
+
+POLICIES: Mapping[str, Callable[[], Policy]] = {
+    **BASELINES,
+    POOL: EarliestCompletion,
+    **LITERATURE,
+    SEARCHED: lambda: CompiledRule(constants(SEARCHED_CONSTANTS)),
+    NETWORK: _network,
+    REFERENCE: CompiledRule,
+}
+"""Policies by name; B5 decides in another scenario, that of the ideal pool."""
 
 
 @dataclass(frozen=True)
@@ -83,27 +123,29 @@ class Window:
 def played(cell: Cell, seed: str, number: int, names: Sequence[str], data: Path | None) -> Window | None:
     """Play a window under each policy; None if no job that trains is submitted in it."""
     timing = FULL.drained(cell)
-    its = scenario(cell, timing, f"{seed}/{number}", assignment=assignment(number), data=data)
-    if not any(timing.begin <= job.submitted < timing.end for job in its.workload.jobs):
+    world = scenario(cell, timing, f"{seed}/{number}", assignment=assignment(number), data=data)
+    if not any(timing.begin <= job.submitted < timing.end for job in world.workload.jobs):
         return None
-    members = cohort(its)
-    training = [job for job in its.workload.jobs[slice(*members.jobs)] if job.kind is not JobKind.SERVING]
+    members = cohort(world)
+    training = [job for job in world.workload.jobs[slice(*members.jobs)] if job.kind is not JobKind.SERVING]
     large = [job for job in training if job.requested >= LARGE]
-    bounds = {"all": least(its, training), "large": least(its, large)}
-    return Window(bounds, {name: sums(its, name, members) for name in names}) if training else None
+    bounds = {"all": least(world, training), "large": least(world, large)}
+    return Window(bounds, {name: sums(world, name, members) for name in names}) if training else None
 
 
-def sums(its: Scenario, name: str, members: Cohort) -> Sums:
+def sums(world: Scenario, name: str, members: Cohort) -> Sums:
     """Play a window under a policy."""
-    score = play_window(its, POLICIES[name](), name, members)
+    policy = POLICIES[name]()
+    place, scored = (ideal(world), None) if name == POOL else (world, members)
+    score = play_window(place, policy, name, scored)
     training = [job for job in score.jobs if job.kind is not JobKind.SERVING]
     groups = {"all": Group.of(training), "large": Group.of(job for job in training if job.devices >= LARGE)}
     return Sums(groups, score.money, score.work, score.unfinished, score.forced_stops, score.migrations)
 
 
-def least(its: Scenario, jobs: Sequence[Job]) -> float:
+def least(world: Scenario, jobs: Sequence[Job]) -> float:
     """Seconds below which no policy brings the sum of the periods of some jobs."""
-    return periods(needs(its.topology, its.workload, its.law, jobs)).least * len(jobs) if jobs else 0.0
+    return periods(needs(world.topology, world.workload, world.law, jobs)).least * len(jobs) if jobs else 0.0
 
 
 def row(windows: Sequence[Window], cell: Cell, names: Sequence[str]) -> dict[str, Any]:
@@ -129,17 +171,49 @@ def reached(windows: Sequence[Window], name: str, jobs: Mapping[str, int], base:
     """What one policy reached, as it is written down."""
     period = {group: total(windows, name, group, "period") for group in GROUPS}
     imputed = total(windows, name, "all", "imputed")
-    its = [window.policies[name] for window in windows]
-    work = fsum(each.work for each in its)
+    rows = [window.policies[name] for window in windows]
     return {
         "mean period, h": {group: hours(period[group], jobs[group]) for group in GROUPS},
         f"gain over {AGAINST}": {group: gain(period[group], base[group]) for group in GROUPS},
+        "gain off": {group: off(windows, gain_of(name, group)) for group in GROUPS},
         "imputed": round(imputed / period["all"], 4) if period["all"] else None,
-        "money": round(MILLION * fsum(each.money for each in its) / work, 3) if work else None,
-        "unfinished": sum(each.unfinished for each in its),
-        "stops": sum(each.stops for each in its),
-        "moves": sum(each.moves for each in its),
+        "money": rounded(money(name)(windows), 3),
+        "money off": off(windows, money(name), digits=3),
+        "unfinished": sum(sums.unfinished for sums in rows),
+        "stops": sum(sums.stops for sums in rows),
+        "moves": sum(sums.moves for sums in rows),
     }
+
+
+Figure = Callable[[Sequence[Window]], float | None]
+
+
+def gain_of(name: str, group: str) -> Figure:
+    """The gain of a policy over B1; None where there is nothing to compare."""
+    return lambda windows: gain(total(windows, name, group, "period"), total(windows, AGAINST, group, "period"))
+
+
+def money(name: str) -> Figure:
+    """What bandwidth costs under a policy for a million device seconds; None where no work was done."""
+
+    def spent(windows: Sequence[Window]) -> float | None:
+        work = fsum(window.policies[name].work for window in windows)
+        return MILLION * fsum(window.policies[name].money for window in windows) / work if work else None
+
+    return spent
+
+
+def off(windows: Sequence[Window], figure: Figure, digits: int = 4) -> float | None:
+    """By how much a figure of all windows together may be off at 95 %; None where too few windows have it."""
+    count = len(windows)
+    without = (
+        [figure([*windows[:left_out], *windows[left_out + 1 :]]) for left_out in range(count)] if count > 1 else []
+    )
+    known = np.array([value for value in without if value is not None])
+    if not len(known) or len(known) < count:
+        return None
+    error = np.sqrt((count - 1) / count * ((known - known.mean()) ** 2).sum())
+    return round(float(student.ppf((1.0 + CONFIDENCE) / 2.0, count - 1) * error), digits)
 
 
 def total(windows: Sequence[Window], name: str, group: str, figure: str) -> float:
@@ -157,6 +231,11 @@ def gain(seconds: float, base: float) -> float | None:
     return round(1.0 - seconds / base, 4) if base else None
 
 
+def rounded(figure: float | None, digits: int) -> float | None:
+    """A figure as it is written down, if there is one."""
+    return None if figure is None else round(figure, digits)
+
+
 def cells(families: Sequence[str] | None, sources: Sequence[str]) -> Iterator[Cell]:
     """The reference cell of each source, and the cell of each family; a choice of families leaves out the others."""
     if families is None or "reference" in families:
@@ -167,7 +246,7 @@ def cells(families: Sequence[str] | None, sources: Sequence[str]) -> Iterator[Ce
 def main() -> None:
     """Play, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--windows", type=int, default=12, help="of each cell")
+    parser.add_argument("--windows", type=int, default=8, help="of each cell")
     parser.add_argument("--seed", default="policies")
     parser.add_argument("--policy", nargs="+", choices=POLICIES, default=list(POLICIES), help=f"besides {AGAINST}")
     parser.add_argument("--family", nargs="+", choices=("reference", *FULL.families), help="all by default")
@@ -177,29 +256,30 @@ def main() -> None:
     options = parser.parse_args()
     data = Path(options.data) if options.data else None
     names = [name for name in POLICIES if name in {AGAINST, *options.policy}]
-    families = f" --family {' '.join(options.family)}" if options.family else ""
-    command = f"python tests/benchmarks/policies.py --windows {options.windows} --seed {options.seed}{families}"
+    chosen = f" --family {' '.join(options.family)}" if options.family else ""
+    if set(options.policy) != set(POLICIES):
+        chosen += f" --policy {shlex.join(options.policy)}"
     due = list(cells(options.family, (*FULL.sources, TRACE) if data else FULL.sources))
+    windows: dict[Cell, list[Window]] = {cell: [] for cell in due}
     with ProcessPoolExecutor(options.processes) as pool:
-        futures: dict[Cell, list[Future[Window | None]]] = {
-            cell: [pool.submit(played, cell, options.seed, number, names, data) for number in range(options.windows)]
-            for cell in due
-        }
-        rows = []
-        for cell, its in futures.items():
-            windows = []
-            for number, future in enumerate(its, start=1):
-                windows.append(future.result())
-                sys.stderr.write(f"\r{cell.family} {cell.source}: {number} of {len(its)} windows ")
-            sys.stderr.write("\n")
-            rows.append(row([each for each in windows if each], cell, names))
+        rounds: list[dict[Cell, Future[Window | None]]] = [
+            {cell: pool.submit(played, cell, options.seed, number, names, data) for cell in due}
+            for number in range(options.windows)
+        ]
+        for number, futures in enumerate(rounds, start=1):
+            for place, (cell, future) in enumerate(futures.items(), start=1):
+                window = future.result()
+                if window is not None:
+                    windows[cell].append(window)
+                sys.stderr.write(f"\rround {number} of {len(rounds)}: {place} of {len(due)} cells ")
             made = {
-                "command": command,
+                "command": f"python tests/benchmarks/policies.py --windows {number} --seed {options.seed}{chosen}",
                 "date": f"{datetime.now(UTC):%Y-%m-%d}",
-                "cells": rows,
+                "method": METHOD_VERSION,
+                "cells": [row(played_out, cell, names) for cell, played_out in windows.items() if played_out],
             }
             options.out.write_text(json.dumps(made, indent=1) + "\n", "utf-8")
-    print(json.dumps(made, indent=1))
+    sys.stderr.write("\n")
 
 
 if __name__ == "__main__":

@@ -34,9 +34,11 @@ OFFLINE, UNKNOWN = STATES.index("offline"), STATES.index("unknown")
 JUDGED = STATES[: OFFLINE + 1]
 
 
-def play(world: OwnWorld | JudgesWorld) -> dict[str, Any]:
-    """Play a world to its end through all three recognisers."""
-    recognisers = {each.name: each(world.population) for each in (Recogniser, PlainRecogniser, RuleRecogniser)}
+def play(
+    world: OwnWorld | JudgesWorld, kinds: tuple[Any, ...] = (Recogniser, PlainRecogniser, RuleRecogniser)
+) -> dict[str, Any]:
+    """Play a world to its end through some recognisers."""
+    recognisers = {each.name: each(world.population) for each in kinds}
     shown: dict[str, list[Any]] = {name: [] for name in recognisers}
     times: dict[str, list[float]] = {name: [] for name in recognisers}
     sure: dict[str, list[Any]] = {name: [] for name in recognisers}

@@ -35,14 +35,13 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.service import instants
+from kuayu.service import instants, maintenance
 from kuayu.service.kinds import DOMAIN, NODE, Kind
-from kuayu.service.storage import blocks, prune, rollup
+from kuayu.service.storage import blocks, rollup
 from kuayu.service.storage.blocks import Block
-from kuayu.service.storage.catalogue import Catalogue
 from kuayu.service.storage.database import Database, open_database
-from kuayu.service.storage.packing import BLOCK, FINEST, Steps, pack
-from kuayu.service.storage.resources import PutResource, Scope
+from kuayu.service.storage.resources import Catalogue, PutResource, Scope
+from kuayu.service.storage.rollup import BLOCK, FINEST, Steps, pack
 from kuayu.service.storage.writer import Transaction
 from kuayu_schemas.models import Durability
 
@@ -140,7 +139,7 @@ def roll_up(database: Database, now: int) -> Figures:
     began, processor = time.perf_counter(), time.process_time()
     while True:
         with database.read.connect() as connection, connection.begin():
-            piece = rollup.next_advance(connection, now + rollup.MARGIN, 0, 400 * DAY)
+            piece = rollup.next_advance(connection, now + rollup.ROLLUP_MARGIN_MILLISECONDS, 0, 400 * DAY)
         if piece is None:
             break
         held.append(apply(database, piece))
@@ -153,13 +152,13 @@ def forget(database: Database, before: int) -> Figures:
     began, processor, after = time.perf_counter(), time.process_time(), 0
     while True:
         with database.read.connect() as connection:
-            subjects = list(connection.execute(prune.with_old_samples(before, after)).scalars())
+            subjects = list(connection.execute(maintenance.with_old_samples(before, after)).scalars())
         if not subjects:
             return taken(began, processor, held)
         while subjects:
             since = time.perf_counter()
             with database.write.begin() as connection:
-                after = prune.ForgetSamples(subjects, before).apply(Transaction(connection, 0)).result
+                after = maintenance.ForgetSamples(subjects, before).apply(Transaction(connection, 0)).result
             held.append(time.perf_counter() - since)
             subjects = [number for number in subjects if number > after]
 

@@ -20,7 +20,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,11 +28,9 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from benchmarks.policies import GROUPS, MILLION, REFERENCE, Window, played, total
-from scipy.stats import t
+from benchmarks.policies import GROUPS, REFERENCE, Figure, Window, gain_of, money, off, played, rounded, total
 
-from kuayu_conformance.checks.sch_cells import AGAINST, FULL, Curve
+from kuayu_conformance.checks.scheduling.cells import AGAINST, FULL, Curve
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/sensitivity.json"
@@ -71,17 +69,9 @@ def points(curve: Curve) -> Iterator[tuple[float, Cell]]:
             yield value, replace(reference, load=round(reference.load * value, 6))
 
 
-def with_bound(windows: Sequence[Window], figure: Callable[[Sequence[Window]], float]) -> list[float]:
+def with_bound(windows: Sequence[Window], figure: Figure) -> list[float | None]:
     """A figure of all windows together, and by how much it may be off at 95 %."""
-    count = len(windows)
-    without = [figure([*windows[:left_out], *windows[left_out + 1 :]]) for left_out in range(count)]
-    error = np.sqrt((count - 1) / count * fsum((each - np.mean(without)) ** 2 for each in without))
-    return [round(figure(windows), 4), round(float(t.ppf(0.975, count - 1) * error), 4)]
-
-
-def gain(name: str, group: str) -> Callable[[Sequence[Window]], float]:
-    """The gain of a policy over B1."""
-    return lambda windows: 1.0 - total(windows, name, group, "period") / total(windows, AGAINST, group, "period")
+    return [rounded(figure(windows), 4), off(windows, figure)]
 
 
 def most(windows: Sequence[Window], group: str) -> float:
@@ -90,24 +80,14 @@ def most(windows: Sequence[Window], group: str) -> float:
     return round(1.0 - least / total(windows, AGAINST, group, "period"), 4)
 
 
-def money(name: str) -> Callable[[Sequence[Window]], float]:
-    """What bandwidth costs for a million device seconds."""
-
-    def spent(windows: Sequence[Window]) -> float:
-        its = [window.policies[name] for window in windows]
-        return MILLION * fsum(each.money for each in its) / fsum(each.work for each in its)
-
-    return spent
-
-
-def told(value: float, windows: Sequence[Window]) -> dict[str, Any]:
+def point(value: float, windows: Sequence[Window]) -> dict[str, Any]:
     """A point, as it is written down."""
     return {
         "value": value,
         "windows": len(windows),
         "jobs": {group: int(total(windows, AGAINST, group, "jobs")) for group in GROUPS},
         "gain": {
-            name: {group: with_bound(windows, gain(name, group)) for group in GROUPS}
+            name: {group: with_bound(windows, gain_of(name, group)) for group in GROUPS}
             for name in NAMES
             if name != AGAINST
         },
@@ -125,7 +105,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     due = {curve.label: list(points(curve)) for curve in FULL.curves}
-    cells = list(dict.fromkeys(cell for its in due.values() for _, cell in its))
+    cells = list(dict.fromkeys(cell for moved in due.values() for _, cell in moved))
     windows: dict[Cell, list[Window]] = {cell: [] for cell in cells}
     with ProcessPoolExecutor(options.processes) as pool:
         futures = [
@@ -150,7 +130,7 @@ def main() -> None:
             {
                 "label": curve.label,
                 "vanishing": curve.vanishing,
-                "points": [told(value, windows[cell]) for value, cell in due[curve.label]],
+                "points": [point(value, windows[cell]) for value, cell in due[curve.label]],
             }
             for curve in FULL.curves
         ],

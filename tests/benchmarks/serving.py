@@ -132,8 +132,8 @@ class Service:
 
 
 @contextmanager
-def service(database: str, checkout: Path | None = None) -> Iterator[Service]:
-    """The service on a database, of this commit or of another one that lies in a folder."""
+def service(database: str, checkout: Path | None = None, options: tuple[str, ...] = ()) -> Iterator[Service]:
+    """The service on a database, of this commit or of another one that lies in a folder, with further options."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -141,7 +141,7 @@ def service(database: str, checkout: Path | None = None) -> Iterator[Service]:
     if checkout is not None:
         env["PYTHONPATH"] = os.pathsep.join(str(checkout.absolute() / each) for each in PACKAGES)
     process = subprocess.Popen(
-        [*COMMAND, "--port", str(port), "--database", database], stdout=subprocess.DEVNULL, env=env
+        [*COMMAND, "--port", str(port), "--database", database, *options], stdout=subprocess.DEVNULL, env=env
     )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -37,9 +37,9 @@ def placement_bodies() -> list[bytes]:
 
     The first state of all is left out: no job has ended before it, so that there is next to no room.
     """
-    from kuayu_conformance.checks.sch_fixtures import Draft
-    from kuayu_conformance.checks.sch_latency import JUDGED
-    from kuayu_conformance.checks.sch_stream import Stream
+    from kuayu_conformance.checks.scheduling.latency import JUDGED
+    from kuayu_conformance.checks.scheduling.placement_requests import Draft
+    from kuayu_conformance.checks.scheduling.stream import Stream
 
     states = iter(Stream(Draft(random.Random(SEED)), JUDGED))
     return list(islice(states, 1, 6))
@@ -84,11 +84,11 @@ def test_indices_of_1000_devices_on_20_tasks_are_computed(measure: Measurement) 
 def test_demands_of_500_trainings_are_estimated(measure: Measurement) -> None:
     from benchmarks.forecast_requests import demands
 
-    from kuayu.service import demanding
-    from kuayu_conformance.checks.fct_fixtures import Draft
+    from kuayu.service import computations
+    from kuayu_conformance.checks.forecast.forecast_requests import Draft
 
     body = json.dumps(demands(Draft(random.Random(SEED)), 500)).encode()
-    answer = measure(lambda: demanding.demand_trainings(body), trainings=500)
+    answer = measure(lambda: computations.demand_trainings(body), trainings=500)
     assert answer.status == 200
 
 
@@ -96,11 +96,11 @@ def test_the_demand_of_5_domains_is_forecast(measure: Measurement) -> None:
     """25 series of a week and 90 jobs."""
     from benchmarks.forecast_requests import forecasts
 
-    from kuayu.service import forecasting
-    from kuayu_conformance.checks.fct_fixtures import Draft
+    from kuayu.service import computations
+    from kuayu_conformance.checks.forecast.forecast_requests import Draft
 
     body = json.dumps(forecasts(Draft(random.Random(SEED)), domains=5, tenants=4, jobs=18)).encode()
-    answer = measure(lambda: forecasting.forecast(body), series=25)
+    answer = measure(lambda: computations.forecast(body), series=25)
     assert answer.status == 200
 
 
@@ -111,7 +111,7 @@ def test_jobs_over_domains_of_which_some_have_become_busier_are_adjusted(
     """All domains are linked, and 60 measurements are told of each load and latency."""
     from resilience.adjustment_requests import many_loaded
 
-    from kuayu.resilience.adjustment.adjusting import adjustment
+    from kuayu.resilience.adjustment.adjustment_planner import adjustment
 
     request = many_loaded(domains, jobs)
     report = measure(lambda: adjustment(request), jobs=jobs)
@@ -123,7 +123,7 @@ def test_shards_for_256_streams_of_64_domains_are_planned(measure: Measurement, 
     """The plan of each domain holds about so many shards beside those that are fetched ahead."""
     from benchmarks.transfers import scene
 
-    from kuayu.resilience.transfers.planning import plan
+    from kuayu.resilience.transfers.shard_planner import plan
 
     network = scene(domains=64, transfers=transfers, seed=1)
     shards = len(plan(network).shards.stream)
@@ -134,7 +134,7 @@ def test_recovery_of_100_broken_jobs_in_64_domains_is_planned(measure: Measureme
     """Another 900 jobs are whole; all domains are linked, and have 8 768 nodes."""
     from resilience.recovery_requests import many_broken
 
-    from kuayu.resilience.recovery.failing import failover_plan
+    from kuayu.resilience.recovery.failover_planner import failover_plan
 
     request = many_broken(domains=64, jobs=1000, lost=100)
     plan = measure(lambda: failover_plan(request), jobs=100)
@@ -144,7 +144,7 @@ def test_recovery_of_100_broken_jobs_in_64_domains_is_planned(measure: Measureme
 def test_backups_of_1000_jobs_in_64_domains_are_planned(measure: Measurement) -> None:
     from resilience.recovery_requests import many_backed_up
 
-    from kuayu.resilience.recovery.backing import backup_plan
+    from kuayu.resilience.recovery.backup_planner import backup_plan
 
     request = many_backed_up(domains=64, jobs=1000)
     plan = measure(lambda: backup_plan(request), jobs=1000)
@@ -183,7 +183,7 @@ def test_lines_of_a_log_are_classified(measure: Measurement) -> None:
     """One line in a hundred tells of a fault; unusual lines are not looked for."""
     from benchmarks.logs import joined, known
 
-    from kuayu.resilience.logs.reading import LogReader
+    from kuayu.resilience.logs.reader import LogReader
 
     lines = 50_000
     log = joined(known(random.Random(SEED), 0.01), lines)
@@ -195,7 +195,7 @@ def test_templates_of_a_log_are_mined(measure: Measurement) -> None:
     """The same lines, and unusual ones are looked for."""
     from benchmarks.logs import joined, known
 
-    from kuayu.resilience.logs.reading import LogReader
+    from kuayu.resilience.logs.reader import LogReader
 
     lines = 20_000
     log = joined(known(random.Random(SEED), 0.01), lines)
@@ -229,7 +229,7 @@ def test_a_prometheus_page_is_parsed_and_converted(measure: Measurement) -> None
 def test_a_batch_of_10000_samples_is_decoded_and_validated(measure: Measurement) -> None:
     from benchmarks.ingest_samples import make_samples
 
-    from kuayu.service import bulk, instants
+    from kuayu.service import ingest, instants
     from kuayu.service.ingest import Reception
 
     devices, rows, day = 100, 10_000, 86_400_000
@@ -237,7 +237,7 @@ def test_a_batch_of_10000_samples_is_decoded_and_validated(measure: Measurement)
     numbers = {("device", "node", str(device)): device for device in range(devices)} | {("node", "node", None): devices}
     reception = Reception(received=instants.now(), offset=0, retention=day)
     content = body.encode()
-    batch = measure(lambda: bulk.take(content, rows, numbers, lambda _: reception), samples=rows)
+    batch = measure(lambda: ingest.take(content, rows, numbers, lambda _: reception), samples=rows)
     assert batch.result.accepted == rows
 
 
@@ -264,17 +264,16 @@ def test_the_resource_graph_of_1000_nodes_is_brought_up_to_date(measure: Measure
     """
     from kuayu.perception.graph import ChangeLog
     from kuayu.service import instants
-    from kuayu.service.graph.live import LiveTable
-    from kuayu.service.graph.shown import ShownGraph
-    from kuayu.service.graph.tenant import TenantGraph
+    from kuayu.service.graph_rows import LiveTable
     from kuayu.service.storage.blocks import Block
+    from kuayu.service.tenant_graphs import PublishedGraph, TenantGraph
 
     nodes, domains, devices, step = 1000, 5, 8, 1000
     chance = random.Random(SEED)
     measures = ("accelerator_utilisation", "health_state", "matrix_pipe_activity", "power", "scale_out_transmit_flow")
     log = ChangeLog(100_000, 1 << 26)
     table = LiveTable()
-    graph = TenantGraph(table, ShownGraph("benchmark", log, lambda _: None), lambda _: None)
+    graph = TenantGraph(table, PublishedGraph("benchmark", log, lambda _: None), lambda _: None)
     resources: list[tuple[str, Any]] = [("domain", {"id": f"d{number}"}) for number in range(domains)]
     parts = [{"id": str(number)} for number in range(devices)]
     resources += [

@@ -52,13 +52,13 @@ def test_a_federation_of_5_domains_with_320_nodes_is_played_under_b1(measure: Me
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report on the second server with its transcript."""
-    from mutants.matrix import MINIATURE, served
+    from mutants.serve import MINIMAL_SERVER, served
 
     from kuayu_conformance.folder import write
     from kuayu_conformance.run.runner import Options, Progress, Run
 
     path = tmp_path_factory.mktemp("report")
-    with served(MINIATURE) as target:
+    with served(MINIMAL_SERVER) as target:
         options = Options(
             target=target,
             nonce="benchmarks",
@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_transcript_is_judged_again(measure: Measurement, folder: Path) -> None:
-    from kuayu_conformance.run.judging import judge
+    from kuayu_conformance.run.judgement import judge
     from kuayu_conformance.transcript import Transcript
 
     exchanges = sum(map(len, Transcript.read(folder).episodes.values()))

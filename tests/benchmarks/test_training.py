@@ -23,7 +23,7 @@ def test_days_are_played_by_the_compiled_rule(measure: Measurement, load: float)
     """A day in the judge's reference cell at a load; drawing it is not measured, nor is packing it into arrays."""
     from dataclasses import replace
 
-    from kuayu_conformance.checks.sch_cells import FULL
+    from kuayu_conformance.checks.scheduling.cells import FULL
     from kuayu_conformance.testbed.scheduling.engine.episode import play
     from kuayu_conformance.testbed.scheduling.scenarios import scenario
     from kuayu_conformance.testbed.scheduling.timing import Timing

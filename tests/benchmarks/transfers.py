@@ -19,8 +19,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures are st
 
 import numpy as np
 
-from kuayu.resilience.transfers.planning import plan
-from kuayu.resilience.transfers.scene import Link, Scene, Stream
+from kuayu.resilience.transfers.network import Link, Stream, TransferSnapshot
+from kuayu.resilience.transfers.shard_planner import plan
 
 SCALES = ("64x16", "64x100", "64x1000", "8x1000")
 PARTS = 4
@@ -29,7 +29,7 @@ STREAMS, SOURCES, MEASUREMENTS = 4, 4, 120
 STEP_S, STEP_BYTES = 2.0, 1e8
 
 
-def scene(domains: int, transfers: int, seed: int) -> Scene:
+def scene(domains: int, transfers: int, seed: int) -> TransferSnapshot:
     """Domains whose streams have about so many shards to fetch within the horizon."""
     chance = np.random.default_rng(seed)
     need = STREAMS * STEP_BYTES / STEP_S
@@ -54,7 +54,7 @@ def scene(domains: int, transfers: int, seed: int) -> Scene:
             for each in range(STREAMS)
         ]
     rooms = {f"domain {domain}": 64 * STREAMS * STEP_BYTES for domain in range(domains)}
-    return Scene(tuple(links), tuple(streams), rooms, 5.0, STEP_S * transfers / (STREAMS * PARTS))
+    return TransferSnapshot(tuple(links), tuple(streams), rooms, 5.0, STEP_S * transfers / (STREAMS * PARTS))
 
 
 def measured(scale: str, repeats: int, seed: int) -> dict[str, Any]:

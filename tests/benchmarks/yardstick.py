@@ -32,10 +32,10 @@ from statistics import median
 from typing import Any
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import sch_baselines
-from kuayu_conformance.checks.sch_cells import ALL, FULL, TRACE, assignment
-from kuayu_conformance.checks.sch_player import Asking, Counted
-from kuayu_conformance.checks.sch_scores import LARGE
+from kuayu_conformance.checks.scheduling import baseline_scores as sch_baselines
+from kuayu_conformance.checks.scheduling.cells import ALL, FULL, TRACE, assignment
+from kuayu_conformance.checks.scheduling.scores import LARGE
+from kuayu_conformance.checks.scheduling.window_player import RequestMode, ServicePolicy
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.scheduling.baselines import EarliestCompletion
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Start
@@ -152,7 +152,7 @@ class Answering:
         return Answer(self.asked - 1, describe(request), 200, head, body, "", 0.0, 0.0)
 
 
-class Shown(Counted):
+class Shown(ServicePolicy):
     """The service as the suite asks it; who answers looks at the view itself."""
 
     def __init__(self, source: Answering, *parts: Any) -> None:
@@ -168,7 +168,7 @@ class Shown(Counted):
 def asked(its: Scenario, members: Cohort) -> tuple[float, int]:
     """Processor seconds of the judge's side of a window, and how many questions there were."""
     wire = Wire("costs")
-    source, counts = Answering(wire), Asking()
+    source, counts = Answering(wire), RequestMode()
     settings = Settings("costs", "costs", full=True, features=frozenset(), limits={}, other_tenant=False)
     episode: Any = Episode("costs", settings, source)  # type: ignore[arg-type]  # as much of one as is asked
     began = time.process_time()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 
 Complaint = tuple[str, str]
 """Problem and place."""

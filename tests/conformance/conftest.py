@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mutants.matrix import MINIATURE, served
+from mutants.serve import MINIMAL_SERVER, served
 
 from kuayu_conformance.folder import write
 from kuayu_conformance.run.runner import Options, Progress, Run
@@ -15,17 +15,17 @@ QUICK = ("COM-001", "COM-004", "COM-008", "COM-012", "COM-017", "MET-001", "MET-
 
 
 @pytest.fixture(scope="session")
-def miniature() -> Iterator[str]:
+def minimal_server() -> Iterator[str]:
     """Base URL of the second server."""
-    with served(MINIATURE) as target:
+    with served(MINIMAL_SERVER) as target:
         yield target
 
 
 @pytest.fixture(scope="session")
-def options(miniature: str) -> Options:
+def options(minimal_server: str) -> Options:
     """A run of the quick requirements against the second server."""
     return Options(
-        target=miniature,
+        target=minimal_server,
         nonce="stories",
         headers={"authorization": "Bearer own"},
         other_headers={"authorization": "Bearer other"},

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.told_faults import about
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.res_detection_player import RESPONSES
+from kuayu_conformance.checks.resilience.detection import RESPONSES
 from kuayu_conformance.episode import Episode, Request, Settings, Taken, describe, instant
 from kuayu_conformance.streams import MEDIA_TYPE, StreamEvent
 from kuayu_conformance.testbed.heartbeats import Incident, Scale, World

@@ -1,6 +1,6 @@
 """Services that are wrong about faults in what all operations share, and ones that declare fewer profiles.
 
-``python -m conformance.fault_slips NAME`` and what ``python -m miniature`` takes serves one of them.
+``python -m conformance.fault_slips NAME`` and what ``python -m minimal_server`` takes serves one of them.
 """
 
 import contextlib
@@ -9,16 +9,16 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from miniature.__main__ import serve
-from miniature.client import SCHEMAS, TESTS
-from miniature.core import Answer, Json, Request, Tenant
-from miniature.faults import Docket
-from miniature.service import Miniature
-from miniature.validator import Error
+from minimal_server.__main__ import serve
+from minimal_server.client import SCHEMAS, TESTS
+from minimal_server.core import Answer, Json, Request, Tenant
+from minimal_server.faults import Docket
+from minimal_server.service import MinimalServer
+from minimal_server.validator import Error
 from typing_extensions import override
 
 
-class OfFaultsAndPerception(Miniature):
+class OfFaultsAndPerception(MinimalServer):
     """Nodes can be registered and fail, nothing can be allocated."""
 
     declared: tuple[str, ...] = ("COM", "MET", "RES")
@@ -47,7 +47,7 @@ class OfPerceptionAlone(OfFaultsAndPerception):
     declared = ("COM", "MET")
 
 
-class FaultsAreListedAsTheyAre(Miniature):
+class FaultsAreListedAsTheyAre(MinimalServer):
     """Each page of faults shows them as they are when it is asked for."""
 
     @override
@@ -56,7 +56,7 @@ class FaultsAreListedAsTheyAre(Miniature):
         return (list(listing()) if request.path == "/v1/faults" else items), revision
 
 
-class CursorsOfFaultsFitAnyState(Miniature):
+class CursorsOfFaultsFitAnyState(MinimalServer):
     """The cursor of a listing of faults opens that of other states."""
 
     @override
@@ -64,7 +64,7 @@ class CursorsOfFaultsFitAnyState(Miniature):
         return super().cursor("" if "/v1/faults" in scope else scope, pin, start)
 
 
-class FaultsAreTwiceOnAPage(Miniature):
+class FaultsAreTwiceOnAPage(MinimalServer):
     """A page of faults holds each of its faults twice."""
 
     @override
@@ -74,7 +74,7 @@ class FaultsAreTwiceOnAPage(Miniature):
         return Answer(answer.status, {**answer.body, "items": items * 2}, answer.headers)
 
 
-class TenantsShareFaults(Miniature):
+class TenantsShareFaults(MinimalServer):
     """Every tenant sees every other's faults, and is told of them."""
 
     @override
@@ -82,7 +82,7 @@ class TenantsShareFaults(Miniature):
         return self.dockets.setdefault("", Docket())
 
 
-class AnyoneBeats(Miniature):
+class AnyoneBeats(MinimalServer):
     """A heartbeat of a node that is not registered is taken."""
 
     @override
@@ -91,7 +91,7 @@ class AnyoneBeats(Miniature):
         return super().taken_in(accepted + len(rejected) - len(bad), bad)
 
 
-class AnyEventOfFaultsIsHeld(Miniature):
+class AnyEventOfFaultsIsHeld(MinimalServer):
     """A stream of faults begins anew behind an event that never was."""
 
     @override
@@ -99,7 +99,7 @@ class AnyEventOfFaultsIsHeld(Miniature):
         return True
 
 
-class BatchesOfReportsAreOpen(Miniature):
+class BatchesOfReportsAreOpen(MinimalServer):
     """Batches of heartbeats and log lines may hold members that no one knows."""
 
     @override
@@ -108,7 +108,7 @@ class BatchesOfReportsAreOpen(Miniature):
         return [error for error in errors if error[0] != "/mode"] if model in {"HeartbeatBatch", "LogBatch"} else errors
 
 
-class LinesBreakTheService(Miniature):
+class LinesBreakTheService(MinimalServer):
     """A line that holds an escape is the end of the request."""
 
     @override
@@ -118,7 +118,7 @@ class LinesBreakTheService(Miniature):
             raise ZeroDivisionError
 
 
-KINDS = {kind.__name__: kind for kind in Miniature.__subclasses__() + OfFaultsAndPerception.__subclasses__()}
+KINDS = {kind.__name__: kind for kind in MinimalServer.__subclasses__() + OfFaultsAndPerception.__subclasses__()}
 """Each of them by name."""
 
 

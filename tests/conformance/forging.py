@@ -7,7 +7,7 @@ from typing import Any
 
 from kuayu_conformance.chain import Chain
 from kuayu_conformance.folder import write
-from kuayu_conformance.run.judging import judge
+from kuayu_conformance.run.judgement import judge
 from kuayu_conformance.transcript import FILE_NAME, Transcript
 
 Line = dict[str, Any]

@@ -1,7 +1,7 @@
 """Services of makers of one thing: the minimal server, of which nothing is there but a part of a profile.
 
-``python -m conformance.part_services KIND PARTS`` and what ``python -m miniature`` takes serves one of them; ``PARTS``
-are what it declares beside COM, separated by commas. Whatever is not of them is answered with 404.
+``python -m conformance.part_services KIND PARTS`` and what ``python -m minimal_server`` takes serves one of them;
+``PARTS`` are what it declares beside COM, separated by commas. Whatever is not of them is answered with 404.
 """
 
 import contextlib
@@ -10,16 +10,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from miniature.__main__ import serve
-from miniature.client import SCHEMAS, TESTS
-from miniature.core import Answer, Refusal, Request
-from miniature.service import Miniature, Route
+from minimal_server.__main__ import serve
+from minimal_server.client import SCHEMAS, TESTS
+from minimal_server.core import Answer, Refusal, Request
+from minimal_server.service import MinimalServer, Route
 from typing_extensions import override
 
 from kuayu_schemas import registers
 
 
-class OfParts(Miniature):
+class OfParts(MinimalServer):
     """Declares some sub-profiles and has their operations alone."""
 
     parts: tuple[str, ...] = ()

@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.honest_recovery import backup
+from conformance.conforming_recovery import backup
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.res_fixtures import BACKUPS, FAILOVERS, Json
-from kuayu_conformance.checks.res_standings import Standing, standings
+from kuayu_conformance.checks.resilience.recovery_invariants import Standing, standings
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS, Json
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 
 Nodes = list[Json]

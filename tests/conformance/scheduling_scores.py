@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import log
 
-from kuayu_conformance.checks.sch_cells import HOUR, Plan
-from kuayu_conformance.checks.sch_scores import Bounds, Group, Score, Window
+from kuayu_conformance.checks.scheduling.cells import HOUR, Plan
+from kuayu_conformance.checks.scheduling.scores import Bounds, Group, Score, Window
 from kuayu_conformance.testbed.scheduling.timing import Timing
 
 ROUGH = (1.3, 0.7, 1.1, 0.9)

@@ -1,6 +1,6 @@
 """Services that size tasks, for stories about that check: one that keeps to the text, and some that do not.
 
-The honest one cuts cores of each kind by one rate, so far that tasks that ran would have been little slower on the
+The conforming one cuts cores of each kind by one rate, so far that tasks that ran would have been little slower on the
 mean, and memory and accelerators so far that hardly any of them would have felt it.
 """
 
@@ -41,7 +41,7 @@ def episode(target: Target, nonce: str = "nonce", *, full: bool = False) -> Epis
     return Episode("dem_sizing", Settings(nonce, "run", full, frozenset(), {}, False), target)
 
 
-def honest(body: Json) -> Json:
+def conforming(body: Json) -> Json:
     """Sizes from what ran."""
     by_kind: dict[str, list[Json]] = {}
     for record in body["history"]:

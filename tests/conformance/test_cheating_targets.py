@@ -1,6 +1,6 @@
 """Servers that answer everything and carry out nothing: no status earns a pass, and no fault of theirs is the suite's.
 
-Each cheat is a rule of a line or two behind a real HTTP server; others stand before an honest service, keep its
+Each cheat is a rule of a line or two behind a real HTTP server; others stand before a conforming service, keep its
 statuses and spoil what comes with them. What a cheat may pass is what it really does: whoever declares itself rightly
 meets COM-001, whoever answers nothing but problems gives only valid answers (COM-003).
 """
@@ -26,6 +26,7 @@ SELECTION = (
     *("COM-001", "COM-002", "COM-003", "COM-004", "COM-005", "COM-006", "COM-007", "COM-008", "COM-009", "COM-010"),
     *("COM-011", "COM-013", "COM-014", "COM-015", "COM-016", "COM-017", "COM-018", "COM-021", "COM-022", "COM-028"),
     *("COM-029", "MET-007", "MET-009", "IDX-015", "IDX-016", "DEM-006", "FCT-007", "SCH-012", "SCH-016", "RES-013"),
+    *("JOB-001", "JOB-002", "JOB-010"),
 )
 """Requirements of every profile whose checks take a cheat a second or less each."""
 
@@ -50,7 +51,7 @@ def declaration() -> bytes:
     body = {
         "spec_version": "0.1.0",
         "implementation": {"name": "cheat", "version": "0"},
-        "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES"],
+        "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"],
         "features": [],
         "limits": {"max_body": 100_000, "max_batch": 1000, "max_page": 100, "retention": 86400, "idempotency": 60},
         "durability": "process",
@@ -184,9 +185,9 @@ def by_rule(rule: Rule) -> contextlib.AbstractContextManager[str]:
 
 
 @contextlib.contextmanager
-def before(honest: str, spoil: Spoil) -> Iterator[str]:
-    """A server that has an honest one answer, and spoils it."""
-    with httpx.Client(base_url=honest, timeout=30, trust_env=False) as client:
+def before(conforming: str, spoil: Spoil) -> Iterator[str]:
+    """A server that has a conforming one answer, and spoils it."""
+    with httpx.Client(base_url=conforming, timeout=30, trust_env=False) as client:
 
         def answer(asked: BaseHTTPRequestHandler, body: bytes) -> tuple[Said, Mapping[str, str]]:
             if asked.path.partition("?")[0].endswith("/events"):
@@ -222,17 +223,17 @@ def held_against(report: ConformanceReport, earned: frozenset[str]) -> None:
 def test_whoever_carries_out_nothing_passes_nothing(
     cheat: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kuayu_conformance.checks.fixtures.TOLD", 0.5)
-    monkeypatch.setattr("kuayu_conformance.checks.com_declaration._SOON", 0)
+    monkeypatch.setattr("kuayu_conformance.checks.kit.resources.TOLD", 0.5)
+    monkeypatch.setattr("kuayu_conformance.checks.interface.declaration._SOON", 0)
     rule, earned = CHEATS[cheat]
     with by_rule(rule) as target:
         held_against(report_on(target, tmp_path), earned)
 
 
 @pytest.mark.parametrize("cheat", SPOILT)
-def test_a_status_without_its_answer_is_worth_nothing(cheat: str, miniature: str, tmp_path: Path) -> None:
+def test_a_status_without_its_answer_is_worth_nothing(cheat: str, minimal_server: str, tmp_path: Path) -> None:
     spoil, earned = SPOILT[cheat]
-    with before(miniature, spoil) as target:
+    with before(minimal_server, spoil) as target:
         held_against(report_on(target, tmp_path, timeout=10.0), earned)
 
 

@@ -8,8 +8,8 @@ from conformance.fault_slips import served
 
 from kuayu_conformance import contract
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import com_streams
-from kuayu_conformance.checks.least import mandatory
+from kuayu_conformance.checks.interface import streams as com_streams
+from kuayu_conformance.checks.kit.requests import mandatory
 from kuayu_conformance.contract import Operation
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import FILE_NAME

@@ -72,11 +72,11 @@ def test_every_requirement_can_be_listed_and_explained() -> None:
     assert re.search(r"required +at least 98\W%\naim +at least 99\.9\W%\n", explained), "no figure has the unit 1"
 
 
-def test_the_doctor_finds_what_is_wrong_before_the_run(miniature: str) -> None:
-    well = called("doctor", "--target", miniature, "--header", "Authorization: Bearer own")
+def test_the_doctor_finds_what_is_wrong_before_the_run(minimal_server: str) -> None:
+    well = called("doctor", "--target", minimal_server, "--header", "Authorization: Bearer own")
     assert well.returncode == 0
     assert "--other-tenant-header" in well.stdout
-    unknown = called("doctor", "--target", miniature)
+    unknown = called("doctor", "--target", minimal_server)
     assert unknown.returncode == 1
     assert "Authorization: Bearer" in unknown.stdout
     nobody = called("doctor", "--target", "http://127.0.0.1:9")
@@ -137,9 +137,9 @@ def login_page(status: int) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_run_ends_with_a_summary_and_a_report(miniature: str, tmp_path: Path) -> None:
+def test_a_run_ends_with_a_summary_and_a_report(minimal_server: str, tmp_path: Path) -> None:
     answer = called(
-        *("run", "--target", miniature, "--header", "Authorization: Bearer own", "-o", str(tmp_path)),
+        *("run", "--target", minimal_server, "--header", "Authorization: Bearer own", "-o", str(tmp_path)),
         *("--requirement", "COM-008", "--seed", "5"),
     )
     assert answer.returncode == 0, answer.stderr

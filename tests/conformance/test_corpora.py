@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu_conformance.corpora import Table, UnknownTable, available, flagperf_gaps, load, shipped
-from kuayu_conformance.corpora.building import identifier, rows
+from kuayu_conformance.corpora.assembly import identifier, rows
 from kuayu_conformance.corpora.conversion import shipped_files
 from kuayu_conformance.corpora.sheets import sheets
 from kuayu_conformance.corpora.sources import flagperf, gavel, lambdalabs, mlperf, neusight, zeus

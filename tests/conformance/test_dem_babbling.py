@@ -1,13 +1,13 @@
 """Whatever valid nonsense a service of demand answers, no check of demand stumbles over it."""
 
-import importlib
 import random
 from typing import Any
 
 import pytest
-from conformance.honest_demand import episode
+from conformance.conforming_demand import episode
 
-from kuayu_conformance.checks.dem_fixtures import DEMANDS, LAYOUTS, Json
+from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, Json
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
 
@@ -105,7 +105,7 @@ class Babbler:
 @pytest.mark.parametrize("seed", range(6))
 def test_valid_nonsense_is_judged(name: str, seed: int) -> None:
     """It is found wanting, or the set-up fails; the check itself does not."""
-    check = importlib.import_module(f"kuayu_conformance.checks.dem_{name}").CHECK
+    check = next(check for check in CHECKS if check.name == f"dem_{name}").load()
     try:
         found = list(check.judge(check.observe(episode(f"dem_{name}", Babbler(seed)))))
     except SetUpFailed:

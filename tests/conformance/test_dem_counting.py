@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.checks.dem_anchors import ANCHORS
-from kuayu_conformance.checks.dem_counting import counted, devices
-from kuayu_conformance.checks.dem_fixtures import Json
-from kuayu_conformance.checks.dem_holding import Held, in_vain
+from kuayu_conformance.checks.demand.demand_requests import Json, counted, devices
+from kuayu_conformance.checks.demand.totals import ANCHORS
+from kuayu_conformance.checks.demand.training_phases import Occupancy, in_vain
 
 SMALL: Json = {"layers": 2, "hidden": 4, "heads": 2, "sequence": 8, "vocabulary": 10}
 
@@ -98,9 +97,9 @@ def test_accelerators_are_a_product(data: int, tensor: int, pipeline: int, conte
 
 def test_what_is_held_in_vain_by_hand() -> None:
     """Sixteen held for ten seconds of which four use eight, then a plan that is a second late."""
-    use = [Held(8, 4.0), Held(16, 6.0)]
-    assert in_vain([Held(16, 10.0)], use, 8) == 4 * 8
+    use = [Occupancy(8, 4.0), Occupancy(16, 6.0)]
+    assert in_vain([Occupancy(16, 10.0)], use, 8) == 4 * 8
     assert in_vain(use, use, 8) == 0
-    assert in_vain([Held(8, 5.0), Held(16, 5.0)], use, 8) == 8
-    assert in_vain([Held(16, 9.0)], [Held(16, 10.0)], 8) == 16
-    assert in_vain([Held(5, 1.0)], [Held(5, 1.0)], 8) == 3
+    assert in_vain([Occupancy(8, 5.0), Occupancy(16, 5.0)], use, 8) == 8
+    assert in_vain([Occupancy(16, 9.0)], [Occupancy(16, 10.0)], 8) == 16
+    assert in_vain([Occupancy(5, 1.0)], [Occupancy(5, 1.0)], 8) == 3

@@ -7,14 +7,24 @@ from random import Random
 from typing import Any
 
 import pytest
-from conformance.honest_demand import Served, episode
+from conformance.conforming_demand import episode, source
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.dem_counting import counted
-from kuayu_conformance.checks.dem_disguise import Disguise
-from kuayu_conformance.checks.dem_fixtures import Json
-from kuayu_conformance.checks.dem_law import Observation, Refused, judge, observe
-from kuayu_conformance.checks.dem_told import DENSE, EXPERTS, GUESSED, Told, ideal, rankings, usual_shares
+from kuayu_conformance.checks.demand.demand_requests import Json, counted
+from kuayu_conformance.checks.demand.law import (
+    DENSE,
+    EXPERTS,
+    GUESSED,
+    Disguise,
+    RunDemands,
+    RunPrediction,
+    UnansweredRun,
+    ideal,
+    judge,
+    observe,
+    rankings,
+    usual_shares,
+)
 from kuayu_conformance.corpora import training
 from kuayu_conformance.corpora.training import Corpus, Run
 from kuayu_conformance.episode import Episode, Settings
@@ -35,15 +45,15 @@ MACHINE: Json = {
 }
 
 
-def told(error: float, source: str = "a", **members: Any) -> Told:
+def told(error: float, source: str = "a", **members: Any) -> RunPrediction:
     """A run that was told too long, or too short, by a share."""
     run = replace(RUN, source=source, **members)
     predicted = 10.0 * (1 + error)
-    return Told(run, True, predicted, 0.8 * predicted, 1.2 * predicted, 4e10, True, 12.0)
+    return RunPrediction(run, True, predicted, 0.8 * predicted, 1.2 * predicted, 4e10, True, 12.0)
 
 
-def figure(found: Sequence[Told], refused: Sequence[Refused] = ()) -> Figure:
-    (only,) = (each for each in judge(Observation(tuple(found), tuple(refused))) if isinstance(each, Figure))
+def figure(found: Sequence[RunPrediction], refused: Sequence[UnansweredRun] = ()) -> Figure:
+    (only,) = (each for each in judge(RunDemands(tuple(found), tuple(refused))) if isinstance(each, Figure))
     return only
 
 
@@ -83,8 +93,8 @@ def test_only_dense_models_count_whose_structure_is_stated_and_whose_source_ship
 
 
 def test_a_question_that_is_not_answered_fails() -> None:
-    refused = Refused("a", Answer(0, "POST /v1/training-demands", 422))
-    claims = [each for each in judge(Observation((), (refused,))) if isinstance(each, Claim)]
+    refused = UnansweredRun("a", Answer(0, "POST /v1/training-demands", 422))
+    claims = [each for each in judge(RunDemands((), (refused,))) if isinstance(each, Claim)]
     assert [claim.met for claim in claims] == [False]
 
 
@@ -114,7 +124,7 @@ def test_the_yardstick_is_six_flop_at_the_utilisation_of_others_each_source_coun
 
 
 def test_layouts_are_ranked_by_time_for_a_token_within_one_session() -> None:
-    def layout(tensor: int, measured: float, predicted: float, session: str = "") -> Told:
+    def layout(tensor: int, measured: float, predicted: float, session: str = "") -> RunPrediction:
         spread = {**SPREAD, "tensor": tensor, "data": 8 // tensor}
         return replace(told(0.0, strategy=spread, step_time=measured, session=session), predicted=predicted)
 
@@ -168,7 +178,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Corpus:
 
 def test_a_source_is_asked_for_without_any_of_its_runs(small: Corpus) -> None:
     settings = Settings("stories", "run", full=False, features=frozenset(), limits={}, other_tenant=False)
-    served = Served()
+    served = source()
     found = observe(Episode("dem_law", settings, served))
     assert len(found.told) == len(small.runs)
     assert [len(body["cases"]) for body in served.bodies] == [4, 3, 3]
@@ -187,7 +197,7 @@ def test_a_source_is_asked_for_without_any_of_its_runs(small: Corpus) -> None:
 @pytest.mark.usefixtures("small")
 def test_a_service_is_told_its_error_on_the_clock_of_the_source() -> None:
     """Half as long as before is an error of a half more, whatever the pace."""
-    honest = figure(observe(episode("dem_law")).told)
+    conforming = figure(observe(episode("dem_law")).told)
 
     def halved(path: str, body: Json, answer: Json) -> Json:
         del path, body
@@ -197,8 +207,8 @@ def test_a_service_is_told_its_error_on_the_clock_of_the_source() -> None:
             }
         return answer
 
-    assert honest.n == 9
-    assert honest.estimate < 0.3
+    assert conforming.n == 9
+    assert conforming.estimate < 0.3
     assert figure(observe(episode("dem_law", halved)).told).estimate > 0.35
 
 
@@ -209,7 +219,7 @@ def test_a_full_run_leaves_whole_teams_out_too(small: Corpus, monkeypatch: pytes
     corpus = replace(small, sources=sources)
     monkeypatch.setattr("kuayu_conformance.corpora.training.shipped", lambda: corpus)
     settings = Settings("stories", "run", full=True, features=frozenset(), limits={}, other_tenant=False)
-    served = Served()
+    served = source()
     found = observe(Episode("dem_law", settings, served))
     assert [len(body["runs"]) for body in served.bodies] == [6, 6, 6, 3]
     assert {each.run.source for each in found.apart} == {"a", "b"}
@@ -233,7 +243,7 @@ def test_papers_of_a_data_folder_are_asked_for_and_never_sent_nor_judged(tmp_pat
     settings = Settings(
         "stories", "run", full=False, features=frozenset(), limits={}, other_tenant=False, traces=traces
     )
-    served = Served()
+    served = source()
     found = observe(Episode("dem_law", settings, served))
     assert [len(body["runs"]) for body in served.bodies] == [6, 6, 6, 9]
     assert [each.run.name for each in found.told if not each.counts] == ["OPT-175B"]

@@ -9,11 +9,21 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.dem_sizing import Observation, judge
-from kuayu_conformance.checks.dem_sizing_claims import Answered, Ranked, ranked
-from kuayu_conformance.checks.dem_sizing_questions import Asked, Setting
-from kuayu_conformance.checks.dem_sizing_report import BESIDE, Cell
-from kuayu_conformance.checks.dem_sizing_scores import REQUIRED, Played, Window, gains, least, points, worst
+from kuayu_conformance.checks.demand.sizing import BESIDE, Cell, SizedHistories, judge
+from kuayu_conformance.checks.demand.sizing_scores import (
+    REQUIRED,
+    AnswerFaults,
+    KindRanking,
+    Setting,
+    SizedWindow,
+    SizingExchange,
+    Window,
+    gains,
+    least,
+    points,
+    ranked,
+    worst,
+)
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_conformance.testbed.tasks.cluster import FIFO
@@ -22,7 +32,7 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult, Verdict
 
 ANSWER = Answer(3, "POST /v1/task-sizes", 200, {"content-type": "application/json"}, b"{}", "", 0.0, 0.0)
-PLAIN = Played((400.0, 0.4, 0.2, 0.25), (0.4, 0.97, 0.5), 840, 0, 0.0)
+PLAIN = SizedWindow((400.0, 0.4, 0.2, 0.25), (0.4, 0.97, 0.5), 840, 0, 0.0)
 EXACT = tuple(1.0 + gain * 1.0001 for gain in REQUIRED)
 """What is gained where everything required is reached, and hardly more."""
 
@@ -35,28 +45,28 @@ def window(factors: Sequence[float] = EXACT, dying: float = 0.0, slower: float =
 def observed(
     mixes: Mapping[str, Sequence[Window]] | None = None,
     nothing: Sequence[Window] = (window((1.0,) * 4),) * 2,
-    answered: Sequence[Answered] = (),
-    ranks: Sequence[Ranked] = (),
-) -> Observation:
+    answered: Sequence[AnswerFaults] = (),
+    ranks: Sequence[KindRanking] = (),
+) -> SizedHistories:
     """The three mixes, as they are to be unless others are named, and a setting without excess."""
     its = {mix: (window(),) * 4 for mix in MIXES} | dict(mixes or {})
     cells = [_cell(Setting(mix), windows) for mix, windows in its.items()]
     first = next(iter(MIXES))
     cells.append(_cell(Setting(first, over_request=1.0, allowed=0.0), nothing))
-    return Observation(tuple(cells), tuple(answered), tuple(ranks))
+    return SizedHistories(tuple(cells), tuple(answered), tuple(ranks))
 
 
 def _cell(setting: Setting, windows: Sequence[Window]) -> Cell:
     return Cell(setting, tuple(windows), dict.fromkeys(BESIDE, tuple(windows)))
 
 
-def verdict(observation: Observation) -> RequirementResult:
+def verdict(observation: SizedHistories) -> RequirementResult:
     row = next(each for each in registers.requirements().requirements if each.id == "DEM-003")
     findings = [each for each in judge(observation) if each.requirement == "DEM-003"]
     return conclude(row, findings, "dem_sizing", Replay.deterministic, 1.0)
 
 
-def unmet(observation: Observation, requirement: str = "DEM-007") -> list[Claim]:
+def unmet(observation: SizedHistories, requirement: str = "DEM-007") -> list[Claim]:
     return [
         each
         for each in judge(observation)
@@ -152,7 +162,7 @@ def test_bounds_lie_on_both_sides_and_are_the_same_every_time() -> None:
     assert worst(mixes, FIFO, "seed") == (estimate, lower, upper)
 
 
-def asked(**changes: Any) -> Asked:
+def asked(**changes: Any) -> SizingExchange:
     """An answer on two tasks of two kinds; changes of the first size, or of the report."""
     wanted = {"devices": 0.5, "cores": 8.0, "memory": 1e10}
     tasks = [{"id": name, "kind": name, "requested": wanted} for name in ("b", "a")]
@@ -174,11 +184,11 @@ def asked(**changes: Any) -> Asked:
         ),
     }
     answer = replace(ANSWER, body=json.dumps(report).encode())
-    return Asked(tasks, ("b", "a"), 0.05, answer)
+    return SizingExchange(tasks, ("b", "a"), 0.05, answer)
 
 
 def test_an_answer_as_it_should_be() -> None:
-    told = Answered.of("a question", asked())
+    told = AnswerFaults.of("a question", asked())
     assert (told.amiss, told.faults) == ("", ())
     assert not unmet(observed(answered=[told]))
 
@@ -194,7 +204,7 @@ def test_an_answer_as_it_should_be() -> None:
     ],
 )
 def test_wrong_sizes_are_told_apart(changes: dict[str, Any], word: str) -> None:
-    told = Answered.of("a question", asked(**changes))
+    told = AnswerFaults.of("a question", asked(**changes))
     assert not told.amiss
     assert word in told.faults[0]
     assert len(unmet(observed(answered=[told]))) == 1
@@ -203,20 +213,20 @@ def test_wrong_sizes_are_told_apart(changes: dict[str, Any], word: str) -> None:
 
 def test_kinds_are_told_in_order_of_name() -> None:
     right = asked().importance
-    assert Answered.of("a question", asked(importance=list(reversed(right)))).faults
+    assert AnswerFaults.of("a question", asked(importance=list(reversed(right)))).faults
 
 
 @pytest.mark.parametrize("told", [["a", "b"], ["b"], ["b", "a", "a"], ["b", "c"]])
 def test_there_is_one_size_for_each_task_in_order(told: list[str]) -> None:
     one = asked().rows[0][1]
-    found = Answered.of("a question", asked(tasks=[{**one, "task": name} for name in told]))
+    found = AnswerFaults.of("a question", asked(tasks=[{**one, "task": name} for name in told]))
     assert found.amiss
     assert unmet(observed(answered=[found]))
     assert unmet(observed(answered=[found]), "DEM-003")
 
 
 def test_no_answer_fails_both() -> None:
-    silent = Answered.of("a question", replace(asked(), answer=replace(ANSWER, status=500)))
+    silent = AnswerFaults.of("a question", replace(asked(), answer=replace(ANSWER, status=500)))
     found = observed(answered=[silent])
     assert unmet(found)
     assert verdict(found).verdict is Verdict.fail
@@ -227,14 +237,14 @@ def test_no_answer_fails_both() -> None:
 def test_what_matters_stands_first_where_there_are_records_enough(kind: int, records: int, counts: bool) -> None:
     right = tuple(0.5 if k == KINDS[kind].rules else 0.4 for k in range(3))
     level = (0.5, 0.5, 0.5)
-    assert not unmet(observed(ranks=[Ranked("25:25:25:25", kind, right, 0.1, records, ANSWER)]))
-    wrong = unmet(observed(ranks=[Ranked("25:25:25:25", kind, level, 0.1, records, ANSWER)]))
+    assert not unmet(observed(ranks=[KindRanking("25:25:25:25", kind, right, 0.1, records, ANSWER)]))
+    wrong = unmet(observed(ranks=[KindRanking("25:25:25:25", kind, level, 0.1, records, ANSWER)]))
     assert bool(wrong) is counts
 
 
 def test_a_kind_of_which_the_source_says_nothing_may_depend_on_anything() -> None:
     kind = next(k for k, kind in enumerate(KINDS) if not kind.strong)
-    assert not unmet(observed(ranks=[Ranked("25:25:25:25", kind, (0.9, 0.0, 0.0), 0.1, 4000, ANSWER)]))
+    assert not unmet(observed(ranks=[KindRanking("25:25:25:25", kind, (0.9, 0.0, 0.0), 0.1, 4000, ANSWER)]))
 
 
 def test_the_kinds_depend_on_what_the_source_says() -> None:

@@ -1,14 +1,14 @@
-"""Services size tasks and are held to what comes of it: an honest one, an idle one, one that halves everything."""
+"""Services size tasks and are held to what comes of it: a conforming one, an idle one, one that halves everything."""
 
 import json
 from collections.abc import Iterable
 
 import pytest
-from conformance.sizing_targets import Json, Sizer, Target, episode, halving, honest, idle
+from conformance.sizing_targets import Json, Sizer, Target, conforming, episode, halving, idle
 
-from kuayu_conformance.checks import dem_sizing
-from kuayu_conformance.checks.dem_sizing import Observation
-from kuayu_conformance.checks.dem_sizing_questions import Questioner, Setting
+from kuayu_conformance.checks.demand import sizing as dem_sizing
+from kuayu_conformance.checks.demand.sizing import SizedHistories
+from kuayu_conformance.checks.demand.sizing_scores import Questioner, Setting
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES
 from kuayu_schemas import schema
@@ -20,11 +20,11 @@ def _few() -> Iterable[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dem_sizing, "QUICK", (1, 2))
         patch.setattr(dem_sizing, "NOTHING_QUICK", (1, 4))
-        patch.setattr("kuayu_conformance.checks.dem_sizing_questions.RECORDS", 1500)
+        patch.setattr("kuayu_conformance.checks.demand.sizing_scores.RECORDS", 1500)
         yield
 
 
-def played(sizer: Sizer) -> tuple[Target, Observation, list[Finding]]:
+def played(sizer: Sizer) -> tuple[Target, SizedHistories, list[Finding]]:
     target = Target(sizer)
     observation = dem_sizing.observe(episode(target))
     return target, observation, list(dem_sizing.judge(observation))
@@ -42,8 +42,8 @@ def figure(findings: Iterable[Finding]) -> Figure:
     return next(each for each in findings if isinstance(each, Figure))
 
 
-def test_an_honest_service_gains_without_harm() -> None:
-    target, observation, findings = played(honest)
+def test_a_conforming_service_gains_without_harm() -> None:
+    target, observation, findings = played(conforming)
     assert not unmet(findings, "DEM-007")
     assert not unmet(findings, "DEM-003")
     assert figure(findings).estimate > 0.0

@@ -1,22 +1,21 @@
 """Checks of demand against a service that keeps to the text, and against the same with one thing wrong."""
 
-import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from conformance.honest_demand import episode
+from conformance.conforming_demand import episode
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.dem_fixtures import DEMANDS, LAYOUTS, Json
+from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, Json
 from kuayu_conformance.findings import Claim, Finding
 
 Wrong = Callable[[Json, Json], Any]
 
 
 def check_of(name: str) -> Check[Any]:
-    found: Check[Any] = importlib.import_module(f"kuayu_conformance.checks.{name}").CHECK
-    return found
+    return next(check for check in CHECKS if check.name == name).load()
 
 
 def findings(name: str, path: str = "", wrong: Wrong | None = None) -> list[Finding]:
@@ -170,7 +169,7 @@ def test_counts_that_are_off_by_less_than_a_hundredth_are_right() -> None:
 
 
 def test_executed_work_may_hold_the_scores_that_fused_attention_computes_once_more() -> None:
-    from kuayu_conformance.checks.dem_counting import counted
+    from kuayu_conformance.checks.demand.demand_requests import counted
 
     def more(case: Json, row: Json) -> None:
         if case["strategy"].get("fused_attention", True):

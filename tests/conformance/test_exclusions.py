@@ -25,11 +25,11 @@ def result_of(folder: Path, requirement: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def excluded_folder(miniature: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def excluded_folder(minimal_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that tests profile COM but for what it excludes, and is limited to what takes no time."""
     folder = tmp_path_factory.mktemp("excluded")
     answer = called(
-        *("conformance", "run", "--target", miniature, "--header", "Authorization: Bearer own"),
+        *("conformance", "run", "--target", minimal_server, "--header", "Authorization: Bearer own"),
         *("-o", folder, "--seed", "5"),
         *("--requirement", "COM-012", "--requirement", "COM-008", "--exclude", f"com-009= {WHY} "),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import run as called
 from conformance.rendering.samples import sample
-from mutants.matrix import served
+from mutants.serve import served
 
 from kuayu_conformance.expected_failures import Malformed, entries_of, outcome_of
 from kuayu_schemas.registers import requirements
@@ -52,8 +52,8 @@ def test_a_failure_that_nobody_expected_counts(mutant: str, tmp_path: Path) -> N
     assert code == 1
 
 
-def test_an_entry_that_passes_by_now_makes_the_run_fail(miniature: str, mutant: str, tmp_path: Path) -> None:
-    code, said = expecting(miniature, tmp_path, f"{BROKEN} the gateway answers 200\n")
+def test_an_entry_that_passes_by_now_makes_the_run_fail(minimal_server: str, mutant: str, tmp_path: Path) -> None:
+    code, said = expecting(minimal_server, tmp_path, f"{BROKEN} the gateway answers 200\n")
     assert code == 1
     assert f"stale {BROKEN} is expected to fail, but passes" in said
     assert "out of the file" in said

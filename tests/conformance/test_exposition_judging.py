@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.met_exposition import judge_rest
-from kuayu_conformance.exporters.playing import Cell
+from kuayu_conformance.checks.metrics.exposition import judge_rest
+from kuayu_conformance.exporters.player import Cell
 
 AT = 1_780_000_000.0
 REST = (

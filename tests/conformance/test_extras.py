@@ -18,7 +18,7 @@ from kuayu_conformance.check import Check, Listed
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
 from kuayu_conformance.doctor import diagnose
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.run import agreement, judging, plan, runner
+from kuayu_conformance.run import agreement, judgement, plan, runner
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_conformance.transcript import TranscriptError
 from kuayu_schemas.models import Verdict
@@ -59,7 +59,7 @@ def _names(requirements: list[str]) -> set[str]:
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_a_check_imports_what_its_extra_brings_and_nothing_else_in_whatever_line(check: Listed) -> None:
-    found = _numeric(f"kuayu_conformance.checks.{check.name}")
+    found = _numeric(f"kuayu_conformance.checks.{check.module}")
     if check.extra == "simulation":
         assert found, "it is listed with an extra that it does without"
     else:
@@ -123,7 +123,7 @@ def test_common_requirements_need_no_extra_and_of_telemetry_only_those_that_it_i
 def light(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The suite as it is without any extra."""
     nothing = frozenset(extras.LIBRARIES)
-    for module in (extras, judging, plan, runner):
+    for module in (extras, judgement, plan, runner):
         monkeypatch.setattr(module, "lacking", lambda: nothing)
     return monkeypatch
 
@@ -152,7 +152,7 @@ def test_a_report_whose_checks_need_an_extra_is_not_judged_again_without_it(
     """It would differ, and seem forged."""
     asked = dataclasses.replace(options, selection=("FCT-007",), profiles=("FCT",))
     write(tmp_path, Run(asked, tmp_path, Progress()).execute())
-    monkeypatch.setattr(judging, "lacking", lambda: frozenset({"simulation"}))
+    monkeypatch.setattr(judgement, "lacking", lambda: frozenset({"simulation"}))
     with pytest.raises(TranscriptError, match=r"pip install 'kuayu\[simulation\]' installs it"):
         list(verify(tmp_path))
 

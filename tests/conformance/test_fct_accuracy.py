@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.fct_accuracy import CHECK, Seen, judge
-from kuayu_conformance.checks.fct_origins import HORIZONS, LEVELS, Observation, Row
-from kuayu_conformance.checks.fct_real import RealRow
+from kuayu_conformance.checks.forecast.accuracy import CHECK, AccuracyForecasts, RealRow, judge
+from kuayu_conformance.checks.forecast.origins import HORIZONS, LEVELS, OriginForecasts, Row
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_conformance.testbed.demand.yardsticks import LAST, PLAN, SIMPLE
@@ -57,14 +56,14 @@ def asked(requirement: str) -> Requirement:
 
 def verdict(requirement: str, made: Sequence[Row], refused: Sequence[Answer] = ()) -> str:
     """Verdict on rows."""
-    seen = Seen(Observation(tuple(made), tuple(refused), len(made) + len(refused)))
+    seen = AccuracyForecasts(OriginForecasts(tuple(made), tuple(refused), len(made) + len(refused)))
     found = [each for each in judge(seen) if each.requirement == requirement]
     return conclude(asked(requirement), found, CHECK.name, Replay.deterministic, None).verdict.value
 
 
 def figure(requirement: str, made: Sequence[Row], real: Sequence[RealRow] = ()) -> Figure:
     """The figure of a requirement."""
-    found = judge(Seen(Observation(tuple(made), (), len(made)), tuple(real)))
+    found = judge(AccuracyForecasts(OriginForecasts(tuple(made), (), len(made)), tuple(real)))
     return next(each for each in found if isinstance(each, Figure) and each.requirement == requirement)
 
 
@@ -109,7 +108,7 @@ def test_other_series_are_shown_and_not_judged() -> None:
 def test_a_question_that_is_not_answered_fails() -> None:
     answer = Answer(3, "POST /v1/forecasts", 500, {}, b"", "", 0.0, 0.0)
     assert verdict("FCT-001", everywhere(0.0), [answer]) == "fail"
-    found = list(judge(Seen(Observation((), (answer,) * 3, 3))))
+    found = list(judge(AccuracyForecasts(OriginForecasts((), (answer,) * 3, 3))))
     assert [each.met for each in found if isinstance(each, Claim)] == [False, False]
     assert not [each for each in found if isinstance(each, Figure)]
 

@@ -5,15 +5,16 @@ import random
 from typing import Any
 
 import pytest
-from conformance.honest_forecaster import episode
+from conformance.conforming_forecaster import episode
 
-from kuayu_conformance.checks.fct_fixtures import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS, Json
-from kuayu_conformance.checks.fct_origins import Size
+from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS, Json
+from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
 
 METHOD = {"name": "babbler", "version": "0"}
-CHECKS = ("accuracy", "quantiles", "waveforms", "whole", "names")
+NAMES = ("accuracy", "quantiles", "waveforms", "whole", "names")
 FEW = Size(worlds=1, days=1, origins=2)
 
 
@@ -89,13 +90,14 @@ class Babbler:
         return {"phases": rows}
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(6))
 def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    check: Any = importlib.import_module(f"kuayu_conformance.checks.fct_{name}")
+    check = next(check for check in CHECKS if check.name == f"fct_{name}").load()
+    module = importlib.import_module(check.judge.__module__)
     for size in ("QUICK", "QUICK_RESERVED"):
         if name in {"accuracy", "quantiles"}:
-            monkeypatch.setattr(check, size, FEW, raising=False)
+            monkeypatch.setattr(module, size, FEW, raising=False)
     made = episode(f"fct_{name}", Babbler(seed), decide=False, careful=name == "names")
     try:
         found = list(check.judge(check.observe(made)))

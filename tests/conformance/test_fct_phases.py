@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import fct_phases
-from kuayu_conformance.checks.fct_phases import QUICK, REQUIREMENT, Observation
-from kuayu_conformance.checks.fct_phases_scores import Recognised, Training, confusion, f1, macro_f1
+from kuayu_conformance.checks.forecast import curve_phases as fct_phases
+from kuayu_conformance.checks.forecast.curve_phases import (
+    QUICK,
+    REQUIREMENT,
+    PhaseForecasts,
+    Recognition,
+    Training,
+    confusion,
+    f1,
+    macro_f1,
+)
 from kuayu_conformance.episode import Episode, Request, Settings
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
@@ -40,14 +48,14 @@ def training(wrong: Sequence[int] = (), count: int = 100, **members: Any) -> Tra
     truth = switches(curve)
     places = [round(place) for place in np.linspace(0, 150, count)]
     answers = [
-        Recognised(place, True, "unknown" if number in wrong else truth.phase(place), 1, 0.9)
+        Recognition(place, True, "unknown" if number in wrong else truth.phase(place), 1, 0.9)
         for number, place in enumerate(places)
     ]
     return Training(curve, truth, tuple(replace(answer, **members) for answer in answers))
 
 
 def verdict(trainings: Sequence[Training], **members: Any) -> RequirementResult:
-    findings = list(fct_phases.judge(Observation(tuple(trainings), **members)))
+    findings = list(fct_phases.judge(PhaseForecasts(tuple(trainings), **members)))
     return conclude(requirement(), findings, "fct_phases", Replay.deterministic, 1.0)
 
 
@@ -67,7 +75,7 @@ def test_a_few_trainings_of_which_one_is_missed_leave_it_open() -> None:
 
 
 def test_steps_about_a_switch_are_not_judged() -> None:
-    aside = replace(training(), answers=(*training().answers, Recognised(30, False, "unknown", 1, 0.5)))
+    aside = replace(training(), answers=(*training().answers, Recognition(30, False, "unknown", 1, 0.5)))
     assert verdict([aside] * 20).estimate == 1.0
 
 
@@ -95,11 +103,11 @@ def test_a_delay_ends_when_the_phase_is_told_and_stays() -> None:
     said = [FAST, STABLE, FAST, STABLE, STABLE]
     steps = [begin, begin + 5, begin + 10, begin + 20, begin + 40]
     flickering = replace(
-        of, answers=tuple(Recognised(step - 1, True, phase, 1, 0.9) for step, phase in zip(steps, said, strict=True))
+        of, answers=tuple(Recognition(step - 1, True, phase, 1, 0.9) for step, phase in zip(steps, said, strict=True))
     )
     assert flickering.delay(STABLE) == pytest.approx(20 / begin)
     assert replace(of, answers=flickering.answers[:3]).delay(STABLE) is None
-    early = replace(of, answers=(Recognised(begin // 2 - 1, True, STABLE, 1, 0.9),))
+    early = replace(of, answers=(Recognition(begin // 2 - 1, True, STABLE, 1, 0.9),))
     assert early.delay(STABLE) == pytest.approx(begin // 2 / begin - 1)
 
 
@@ -148,7 +156,7 @@ class Target:
         return Answer(0, "POST", 200, {"content-type": "application/json"}, content, "", 0.0, 0.0)
 
 
-def observed(target: Target, nonce: str = "asked", max_body: float = 1e6) -> Observation:
+def observed(target: Target, nonce: str = "asked", max_body: float = 1e6) -> PhaseForecasts:
     settings = Settings(
         nonce, "run", full=False, features=frozenset(), limits={"max_body": max_body}, other_tenant=False
     )
@@ -156,12 +164,12 @@ def observed(target: Target, nonce: str = "asked", max_body: float = 1e6) -> Obs
 
 
 @pytest.fixture(scope="module")
-def quick() -> tuple[Target, Observation]:
+def quick() -> tuple[Target, PhaseForecasts]:
     target = Target(lambda _: STABLE)
     return target, observed(target)
 
 
-def test_nobody_is_told_the_future_of_what_is_asked(quick: tuple[Target, Observation]) -> None:
+def test_nobody_is_told_the_future_of_what_is_asked(quick: tuple[Target, PhaseForecasts]) -> None:
     """Steps and rates give a training away, so nothing longer of it was sent before, nor beside it."""
     longest: dict[Any, int] = {}
     for body in quick[0].asked:
@@ -177,12 +185,12 @@ def _fingerprint(points: list[Json]) -> tuple[float, float]:
     return points[0]["loss"], points[0]["learning_rate"]
 
 
-def test_every_stretch_has_a_name_of_its_own_that_says_nothing(quick: tuple[Target, Observation]) -> None:
+def test_every_stretch_has_a_name_of_its_own_that_says_nothing(quick: tuple[Target, PhaseForecasts]) -> None:
     names = [each["id"] for body in quick[0].asked for each in body["curves"]]
     assert len(set(names)) == len(names) >= QUICK.curves * QUICK.spread
 
 
-def test_steps_begin_with_the_run_and_the_loss_is_as_it_was(quick: tuple[Target, Observation]) -> None:
+def test_steps_begin_with_the_run_and_the_loss_is_as_it_was(quick: tuple[Target, PhaseForecasts]) -> None:
     losses = {_fingerprint_of(each.curve): each.curve.losses.tolist() for each in quick[1].trainings}
     for each in (each for body in quick[0].asked for each in body["curves"]):
         points = each["points"]
@@ -195,14 +203,14 @@ def _fingerprint_of(curve: Curve) -> tuple[float, float]:
     return float(curve.losses[0]), float(curve.rates[0])
 
 
-def test_asked_steps_are_spread_evenly_and_as_many_of_each_training(quick: tuple[Target, Observation]) -> None:
+def test_asked_steps_are_spread_evenly_and_as_many_of_each_training(quick: tuple[Target, PhaseForecasts]) -> None:
     assert {len(each.spread) for each in quick[1].trainings} == {QUICK.spread}
     (figure,) = fct_phases.judge(quick[1])
     assert isinstance(figure, Figure)
     assert figure.n == QUICK.curves * QUICK.spread
 
 
-def test_nothing_is_asked_of_which_the_end_of_the_run_decides(quick: tuple[Target, Observation]) -> None:
+def test_nothing_is_asked_of_which_the_end_of_the_run_decides(quick: tuple[Target, PhaseForecasts]) -> None:
     for each in quick[1].trainings:
         told = settled(each.curve.steps)
         assert all(answer.place < told for answer in each.answers)

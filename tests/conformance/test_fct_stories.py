@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.honest_forecaster import episode
+from conformance.conforming_forecaster import episode
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import (
-    fct_accuracy,
-    fct_names,
-    fct_origins,
-    fct_peaks,
-    fct_quantiles,
-    fct_real,
-    fct_waveforms,
-    fct_whole,
-)
-from kuayu_conformance.checks.fct_fixtures import (
+from kuayu_conformance.checks.forecast import accuracy as fct_accuracy
+from kuayu_conformance.checks.forecast import accuracy as fct_real
+from kuayu_conformance.checks.forecast import consistency as fct_whole
+from kuayu_conformance.checks.forecast import origins as fct_origins
+from kuayu_conformance.checks.forecast import quantiles as fct_quantiles
+from kuayu_conformance.checks.forecast import references as fct_names
+from kuayu_conformance.checks.forecast import waveforms as fct_peaks
+from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
+from kuayu_conformance.checks.forecast.forecast_requests import (
     FORECASTS,
     PEAKS,
     PHASES,
@@ -29,7 +27,7 @@ from kuayu_conformance.checks.fct_fixtures import (
     Draft,
     Json,
 )
-from kuayu_conformance.checks.fct_origins import Size
+from kuayu_conformance.checks.forecast.origins import Size
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.demand.real import FILES
 from kuayu_schemas import schema
@@ -44,7 +42,7 @@ def unmet(check: Any, change: Any = None) -> list[str]:
     return [f"{each.expected}: {each.found}" for each in found if isinstance(each, Claim) and not each.met]
 
 
-def test_an_honest_forecaster_keeps_together_and_knows_names() -> None:
+def test_a_conforming_forecaster_keeps_together_and_knows_names() -> None:
     assert unmet(fct_whole) == []
     assert unmet(fct_names) == []
 
@@ -107,7 +105,7 @@ def test_whoever_answers_what_is_wrong_is_found() -> None:
     bodies = fct_names.requests(Draft(episode("fct_names").random))
     careless = episode("fct_names", answer_anything, decide=False, careful=False)
     right = [(path, careless.ask("POST", path, body)) for path, body in bodies.items()]
-    wrong = [fct_names.Wrong(path, "/series/1", within=True, answer=answer) for path, answer in right]
+    wrong = [fct_names.BadRequest(path, "/series/1", within=True, answer=answer) for path, answer in right]
     assert [each.met for each in fct_names.judge(tuple(wrong)) if isinstance(each, Claim)] == [False] * 2 * len(wrong)
 
 
@@ -131,7 +129,7 @@ def test_the_place_is_named(pointer: str, within: bool, named: str, met: bool) -
     problem = {**refused, "errors": [{"pointer": named, "detail": "wrong"}]}
     kind = {"content-type": "application/problem+json"}
     answer = Answer(0, "POST /v1/forecasts", 422, kind, json.dumps(problem).encode(), "", 0.0, 0.0)
-    found = fct_names.judge((fct_names.Wrong("a series, twice", pointer, within, answer),))
+    found = fct_names.judge((fct_names.BadRequest("a series, twice", pointer, within, answer),))
     assert [each.met for each in found if isinstance(each, Claim)] == [True, met]
 
 
@@ -155,7 +153,7 @@ def test_a_target_that_answers_nothing_is_not_asked_on_and_on() -> None:
     assert [each.met for each in fct_accuracy.judge(seen) if isinstance(each, Claim)] == [False, False]
 
 
-def test_reservations_and_quantiles_of_an_honest_forecaster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reservations_and_quantiles_of_a_conforming_forecaster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fct_quantiles, "QUICK", FEW)
     monkeypatch.setattr(fct_quantiles, "QUICK_RESERVED", FEW)
     found = list(fct_quantiles.judge(fct_quantiles.observe(episode("fct_quantiles"))))
@@ -191,7 +189,7 @@ def test_every_request_is_valid_by_the_schema_of_requests() -> None:
 
 
 def test_real_series_are_asked_for_where_they_are_at_hand(tmp_path: Path) -> None:
-    """A cluster that holds 40 devices, and 41 in every second hour; the honest forecaster errs by as much."""
+    """A cluster that holds 40 devices, and 41 in every second hour; the conforming forecaster errs by as much."""
     (tmp_path / "demand_series").mkdir()
     rows = ["time_s,one", *(f"{60 * minute},{40 + minute // 60 % 2}" for minute in range(7_400))]
     name = tmp_path / FILES["itp-demand"]

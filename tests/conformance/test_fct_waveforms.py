@@ -1,13 +1,14 @@
-"""Waveforms and peak plans: what may be off and what may not, with the honest forecaster's answers changed a little."""
+"""Waveforms and peak plans: what may be off and what may not, with a conforming forecaster's answers changed."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conformance.honest_forecaster import episode
+from conformance.conforming_forecaster import episode
 
-from kuayu_conformance.checks import fct_peaks, fct_waveforms
-from kuayu_conformance.checks.fct_fixtures import PEAKS, WAVEFORMS, Json
+from kuayu_conformance.checks.forecast import waveforms as fct_peaks
+from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
+from kuayu_conformance.checks.forecast.forecast_requests import PEAKS, WAVEFORMS, Json
 from kuayu_conformance.findings import Claim, Finding
 
 Of = Callable[[Json, Json], Json]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.idx_error import Observation, Refused, judge
+from kuayu_conformance.checks.index.prediction_error import HeldOutIndices, UnansweredIndex, judge
 from kuayu_conformance.holdout.pairs import Pair
 from kuayu_conformance.holdout.simple import Simple
 from kuayu_conformance.run.verdicts import conclude
@@ -36,9 +36,13 @@ def pairs(error: float = 0.05, *, held: float = 1.0, abstained: float = 0.0) -> 
     return made
 
 
-def verdicts(found: Sequence[Pair], refused: Sequence[Refused] = ()) -> dict[str, RequirementResult]:
-    findings = list(judge(Observation(tuple(found), tuple(refused))))
-    rows = [row for row in registers.requirements().requirements if row.check == "kuayu_conformance.checks.idx_error"]
+def verdicts(found: Sequence[Pair], refused: Sequence[UnansweredIndex] = ()) -> dict[str, RequirementResult]:
+    findings = list(judge(HeldOutIndices(tuple(found), tuple(refused))))
+    rows = [
+        row
+        for row in registers.requirements().requirements
+        if row.check == "kuayu_conformance.checks.index.prediction_error"
+    ]
     return {
         row.id: conclude(
             row, [each for each in findings if each.requirement == row.id], "idx_error", Replay.deterministic, 1.0
@@ -117,9 +121,9 @@ def test_abstaining_often_is_no_way_out(abstained: float, verdict: Verdict) -> N
 
 def test_a_question_that_is_not_answered_fails_all_of_them() -> None:
     answer = Answer(3, "POST /v1/compute-indices", 500, {}, b"", "", 0.0, 0.0)
-    found = verdicts(pairs(), [Refused("compute indices", answer, counts=True)])
+    found = verdicts(pairs(), [UnansweredIndex("compute indices", answer, counts=True)])
     assert {result.verdict for result in found.values()} == {Verdict.fail}
-    printed = verdicts(pairs(), [Refused("compute indices", answer, counts=False)])
+    printed = verdicts(pairs(), [UnansweredIndex("compute indices", answer, counts=False)])
     assert {result.verdict for result in printed.values()} == {Verdict.pass_}
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from miniature.core import Json
-from miniature.estimation import Calibration, measured
-from miniature.http import Server
-from miniature.indices import Question
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.estimation import Calibration, measured
+from minimal_server.http import Server
+from minimal_server.indices import Question
+from minimal_server.service import MinimalServer
 from mutants.oracle import SAME, Print, prints
 from typing_extensions import override
 
@@ -66,8 +66,8 @@ class Recalled(Question):
     before: tuple[tuple[Remembered, Mapping[str, str]], ...]
 
 
-class Remembering(Miniature):
-    """Says what an earlier request has told it, and is as good as the miniature otherwise.
+class Remembering(MinimalServer):
+    """Says what an earlier request has told it, and is as good as the minimal server otherwise.
 
     Attributes:
         recalled: Whether each pair that it was not sent with the question was found in what came before.
@@ -106,7 +106,7 @@ class Remembering(Miniature):
 
 
 @contextmanager
-def serving(service: Miniature) -> Iterator[str]:
+def serving(service: MinimalServer) -> Iterator[str]:
     """Base URL of a service in this process."""
     with Server(("127.0.0.1", 0), service) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -114,7 +114,7 @@ def serving(service: Miniature) -> Iterator[str]:
         server.shutdown()
 
 
-def judged(options: Options, service: Miniature, folder: Path) -> RequirementResult:
+def judged(options: Options, service: MinimalServer, folder: Path) -> RequirementResult:
     """What IDX-001 comes to."""
     with serving(service) as target:
         chosen = replace(options, target=target, headers={}, other_headers={}, selection=("IDX-001",), level="quick")
@@ -126,10 +126,10 @@ def test_memory_undoes_the_disguise_and_proves_nothing(options: Options, tmp_pat
     """It recalls none of what is asked first, and three in four of what is asked later."""
     service = Remembering()
     attacked = judged(options, service, tmp_path / "remembering")
-    honest = judged(options, Miniature(PUBLISHED, {}), tmp_path / "miniature")
+    conforming = judged(options, MinimalServer(PUBLISHED, {}), tmp_path / "minimal-server")
     arriving = sum(part.n for part in attacked.parts if "arrive" in part.label)
     assert not any(service.recalled[:arriving])
     assert fmean(service.recalled[arriving:]) == pytest.approx(0.76, abs=0.05)
-    assert (attacked.estimate, honest.estimate) == (pytest.approx(0.016, abs=0.02), pytest.approx(0.123, abs=0.02))
-    assert attacked.bound == honest.bound
-    assert (attacked.verdict, honest.verdict) == (Verdict.inconclusive, Verdict.fail)
+    assert (attacked.estimate, conforming.estimate) == (pytest.approx(0.016, abs=0.02), pytest.approx(0.123, abs=0.02))
+    assert attacked.bound == conforming.bound
+    assert (attacked.verdict, conforming.verdict) == (Verdict.inconclusive, Verdict.fail)

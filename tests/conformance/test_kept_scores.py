@@ -5,8 +5,10 @@ import lzma
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from kuayu_conformance.kept_scores import FILE_NAME, PACKED_NAME, KeptScores
+from kuayu_conformance.testbed.transfers.shards_state import Outcome
 from kuayu_conformance.transcript import TranscriptError
 
 
@@ -79,3 +81,23 @@ def test_a_compressed_file_that_is_broken_is_refused(tmp_path: Path) -> None:
     (tmp_path / PACKED_NAME).write_bytes(b"nothing compressed")
     with pytest.raises(TranscriptError, match="cannot be read"):
         KeptScores.of(tmp_path)
+
+
+def test_what_takes_long_and_follows_from_the_nonce_is_made_once(tmp_path: Path) -> None:
+    """Infinite numbers come back as they were, and those that are drawn are made again."""
+    kind, made = TypeAdapter(tuple[Outcome, ...]), []
+
+    def make() -> tuple[Outcome, ...]:
+        made.append(1)
+        return (Outcome(0.25, float("inf"), 0.0, 3, 0.5),)
+
+    kept = KeptScores.begin(tmp_path)
+    assert kept.made("window", kind, make) == kept.made("window", kind, make) == make()
+    kept.close()
+    assert len(made) == 2
+    later = KeptScores.of(tmp_path, spot_checks=0)
+    assert later.made("window", kind, make) == make()
+    assert len(made) == 3
+    drawn = KeptScores.of(tmp_path)
+    assert drawn.made("window", kind, make) == make()
+    assert len(made) == 5

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.met_sampling import Observed, Series, implausible, judge
+from kuayu_conformance.checks.metrics.sampling import Series, WatchedSeries, implausible, judge
 from kuayu_conformance.findings import Claim, Figure
 
 ANSWER = Answer(0, "GET /v1/samples", 200, {}, b"{}", "", 0.0, 0.01)
@@ -48,7 +48,7 @@ def test_what_no_node_shows_is(changed: dict[str, Any], words: str) -> None:
 def test_random_numbers_at_the_right_times_do_not_pass() -> None:
     times = tuple((float(second), second + 0.1) for second in range(0, 80, 10))
     own = Series("mine", False, times, ANSWER, ("at … accelerator_utilisation is 37.2",))
-    found = list(judge(Observed(0.0, 75.0, (Series("played", True, times, ANSWER), own))))
+    found = list(judge(WatchedSeries(0.0, 75.0, (Series("played", True, times, ANSWER), own))))
     figure = next(each for each in found if isinstance(each, Figure))
     assert figure.estimate <= 60
     assert "1 that the suite plays and 1 of the implementation's own" in figure.estimator

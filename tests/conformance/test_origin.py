@@ -35,10 +35,10 @@ from kuayu_conformance.folder import verify, verify_some, write
 from kuayu_conformance.origin import asked_for
 from kuayu_conformance.proof import Standing, proofs
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
-from kuayu_conformance.run.judging import judge
+from kuayu_conformance.run.judgement import judge
 from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
-from kuayu_conformance.run.writing import TranscriptWriter
+from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.sealing import FILE_NAME as SIGNATURE
 from kuayu_conformance.sealing import sign
 from kuayu_conformance.signing import PrivateKey, PublicKey, Refused, make_keys, public_part

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kuayu_conformance.checks.sch_cells import FULL, TRACE, plan
+from kuayu_conformance.checks.scheduling.cells import FULL, TRACE, plan
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.plan import traces_of
 from kuayu_conformance.transcript import TranscriptError

@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 
 from kuayu.perception.exposition import Series, parse
 from kuayu.perception.otlp import MetricsMap
+from kuayu_conformance.exporters.gzip_codec import packed
 from kuayu_conformance.exporters.otlp import (
     COUNTER,
     DELTA,
@@ -29,8 +30,7 @@ from kuayu_conformance.exporters.otlp import (
     request,
     response,
 )
-from kuayu_conformance.exporters.packing import packed
-from kuayu_conformance.exporters.playing import PlayedExporter
+from kuayu_conformance.exporters.player import PlayedExporter
 from kuayu_schemas import registers
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=8)

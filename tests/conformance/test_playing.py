@@ -11,9 +11,9 @@ from prometheus_client.samples import Sample
 
 from kuayu.perception.collection import CollectionMap, Counters
 from kuayu.perception.exposition import parse
-from kuayu_conformance.checks.met_accuracy import correct
+from kuayu_conformance.checks.metrics.accuracy import correct
 from kuayu_conformance.exporters.captures import capture_of
-from kuayu_conformance.exporters.playing import Cell, PlayedExporter, played_exporters
+from kuayu_conformance.exporters.player import Cell, PlayedExporter, played_exporters
 from kuayu_schemas import registers
 from kuayu_schemas.models import Transform
 

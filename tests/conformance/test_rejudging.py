@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kuayu_conformance.folder import verify, verify_some
-from kuayu_conformance.run.judging import judge
+from kuayu_conformance.run.judgement import judge
 from kuayu_conformance.transcript import FILE_NAME, Transcript, TranscriptError
 from kuayu_schemas import schema
 

@@ -5,16 +5,28 @@ from math import inf
 from typing import Any
 
 import pytest
-from conformance.honest_adjuster import Change, Served, adjust, episode, trigger
+from conformance.conforming_adjuster import Change, adjust, episode, source, trigger
 from conformance.recorded import Recorded, Recording
 
-from kuayu_conformance.checks import res_adjusting, res_adjusting_windows
-from kuayu_conformance.checks.res_adjusting import ADJUSTED, DIP, RECOVERED, Observation, judge, observe
-from kuayu_conformance.checks.res_adjusting_film import Film
-from kuayu_conformance.checks.res_adjusting_scores import NEVER, calm, named
-from kuayu_conformance.checks.res_adjusting_windows import SERVICE, Heard, Played
-from kuayu_conformance.checks.res_fixtures import Json
-from kuayu_conformance.checks.res_windows import GIVEN_UP
+from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
+from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting_windows
+from kuayu_conformance.checks.resilience.adjustment_gain import (
+    ADJUSTED,
+    DIP,
+    NEVER,
+    RECOVERED,
+    SERVICE,
+    AdjustmentExchange,
+    AdjustmentWindow,
+    AdjustmentWindows,
+    Film,
+    calm,
+    judge,
+    named,
+    observe,
+)
+from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
@@ -64,7 +76,7 @@ def complaints(findings: Sequence[Finding]) -> str:
     return "\n".join(each.found for each in its)
 
 
-def test_an_honest_adjuster_passes_all_three_in_a_quick_run_and_others_in_the_same_windows_do_not() -> None:
+def test_a_conforming_adjuster_passes_all_three_in_a_quick_run_and_others_in_the_same_windows_do_not() -> None:
     findings = found()
     assert verdicts(findings) == ["pass", "pass", "pass"]
     for requirement, tables in ((DIP, 2), (RECOVERED, 3)):
@@ -256,17 +268,17 @@ def test_what_cannot_be_carried_out_is_not_and_is_told() -> None:
     assert "parts in all where a step has" in told[0].found
 
 
-def window(losses: Sequence[float], seconds: Sequence[float]) -> Played:
+def window(losses: Sequence[float], seconds: Sequence[float]) -> AdjustmentWindow:
     """A window with disturbances that come to so much."""
     pairs = zip(losses, seconds, strict=True)
     its = tuple(Disturbance(Event(100.0, RISE, 0, 1.5), 200.0, one, other, 1) for one, other in pairs)
     scores = dict.fromkeys((SERVICE, *ADJUSTERS), Score(its, 0.9))
-    return Played(("a",), 1, (), scores, Film(1, {}, {}, ()))
+    return AdjustmentWindow(("a",), 1, (), scores, Film(1, {}, {}, ()))
 
 
 def judged(losses: Sequence[float], seconds: Sequence[float]) -> list[Finding]:
     """What is said of such a window."""
-    return list(judge(Observation((window(losses, seconds),), 1, 1)))
+    return list(judge(AdjustmentWindows((window(losses, seconds),), 1, 1)))
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [(0.09, "pass"), (0.11, "fail")])
@@ -298,9 +310,11 @@ def test_fewer_disturbances_than_59_tell_nothing_and_what_never_recovers_counts(
     assert figure(ever, RECOVERED).misses[0].found.startswith("never: load rises to × 1.50")
 
 
-def heard(at: float, *, named: Sequence[Any] = (), changed: Sequence[Any] = (), acted: bool = False) -> Heard:
+def heard(
+    at: float, *, named: Sequence[Any] = (), changed: Sequence[Any] = (), acted: bool = False
+) -> AdjustmentExchange:
     """A question that is calm where nothing has changed."""
-    return Heard(at, frozenset(changed), not changed, frozenset(named), acted or bool(named))
+    return AdjustmentExchange(at, frozenset(changed), not changed, frozenset(named), acted or bool(named))
 
 
 def test_a_disturbance_is_missed_where_some_of_what_changed_was_never_named() -> None:
@@ -315,7 +329,7 @@ def test_a_disturbance_is_missed_where_some_of_what_changed_was_never_named() ->
         heard(208.0, changed=[other]),
         heard(304.0),
     )
-    played = Played(("a", "b"), 5, asked, {SERVICE: Score(its, 1.0)}, Film(0, {}, {}, ()))
+    played = AdjustmentWindow(("a", "b"), 5, asked, {SERVICE: Score(its, 1.0)}, Film(0, {}, {}, ()))
     rises, slows, falls = (named([played], kind) for kind in (RISE, SLOW, FALL))
     assert (rises.missed.times, rises.missed.of, rises.after_s) == (0, 1, 8.0)
     assert (slows.missed.times, slows.missed.of, slows.after_s) == (1, 1, None)
@@ -330,7 +344,7 @@ def test_minutes_are_calm_where_all_of_their_questions_are() -> None:
     stirred = [*quiet[:14], heard(0.0, changed=["something"]), *quiet[:20]]
     acting = [*quiet[:3], heard(0.0, acted=True), *quiet[:11]]
     windows = [
-        Played(("a",), 1, tuple(each), {SERVICE: Score((), 1.0)}, Film(0, {}, {}, ()))
+        AdjustmentWindow(("a",), 1, tuple(each), {SERVICE: Score((), 1.0)}, Film(0, {}, {}, ()))
         for each in (quiet, stirred, acting)
     ]
     assert (calm(windows).of, calm(windows).times) == (4, 1)
@@ -370,7 +384,7 @@ def test_a_service_that_fails_now_and_then_is_asked_again_and_does_not_adjust_it
 @pytest.mark.usefixtures("few")
 def test_the_findings_follow_from_the_answers_alone() -> None:
     settings = episode().settings
-    live = Recording(Served())
+    live = Recording(source())
     first = list(judge(observe(Episode("res_adjusting", settings, live))))  # type: ignore[arg-type]  # a source of exchanges alone
     again = list(judge(observe(Episode("res_adjusting", settings, Recorded(live.kept)))))  # type: ignore[arg-type]  # likewise
     assert again == first

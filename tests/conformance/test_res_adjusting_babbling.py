@@ -4,12 +4,11 @@ import random
 from typing import Any
 
 import pytest
-from conformance.honest_adjuster import adjust, episode
+from conformance.conforming_adjuster import adjust, episode
 
-from kuayu_conformance.checks import res_adjusting
-from kuayu_conformance.checks.res_adjusting import ADJUSTED, judge, observe
-from kuayu_conformance.checks.res_adjusting_windows import SERVICE, Player
-from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
+from kuayu_conformance.checks.resilience.adjustment_gain import ADJUSTED, SERVICE, Player, judge, observe
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_schemas import schema
 

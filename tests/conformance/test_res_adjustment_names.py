@@ -3,8 +3,8 @@
 import pytest
 from conformance.complaints import bodies, unmet
 
-from kuayu_conformance.checks import res_names
-from kuayu_conformance.checks.res_fixtures import ADJUSTMENTS
+from kuayu_conformance.checks.resilience import references as res_names
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS
 
 OVERLOOKED = {
     "/jobs/0/shares/0/domain": "a share in an unknown domain",

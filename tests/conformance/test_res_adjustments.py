@@ -11,12 +11,9 @@ from conformance.adjustment_slips import PLAIN, SLIPS, Adjuster, episode, erring
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.checks.res_adjustment_draft import Draft, divided
-from kuayu_conformance.checks.res_adjustment_questions import QUESTIONS, questions
-from kuayu_conformance.checks.res_adjustment_soundness import deviations, unsound_jobs
-from kuayu_conformance.checks.res_adjustment_triggers import untimely
-from kuayu_conformance.checks.res_adjustments import judge, observe
-from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.resilience.adjustment_invariants import Draft, deviations, divided, unsound_jobs, untimely
+from kuayu_conformance.checks.resilience.adjustments import QUESTIONS, judge, observe, questions
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.adjustment.levels import Motion
 from kuayu_conformance.testbed.adjustment.reading import jobs, levels

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 from conformance.test_sch_coordination import Timed
-from miniature.core import Json, Tenant
-from miniature.reserving import Allocation, Step
-from miniature.service import Miniature
+from minimal_server.core import Json, Tenant
+from minimal_server.reserving import Allocation, Step
+from minimal_server.service import MinimalServer
 from mutants.turning import (
     ClocksOfDomainsAreBelieved,
     FailuresCountAsReleases,
@@ -24,27 +24,26 @@ from mutants.turning import (
 from typing_extensions import override
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.res_apart import Observation, judge, observe
-from kuayu_conformance.checks.res_apart_stories import STORIES
+from kuayu_conformance.checks.resilience.partitions import STORIES, PartitionedJobs, judge, observe
 from kuayu_conformance.episode import Episode, Request, Settings
 
 
-def played(kind: type[Miniature] = Miniature, nonce: str = "nonce") -> Observation:
+def played(kind: type[MinimalServer] = MinimalServer, nonce: str = "nonce") -> PartitionedJobs:
     settings = Settings(nonce, "run", False, frozenset(), {}, False)
     return observe(Episode("res_apart", settings, Timed(kind)))
 
 
-def unmet(observation: Observation) -> set[str]:
+def unmet(observation: PartitionedJobs) -> set[str]:
     """Kinds of stories in which something is wrong."""
     return {claim.expected.split(":")[0].split(",")[0] for claim in judge(observation) if not claim.met}
 
 
 @pytest.fixture(scope="module")
-def sound() -> Observation:
+def sound() -> PartitionedJobs:
     return played()
 
 
-def test_a_sound_service_passes(sound: Observation) -> None:
+def test_a_sound_service_passes(sound: PartitionedJobs) -> None:
     assert unmet(sound) == set()
     assert {story.kind for story in sound.stories} == set(STORIES)
 
@@ -66,11 +65,11 @@ def test_a_target_that_takes_long_to_answer_is_given_its_time() -> None:
             return replace(answer, started=started / 1000, seconds=answer.seconds + 0.2)
 
     settings = Settings("nonce", "run", False, frozenset(), {}, False)
-    far = observe(Episode("res_apart", settings, Far(Miniature)))
+    far = observe(Episode("res_apart", settings, Far(MinimalServer)))
     assert unmet(far) == set()
 
 
-def test_stories_show_what_they_are_about(sound: Observation) -> None:
+def test_stories_show_what_they_are_about(sound: PartitionedJobs) -> None:
     begun = [turn for story in sound.stories for turn in story.turns if turn.runs]
     assert len(begun) > 5 * len(sound.stories) // 2
     assert {turn.place[1] for turn in begun} == {0, 1}  # placements and alternatives
@@ -78,14 +77,14 @@ def test_stories_show_what_they_are_about(sound: Observation) -> None:
         assert story.looks
 
 
-def test_an_episode_is_the_same_when_it_is_told_again(sound: Observation) -> None:
+def test_an_episode_is_the_same_when_it_is_told_again(sound: PartitionedJobs) -> None:
     again = played()
     assert [[turn.place for turn in story.turns] for story in again.stories] == [
         [turn.place for turn in story.turns] for story in sound.stories
     ]
 
 
-class CommitsNothing(Miniature):
+class CommitsNothing(MinimalServer):
     """Nothing is ever committed, and so never twice."""
 
     @override
@@ -93,7 +92,7 @@ class CommitsNothing(Miniature):
         pass
 
 
-class ForgetsRevisions(Miniature):
+class ForgetsRevisions(MinimalServer):
     """Actions do not say on which state they were decided."""
 
     @override
@@ -101,7 +100,7 @@ class ForgetsRevisions(Miniature):
         return {**super().action(one, share, kind, phase), "revision": {"epoch": "e", "number": 9}}
 
 
-class HoldsUpEverybody(Miniature):
+class HoldsUpEverybody(MinimalServer):
     """Allocations of all jobs wait for each other."""
 
     @override
@@ -110,7 +109,7 @@ class HoldsUpEverybody(Miniature):
         return super().held_up(list(book.allocations.values()))
 
 
-class ReleasesInWordsOnly(Miniature):
+class ReleasesInWordsOnly(MinimalServer):
     """An allocation that is deleted is said to be released before its domains have let go."""
 
     @override
@@ -120,7 +119,7 @@ class ReleasesInWordsOnly(Miniature):
         self.enter(tenant, one, "released", moment)
 
 
-class AsksOnceOnly(Miniature):
+class AsksOnceOnly(MinimalServer):
     """Who could not let go is never asked again."""
 
     @override
@@ -155,5 +154,5 @@ class AsksOnceOnly(Miniature):
         (AsksOnceOnly, {"moved"}),
     ],
 )
-def test_what_is_wrong_is_seen(kind: type[Miniature], seen_in: set[str]) -> None:
+def test_what_is_wrong_is_seen(kind: type[MinimalServer], seen_in: set[str]) -> None:
     assert unmet(played(kind)) >= seen_in

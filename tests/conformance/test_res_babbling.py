@@ -1,16 +1,19 @@
 """Whatever valid nonsense a planner of shards or recoveries answers, no check stumbles over it."""
 
-import importlib
 import random
 from typing import Any
 
 import pytest
-from conformance.honest_shards import episode
+from conformance.conforming_shards import episode
 
-from conformance import honest_recovery
-from kuayu_conformance.checks import res_failover, res_failover_windows, res_plans, res_shards
-from kuayu_conformance.checks.res_fixtures import BACKUPS, Json
-from kuayu_conformance.checks.res_windows import Extent
+from conformance import conforming_recovery
+from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.resilience import failover as res_failover
+from kuayu_conformance.checks.resilience import failover as res_failover_windows
+from kuayu_conformance.checks.resilience import shard_plans as res_plans
+from kuayu_conformance.checks.resilience import shards as res_shards
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json
+from kuayu_conformance.checks.resilience.shard_windows import Extent
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.transfers.shards_world import MILD
@@ -75,7 +78,7 @@ class Babbler:
 @pytest.mark.parametrize("name", ["shards", "plans"])
 @pytest.mark.parametrize("seed", range(6))
 def test_nonsense_is_found_and_nothing_stumbles(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    check: Any = importlib.import_module(f"kuayu_conformance.checks.res_{name}")
+    check = next(check for check in CHECKS if check.name == f"res_{name}").load()
     monkeypatch.setattr(res_shards, "QUICK", FEW)
     monkeypatch.setattr(res_plans, "QUICK", FEW)
     made = episode(f"res_{name}", Babbler(seed))
@@ -156,7 +159,7 @@ class Alarmist:
 @pytest.mark.parametrize("seed", range(4))
 def test_nonsense_about_recoveries_is_found_and_nothing_stumbles(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(res_failover, "QUICK", res_failover_windows.Extent(1, beside=False))
-    made = honest_recovery.episode("res_failover", Alarmist(seed))
+    made = conforming_recovery.episode("res_failover", Alarmist(seed))
     observed = res_failover.observe(made)
     found = list(res_failover.judge(observed))
     assert all(isinstance(each, Claim | Figure) for each in found)
@@ -165,7 +168,7 @@ def test_nonsense_about_recoveries_is_found_and_nothing_stumbles(seed: int, monk
 
 
 def test_most_of_the_nonsense_about_recoveries_is_valid() -> None:
-    made = honest_recovery.episode("res_failover", Alarmist(1))
+    made = conforming_recovery.episode("res_failover", Alarmist(1))
     player = res_failover_windows.Player(made)
     player.window(0)
     assert player.bad_answers < 0.2 * len(made.exchanges)

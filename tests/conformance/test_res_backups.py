@@ -11,11 +11,18 @@ from conformance.recovery_slips import Planner, episode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.checks.res_backup_draft import Draft
-from kuayu_conformance.checks.res_backup_questions import QUESTIONS, questions
-from kuayu_conformance.checks.res_backup_soundness import backup_deviations, fewest, mean_of, tail
-from kuayu_conformance.checks.res_backups import judge, observe
-from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.resilience.backups import (
+    QUESTIONS,
+    Draft,
+    backup_deviations,
+    fewest,
+    judge,
+    mean_of,
+    observe,
+    questions,
+    tail,
+)
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_schemas import schema
 

@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 import pytest
-from conformance.honest_collectives import choose, episode
+from conformance.conforming_collectives import choose, episode
 
-from kuayu_conformance.checks import res_collectives
-from kuayu_conformance.checks.res_collectives import Extent
-from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.resilience import collectives as res_collectives
+from kuayu_conformance.checks.resilience.collectives import Extent
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
@@ -41,7 +41,7 @@ def verdict(claims: list[Claim], figures: list[Figure]) -> Verdict:
 
 
 def fresh(body: Json) -> Json:
-    """The honest answer of one to whom nothing was in use."""
+    """The conforming answer of one to whom nothing was in use."""
     return choose({name: value for name, value in body.items() if name != "in_use"})
 
 
@@ -77,7 +77,7 @@ def untold(body: Json) -> Json:
     return {**restless(body), "switched": False}
 
 
-def test_an_honest_chooser_passes_and_everything_stands_beside() -> None:
+def test_a_conforming_chooser_passes_and_everything_stands_beside() -> None:
     claims, figures = findings()
     assert [each for each in claims if not each.met] == []
     (figure,) = figures

@@ -7,10 +7,19 @@ import pytest
 from conformance.told_faults import BEGIN, OPENED, Story, about, demanded, story, world
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.res_detection import CHECK, Observed, judge
-from kuayu_conformance.checks.res_detection_player import RESPONSES, Response
-from kuayu_conformance.checks.res_detection_report import RECOGNISED, RESPONDED
-from kuayu_conformance.checks.res_detection_scores import NEVER, Account, account, tellings
+from kuayu_conformance.checks.resilience.detection import (
+    CHECK,
+    NEVER,
+    RECOGNISED,
+    RESPONDED,
+    RESPONSES,
+    Account,
+    DetectionRun,
+    Response,
+    account,
+    judge,
+    tellings,
+)
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_conformance.testbed.heartbeats import Incident
@@ -29,17 +38,17 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, RequirementResult
 
 
-def result(o: Observed, requirement: str) -> RequirementResult:
+def result(o: DetectionRun, requirement: str) -> RequirementResult:
     its = next(each for each in registers.requirements().requirements if each.id == requirement)
     mine = [each for each in judge(o) if each.requirement == requirement]
     return conclude(its, mine, CHECK.name, Replay.recorded_times, None)
 
 
-def verdicts(o: Observed) -> list[str]:
+def verdicts(o: DetectionRun) -> list[str]:
     return [result(o, requirement).verdict.value for requirement in (RECOGNISED, RESPONDED)]
 
 
-def figure(o: Observed, requirement: str) -> Figure:
+def figure(o: DetectionRun, requirement: str) -> Figure:
     return next(each for each in judge(o) if isinstance(each, Figure) and each.requirement == requirement)
 
 
@@ -280,7 +289,7 @@ def test_a_stream_that_does_not_open_fails_with_the_reason() -> None:
         assert "stream of faults" in result(o, requirement).evidence[0].expected
 
 
-def unmet(o: Observed) -> set[tuple[str, str]]:
+def unmet(o: DetectionRun) -> set[tuple[str, str]]:
     return {(each.requirement, each.expected) for each in judge(o) if isinstance(each, Claim) and not each.met}
 
 

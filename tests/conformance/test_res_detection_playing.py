@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from conformance.fault_oracle import Oracle, played
 
-from kuayu_conformance.checks import res_detection
-from kuayu_conformance.checks.res_detection import Observed, judge, observe
-from kuayu_conformance.checks.res_detection_player import GIVEN_UP
-from kuayu_conformance.checks.res_detection_report import RECOGNISED, RESPONDED
+from kuayu_conformance.checks.resilience import detection as res_detection
+from kuayu_conformance.checks.resilience.detection import GIVEN_UP, RECOGNISED, RESPONDED, DetectionRun, judge, observe
 from kuayu_conformance.episode import NotTestable, Request, Taken
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.streams import StreamEvent
@@ -26,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole() -> Iterator[tuple[Observed, Oracle]]:
+def whole() -> Iterator[tuple[DetectionRun, Oracle]]:
     """A world that was played before somebody who tells everything after two seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(res_detection, "QUICK", SMALL)
@@ -34,11 +32,11 @@ def whole() -> Iterator[tuple[Observed, Oracle]]:
         yield observe(episode), oracle
 
 
-def figure(o: Observed, requirement: str) -> Figure:
+def figure(o: DetectionRun, requirement: str) -> Figure:
     return next(each for each in judge(o) if isinstance(each, Figure) and each.requirement == requirement)
 
 
-def test_everything_that_is_told_is_seen_and_timed(whole: tuple[Observed, Oracle]) -> None:
+def test_everything_that_is_told_is_seen_and_timed(whole: tuple[DetectionRun, Oracle]) -> None:
     o, oracle = whole
     assert figure(o, RECOGNISED).estimate == 1.0
     assert figure(o, RECOGNISED).n == 90
@@ -48,7 +46,7 @@ def test_everything_that_is_told_is_seen_and_timed(whole: tuple[Observed, Oracle
     assert oracle.opened == [""]
 
 
-def test_every_beat_and_line_of_the_world_is_sent_in_batches_that_are_taken(whole: tuple[Observed, Oracle]) -> None:
+def test_every_beat_and_line_of_the_world_is_sent_in_batches_that_are_taken(whole: tuple[DetectionRun, Oracle]) -> None:
     o, oracle = whole
     sent = [each for each in map(o.world.delivery, range(o.world.sendings)) if each]
     beats = [beat for body in oracle.posted["/v1/heartbeats"] for beat in body["beats"]]
@@ -59,7 +57,7 @@ def test_every_beat_and_line_of_the_world_is_sent_in_batches_that_are_taken(whol
     assert o.batches == sum(map(len, oracle.posted.values()))
 
 
-def test_each_action_is_answered_once(whole: tuple[Observed, Oracle]) -> None:
+def test_each_action_is_answered_once(whole: tuple[DetectionRun, Oracle]) -> None:
     o, oracle = whole
     due = [domain for each in o.world.incidents if each.demanded for domain in each.asked]
     assert len(oracle.results) == len(set(oracle.results)) == len(due) == len(o.responses)

@@ -4,15 +4,24 @@ from collections.abc import Sequence
 from math import inf
 
 import pytest
-from conformance.honest_recovery import Change, Served, episode, unchanged
+from conformance.conforming_recovery import Change, episode, source, unchanged
 from conformance.recorded import Recorded, Recording
 
-from kuayu_conformance.checks import res_failover, res_failover_windows
-from kuayu_conformance.checks.res_failover import INTERRUPTION, SWITCH, Observation, judge, observe
-from kuayu_conformance.checks.res_failover_scores import NEVER
-from kuayu_conformance.checks.res_failover_windows import SERVICE, Extent, Played
-from kuayu_conformance.checks.res_fixtures import BACKUPS, Json
-from kuayu_conformance.checks.res_windows import GIVEN_UP
+from kuayu_conformance.checks.resilience import failover as res_failover
+from kuayu_conformance.checks.resilience.failover import (
+    INTERRUPTION,
+    NEVER,
+    QUICK,
+    SERVICE,
+    SWITCH,
+    Extent,
+    FailoverWindow,
+    FailoverWindows,
+    judge,
+    observe,
+)
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json
+from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
@@ -61,8 +70,8 @@ def figure(findings: Sequence[Finding], requirement: str) -> Figure:
     return next(each for each in findings if isinstance(each, Figure) and each.requirement == requirement)
 
 
-def test_an_honest_planner_passes_both_in_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(res_failover, "QUICK", res_failover_windows.QUICK)
+def test_a_conforming_planner_passes_both_in_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(res_failover, "QUICK", QUICK)
     findings = found()
     assert [verdict(findings, each) for each in (SWITCH, INTERRUPTION)] == ["pass", "pass"]
     assert figure(findings, SWITCH).n >= 59
@@ -158,33 +167,33 @@ def test_who_always_waits_fails() -> None:
     assert [verdict(findings, each) for each in (SWITCH, INTERRUPTION)] == ["fail", "fail"]
 
 
-def window(switch: Sequence[float], interruption: Sequence[float]) -> Played:
+def window(switch: Sequence[float], interruption: Sequence[float]) -> FailoverWindow:
     """A window with incidents of such times."""
     pairs = zip(switch, interruption, strict=True)
     its = tuple(Incident(0, "node", 5000.0, 2, 1.0, one, other) for one, other in pairs)
     outcome = Outcome(its, (), Held((), ()), 0.0, 5.0, 0.0, 0, 0, len(its))
-    return Played(backed=True, plans=1, outcomes={SERVICE: outcome})
+    return FailoverWindow(backed=True, plans=1, outcomes={SERVICE: outcome})
 
 
 @pytest.mark.parametrize(("seconds", "verdict_of_it"), [(290.0, "pass"), (310.0, "fail")])
 def test_half_a_minute_makes_the_difference(seconds: float, verdict_of_it: str) -> None:
     times = [60.0] * 92 + [seconds] * 8
-    findings = list(judge(Observation((window(times, [2 * each for each in times]),), 1)))
+    findings = list(judge(FailoverWindows((window(times, [2 * each for each in times]),), 1)))
     assert figure(findings, SWITCH).estimate == seconds
     assert [verdict(findings, each) for each in (SWITCH, INTERRUPTION)] == [verdict_of_it] * 2
 
 
 def test_where_the_bound_alone_is_too_late_nobody_can_tell() -> None:
     times = [60.0] * 97 + [310.0] * 3
-    findings = list(judge(Observation((window(times, times),), 1)))
+    findings = list(judge(FailoverWindows((window(times, times),), 1)))
     assert (verdict(findings, SWITCH), verdict(findings, INTERRUPTION)) == ("inconclusive", "pass")
 
 
 def test_fewer_incidents_than_59_tell_nothing_and_what_never_ends_counts() -> None:
-    few = list(judge(Observation((window([60.0] * 58, [60.0] * 58),), 1)))
+    few = list(judge(FailoverWindows((window([60.0] * 58, [60.0] * 58),), 1)))
     assert verdict(few, SWITCH) == "inconclusive"
     assert figure(few, SWITCH).bound == NEVER
-    ever = list(judge(Observation((window([60.0] * 90 + [inf] * 10, [60.0] * 100),), 1)))
+    ever = list(judge(FailoverWindows((window([60.0] * 90 + [inf] * 10, [60.0] * 100),), 1)))
     assert figure(ever, SWITCH).estimate == NEVER
     assert (verdict(ever, SWITCH), verdict(ever, INTERRUPTION)) == ("fail", "pass")
 
@@ -265,7 +274,7 @@ def test_a_service_that_fails_now_and_then_is_asked_again() -> None:
 
 def test_the_findings_follow_from_the_answers_alone() -> None:
     settings = episode("res_failover").settings
-    live = Recording(Served(unchanged))
+    live = Recording(source(unchanged))
     first = list(judge(observe(Episode("res_failover", settings, live))))  # type: ignore[arg-type]  # a source of exchanges alone
     again = list(judge(observe(Episode("res_failover", settings, Recorded(live.kept)))))  # type: ignore[arg-type]  # likewise
     assert again == first

@@ -3,8 +3,8 @@
 import pytest
 from conformance.complaints import LOOKS, REQUESTS, bodies, unmet
 
-from kuayu_conformance.checks import res_names
-from kuayu_conformance.checks.res_fixtures import ADJUSTMENTS, BACKUPS, FAILOVERS
+from kuayu_conformance.checks.resilience import references as res_names
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, FAILOVERS
 from kuayu_schemas import schema
 
 

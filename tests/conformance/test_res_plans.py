@@ -5,14 +5,12 @@ import random
 from collections.abc import Callable
 
 import pytest
-from conformance.honest_shards import Change, episode, plan, unchanged
+from conformance.conforming_shards import Change, episode, plan, unchanged
 
-from kuayu_conformance.checks import res_plans
-from kuayu_conformance.checks.res_fixtures import Json
-from kuayu_conformance.checks.res_plans import judge, observe
-from kuayu_conformance.checks.res_questions import QUESTIONS, Draft, questions
-from kuayu_conformance.checks.res_soundness import faults
-from kuayu_conformance.checks.res_windows import Extent
+from kuayu_conformance.checks.resilience import shard_plans as res_plans
+from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.resilience.shard_plans import QUESTIONS, Draft, judge, observe, questions
+from kuayu_conformance.checks.resilience.shard_windows import Extent, faults
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.transfers.shards_world import MILD
 from kuayu_schemas import schema
@@ -38,7 +36,7 @@ def test_sound_plans_pass() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hard_questions_are_valid_and_honest_plans_for_them_sound(seed: int) -> None:
+def test_hard_questions_are_valid_and_conforming_plans_for_them_sound(seed: int) -> None:
     for what, body in questions(random.Random(seed), 2):
         assert schema.errors("ShardPlanRequest", body) == [], what
         told = plan(body)

@@ -10,13 +10,19 @@ from conformance.recovery_slips import PLAIN, SLIPS, Planner, episode, erring, p
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.checks import res_recoveries
-from kuayu_conformance.checks.res_fixtures import Json
-from kuayu_conformance.checks.res_recoveries import judge, observe
-from kuayu_conformance.checks.res_recovery_draft import FAILED, UNKNOWN, UNREACHABLE, Draft, fenced
-from kuayu_conformance.checks.res_recovery_questions import QUESTIONS, questions
-from kuayu_conformance.checks.res_recovery_soundness import deviations, unsound_jobs
-from kuayu_conformance.checks.res_standings import standings
+from kuayu_conformance.checks.resilience import recoveries as res_recoveries
+from kuayu_conformance.checks.resilience.recoveries import QUESTIONS, judge, observe, questions
+from kuayu_conformance.checks.resilience.recovery_invariants import (
+    FAILED,
+    UNKNOWN,
+    UNREACHABLE,
+    Draft,
+    deviations,
+    fenced,
+    standings,
+    unsound_jobs,
+)
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_schemas import schema
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from conformance.recovery_slips import episode, plan, recovery
 
-from kuayu_conformance.checks import res_backups, res_recoveries
-from kuayu_conformance.checks.res_fixtures import Json
+from kuayu_conformance.checks.resilience import backups as res_backups
+from kuayu_conformance.checks.resilience import recoveries as res_recoveries
+from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_schemas import schema
 
@@ -89,8 +90,8 @@ def test_nonsense_is_found_and_nothing_stumbles(check: Any, seed: int, monkeypat
 
 
 def test_most_of_the_nonsense_is_valid() -> None:
-    from kuayu_conformance.checks.res_backup_questions import questions as backups
-    from kuayu_conformance.checks.res_recovery_questions import questions as failovers
+    from kuayu_conformance.checks.resilience.backups import questions as backups
+    from kuayu_conformance.checks.resilience.recoveries import questions as failovers
 
     babbler = Babbler(1)
     plans = [("FailoverPlan", babbler.failover(body)) for _, body in failovers(random.Random(1), 2)]

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from math import floor
 
 import pytest
-from conformance.honest_shards import Change, Served, episode, unchanged
+from conformance.conforming_shards import Change, episode, source, unchanged
 from conformance.recorded import Recorded, Recording
 
-from kuayu_conformance.checks import res_shards, res_windows
-from kuayu_conformance.checks.res_fixtures import Json
-from kuayu_conformance.checks.res_shards import BLOCKED, WAITING, Observation, judge, observe
-from kuayu_conformance.checks.res_shards_report import fall
-from kuayu_conformance.checks.res_windows import DEMAND, GIVEN_UP, SERVICE, Extent, Played
+from kuayu_conformance.checks.resilience import shard_windows as res_windows
+from kuayu_conformance.checks.resilience import shards as res_shards
+from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.resilience.shard_windows import DEMAND, GIVEN_UP, SERVICE, Extent, ShardWindow
+from kuayu_conformance.checks.resilience.shards import BLOCKED, WAITING, ShardWindows, fall, judge, observe
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
@@ -85,11 +85,11 @@ def test_who_says_that_shards_are_for_slots_far_away_is_blocked_as_often(monkeyp
 
 
 def test_many_small_shards_in_time_and_one_large_one_late_do_not_pass_for_few_blocked_ones() -> None:
-    def window(blocked: float, by_bytes: float) -> Played:
+    def window(blocked: float, by_bytes: float) -> ShardWindow:
         ours = Outcome(0.1, blocked, by_bytes, 100, 0.5)
-        return Played(MILD, 1, {SERVICE: ours, DEMAND: Outcome(0.5, 1.0, 1.0, 40, 0.1)}, {})
+        return ShardWindow(MILD, 1, {SERVICE: ours, DEMAND: Outcome(0.5, 1.0, 1.0, 40, 0.1)}, {})
 
-    findings = list(judge(Observation((window(0.02, 0.9), window(0.04, 0.8)), 2, None, 0)))
+    findings = list(judge(ShardWindows((window(0.02, 0.9), window(0.04, 0.8)), 2, None, 0)))
     assert figure(findings, BLOCKED).estimate == pytest.approx(0.15)
     assert verdict(findings, BLOCKED).verdict.value == "fail"
     assert figure(findings, WAITING).estimate == pytest.approx(0.8)
@@ -98,9 +98,9 @@ def test_many_small_shards_in_time_and_one_large_one_late_do_not_pass_for_few_bl
 
 
 def test_sums_are_divided_and_not_quotients_averaged_and_the_bounds_hold_the_figure() -> None:
-    def window(ours: float, theirs: float) -> Played:
+    def window(ours: float, theirs: float) -> ShardWindow:
         both = {name: Outcome(share, share, share, 1, 0.0) for name, share in ((SERVICE, ours), (DEMAND, theirs))}
-        return Played(MILD, 1, both, {})
+        return ShardWindow(MILD, 1, both, {})
 
     its = fall([window(0.0, 0.1), window(0.3, 0.3), window(0.0, 0.4)], "waiting", "seed")
     assert its.estimate == pytest.approx(1 - 0.3 / 0.8)
@@ -173,7 +173,7 @@ def test_progress_is_told_window_by_window() -> None:
 
 def test_the_findings_follow_from_the_answers_alone() -> None:
     settings = episode("res_shards").settings
-    live = Recording(Served(unchanged))
+    live = Recording(source(unchanged))
     first = list(judge(observe(Episode("res_shards", settings, live))))  # type: ignore[arg-type]  # a source of exchanges alone
     again = list(judge(observe(Episode("res_shards", settings, Recorded(live.kept)))))  # type: ignore[arg-type]  # likewise
     assert again == first

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import res_watching_script as script
-from kuayu_conformance.checks.res_watching_faults import judge_faults
-from kuayu_conformance.checks.res_watching_seen import Look, Observed
-from kuayu_conformance.checks.states_timeline import Clock
+from kuayu_conformance.checks.metrics.timeline import Clock
+from kuayu_conformance.checks.resilience import fault_player as script
+from kuayu_conformance.checks.resilience.fault_player import FaultRun, Look
+from kuayu_conformance.checks.resilience.fault_response import judge_faults
 
 BEGIN = 1_800_000_000.0
 SITES = ("a", "b", "c", "d")
@@ -43,7 +43,7 @@ BEST = (
 """What a good service tells."""
 
 
-def observed(*rows: Row) -> Observed:
+def observed(*rows: Row) -> FaultRun:
     """Looks of every second at a service that tells these."""
     names = {label: f"k-{label}" for label in (*script.COURSES, *SITES, script.HANGING, script.ENDING)}
 
@@ -54,11 +54,11 @@ def observed(*rows: Row) -> Observed:
                 yield {"id": f"f-{number}", "kind": row.kind, row.member: names[row.label], "state": state}
 
     looks = []
-    for second in range(int(script.LONGEST) + 1):
+    for second in range(int(script.MAX_SECONDS) + 1):
         body = json.dumps({"items": list(faults(second))}).encode()
         page = Answer(second, "GET /v1/faults", 200, {"content-type": "application/json"}, body)
         looks.append(Look(BEGIN + second, (page,), {}))
-    return Observed(Clock(BEGIN), names, None, {}, looks, (), (), None, "", ())
+    return FaultRun(Clock(BEGIN), names, None, {}, looks, (), (), None, "", ())
 
 
 def broken(*rows: Row) -> set[str]:

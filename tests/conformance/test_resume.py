@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 from conformance.forging import with_links_anew
-from miniature.core import Answer, Request
-from miniature.http import Server
-from miniature.service import Miniature
-from mutants.matrix import PUBLISHED
+from minimal_server.core import Answer, Request
+from minimal_server.http import Server
+from minimal_server.service import MinimalServer
+from mutants.serve import PUBLISHED
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run import runner
 from kuayu_conformance.run.agreement import CannotResume, Contradiction
-from kuayu_conformance.run.judging import Results
+from kuayu_conformance.run.judgement import Results
 from kuayu_conformance.run.live import TargetGone
 from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run
-from kuayu_conformance.run.writing import TranscriptWriter
+from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Transcript
 
 PROGRAM = [sys.executable, "-c", "from kuayu_conformance.cli import app; app()"]
@@ -39,8 +39,8 @@ DECISIONS = ("/v1/training-demands", "/v1/layouts", "/v1/task-sizes")
 Asked = tuple[str, str, bytes]
 
 
-class Watched(Miniature):
-    """The miniature, which notes what it is asked, and at will lets somebody wait for what it has carried out.
+class Watched(MinimalServer):
+    """The minimal server, which notes what it is asked, and at will lets somebody wait for what it has carried out.
 
     Attributes:
         asked: Method, path and body of every request.

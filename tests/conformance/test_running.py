@@ -4,6 +4,7 @@ import dataclasses
 import http.client
 import json
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,12 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks import com_paging
+from kuayu_conformance.checks.interface import paging as com_paging
 from kuayu_conformance.claims import LEFT_TO_LONGER_RUNS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run import plan as planning
-from kuayu_conformance.run.judging import Results
+from kuayu_conformance.run.judgement import Results
 from kuayu_conformance.run.resumption import ResumedRun
 from kuayu_conformance.run.runner import Options, Progress, Run, TargetUnreachable
 from kuayu_schemas.models import Level, Profile, RunLevel, Verdict
@@ -52,7 +53,7 @@ def test_a_run_called_off_leaves_nothing_behind(options: Options, tmp_path: Path
     assert listed(options.target, "nodes") == []
 
 
-def test_worlds_that_are_over_are_removed_before_a_target_is_kept_busy(
+def test_worlds_that_are_over_are_removed_before_a_target_that_is_kept_busy_is_timed(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A target goes on looking at what is registered, which would slow what comes behind."""
@@ -67,7 +68,7 @@ def test_worlds_that_are_over_are_removed_before_a_target_is_kept_busy(
         seen["when others are made"] = listed(options.target, "domains")
 
     world = Check("world", (), played, lambda _: (), background=True)
-    others = Check("others", (), observed, lambda _: (), heavy=True)
+    others = Check("others", (), observed, lambda _: (), recorded_times=True, heavy=True)
     monkeypatch.setattr(Run, "_left_of", lambda *_: [world, others])
     Run(dataclasses.replace(options, selection=("COM-012",)), tmp_path, Progress()).execute()
     assert len(seen["while it is played"]) == 1
@@ -114,7 +115,7 @@ def test_a_run_called_off_is_reported_by_what_had_ended(options: Options, tmp_pa
 
 
 def test_a_smoke_run_leaves_out_what_takes_long_unless_it_is_asked_for() -> None:
-    declared = {"COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES"}
+    declared = {"COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"}
     everything = planning.Plan((), (), RunLevel.smoke, "nonce", "run", other_tenant=True, declaration=None)
     made = {check.name for check in everything.checks()}
     assert "sch_gains" not in made
@@ -141,6 +142,35 @@ def test_what_keeps_a_target_busy_comes_when_the_worlds_that_time_it_are_through
     assert not any(check.heavy and check.background for check in made)
 
 
+def test_heavy_checks_go_side_by_side_but_for_those_that_look_at_the_clock(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that only compute meet; what looks at the clock begins when both have ended."""
+    meeting, under_way = threading.Barrier(2, timeout=30), set[str]()
+    beside: dict[str, set[str]] = {}
+
+    def computed(episode: Episode) -> None:
+        under_way.add(episode.name)
+        meeting.wait()
+        under_way.discard(episode.name)
+
+    def timed(episode: Episode) -> None:
+        beside[episode.name] = set(under_way)
+        under_way.add(episode.name)
+        episode.ask("GET", "/v1/health")
+        under_way.discard(episode.name)
+
+    checks = [
+        Check("first clock", (), timed, lambda _: (), heavy=True, recorded_times=True),
+        *(Check(name, (), computed, lambda _: (), heavy=True) for name in ("one", "other")),
+        Check("second clock", (), timed, lambda _: (), heavy=True, recorded_times=True),
+    ]
+    monkeypatch.setattr(Run, "_left_of", lambda *_: checks)
+    Run(dataclasses.replace(options, selection=("COM-012",)), tmp_path, Progress()).execute()
+    assert beside == {"first clock": set(), "second clock": set()}
+    assert not meeting.broken, "the two never met"
+
+
 def test_the_same_nonce_asks_the_same_and_never_meets_itself(options: Options, tmp_path: Path) -> None:
     again = dataclasses.replace(options, selection=("COM-009",))
     for run in ("first", "second"):
@@ -159,7 +189,7 @@ def test_nothing_at_the_target_is_said_at_once(tmp_path: Path) -> None:
 def test_a_fault_of_the_suite_is_a_harness_error(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(episode: Episode) -> com_paging.Observed:
+    def broken(episode: Episode) -> com_paging.ListingPages:
         raise ZeroDivisionError(episode.name)
 
     faulty = dataclasses.replace(com_paging.CHECK, observe=broken)

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.checks.sch_account import Account
-from kuayu_conformance.checks.sch_fixtures import Draft, Json, alone
-from kuayu_conformance.checks.sch_fronts import coverage, distance, hypervolume, small
-from kuayu_conformance.checks.sch_near import spread
-from kuayu_conformance.checks.sch_paths import Roads, congested
-from kuayu_conformance.checks.sch_predictions import open_field, run_alone
-from kuayu_conformance.checks.sch_scene import Scene
-from kuayu_conformance.checks.sch_stream import Scale, Stream
-from kuayu_conformance.checks.sch_traps import TRAPS, crowd
-from kuayu_conformance.checks.sch_weights import crossroads
+from kuayu_conformance.checks.scheduling.account import Account
+from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
+from kuayu_conformance.checks.scheduling.cluster import ClusterState
+from kuayu_conformance.checks.scheduling.explanations import crossroads, open_field, run_alone
+from kuayu_conformance.checks.scheduling.pareto import coverage, distance, hypervolume, small
+from kuayu_conformance.checks.scheduling.paths import Roads, congested
+from kuayu_conformance.checks.scheduling.placement_requests import Draft, Json, alone
+from kuayu_conformance.checks.scheduling.similarity import spread
+from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_schemas import schema
 
 AT = "2026-11-21T08:00:00Z"
@@ -188,7 +187,7 @@ def test_a_job_alone_takes_what_the_text_says() -> None:
     """10 GB over 8 Gbit/s are 10 s and 8 yuan; 600 s on 8 of index 2 are 300 s at 3 yuan an hour each."""
     reads = job(data=[{"id": "d", "size": 1e10, "domains": ["a"]}])
     offers = [{"purchase": "on_demand", "devices": 8, "price": 3.0}]
-    scene = Scene(world(reads, pools=(pool(), pool(offers=offers))))
+    scene = ClusterState(world(reads, pools=(pool(), pool(offers=offers))))
     placement = start(8, "b", purchase="on_demand")["placement"]
     course = scene.course(reads, placement)
     assert [course.staging, course.seconds] == pytest.approx([10.0, 310.0])

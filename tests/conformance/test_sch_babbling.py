@@ -1,19 +1,19 @@
 """Whatever valid nonsense a scheduler answers, no check of scheduling stumbles over it."""
 
-import importlib
 import random
 from typing import Any
 
 import pytest
-from conformance.honest_scheduler import episode
+from conformance.conforming_scheduler import episode
 
-from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, PLANS, ROUTES, Json
-from kuayu_conformance.checks.sch_stream import Scale
+from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, Json
+from kuayu_conformance.checks.scheduling.stream import Scale
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
 
 METHOD = {"name": "babbler", "version": "0"}
-CHECKS = ("explained", "latency", "near", "pareto", "plans", "routes", "shares", "soundness")
+NAMES = ("explained", "latency", "near", "pareto", "plans", "routes", "shares", "soundness")
 
 
 class Babbler:
@@ -139,14 +139,14 @@ class Babbler:
         return {"routes": routes, "unserved": [self._name(names)]}
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(6))
 def test_valid_nonsense_is_judged(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found wanting, or the set-up fails; the check itself does not."""
-    monkeypatch.setattr("kuayu_conformance.checks.sch_pareto.INSTANCES_QUICK", (2, 2))
-    monkeypatch.setattr("kuayu_conformance.checks.sch_latency.DECISIONS_QUICK", 6)
-    monkeypatch.setattr("kuayu_conformance.checks.sch_latency.JUDGED", Scale(5, 4, 20, 20))
-    check = importlib.import_module(f"kuayu_conformance.checks.sch_{name}").CHECK
+    monkeypatch.setattr("kuayu_conformance.checks.scheduling.pareto.INSTANCES_QUICK", (2, 2))
+    monkeypatch.setattr("kuayu_conformance.checks.scheduling.latency.DECISIONS_QUICK", 6)
+    monkeypatch.setattr("kuayu_conformance.checks.scheduling.latency.JUDGED", Scale(5, 4, 20, 20))
+    check = next(check for check in CHECKS if check.name == f"sch_{name}").load()
     try:
         found = list(check.judge(check.observe(episode(name, Babbler(seed), decide=False))))
     except SetUpFailed:

@@ -6,17 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from miniature.client import SCHEMAS
-from miniature.core import Json, Tenant
-from miniature.reserving import Allocation, Step
-from miniature.service import Miniature
+from minimal_server.client import SCHEMAS
+from minimal_server.core import Json, Tenant
+from minimal_server.reserving import Allocation, Step
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import sch_coordination
-from kuayu_conformance.checks.sch_coordination import Observation, judge, observe
-from kuayu_conformance.checks.sch_ledger import Site
-from kuayu_conformance.checks.sch_stories import Scripts
+from kuayu_conformance.checks.scheduling import coordination as sch_coordination
+from kuayu_conformance.checks.scheduling.coordination import AllocationOutcomes, Scripts, judge, observe
+from kuayu_conformance.checks.scheduling.ledger import Site
 from kuayu_conformance.episode import Episode, Request, Settings, Taken, describe
 from kuayu_conformance.findings import Claim, Figure
 
@@ -42,7 +41,7 @@ class Clock:
 class Timed:
     """A service in this process as a source of an episode."""
 
-    def __init__(self, kind: type[Miniature]) -> None:
+    def __init__(self, kind: type[MinimalServer]) -> None:
         """The service has just begun."""
         self.clock = Clock()
         self.service = kind(Path(SCHEMAS), {})
@@ -97,32 +96,32 @@ def few() -> Iterator[None]:
         yield
 
 
-def played(kind: type[Miniature] = Miniature) -> Observation:
+def played(kind: type[MinimalServer] = MinimalServer) -> AllocationOutcomes:
     settings = Settings("nonce", "run", False, frozenset(), {}, False)
     return observe(Episode("sch_coordination", settings, Timed(kind)))
 
 
-def unmet(observation: Observation) -> set[str]:
+def unmet(observation: AllocationOutcomes) -> set[str]:
     return {found.requirement for found in judge(observation) if isinstance(found, Claim) and not found.met}
 
 
-def figure(observation: Observation) -> Figure:
+def figure(observation: AllocationOutcomes) -> Figure:
     return next(found for found in judge(observation) if isinstance(found, Figure))
 
 
 @pytest.fixture(scope="module")
-def sound() -> Observation:
+def sound() -> AllocationOutcomes:
     return played()
 
 
-def test_a_sound_service_passes(sound: Observation) -> None:
+def test_a_sound_service_passes(sound: AllocationOutcomes) -> None:
     assert unmet(sound) == set()
     assert len({story.script.kind for story in sound.stories}) == 8
     places = [place for story in sound.stories for site in story.taken.values() for place in site]
     assert {devices for _, _, devices in places} >= {1, 4, 8}
 
 
-def test_nothing_is_left_behind(sound: Observation) -> None:
+def test_nothing_is_left_behind(sound: AllocationOutcomes) -> None:
     for story in sound.stories:
         assert story.last.at("phase") in {"released", "refused"}
         assert story.left == {}
@@ -131,7 +130,7 @@ def test_nothing_is_left_behind(sound: Observation) -> None:
 
 @pytest.mark.parametrize("nonce", [f"seed-{number}" for number in range(8)])
 def test_allocations_that_are_held_together_never_name_one_node(nonce: str) -> None:
-    episode = Episode("sch_coordination", Settings(nonce, "run", False, frozenset(), {}, False), Timed(Miniature))
+    episode = Episode("sch_coordination", Settings(nonce, "run", False, frozenset(), {}, False), Timed(MinimalServer))
     told = list(sch_coordination.ordinary(Scripts(episode), 270))
     for begin in range(0, len(told), sch_coordination.BATCH):
         named = [
@@ -143,7 +142,7 @@ def test_allocations_that_are_held_together_never_name_one_node(nonce: str) -> N
         assert len(named) == len(set(named))
 
 
-def test_an_episode_is_the_same_when_it_is_told_again(sound: Observation) -> None:
+def test_an_episode_is_the_same_when_it_is_told_again(sound: AllocationOutcomes) -> None:
     again = played()
     assert [story.script for story in again.stories] == [story.script for story in sound.stories]
     assert [[deed.outcome for deed in story.deeds] for story in again.stories] == [
@@ -151,22 +150,22 @@ def test_an_episode_is_the_same_when_it_is_told_again(sound: Observation) -> Non
     ]
 
 
-def test_patience_does_not_count_but_what_comes_on_top_does(sound: Observation) -> None:
+def test_patience_does_not_count_but_what_comes_on_top_does(sound: AllocationOutcomes) -> None:
     silent = [story for story in sound.stories if story.script.kind.startswith("silent")]
     assert len(silent) == 6
     assert all(story.seconds < 0.3 for story in silent)
 
 
-def test_a_service_is_judged_by_its_slowest_hundredth(sound: Observation) -> None:
+def test_a_service_is_judged_by_its_slowest_hundredth(sound: AllocationOutcomes) -> None:
     assert figure(sound).bound == 3600.0  # so few do not support a bound of that
     story = next(story for story in sound.stories if story.script.kind == "plain")
-    many = Observation(tuple(replace(story, seconds=0.1) for _ in range(600)))
+    many = AllocationOutcomes(tuple(replace(story, seconds=0.1) for _ in range(600)))
     late = replace(story, seconds=2.1)
-    assert figure(Observation((*many.stories, late))).bound == 0.1
-    assert figure(Observation((*many.stories, *[late] * 7))).bound == 2.1
+    assert figure(AllocationOutcomes((*many.stories, late))).bound == 0.1
+    assert figure(AllocationOutcomes((*many.stories, *[late] * 7))).bound == 2.1
 
 
-class CommitsEarly(Miniature):
+class CommitsEarly(MinimalServer):
     """The first promise is enough."""
 
     @override
@@ -177,7 +176,7 @@ class CommitsEarly(Miniature):
             super().go_on(tenant, one, moment)
 
 
-class AbortsOnlyWhoHasPromised(Miniature):
+class AbortsOnlyWhoHasPromised(MinimalServer):
     """Domains that have not answered are not told to let go."""
 
     @override
@@ -185,7 +184,7 @@ class AbortsOnlyWhoHasPromised(Miniature):
         return [step for step in super().to_be_aborted(one) if step.outcome == "prepared"]
 
 
-class BelievesWhoIsLate(Miniature):
+class BelievesWhoIsLate(MinimalServer):
     """Late promises are not aborted again."""
 
     @override
@@ -193,7 +192,7 @@ class BelievesWhoIsLate(Miniature):
         return False
 
 
-class TriesNoAlternative(Miniature):
+class TriesNoAlternative(MinimalServer):
     """The first refusal is the last."""
 
     @override
@@ -201,7 +200,7 @@ class TriesNoAlternative(Miniature):
         self.enter(tenant, one, "refused", moment)
 
 
-class TriesAlternativesBackwards(Miniature):
+class TriesAlternativesBackwards(MinimalServer):
     """The last alternative comes first."""
 
     @override
@@ -210,7 +209,7 @@ class TriesAlternativesBackwards(Miniature):
         super().prepare(tenant, one, moment)
 
 
-class ReleasesOneDomain(Miniature):
+class ReleasesOneDomain(MinimalServer):
     """Only the first domain is to give back what it holds."""
 
     @override
@@ -220,7 +219,7 @@ class ReleasesOneDomain(Miniature):
         super().release(tenant, one, moment)
 
 
-class ForgetsNodes(Miniature):
+class ForgetsNodes(MinimalServer):
     """The record does not tell on which nodes devices are held."""
 
     @override
@@ -228,7 +227,7 @@ class ForgetsNodes(Miniature):
         return share
 
 
-class SharesNodesEvenly(Miniature):
+class SharesNodesEvenly(MinimalServer):
     """Nodes are told as if each had as many devices."""
 
     @override
@@ -238,7 +237,7 @@ class SharesNodesEvenly(Miniature):
         return {**share, "nodes": rows}
 
 
-class LosesMember(Miniature):
+class LosesMember(MinimalServer):
     """Actions do not state something that their domain needs."""
 
     member = ""
@@ -267,7 +266,7 @@ class ReleasesNothingOfThat(LosesMember):
     member = "reservation"
 
 
-class NeverGivesUp(Miniature):
+class NeverGivesUp(MinimalServer):
     """Who is silent is waited for without end."""
 
     @override
@@ -292,7 +291,7 @@ class NeverGivesUp(Miniature):
         (NeverGivesUp, {"SCH-017", "SCH-018"}),
     ],
 )
-def test_what_is_wrong_is_seen(kind: type[Miniature], requirements: set[str]) -> None:
+def test_what_is_wrong_is_seen(kind: type[MinimalServer], requirements: set[str]) -> None:
     assert unmet(played(kind)) == requirements
 
 

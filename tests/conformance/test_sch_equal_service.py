@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from conformance.scheduling_scores import score, windows
 
-from kuayu_conformance.checks.sch_equal_service import Sustained, sustained
-from kuayu_conformance.checks.sch_kpis import utilisation_gain
-from kuayu_conformance.checks.sch_scores import Window
+from kuayu_conformance.checks.scheduling.kpis import SustainedLoad, sustained, utilisation_gain
+from kuayu_conformance.checks.scheduling.scores import Window
 
 
-def at(*rows: tuple[float, float]) -> Sustained:
+def at(*rows: tuple[float, float]) -> SustainedLoad:
     """What is sustained by a policy that serves such a share at loads 1, 2, 3… and uses so much."""
     grid: Mapping[float, tuple[Window, ...]] = {
         1.0 + place: windows(score(served=served, used=used)) for place, (served, used) in enumerate(rows)

@@ -9,15 +9,16 @@ import pytest
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks import sch_explained, sch_latency, sch_near, sch_pareto, sch_shares
-from kuayu_conformance.checks.sch_explained import Road, State
-from kuayu_conformance.checks.sch_fronts import Ends, Solution
-from kuayu_conformance.checks.sch_latency import JUDGED, LARGE, Decision, Series
-from kuayu_conformance.checks.sch_near import Window
-from kuayu_conformance.checks.sch_pareto import Instance
-from kuayu_conformance.checks.sch_predictions import Prediction
-from kuayu_conformance.checks.sch_shares import OPERATOR, OWN, Planned
-from kuayu_conformance.checks.sch_weights import TURNED, WEIGHTS, Chosen
+from kuayu_conformance.checks.scheduling import explanations as sch_explained
+from kuayu_conformance.checks.scheduling import latency as sch_latency
+from kuayu_conformance.checks.scheduling import pareto as sch_pareto
+from kuayu_conformance.checks.scheduling import shares as sch_shares
+from kuayu_conformance.checks.scheduling import similarity as sch_near
+from kuayu_conformance.checks.scheduling.explanations import TURNED, WEIGHTS, Prediction, Road, State, WeightedMeans
+from kuayu_conformance.checks.scheduling.latency import JUDGED, LARGE, Decision, Series
+from kuayu_conformance.checks.scheduling.pareto import Ends, Instance, Solution
+from kuayu_conformance.checks.scheduling.shares import OPERATOR, OWN, PlanOutcome
+from kuayu_conformance.checks.scheduling.similarity import Window
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import Replay, Requirement, RequirementResult, Verdict
@@ -46,12 +47,12 @@ def decisions(slow: int, seconds: float = 1.01, count: int = 300) -> Series:
 )
 def test_latency_is_judged_by_its_99th_percentile(slow: int, expected: Verdict) -> None:
     """Of 300 three may be too slow, but then nobody knows of another 300."""
-    found = verdict(sch_latency.CHECK, sch_latency.Observation(decisions(slow), None), "SCH-002")
+    found = verdict(sch_latency.CHECK, sch_latency.LatencySeries(decisions(slow), None), "SCH-002")
     assert found.verdict is expected
 
 
 def test_a_second_is_quick_enough() -> None:
-    found = verdict(sch_latency.CHECK, sch_latency.Observation(decisions(300, 1.0), None), "SCH-002")
+    found = verdict(sch_latency.CHECK, sch_latency.LatencySeries(decisions(300, 1.0), None), "SCH-002")
     assert found.verdict is Verdict.pass_
     assert found.estimate == 1.0
 
@@ -68,13 +69,13 @@ def test_a_second_is_quick_enough() -> None:
 def test_what_decides_nothing_is_not_quick(wrong: dict[str, Any], count: int, expected: Verdict) -> None:
     series = decisions(0)
     made = [replace(each, **wrong) if n < count else each for n, each in enumerate(series.decisions)]
-    changed = sch_latency.Observation(replace(series, decisions=tuple(made)), None)
+    changed = sch_latency.LatencySeries(replace(series, decisions=tuple(made)), None)
     assert verdict(sch_latency.CHECK, changed, "SCH-002").verdict is expected
 
 
 def test_a_large_federation_is_printed_and_not_judged() -> None:
     large = Series(LARGE, decisions(100, 9.0, 100).decisions, 9e6)
-    found = verdict(sch_latency.CHECK, sch_latency.Observation(decisions(0), large), "SCH-002")
+    found = verdict(sch_latency.CHECK, sch_latency.LatencySeries(decisions(0), large), "SCH-002")
     assert found.verdict is Verdict.pass_
     assert [each.cells[0] for each in (found.tables or [])[0].rows] == [JUDGED.label, LARGE.label]
     assert (found.tables or [])[0].rows[1].cells[-1] == "9000 ms"
@@ -137,11 +138,11 @@ def test_an_instance_without_a_front_fails_both() -> None:
         assert verdict(sch_pareto.CHECK, (instance(POINTS), silent), identifier).verdict is Verdict.fail
 
 
-def planned(error: float, whose: str = OPERATOR, **members: Any) -> Planned:
+def planned(error: float, whose: str = OPERATOR, **members: Any) -> PlanOutcome:
     """One of five domains is given too much, in part of its share; another as much too little."""
     plan = dict.fromkeys("abcde", 0.2)
     allocated = {**plan, "a": 0.2 * (1 + error), "b": 0.2 * (1 - error)}
-    return Planned(whose, plan, allocated, 250, members.get("started", 250), members.get("faults", ()), ANSWER)
+    return PlanOutcome(whose, plan, allocated, 250, members.get("started", 250), members.get("faults", ()), ANSWER)
 
 
 @pytest.mark.parametrize(("error", "expected"), [(0.049, Verdict.pass_), (0.051, Verdict.fail)])
@@ -159,9 +160,9 @@ def test_shares_that_are_off_now_and_then_leave_it_open() -> None:
 
 def test_a_domain_that_was_to_be_given_nothing_is_given_nothing() -> None:
     plan = {"a": 0.5, "b": 0.5}
-    assert Planned(OWN, plan, {"a": 0.5, "b": 0.49, "c": 0.01}, 9, 9, (), ANSWER).error == 1.0
-    assert Planned(OWN, {**plan, "c": 0.0}, plan, 9, 9, (), ANSWER).error == 0.0
-    assert Planned(OWN, plan, {}, 9, 0, (), ANSWER).error == 1.0
+    assert PlanOutcome(OWN, plan, {"a": 0.5, "b": 0.49, "c": 0.01}, 9, 9, (), ANSWER).error == 1.0
+    assert PlanOutcome(OWN, {**plan, "c": 0.0}, plan, 9, 9, (), ANSWER).error == 0.0
+    assert PlanOutcome(OWN, plan, {}, 9, 0, (), ANSWER).error == 1.0
 
 
 @pytest.mark.parametrize(("started", "expected"), [(125, Verdict.pass_), (124, Verdict.fail)])
@@ -194,22 +195,22 @@ def test_heavy_traffic_has_to_be_nearer(windows: tuple[Window, ...], expected: V
     assert verdict(sch_near.CHECK, windows, "SCH-010").verdict is expected
 
 
-def road(**single: Chosen) -> Road:
+def road(**single: WeightedMeans) -> Road:
     """Each objective has its way; the weight of communication turns period into money step by step."""
     best = {
-        "period": Chosen(1.0, 100.0, 50.0, 30.0, 0.9),
-        "communication": Chosen(1.0, 200.0, 0.0, 15.0, 0.9),
-        "price": Chosen(1.0, 210.0, 20.0, 10.0, 0.9),
-        "utilisation": Chosen(1.0, 150.0, 30.0, 20.0, 1.0),
+        "period": WeightedMeans(1.0, 100.0, 50.0, 30.0, 0.9),
+        "communication": WeightedMeans(1.0, 200.0, 0.0, 15.0, 0.9),
+        "price": WeightedMeans(1.0, 210.0, 20.0, 10.0, 0.9),
+        "utilisation": WeightedMeans(1.0, 150.0, 30.0, 20.0, 1.0),
     }
-    turned = tuple(Chosen(1.0, 100.0 + 10 * n, 50.0 - 5 * n, 30.0, 0.9) for n in range(len(TURNED)))
+    turned = tuple(WeightedMeans(1.0, 100.0 + 10 * n, 50.0 - 5 * n, 30.0, 0.9) for n in range(len(TURNED)))
     return Road({**best, **single}, turned, ANSWER)
 
 
-def explained(silent: int, roads: Sequence[Road] = ()) -> sch_explained.Observation:
+def explained(silent: int, roads: Sequence[Road] = ()) -> sch_explained.ExplainedStates:
     faults = tuple(f"start of j{number}: there is no explanation" for number in range(silent))
     errors = (Prediction(True, (0.0, 0.02, 0.0, 0.3, 0.0)), Prediction(False, (0.0, 0.04, 0.0, 0.0, 0.0)))
-    return sch_explained.Observation((State(1000, faults, errors, ANSWER),), tuple(roads or (road(),)))
+    return sch_explained.ExplainedStates((State(1000, faults, errors, ANSWER),), tuple(roads or (road(),)))
 
 
 @pytest.mark.parametrize(("silent", "expected"), [(0, Verdict.pass_), (1, Verdict.fail)])
@@ -229,15 +230,15 @@ def test_predictions_are_printed_and_not_judged() -> None:
     ("changed", "expected"),
     [
         ({}, Verdict.pass_),
-        ({"period": Chosen(1.0, 179.0, 50.0, 30.0, 0.9)}, Verdict.pass_),
-        ({"period": Chosen(1.0, 181.0, 50.0, 30.0, 0.9)}, Verdict.fail),
-        ({"communication": Chosen(1.0, 200.0, 46.0, 15.0, 0.9)}, Verdict.fail),
-        ({"price": Chosen(1.0, 210.0, 20.0, 28.0, 0.9)}, Verdict.fail),
-        ({"utilisation": Chosen(1.0, 150.0, 30.0, 20.0, 0.8)}, Verdict.fail),
-        ({"communication": Chosen(0.4, 200.0, 0.0, 15.0, 0.9)}, Verdict.fail),
+        ({"period": WeightedMeans(1.0, 179.0, 50.0, 30.0, 0.9)}, Verdict.pass_),
+        ({"period": WeightedMeans(1.0, 181.0, 50.0, 30.0, 0.9)}, Verdict.fail),
+        ({"communication": WeightedMeans(1.0, 200.0, 46.0, 15.0, 0.9)}, Verdict.fail),
+        ({"price": WeightedMeans(1.0, 210.0, 20.0, 28.0, 0.9)}, Verdict.fail),
+        ({"utilisation": WeightedMeans(1.0, 150.0, 30.0, 20.0, 0.8)}, Verdict.fail),
+        ({"communication": WeightedMeans(0.4, 200.0, 0.0, 15.0, 0.9)}, Verdict.fail),
     ],
 )
-def test_what_counts_alone_has_to_gain(changed: dict[str, Chosen], expected: Verdict) -> None:
+def test_what_counts_alone_has_to_gain(changed: dict[str, WeightedMeans], expected: Verdict) -> None:
     assert set(road().single) == set(WEIGHTS)
     assert verdict(sch_explained.CHECK, explained(0, [road(**changed)]), "SCH-009").verdict is expected
 

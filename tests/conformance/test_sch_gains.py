@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from conformance.scheduling_scores import PLAN, ROUGH, score, windows
 
-from kuayu_conformance.checks.sch_gains import CHECK, Observation, judge
-from kuayu_conformance.checks.sch_kpis import kpis
-from kuayu_conformance.checks.sch_scores import Score, Window
+from kuayu_conformance.checks.scheduling.gains import CHECK, GainWindows, judge
+from kuayu_conformance.checks.scheduling.kpis import kpis
+from kuayu_conformance.checks.scheduling.scores import Score, Window
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
@@ -28,15 +28,15 @@ def overloaded(used: float) -> tuple[Window, ...]:
 
 def observed(
     service: dict[str, Any] | None = None, *, high: float = 0.7, plan: Any = PLAN, **options: Any
-) -> Observation:
+) -> GainWindows:
     """A run in which B1 just sustains the reference load: it would serve nobody well at any higher one."""
     b1 = score(served=0.95)
     reference = windows(score(**(GOOD | (service or {}))), B1=b1, **options)
     windows_ = {plan.reference(source): reference for source in plan.sources}
-    return Observation(plan, windows_, {1.0: reference, 1.5: overloaded(high)}, 1000, 0, None)
+    return GainWindows(plan, windows_, {1.0: reference, 1.5: overloaded(high)}, 1000, 0, None)
 
 
-def first(count: int, o: Observation) -> Observation:
+def first(count: int, o: GainWindows) -> GainWindows:
     """The same with so many windows only."""
     return replace(
         o,
@@ -45,7 +45,7 @@ def first(count: int, o: Observation) -> Observation:
     )
 
 
-def verdicts(o: Observation) -> dict[str, str]:
+def verdicts(o: GainWindows) -> dict[str, str]:
     """Verdict by requirement."""
     findings = list(judge(o))
     return {
@@ -60,7 +60,7 @@ def verdicts(o: Observation) -> dict[str, str]:
     }
 
 
-def figures(o: Observation) -> dict[str, Figure]:
+def figures(o: GainWindows) -> dict[str, Figure]:
     """Figure by requirement."""
     return {each.requirement: each for each in judge(o) if isinstance(each, Figure)}
 
@@ -119,7 +119,7 @@ def test_of_next_to_nothing_no_share_is_claimed() -> None:
     free = {"B1": score(served=0.95, money=0.001)}
     reference = windows(score(**(GOOD | {"money": 0.0005})), **free)
     grid = {1.0: reference, 1.5: overloaded(0.7)}
-    found = verdicts(Observation(PLAN, {PLAN.reference("fitted"): reference}, grid, 10, 0, None))
+    found = verdicts(GainWindows(PLAN, {PLAN.reference("fitted"): reference}, grid, 10, 0, None))
     assert found["SCH-005"] == "inconclusive"
 
 
@@ -157,7 +157,7 @@ def test_a_family_that_comes_out_worse_fails_the_period() -> None:
 def test_questions_that_are_not_answered_count() -> None:
     assert set(verdicts(replace(observed(), bad_answers=1)).values()) == {"pass"}
     assert set(verdicts(replace(observed(), bad_answers=2)).values()) == {"fail"}
-    silent = Observation(PLAN, {}, {}, 20, 20, None)
+    silent = GainWindows(PLAN, {}, {}, 20, 20, None)
     assert set(verdicts(silent).values()) == {"fail"}
 
 
@@ -196,14 +196,14 @@ def test_what_nobody_has_seen_proves_nothing(policy: str, imputed: float, verdic
     b1 = score(served=0.95, imputed=imputed if policy == "B1" else 0.0)
     mine = score(**GOOD, imputed=imputed if policy == "service" else 0.0)
     reference = windows(mine, B1=b1)
-    o = Observation(PLAN, {PLAN.reference("fitted"): reference}, {1.0: reference, 1.5: overloaded(0.7)}, 10, 0, None)
+    o = GainWindows(PLAN, {PLAN.reference("fitted"): reference}, {1.0: reference, 1.5: overloaded(0.7)}, 10, 0, None)
     assert verdicts(o)["SCH-003"] == verdict
     assert ("is imputed" in figures(o)["SCH-003"].estimator) == (verdict != "pass")
 
 
 def test_too_much_imputed_misses_nothing_either() -> None:
     reference = windows(score(**GOOD | {"period": 1200.0}), B1=score(served=0.95, imputed=0.5))
-    o = Observation(PLAN, {PLAN.reference("fitted"): reference}, {1.0: reference, 1.5: overloaded(0.7)}, 10, 0, None)
+    o = GainWindows(PLAN, {PLAN.reference("fitted"): reference}, {1.0: reference, 1.5: overloaded(0.7)}, 10, 0, None)
     assert verdicts(o)["SCH-003"] == "inconclusive"
 
 

@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 
 from kuayu_conformance import caching
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks import sch_baselines, sch_gains, sch_player, sch_stability
-from kuayu_conformance.checks.sch_cells import FULL, QUICK, Plan, assignment, chosen, plan
-from kuayu_conformance.checks.sch_player import GIVEN_UP
-from kuayu_conformance.checks.sch_scores import Score
+from kuayu_conformance.checks.scheduling import baseline_scores as sch_baselines
+from kuayu_conformance.checks.scheduling import gains as sch_gains
+from kuayu_conformance.checks.scheduling import stability as sch_stability
+from kuayu_conformance.checks.scheduling import window_player as sch_player
+from kuayu_conformance.checks.scheduling.cells import FULL, QUICK, Plan, assignment, chosen, plan
+from kuayu_conformance.checks.scheduling.scores import Score
+from kuayu_conformance.checks.scheduling.window_player import GIVEN_UP
 from kuayu_conformance.episode import Episode, Request, Settings
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run.replay import ReplaySource
-from kuayu_conformance.run.taken_up import TakenUp
+from kuayu_conformance.run.resumed_source import TakenUp
 from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
@@ -129,6 +132,16 @@ def test_a_full_run_plays_baselines_ahead_in_processes_of_their_own(monkeypatch:
     whole = Settings("nonce", "run", True, frozenset(), {}, False)
     ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
     assert ahead.pictures, "it was a full run"
+    assert (ahead.windows, ahead.grid) == (alone.windows, alone.grid)
+
+
+def test_where_such_a_process_is_killed_the_run_plays_them_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    alone = sch_gains.observe(episode(Target(first_that_fits)))
+    monkeypatch.setenv(caching.FOLDER, "")
+    monkeypatch.setattr(sch_baselines, "_stand_back", os.abort)  # as one that takes too much memory is
+    whole = Settings("nonce", "run", True, frozenset(), {}, False)
+    ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
     assert (ahead.windows, ahead.grid) == (alone.windows, alone.grid)
 
 

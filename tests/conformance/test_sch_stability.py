@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from conformance.scheduling_scores import score, windows
 
-from kuayu_conformance.checks.sch_scores import Window
-from kuayu_conformance.checks.sch_stability import CHECK, Observation, judge
+from kuayu_conformance.checks.scheduling.scores import Window
+from kuayu_conformance.checks.scheduling.stability import CHECK, StabilityWindows, judge
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
@@ -17,7 +17,7 @@ STABLE = next(each for each in registers.requirements().requirements if each.id 
 
 def verdict(**swings: tuple[Window, ...]) -> str:
     """Verdict on windows by form of load."""
-    findings = list(judge(Observation(swings, None)))
+    findings = list(judge(StabilityWindows(swings, None)))
     return conclude(STABLE, findings, CHECK.name, Replay.deterministic, None).verdict.value
 
 
@@ -34,7 +34,7 @@ def test_an_interruption_of_eleven_thousandths_is_too_much_and_one_of_nine_is_no
 def test_the_worst_form_of_load_counts() -> None:
     figure = next(
         each
-        for each in judge(Observation({"step": interrupted(0.001), "ramp": interrupted(0.004)}, None))
+        for each in judge(StabilityWindows({"step": interrupted(0.001), "ramp": interrupted(0.004)}, None))
         if isinstance(each, Figure)
     )
     assert figure.estimate == pytest.approx(0.996)
@@ -72,5 +72,5 @@ def test_windows_that_do_not_agree_fail_nobody() -> None:
 
 
 def test_a_service_that_answers_nothing_fails() -> None:
-    findings = list(judge(Observation({}, None)))
+    findings = list(judge(StabilityWindows({}, None)))
     assert [each.met for each in findings if isinstance(each, Claim)] == [False]

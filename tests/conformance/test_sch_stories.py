@@ -1,15 +1,15 @@
 """Checks of scheduling against a scheduler that keeps to the text, and against the same with one thing wrong."""
 
-import importlib
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from conformance.honest_scheduler import Change, episode
+from conformance.conforming_scheduler import Change, episode
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, PLANS, ROUTES, Json
+from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, Json
 from kuayu_conformance.findings import Claim, Figure, Finding
 
 Wrong = Callable[[Json, Json], Json]
@@ -18,12 +18,11 @@ Wrong = Callable[[Json, Json], Json]
 @pytest.fixture(autouse=True)
 def few_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exact fronts of three jobs take no time."""
-    monkeypatch.setattr("kuayu_conformance.checks.sch_pareto.INSTANCES_QUICK", (3, 3))
+    monkeypatch.setattr("kuayu_conformance.checks.scheduling.pareto.INSTANCES_QUICK", (3, 3))
 
 
 def check_of(name: str) -> Check[Any]:
-    found: Check[Any] = importlib.import_module(f"kuayu_conformance.checks.{name}").CHECK
-    return found
+    return next(check for check in CHECKS if check.name == name).load()
 
 
 def findings(name: str, path: str = "", wrong: Wrong | None = None) -> list[Finding]:
@@ -295,7 +294,7 @@ def test_fronts_that_do_not_hold_are_found(wrong: Wrong, expected: str) -> None:
 
 def deaf(body: Json, answer: Json) -> Json:
     """Weights are not heard: what was best for the period stays."""
-    from conformance.honest_scheduler import place
+    from conformance.conforming_scheduler import place
 
     return place({**body, "weights": {"period": 1.0}}) if "weights" in body else answer
 

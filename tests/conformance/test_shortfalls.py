@@ -4,7 +4,7 @@ import pytest
 
 from kuayu import shortfalls
 from kuayu.cli import check
-from kuayu_conformance.run.judging import EXCUSE
+from kuayu_conformance.run.judgement import EXCUSE
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel, Verdict
 

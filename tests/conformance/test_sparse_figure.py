@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kuayu_conformance.checks.sparse_figure import shown_rightly
-from kuayu_conformance.checks.states_timeline import Clock, Timeline
+from kuayu_conformance.checks.metrics.sparse import shown_rightly
+from kuayu_conformance.checks.metrics.timeline import Clock, Timeline
 from kuayu_conformance.findings import Figure
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.sparse import Scale, Unit
@@ -57,7 +57,7 @@ def test_one_second_in_trouble_counts_against_a_node_that_is_well(state: str) ->
     found = judged([well(), stops()], (40.0, "a", state), (41.0, "a", "busy"), TOLD)
     assert shares(found) == [0.0, 1.0]
     assert found.estimate == 0.0
-    assert f"{state} in second 40" in found.misses[0].found
+    assert f"{state}, 40 s after the beginning" in found.misses[0].found
 
 
 def test_trouble_in_the_warm_up_alone_does_not_count() -> None:

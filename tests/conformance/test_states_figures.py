@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.met_states import moments_of
-from kuayu_conformance.checks.states_beside import Change
-from kuayu_conformance.checks.states_figures import (
+from kuayu_conformance.checks.metrics.states import (
     NEVER,
+    Change,
     delays_of_changes,
     delays_of_states,
     domains_joined,
+    moments_of,
     partitions,
     right_states,
 )
-from kuayu_conformance.checks.states_timeline import Clock, Timeline
+from kuayu_conformance.checks.metrics.timeline import Clock, Timeline
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Incident, Partition, Scale, World

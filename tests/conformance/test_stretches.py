@@ -8,24 +8,28 @@ from uuid import uuid4
 
 import pytest
 
-from conformance import honest_adjuster, honest_collectives, honest_recovery, honest_scheduler, honest_shards
+from conformance import (
+    conforming_adjuster,
+    conforming_collectives,
+    conforming_recovery,
+    conforming_scheduler,
+    conforming_shards,
+)
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks import (
-    res_adjusting,
-    res_collectives,
-    res_failover,
-    res_failover_windows,
-    res_shards,
-    res_windows,
-    sch_latency,
-    sch_stability,
-)
-from kuayu_conformance.checks.sch_cells import plan
-from kuayu_conformance.checks.sch_stream import Scale
+from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
+from kuayu_conformance.checks.resilience import collectives as res_collectives
+from kuayu_conformance.checks.resilience import failover as res_failover
+from kuayu_conformance.checks.resilience import failover as res_failover_windows
+from kuayu_conformance.checks.resilience import shard_windows as res_windows
+from kuayu_conformance.checks.resilience import shards as res_shards
+from kuayu_conformance.checks.scheduling import latency as sch_latency
+from kuayu_conformance.checks.scheduling import stability as sch_stability
+from kuayu_conformance.checks.scheduling.cells import plan
+from kuayu_conformance.checks.scheduling.stream import Scale
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.run.replay import ReplaySource
-from kuayu_conformance.stretches import Known, Said, Stretches
+from kuayu_conformance.segments import Known, Said, Stretches
 from kuayu_conformance.transcript import Event, TranscriptError, pack, request_digest
 
 NAME = "res_adjusting"
@@ -188,16 +192,6 @@ class Unrepeated:
         return self._record.exchange(request)
 
 
-def adjuster() -> honest_adjuster.Served:
-    """One who adjusts well."""
-    return honest_adjuster.Served(honest_adjuster.unchanged, honest_adjuster.adjust)
-
-
-def chooser() -> honest_collectives.Served:
-    """One who chooses collectives well."""
-    return honest_collectives.Served(honest_collectives.unchanged, honest_collectives.choose)
-
-
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few windows, and short ones."""
@@ -215,12 +209,12 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("check", "served"),
     [
-        (res_adjusting.CHECK, adjuster),
-        (res_collectives.CHECK, chooser),
-        (res_failover.CHECK, lambda: honest_recovery.Served(honest_recovery.unchanged)),
-        (res_shards.CHECK, lambda: honest_shards.Served(honest_shards.unchanged)),
-        (sch_latency.CHECK, lambda: honest_scheduler.Served(honest_scheduler.unchanged)),
-        (sch_stability.CHECK, lambda: honest_scheduler.Served(honest_scheduler.unchanged)),
+        (res_adjusting.CHECK, conforming_adjuster.source),
+        (res_collectives.CHECK, conforming_collectives.source),
+        (res_failover.CHECK, conforming_recovery.source),
+        (res_shards.CHECK, conforming_shards.source),
+        (sch_latency.CHECK, conforming_scheduler.source),
+        (sch_stability.CHECK, conforming_scheduler.source),
     ],
     ids=lambda one: one.name if isinstance(one, Check) else "",
 )
@@ -238,7 +232,7 @@ def test_what_is_judged_is_the_same_whether_the_record_is_played_or_was_just_see
 
 @pytest.mark.usefixtures("short")
 def test_who_adjusts_well_is_judged_by_what_stands_in_the_record() -> None:
-    run, recorder = uuid4().hex, Recorder(adjuster().exchange)
+    run, recorder = uuid4().hex, Recorder(conforming_adjuster.source().exchange)
     res_adjusting.observe(episode(recorder, run))
     told = next(event for event in recorder.events if json.loads(event["body"])["triggers"])
     told["body"] = json.dumps({**json.loads(told["body"]), "triggers": []})

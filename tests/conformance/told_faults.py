@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.res_detection import Observed
-from kuayu_conformance.checks.res_detection_player import RESPONSES, Response
-from kuayu_conformance.checks.states_timeline import Clock
+from kuayu_conformance.checks.metrics.timeline import Clock
+from kuayu_conformance.checks.resilience.detection import RESPONSES, DetectionRun, Response
 from kuayu_conformance.episode import instant
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.heartbeats import QUICK, Incident, World
@@ -66,10 +65,10 @@ class Story:
         """Its actions could be fetched."""
         self.responses += [Response(fault, domain, BEGIN + at) for domain in domains]
 
-    def observed(self) -> Observed:
+    def observed(self) -> DetectionRun:
         """What a check would have seen."""
         events = tuple(sorted(self.events, key=lambda event: event.at))
-        return Observed(world(), Clock(BEGIN), (), (OPENED,), events, tuple(self.responses), (), 2000)
+        return DetectionRun(world(), Clock(BEGIN), (), (OPENED,), events, tuple(self.responses), (), 2000)
 
 
 def story(

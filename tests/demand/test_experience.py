@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from demand.requests import HARDWARE, MODEL, REVISION, STRATEGY, case, request
 
-from kuayu.demand.answering import demand
+from kuayu.demand.demand_report import demand
 from kuayu.demand.experience import LEAST_SOURCES
 
 SIZES = [MODEL | {"layers": layers, "hidden": hidden} for layers in (8, 16, 24) for hidden in (1024, 2048, 4096)]
@@ -47,9 +47,40 @@ def test_runs_that_are_slower_make_the_expectation_slower_but_not_all_the_way() 
     assert 1.1 < after / before < 1.3
 
 
-def test_one_source_moves_it_less_than_six() -> None:
-    one, six = (told(runs_of(sources, slower=1.3))["expected"] for sources in (1, 6))
-    assert told([])["expected"] < one < six
+def test_own_runs_pull_as_far_as_they_agree() -> None:
+    before = told([])["expected"]
+    agreeing = told(runs_of(1, slower=1.3, each=3))["expected"] / before
+    single = told(runs_of(1, slower=1.3, each=1))["expected"] / before
+    scattered = [
+        run | {"step_time": run["step_time"] * by}
+        for run, by in zip(runs_of(1, slower=1.3, each=3), (0.4, 1.0, 2.5), strict=True)
+    ]
+    assert 1.2 < single < agreeing < 1.3
+    assert abs(told(scattered)["expected"] / before - 1) < (agreeing - 1) / 2
+
+
+def test_one_own_run_brings_its_like_within_six_per_cent() -> None:
+    """However fast or slow a source is between three quarters of the pace expected and four thirds."""
+    for slower in (0.75, 0.9, 1.1, 4 / 3):
+        runs = runs_of(1, slower=slower)
+        expected = told(runs[:1])["expected"]
+        assert expected == pytest.approx(runs[4]["step_time"], rel=0.06)
+
+
+def test_sources_that_do_not_agree_pull_less_than_one_that_does() -> None:
+    before = told([])["expected"]
+    one, apart = told(runs_of(1, slower=1.3))["expected"], told(runs_of(2, slower=1.3, apart=0.5))["expected"]
+    mean = np.exp(np.random.default_rng(7).normal(0.0, 0.5, 2).mean()) * 1.3
+    assert abs(np.log(apart / before)) < abs(np.log(mean)) * np.log(one / before) / np.log(1.3)
+
+
+def test_runs_of_other_hardware_or_other_software_change_no_expectation() -> None:
+    runs = runs_of(3, slower=1.4)
+    other = [run | {"strategy": run["strategy"] | {"fused_attention": False}} for run in runs]
+    assert told(other)["expected"] == told([])["expected"]
+    assert told([run | {"hardware": "b"} for run in runs], hardware=[HARDWARE, HARDWARE | {"id": "b"}])[
+        "expected"
+    ] == pytest.approx(told([])["expected"])
 
 
 def test_a_wider_coverage_is_a_wider_interval_around_the_same_expectation() -> None:
@@ -64,9 +95,9 @@ def test_sources_that_agree_make_intervals_narrower_and_those_that_do_not_wider(
     assert width(alike) < width(told([])) < width(apart)
 
 
-def test_fewer_sources_than_can_be_left_out_leave_the_width_to_the_prior() -> None:
+def test_own_runs_that_agree_make_intervals_narrower() -> None:
     few = told(runs_of(LEAST_SOURCES - 1, slower=1.0))
-    assert width(few) == pytest.approx(width(told([])), rel=0.05)
+    assert width(told(runs_of(1, slower=1.0))) < width(few) < width(told([]))
 
 
 def test_intervals_hold_their_share_of_sources_that_nobody_has_seen() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kuayu.demand.answering import demand
+from kuayu.demand.demand_report import demand
 from kuayu.refusals import Impossible
 
 REVISION = {"epoch": "tests", "number": 1}

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.demand.sizing_cuts import cut
+from kuayu.demand.sizing_cuts import GB, MACHINES, cut, worth
 from kuayu.demand.sizing_needs import headroom, needs
 from kuayu.demand.sizing_records import Records, records_of
-from kuayu.demand.sizing_scarcity import GB, MACHINES, worth
 from kuayu.demand.sizing_waits import Waits, learn
 from kuayu.demand.strategy import Floats
 

@@ -4,7 +4,7 @@ import pytest
 from demand.worlds import GPT3, KORTHIKANTI, SMALL
 
 from kuayu.demand import LatentAttention, Layouts, ModelStructure, Recompute, of_parameters
-from kuayu.demand.flops import hardware_flops, model_flops
+from kuayu.demand.flop_counts import hardware_flops, model_flops
 from kuayu.demand.strategy import Strategy
 
 

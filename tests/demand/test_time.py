@@ -1,6 +1,7 @@
 """Time of a step: what it is made of, and how it moves."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ from demand.worlds import EXPERTS, GPT3, KORTHIKANTI, SMALL, a100
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kuayu.demand import PRIOR, Efficiency, Layouts, Strategy, predict, profile
-from kuayu.demand.efficiency import CEILING
+from kuayu.demand import PRIOR, Efficiency, Layouts, ModelStructure, Recompute, Strategy, predict, profile
+from kuayu.demand.accelerators import CATALOGUE
+from kuayu.demand.flop_counts import layer
 from kuayu.demand.placement import CLASSES
+from kuayu.demand.terms import terms
 
 IDEAL = Efficiency(
-    products=1, experts=1, scores=1, memory=1e9, kernel=1e-12, node=1e9, domain=1e9, exposed=1, fixed=1e-9
+    products=1, experts=1, scores=1, memory=1e9, kernel=1e-12, launch=1e-12, node=1e9, domain=1e9, exposed=1, fixed=1e-9
 )
 
 
@@ -76,5 +79,34 @@ def test_a_number_format_that_devices_lack_is_an_error() -> None:
         predict(SMALL, Layouts.of([Strategy(precision="fp8")]), a100(1))
 
 
-def test_the_ceiling_holds_the_prior() -> None:
-    assert all(getattr(PRIOR, name) <= getattr(CEILING, name) for name in vars(PRIOR))
+def test_with_fused_attention_selective_recomputation_changes_no_time() -> None:
+    def step(**changes: Any) -> float:
+        return float(predict(SMALL, Layouts.of([Strategy(global_batch=8, **changes)]), a100(1)).times.step[0])
+
+    assert step(recompute=Recompute.SELECTIVE) == step()
+    assert step(recompute=Recompute.SELECTIVE, fused_attention=False) > step(fused_attention=False)
+
+
+def test_where_the_host_is_slower_than_the_device_it_sets_the_pace() -> None:
+    tiny = ModelStructure(8, 128, 2, 64, 4096)
+    layouts = Layouts.of([Strategy(global_batch=1)])
+    quick, slow = (
+        predict(tiny, layouts, a100(1), replace(PRIOR, launch=launch)).times.computation[0] for launch in (2e-5, 4e-5)
+    )
+    assert slow == pytest.approx(2 * quick, rel=0.05)
+    large = Layouts.of([Strategy(global_batch=64, micro_batch=64)])
+    same = [predict(SMALL, large, a100(1), replace(PRIOR, launch=launch)).times.step[0] for launch in (1e-6, 2e-5)]
+    assert same[1] == pytest.approx(same[0], rel=0.02)
+
+
+def test_fused_attention_reaches_three_quarters_of_the_best_product_on_an_a100() -> None:
+    """FlashAttention-2 (arXiv:2307.08691, figure 4); that made for later devices more than half on them."""
+    long = replace(SMALL, sequence=65536, hidden=2048, heads=16)
+    for hardware, low, high in ((a100(1), 0.65, 0.85), (replace(CATALOGUE["H100-SXM-80GB"], devices=1), 0.55, 0.8)):
+        ideal, whole = (
+            terms(long, Layouts.of([Strategy(global_batch=1, attention_speed=speed)]), hardware).layer[2, 0]
+            for speed in (1e9, 1.0)
+        )
+        scores = layer(long, Layouts.of([Strategy(global_batch=1)])).scores[0] / hardware.rate("bf16")
+        assert ideal < scores * 1e-6
+        assert low < scores / whole < high

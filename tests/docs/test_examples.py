@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 import yaml
-from mutants.matrix import PUBLISHED
+from mutants.serve import PUBLISHED
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs/examples/ci"
@@ -28,7 +28,7 @@ PLACEHOLDERS = {"START-YOUR-SERVICE", "ADDRESS-OF-KUAYU", "COMMIT", "TOKEN", "TA
 
 SERVICE = """
 import dataclasses, json, sys
-from miniature.__main__ import serve
+from minimal_server.__main__ import serve
 from mutants.oracle import Oracle
 
 

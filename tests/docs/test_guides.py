@@ -146,10 +146,17 @@ def known_options() -> set[str]:
         ["adjust"],
         ["live"],
         ["logs"],
+        ["diagnose"],
+        ["up"],
+        ["submit"],
+        ["jobs"],
+        ["why"],
+        ["cancel"],
         ["beat"],
         ["faults"],
     ]
-    parts += [["bench", "policy"]]
+    parts += [["bench", "policy"], ["engine", "check"]]
+    parts += [["domain", part] for part in ("add", "list", "remove", "run")]
     parts += [["conformance", part] for part in ("run", "doctor", "list", "verify", "publish", "check-submission")]
     told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]
     assert [each.stderr for each in told if each.returncode != 0] == []

@@ -12,6 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
 
+expect.set_options(timeout=30_000)  # the index of the search takes a while to load where other tests run beside
+
 
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and keeps no log."""
@@ -75,6 +77,27 @@ def test_a_chinese_word_is_found(browser: Browser, home: str) -> None:
     assert opened.complaints == []
 
 
+@pytest.mark.parametrize("word", ["域间调度", "调度"])
+def test_a_word_is_sought_whole_and_the_clause_that_it_is_about_comes_first(
+    browser: Browser, site: Path, word: str
+) -> None:
+    opened = Opened(browser, site.as_uri(), "zh/index.html")
+    opened.page.locator(".md-search__input").fill(word)
+    found = opened.page.locator(".md-search-result__link")
+    expect(found.first).to_be_visible()
+    pages = list(dict.fromkeys((link.get_attribute("href") or "").partition("?")[0] for link in found.all()))
+    assert any("sch-01-scheduling" in page for page in pages[:2])
+    assert all("/zh/" in page for page in pages)
+
+
+def test_an_english_word_leads_to_english_pages(browser: Browser, site: Path) -> None:
+    opened = Opened(browser, site.as_uri(), "guides/jobs.html")
+    opened.page.locator(".md-search__input").fill("checkpoint")
+    found = opened.page.locator(".md-search-result__link")
+    expect(found.first).to_be_visible()
+    assert not any("/zh/" in (link.get_attribute("href") or "") for link in found.all())
+
+
 def test_an_identifier_is_found(browser: Browser, home: str) -> None:
     opened = Opened(browser, home, "index.html")
     opened.page.locator(".md-search__input").fill("MET-003")
@@ -87,7 +110,7 @@ def test_an_identifier_is_found(browser: Browser, home: str) -> None:
     [
         "index.html",
         "zh/results.html",
-        "reference/api.html",
+        "reference/api/resources.html",
         "zh/guides/vendor.html",
         "index/h100-a100.html",
         "zh/index/chinese-accelerators.html",

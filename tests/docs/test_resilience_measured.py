@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from docs.parsed import parsed
 
-from kuayu.live.faults import Kind
-from kuayu.live.findings import JUDGED, TOLERANCE
+from kuayu.live.findings import JUDGED_DELAYS, TOLERANCE
+from kuayu.live.supervisor import Kind
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs/results/resilience/live.json"
@@ -54,7 +54,7 @@ def test_each_kind_stands_there_with_its_figures(site: Path, language: str, foun
 def test_requirements_and_aims_are_those_of_the_command() -> None:
     from pages.resilience_measured import AIMS  # type: ignore[import-not-found]
 
-    assert {name: (required, aim) for name, (_, required, aim) in JUDGED.items()} == AIMS
+    assert {name: (required, aim) for name, (_, required, aim) in JUDGED_DELAYS.items()} == AIMS
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -76,7 +76,7 @@ def test_what_was_not_recovered_from_and_what_was_missed_is_said(tmp_path: Path,
     count = sum(each["kind"] == first["kind"] for each in changed["incidents"])
     assert f"| <code>{first['kind']}</code> | {count} | {count - 1} |" in made.text
     missed = {"en": "**missed**", "zh": "**未达到**"}[language]
-    assert made.text.count(missed) == len(JUDGED)
+    assert made.text.count(missed) == len(JUDGED_DELAYS)
     for wrong in (1, 41, 43):
         assert f" | {wrong} |\n" in made.text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kuayu_conformance.checks.sch_cells import FULL
+from kuayu_conformance.checks.scheduling.cells import FULL
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,12 +76,18 @@ def test_policies_stand_beside_each_other_with_the_best_bold(tmp_path: Path) -> 
     from pages.scheduling_policies import policies  # type: ignore[import-not-found]
 
     def reached(gain: float | None, money: float) -> dict[str, Any]:
-        return {"gain over B1": {"all": gain, "large": None}, "money": money}
+        off = {"gain off": {"all": 0.0512, "large": None}, "money off": 1.5}
+        return {"gain over B1": {"all": gain, "large": None}, "money": money, **(off if money == 40.0 else {})}
 
     cell = {
         "windows": 12,
         "bound": {"gain over B1": {"all": 0.5, "large": None}},
-        "policies": {"B1": reached(0.0, 80.0), "SRTF": reached(-0.1, 90.0), "reference": reached(0.4, 40.0)},
+        "policies": {
+            "B1": reached(0.0, 80.0),
+            "B5 pool": reached(0.45, 0.0),
+            "SRTF": reached(-0.1, 90.0),
+            "reference": reached(0.4, 40.0),
+        },
     }
     cells = [{"family": "reference", "source": "fitted", **cell}, {"family": "wan-poor", "source": "fitted", **cell}]
     made = {"command": "python tests/benchmarks/policies.py --windows 12", "date": "2026-11-26", "cells": cells}
@@ -89,6 +95,10 @@ def test_policies_stand_beside_each_other_with_the_best_bold(tmp_path: Path) -> 
     (tmp_path / "policies.json").write_text(json.dumps(made), "utf-8")
     for language, family in (("en", "wan-poor"), ("zh", "窄带广域网（wan-poor）")):
         text = "\n".join(policies(language, tmp_path, "place"))
-        assert f"| {family} | −10.0\u202f% | **+40.0\u202f%** | +50.0\u202f% |" in text.replace("&#45;", "-")
-        assert f"| {family} | – | – | – |" in text.replace("&#45;", "-"), "no large job was submitted"
-        assert f"| {family} | 80.00 | 90.00 | 40.00 |" in text.replace("&#45;", "-")
+        text = text.replace("&#45;", "-")
+        gains = "+45.0\u202f% | −10.0\u202f% | **+40.0\u202f% ±\u202f5.1** | +50.0\u202f%"
+        assert f"| {family} | {gains} |" in text, "the pool that nobody has is not the best"
+        assert f"| {family} | – | – | – | – |" in text, "no large job was submitted"
+        assert f"| {family} | 80.00 | 0.00 | 90.00 | 40.00 ±\u202f1.50 |" in text
+        assert all(name in text.partition("| ")[0] for name in ("**SRTF**", "**B5**", "±")), "it is said what they are"
+        assert "**DRF**" not in text, "of those that there are"

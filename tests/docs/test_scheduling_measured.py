@@ -10,9 +10,9 @@ from conformance.scheduling_scores import score, windows
 from docs.parsed import parsed
 from docs.published import report_on, results
 
-from kuayu_conformance.checks.sch_cells import Plan, plan
-from kuayu_conformance.checks.sch_gains import CHECK, Observation, judge
-from kuayu_conformance.checks.sch_scores import Score
+from kuayu_conformance.checks.scheduling.cells import Plan, plan
+from kuayu_conformance.checks.scheduling.gains import CHECK, GainWindows, judge
+from kuayu_conformance.checks.scheduling.scores import Score
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, PlotKind, Replay, RequirementResult, RunLevel, Verdict
@@ -84,10 +84,10 @@ def full_run(its: Plan, service: Score, *, giant: Score | None = None, **others:
     if giant is not None:
         cells[its.of_family("giant")] = windows(giant, count=its.family_windows, **others)
     grid = {load: windows(service, count=its.load_windows, **others) for load in its.loads}
-    return judged(Observation(its, cells, grid, 1000, 0, None))
+    return judged(GainWindows(its, cells, grid, 1000, 0, None))
 
 
-def judged(observation: Observation) -> list[RequirementResult]:
+def judged(observation: GainWindows) -> list[RequirementResult]:
     findings = list(judge(observation))
     return [
         conclude(
@@ -120,7 +120,7 @@ def test_words_of_any_full_run_are_known_in_chinese() -> None:
         full_run(its, score(period=700.0, money=0.6)),
         full_run(its, score(period=990.0), giant=score(period=1200.0), B1=score(served=0.0), B3=score(served=0.96)),
         full_run(its, score(period=950.0, imputed=0.2)),
-        judged(Observation(its, {}, {}, 1000, 1000, None)),
+        judged(GainWindows(its, {}, {}, 1000, 1000, None)),
     ]
     left = [each for results in runs for each in unknown(results)]
     assert not left, f"say in {PLACE_FOR_WORDS} what these are in Chinese:\n" + "\n".join(left)
@@ -197,7 +197,7 @@ def test_where_a_plain_policy_wins_or_comes_close_is_counted(tmp_path: Path, lan
         if family not in {"giant", "faulty"}:
             cells[its.of_family(family)] = windows(score(period=500.0), count=its.family_windows, **others)
     grid = {load: windows(score(period=700.0), count=its.load_windows, **others) for load in its.loads}
-    page = text_of(reported(judged(Observation(its, cells, grid, 1000, 0, None))), language, tmp_path)
+    page = text_of(reported(judged(GainWindows(its, cells, grid, 1000, 0, None))), language, tmp_path)
     assert wins in page
 
 

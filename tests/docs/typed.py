@@ -17,6 +17,8 @@ WRITTEN_FOR = "http://127.0.0.1:8080"
 CODE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = "text"
 """Language of a block that shows what the one before it prints."""
+ELSEWHERE = frozenset({"console", "toml"})
+"""Languages of blocks that show what is typed elsewhere, or stands in a file there."""
 MARK = "-- end of a block --"
 PATIENCE_S = 240.0
 COLUMNS = "90"
@@ -44,7 +46,7 @@ class Performed:
     shown: str | None = None
 
 
-def perform(page: str, folder: Path, port: int) -> list[Performed]:
+def perform(page: str, folder: Path, port: int, patience_s: float = PATIENCE_S) -> list[Performed]:
     """Carry out a guide; a service that it starts listens on the port, and is looked for there.
 
     Whatever the guide leaves running is stopped. The test is skipped where there is no shell or no curl.
@@ -53,9 +55,9 @@ def perform(page: str, folder: Path, port: int) -> list[Performed]:
     for kind, text in blocks(page):
         if kind == SHOWN:
             done[-1].shown = text
-        else:
+        elif kind not in ELSEWHERE:
             done.append(Performed(kind, text, ""))
-    parts = _run([_script(each) for each in done], folder, port)
+    parts = _run([_script(each) for each in done], folder, port, patience_s)
     for each, printed in zip(done, parts, strict=True):
         each.printed = printed
     return done
@@ -65,7 +67,7 @@ def _script(block: Performed) -> str:
     return f"python <<'PROGRAM'\n{block.typed}PROGRAM\n" if block.kind == "python" else block.typed
 
 
-def _run(scripts: list[str], folder: Path, port: int) -> list[str]:
+def _run(scripts: list[str], folder: Path, port: int, patience_s: float) -> list[str]:
     """What each of some scripts prints, one after the other in the same shell."""
     shell = shutil.which("sh")
     curl = shutil.which("curl")
@@ -74,7 +76,7 @@ def _run(scripts: list[str], folder: Path, port: int) -> list[str]:
     url = f"http://127.0.0.1:{port}"
     lines = ["set -eu", f"U={url}"]
     for text in scripts:
-        served = re.sub(r"^kuayu serve\b", f"kuayu serve --port {port}", text, flags=re.MULTILINE)
+        served = re.sub(r"^kuayu (serve|up)\b", rf"kuayu \1 --port {port}", text, flags=re.MULTILINE)
         lines += [served.replace(WRITTEN_FOR, url), f"printf '\\n%s\\n' '{MARK}'"]
     tools = {
         "kuayu": f"exec {sys.executable} -c 'from kuayu.cli import main; main()' \"$@\"",
@@ -88,7 +90,7 @@ def _run(scripts: list[str], folder: Path, port: int) -> list[str]:
     with (folder / "printed").open("w+") as output:
         started = subprocess.Popen([shell, "-c", "\n".join(lines)], stdout=output, stderr=subprocess.STDOUT, **options)  # type: ignore[call-overload]
         try:
-            ended: int | None = started.wait(PATIENCE_S)
+            ended: int | None = started.wait(patience_s)
         except subprocess.TimeoutExpired:
             ended = None
         finally:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import httpx
-from commands import TYPED, Started, nursery
+from commands import TYPED, Started, prefork_server
 from prometheus_client.parser import text_string_to_metric_families
 from service.conftest import free_port
 
@@ -35,7 +35,7 @@ class AgentProcess:
         with self.log.open("ab") as log:
             arguments = ["agent", *self._arguments, *self._options]
             with Path(os.devnull).open("rb") as nothing:
-                self.process = nursery(TYPED).start(arguments, [nothing, log, log])
+                self.process = prefork_server(TYPED).start(arguments, [nothing, log, log])
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:

@@ -165,7 +165,7 @@ def _handler(service: RecordingService) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(answer)
 
-        do_GET = do_PUT = do_POST = _serve  # noqa: N815 - names that the base class looks for
+        do_GET = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - names that the base class looks for
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import TYPED, Started, nursery, run
+from commands import TYPED, Started, prefork_server, run
 from engine.agent_process import AgentProcess
 from engine.recording_service import RecordingService, problem
 
@@ -31,7 +31,7 @@ class Beating:
         self.errors = folder / "errors"
         with self.errors.open("wb") as errors, Path(os.devnull).open("r+b") as nothing:
             streams = [nothing if given is None else given, nothing, errors]
-            self.process: Started = nursery(TYPED).start(["beat", *options], streams)
+            self.process: Started = prefork_server(TYPED).start(["beat", *options], streams)
 
     def said(self) -> str:
         """What it complained until now."""
@@ -287,8 +287,8 @@ def test_beats_pass_through_an_aggregator_and_are_dropped_where_the_service_is_a
 @pytest.mark.parametrize(
     ("options", "cause"),
     [
-        (("--node", "a/b"), "is no identifier"),
-        (("--node", "a", "--url", "127.0.0.1:1"), "is no http or https URL"),
+        (("--node", "a/b"), "is not a valid identifier"),
+        (("--node", "a", "--url", "127.0.0.1:1"), "is not an http or https URL"),
         (("--node", "a", "--node", "b", "--log", "x"), "--log x does not say of which node it is"),
         (("--node", "a", "--node", "b", "--steps", "c=x"), "--steps c=x does not say of which node it is"),
         (("--node", "a", "--steps", "x", "--steps", "y"), "--steps: a has two files"),

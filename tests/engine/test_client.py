@@ -98,7 +98,7 @@ def test_a_service_that_is_away_is_unreachable(service: RecordingService) -> Non
 
 
 def test_only_http_urls_are_taken() -> None:
-    with pytest.raises(ValueError, match="no http or https URL"):
+    with pytest.raises(ValueError, match="is not an http or https URL"):
         Client("ftp://example.org")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu.client import Client, NotFoundError, RefusedError, UnexpectedAnswerError, UnreachableError
-from kuayu.event_stream import Event, read_events
+from kuayu.client.connection import Event, read_events
 from kuayu.picture import GraphPicture
 from kuayu_schemas.models import GraphChange, ResourceGraph
 

@@ -260,7 +260,7 @@ def test_commands_say_what_is_wrong_without_a_traceback(service: RecordingServic
     service.canned.append((401, {}, problem("unauthorised")))
     for name, arguments, words in (
         ("collect", ("--url", service.url, "--domain", "d-1", "--node", "n-1", "--no-probe"), "token"),
-        ("collect", ("--url", service.url, "--domain", "d 1", "--node", "n-1", "--no-probe"), "no identifier"),
+        ("collect", ("--url", service.url, "--domain", "d 1", "--node", "n-1", "--no-probe"), "not a valid identifier"),
         ("collect", ("--url", "localhost", "--domain", "d-1", "--node", "n-1", "--no-probe"), "http://HOST:PORT"),
         ("probe", ("--only", "matmull"), "probes are matmul"),
         ("probe", ("--upload", service.url), "--domain"),

@@ -29,6 +29,20 @@ def test_a_host_without_accelerators_shows_its_processors_and_main_memory() -> N
     assert device.peak_matrix_throughput is None, "no data sheet is at hand"
 
 
+def test_processors_can_count_as_several_devices_that_share_them() -> None:
+    host, whole = Host(nvidia=None, parts=4), Host(nvidia=None)
+    devices, (one,) = host.devices(), whole.devices()
+    assert [device.id for device in devices] == ["cpu-0", "cpu-1", "cpu-2", "cpu-3"]
+    assert one.memory_capacity is not None
+    assert {device.memory_capacity for device in devices} == {one.memory_capacity / 4}
+    assert {(device.vendor, device.model) for device in devices} == {(one.vendor, one.model)}
+    samples = [sample for sample in host.samples("n-1") if sample.device is not None]
+    assert [sample.device for sample in samples] == [device.id for device in devices]
+    used = [sample.accelerator_memory_used or 0.0 for sample in samples]
+    assert 0 < sum(used) <= one.memory_capacity
+    assert sum(sample.faults is not None for sample in samples) <= 1  # each fault is told once
+
+
 def test_samples_are_what_the_schema_says() -> None:
     host = Host.here()
     for _ in range(2):

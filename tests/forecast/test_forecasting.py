@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.forecast.forecasting import forecast
-from kuayu.forecast.values import Floats
+from kuayu.forecast.requests import Floats
 from kuayu.refusals import Impossible, Refusal, RepeatedName
 from kuayu_schemas.schema import is_valid
 

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from forecast.asked import REVISION, asking, lasting, running, series
 
-from kuayu.forecast.clocks import change
 from kuayu.forecast.forecasting import forecast
-from kuayu.forecast.gaps import filled
-from kuayu.forecast.outliers import cleaned
+from kuayu.forecast.requests import Floats
 from kuayu.forecast.reservations import reserve
-from kuayu.forecast.values import Floats
+from kuayu.forecast.series import change, cleaned, filled
 from kuayu.refusals import Impossible
 
 DAY, HOUR = 144, 6

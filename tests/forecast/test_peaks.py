@@ -7,10 +7,8 @@ from forecast.asked import REVISION, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu.forecast.exact import bound
-from kuayu.forecast.peaks import shave
-from kuayu.forecast.profiles import Load, least
-from kuayu.forecast.values import Floats
+from kuayu.forecast.peaks import Load, bound, least, shave
+from kuayu.forecast.requests import Floats
 from kuayu.refusals import Impossible, Refusal, RepeatedName
 from kuayu_schemas.schema import is_valid
 

@@ -6,12 +6,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from kuayu.live.exchange import Exchange
-from kuayu.live.mailbox import Mailbox, Slip
-from kuayu.live.peers import Peers
-from kuayu.live.plan import Member
-from kuayu.live.settings import Settings
-from kuayu.live.wire import Header
+from kuayu.live.checkpoint import Exchange
+from kuayu.live.plan import Member, Settings
+from kuayu.live.transport import Header, Inbox, MessageKey, Peers
 
 SIZE = 1001
 SETTINGS = Settings(domains=3, spares=0, delay=0.0)
@@ -48,7 +45,7 @@ class Node:
     """One side of the exchange, without a model."""
 
     def __init__(self, domain: str, gateways: Gateways) -> None:
-        self.mailbox = Mailbox()
+        self.inbox = Inbox()
         self.serve: Callable[[Header], object] = lambda _: None
         self.peers = Peers(domain, gateways.ports[domain], 0.05, self._take)
         self.member = Member(domain, domain, self.peers.port)
@@ -57,13 +54,13 @@ class Node:
         if header["kind"] == "give":
             self.serve(header)
             return
-        slip = Slip(header["generation"], header["kind"], header["step"], header["from"])
-        self.mailbox.put(slip, header, payload)
+        slip = MessageKey(header["generation"], header["kind"], header["step"], header["from"])
+        self.inbox.put(slip, header, payload)
 
     def under(self, generation: int, nodes: list["Node"]) -> Exchange:
         """Take up a plan."""
         members = [each.member for each in nodes]
-        self.mailbox.announce(generation)
-        self.mailbox.advance(generation)
+        self.inbox.announce(generation)
+        self.inbox.advance(generation)
         self.peers.keep(members)
-        return Exchange(self.peers, self.mailbox, generation, [each.id for each in members], nodes.index(self), SIZE)
+        return Exchange(self.peers, self.inbox, generation, [each.id for each in members], nodes.index(self), SIZE)

@@ -16,11 +16,10 @@ from live.processes import processes_of
 from kuayu.engine.holdings import Fence
 from kuayu.engine.live.agent import Hands
 from kuayu.engine.live.service import Attended
-from kuayu.live.faults import Kind
-from kuayu.live.running import TOLD_S, Run
-from kuayu.live.settings import Settings
-from kuayu.live.timeline import Incident
-from kuayu.live.told import Service, Told, domain_of
+from kuayu.live.findings import Incident, ReportedFault, ReportedRun, domain_of
+from kuayu.live.plan import Settings
+from kuayu.live.run import SERVICE_DELAY_SECONDS, Run
+from kuayu.live.supervisor import Kind
 
 KINDS = (Kind.hang, Kind.cut, Kind.control, Kind.kill)
 
@@ -32,7 +31,7 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
     settings = Settings(seed=3, domains=3, parts=6, every=5, service=attended.port)
     run = Run(settings, tmp_path, KINDS, lambda _: None, attendance=attended)
     account = run.go()
-    assert time.monotonic() >= max(each.at for each in run.timeline.incidents) + TOLD_S
+    assert time.monotonic() >= max(each.at for each in run.timeline.incidents) + SERVICE_DELAY_SECONDS
     assert account.clean
     assert not run.timeline.false_alarms
     assert all(each.progress is not None for each in run.timeline.incidents)
@@ -108,12 +107,12 @@ def test_the_way_to_the_service_is_cut_with_the_domain(service: int) -> None:
 def test_a_fault_belongs_to_the_incident_of_its_worker_or_of_its_workers_domain() -> None:
     assert domain_of("bay-12") == "bay"
     told = [
-        Told("node_dead", "bay-1", "bay", 5.0, 1),
-        Told("domain_unreachable", None, "bay", 3.0, 0),
-        Told("node_dead", "gansu-1", "gansu", 4.0, 1),
-        Told("job_hung", None, None, 4.0, 3),
+        ReportedFault("node_dead", "bay-1", "bay", 5.0, 1),
+        ReportedFault("domain_unreachable", None, "bay", 3.0, 0),
+        ReportedFault("node_dead", "gansu-1", "gansu", 4.0, 1),
+        ReportedFault("job_hung", None, None, 4.0, 3),
     ]
-    service = Service(told, unanswered=2)
+    service = ReportedRun(told, unanswered=2)
     struck = Incident(Kind.cut, "bay-1", 4.0, 0)
     assert service.of(struck) == told[0]
     assert service.strange([struck]) == [told[2]]

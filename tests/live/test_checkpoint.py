@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live.nodes import Gateways, Node
 
-from kuayu.live.checkpoint import KEPT, Key, State, Store
-from kuayu.live.mailbox import Superseded
-from kuayu.live.optimiser import Moments, stretch
+from kuayu.live.checkpoint import KEPT, Key, Moments, State, Store, hand_out, rank_slice, restore_checkpoint
 from kuayu.live.plan import FILE, Plan, Restore
-from kuayu.live.restoring import hand_out, restored
-from kuayu.live.wire import Header
+from kuayu.live.transport import Header, SupersededError
 
 
 def state(size: int) -> State:
@@ -24,7 +21,7 @@ def state(size: int) -> State:
 
 def piece(whole: State, rank: int, world: int) -> bytes:
     """What one rank owns of it."""
-    own = stretch(rank, world, whole.values.size)
+    own = rank_slice(rank, world, whole.values.size)
     return State(whole.values[own], Moments(whole.moments.first[own], whole.moments.second[own])).to_bytes()
 
 
@@ -59,7 +56,7 @@ def test_a_checkpoint_comes_from_memory_a_peer_and_a_file(nodes: list[Node], tmp
         each.under(2, [own, peer])
     restore = Restore(20, 1, ((own.member.id,), (peer.member.id,), (FILE,)))
     plan = Plan(2, (own.member, peer.member), restore, 100)
-    found = restored(own.member.id, plan, restore, mine, own.peers, own.mailbox)
+    found = restore_checkpoint(own.member.id, plan, restore, mine, own.peers, own.inbox)
     assert found.to_bytes() == whole.to_bytes()
 
 
@@ -74,7 +71,7 @@ def test_a_holder_behind_a_cut_link_is_waited_for_until_there_is_another_plan(
         each.under(2, [own, peer])
     restore = Restore(20, 1, ((peer.member.id,),))
     plan = Plan(2, (own.member, peer.member), restore, 100)
-    own.mailbox.announce(3)
-    with pytest.raises(Superseded):
-        restored(own.member.id, plan, restore, Store(), own.peers, own.mailbox)
+    own.inbox.announce(3)
+    with pytest.raises(SupersededError):
+        restore_checkpoint(own.member.id, plan, restore, Store(), own.peers, own.inbox)
     assert not asked

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live.nodes import SIZE, Gateways, Node
 
-from kuayu.live.exchange import Exchange
-from kuayu.live.mailbox import Mailbox, Slip, Superseded
-from kuayu.live.optimiser import stretch
-from kuayu.live.wire import Broken, frame, receive
+from kuayu.live.checkpoint import Exchange, rank_slice
+from kuayu.live.transport import BrokenFrameError, Inbox, MessageKey, SupersededError, frame, receive
 
 
 def test_sums_and_values_are_those_of_all(nodes: list[Node]) -> None:
@@ -46,9 +44,9 @@ def test_a_cut_link_holds_the_step_until_there_is_another_plan(nodes: list[Node]
         steps = [pool.submit(step, each) for each in exchanges]
         two = [first, second]
         for each in two:
-            each.mailbox.announce(2)
+            each.inbox.announce(2)
         for under_way in steps[:2]:
-            with pytest.raises(Superseded):
+            with pytest.raises(SupersededError):
                 under_way.result(timeout=30)
         again = [each.under(2, two) for each in two]
         for together in [pool.submit(each.scatter, 1, ones, 0) for each in again]:
@@ -56,34 +54,34 @@ def test_a_cut_link_holds_the_step_until_there_is_another_plan(nodes: list[Node]
             assert set(total) == {2}
         gateways.order(mend=lost.member.domain)
         # What waited in the link may come before the plan does: sums of the old one, but never anyone's values.
-        lost.mailbox.announce(2)
-        with pytest.raises(Superseded):
+        lost.inbox.announce(2)
+        with pytest.raises(SupersededError):
             steps[2].result(timeout=30)
 
 
 def test_what_an_older_generation_sends_counts_nothing() -> None:
-    mailbox = Mailbox()
-    mailbox.announce(4)
-    mailbox.advance(4)
-    mailbox.put(Slip(3, "sums", 7, "gone"), {}, b"old")
-    mailbox.put(Slip(5, "sums", 7, "early"), {}, b"new")
-    assert mailbox.refused == 1
-    mailbox.announce(5)
-    mailbox.advance(5)
-    assert mailbox.take(Slip(5, "sums", 7, "early")) == ({}, b"new")
-    assert mailbox.take(Slip(5, "sums", 7, "gone"), timeout=0.0) is None
+    inbox = Inbox()
+    inbox.announce(4)
+    inbox.advance(4)
+    inbox.put(MessageKey(3, "sums", 7, "gone"), {}, b"old")
+    inbox.put(MessageKey(5, "sums", 7, "early"), {}, b"new")
+    assert inbox.refused == 1
+    inbox.announce(5)
+    inbox.advance(5)
+    assert inbox.take(MessageKey(5, "sums", 7, "early")) == ({}, b"new")
+    assert inbox.take(MessageKey(5, "sums", 7, "gone"), timeout=0.0) is None
 
 
 def test_a_wait_ends_with_a_newer_plan() -> None:
-    mailbox = Mailbox()
-    threading.Timer(0.05, mailbox.announce, (1,)).start()
-    with pytest.raises(Superseded):
-        mailbox.take(Slip(0, "sums", 1, "silent"))
+    inbox = Inbox()
+    threading.Timer(0.05, inbox.announce, (1,)).start()
+    with pytest.raises(SupersededError):
+        inbox.take(MessageKey(0, "sums", 1, "silent"))
 
 
 @given(world=st.integers(1, 40), size=st.integers(0, 500))
 def test_stretches_share_all_without_overlap(world: int, size: int) -> None:
-    shares = [range(size)[stretch(rank, world, size)] for rank in range(world)]
+    shares = [range(size)[rank_slice(rank, world, size)] for rank in range(world)]
     assert [each for share in shares for each in share] == list(range(size))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -94,7 +92,7 @@ def test_what_is_no_frame_is_refused(text: bytes) -> None:
     with ours, theirs:
         theirs.sendall(b"\x00\x00\x00\x02\x00\x00\x00\x00" + b"[]" if len(text) % 2 else text)
         theirs.shutdown(socket.SHUT_WR)
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenFrameError):
             receive(ours)
 
 

@@ -10,13 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from kuayu.cli import app
-from kuayu.live.accounts import Account, Entry
-from kuayu.live.faults import Kind
-from kuayu.live.findings import Findings
-from kuayu.live.picture import picture
-from kuayu.live.settings import Settings
-from kuayu.live.timeline import Timeline
-from kuayu.live.view import spark
+from kuayu.live.findings import Account, Entry, Findings, Timeline
+from kuayu.live.plan import Settings
+from kuayu.live.supervisor import Kind
+from kuayu.live.view import picture, spark
 
 CLEAN = Account(40, (), (), ())
 
@@ -92,5 +89,5 @@ def test_a_falling_curve_falls_in_bars_too() -> None:
 def test_what_is_no_fault_is_answered_in_words(told: str, tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["live", "--incidents", told, "-o", str(tmp_path)])
     assert answer.exit_code == 2
-    assert "is no kind of fault" in answer.output
+    assert "is not a kind of fault" in answer.output
     assert "kill, hang, slow, cut, partial" in answer.output

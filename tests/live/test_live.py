@@ -11,13 +11,10 @@ from pathlib import Path
 import pytest
 from live.processes import eventually, processes_of
 
-from kuayu.live.accounts import Account, diaries
-from kuayu.live.faults import Kind
-from kuayu.live.findings import TOLERANCE
-from kuayu.live.ground import Ground, Lost
-from kuayu.live.running import Run
-from kuayu.live.settings import Settings
-from kuayu.live.timeline import Incident, Timeline
+from kuayu.live.findings import TOLERANCE, Account, Incident, Timeline, diaries
+from kuayu.live.plan import Settings
+from kuayu.live.run import Run
+from kuayu.live.supervisor import Kind, ProcessLostError, ProcessSupervisor
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -118,7 +115,7 @@ def test_the_control_plane_goes_on_from_its_record(disturbed: Ran) -> None:
 
 def test_a_control_plane_that_cannot_go_on_is_said_to_be_lost(tmp_path: Path) -> None:
     (tmp_path / "record").write_text('{"kind": "plan"}\n')
-    with pytest.raises(Lost, match="KeyError"), Ground(Settings(domains=3, spares=0), tmp_path):
+    with pytest.raises(ProcessLostError, match="KeyError"), ProcessSupervisor(Settings(domains=3, spares=0), tmp_path):
         pass
     assert not processes_of(tmp_path)
 
@@ -127,14 +124,14 @@ def test_a_stopped_worker_ends_with_the_command(tmp_path: Path) -> None:
     code = """
 import sys, time
 from pathlib import Path
-from kuayu.live.faults import Kind, Strike
-from kuayu.live.ground import Ground
-from kuayu.live.settings import Settings
-with Ground(Settings(domains=3, spares=0), Path(sys.argv[1])) as ground:
-    while not any(event["kind"] == "joined" for event in ground.events(0.05)):
+from kuayu.live.supervisor import Kind, Strike
+from kuayu.live.supervisor import ProcessSupervisor
+from kuayu.live.plan import Settings
+with ProcessSupervisor(Settings(domains=3, spares=0), Path(sys.argv[1])) as supervisor:
+    while not any(event["kind"] == "joined" for event in supervisor.events(0.05)):
         pass
-    for worker in ground.workers:
-        Strike(ground, Kind.hang, worker)
+    for worker in supervisor.workers:
+        Strike(supervisor, Kind.hang, worker)
     print("stopped", flush=True)
     time.sleep(600)
 """

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.live.percentile import percentile
+from kuayu.live.findings import percentile
 
 
 def test_fifty_nine_figures_are_the_first_to_have_a_bound() -> None:

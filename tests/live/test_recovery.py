@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live.world import World
 
-from kuayu.live.awaited import BACK_S
-from kuayu.live.record import SNAPSHOT, Record, follow
-from kuayu.live.reports import PATIENCE_S
-from kuayu.live.settings import Settings
-from kuayu.live.wire import frame, receive
+from kuayu.live.controller import RETURN_SECONDS
+from kuayu.live.plan import CONTROL_ABSENCE_SECONDS, SNAPSHOT, Record, Settings, follow
+from kuayu.live.transport import frame, receive
 
 FIRST, SECOND, THIRD, SPARE = "beijing-1", "yangtze-1", "bay-1", "chengyu-1"
 
@@ -43,12 +41,12 @@ def test_it_goes_on_under_the_same_plan_when_all_are_back() -> None:
 def test_who_is_not_back_in_time_is_replaced_at_the_checkpoint_that_is_on_record() -> None:
     world = after(13, 10)
     world.restart(SECOND)
-    world.now += BACK_S
+    world.now += RETURN_SECONDS
     world.beat(FIRST, THIRD, SPARE)
-    world.conductor.look(world.now)
+    world.controller.look(world.now)
     assert world.plan.generation == 1, "there is time left"
     world.now += 0.01
-    world.conductor.look(world.now)
+    world.controller.look(world.now)
     assert world.plan.generation == 2
     assert [each.id for each in world.plan.members] == [FIRST, SPARE, THIRD]
     assert world.plan.restore is not None
@@ -59,18 +57,18 @@ def test_who_is_not_back_in_time_is_replaced_at_the_checkpoint_that_is_on_record
 def test_where_most_are_not_back_nobody_is_given_up_before_workers_end_by_themselves() -> None:
     world = after(5, 5)
     world.restart(FIRST, SECOND)
-    world.now += PATIENCE_S + BACK_S - 0.1
+    world.now += CONTROL_ABSENCE_SECONDS + RETURN_SECONDS - 0.1
     world.beat(THIRD, SPARE)
-    world.conductor.look(world.now)
+    world.controller.look(world.now)
     assert not world.noted("gone")
     world.now += 0.2
-    world.conductor.look(world.now)
+    world.controller.look(world.now)
     assert {each["worker"] for each in world.noted("gone")} == {FIRST, SECOND}
 
 
 def test_who_has_not_heard_of_the_plan_is_told_and_who_was_replaced_has_to_end() -> None:
     world = after(13, 10)
-    world.conductor.gone(SECOND, world.now)
+    world.controller.gone(SECOND, world.now)
     world.told.clear()
     world.cut.clear()
     world.restart(*(FIRST, SECOND, THIRD, SPARE))
@@ -87,9 +85,9 @@ def test_a_step_before_the_checkpoint_was_made_though_one_died_untold_of_it() ->
     world.checkpoint(10)
     world.snapshot()
     world.restart(SECOND)
-    world.now += BACK_S + 0.01
+    world.now += RETURN_SECONDS + 0.01
     world.beat(FIRST, THIRD, SPARE)
-    world.conductor.look(world.now)
+    world.controller.look(world.now)
     assert world.plan.restore is not None
     assert world.plan.restore.step == 10
     assert world.noted("plan")[-1]["again"] == 0
@@ -101,7 +99,7 @@ def test_a_report_that_is_sent_again_counts_once() -> None:
     sent = [world.report(each, "step", 1, step=4, loss=1.0, seconds=0.01) for each in (FIRST, SECOND)]
     world.restart()
     for worker, header in zip((FIRST, SECOND), sent, strict=True):
-        world.conductor.told(worker, header, world.now)
+        world.controller.take_report(worker, header, world.now)
     assert [each["step"] for each in world.noted("step")] == [1, 2, 3]
     world.step(4, THIRD)
     assert [each["step"] for each in world.noted("step")] == [1, 2, 3, 4]
@@ -133,7 +131,7 @@ def test_wherever_it_ends_it_then_decides_as_one_that_never_ended(actions: list[
                 world.checkpoint(made)
             elif len(lost) == 0:
                 lost.add(action)
-                world.conductor.gone(action, world.now)
+                world.controller.gone(action, world.now)
     begun = next(place for place, each in enumerate(ended.notes) if each["kind"] == "plan") + 1
     ended.restart(entries=begun + round(cut * (len(ended.notes) - begun)))
     steps = [each["step"] for each in ended.noted("step")]
@@ -149,7 +147,7 @@ def test_wherever_it_ends_it_then_decides_as_one_that_never_ended(actions: list[
     assert full.noted("step") == calm.noted("step")
     assert full.noted("checkpoint") == calm.noted("checkpoint")
     for world in (full, calm):
-        world.conductor.gone(next(each for each in (FIRST, SECOND) if each not in lost), world.now)
+        world.controller.gone(next(each for each in (FIRST, SECOND) if each not in lost), world.now)
     assert full.plan == calm.plan
     assert full.noted("plan")[-1]["again"] == calm.noted("plan")[-1]["again"]
 
@@ -191,7 +189,7 @@ def test_what_was_written_outlives_the_writer_and_is_followed_while_it_grows(tmp
     writer = """
 import os, signal, sys
 from pathlib import Path
-from kuayu.live.record import Record
+from kuayu.live.plan import Record
 record = Record(Path(sys.argv[1]))
 for number in range(100):
     record.write("taken", lasting=number == 50, number=number)
@@ -205,7 +203,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 WORKER = """
 import sys, threading, time
-from kuayu.live.reports import Reports
+from kuayu.live.transport import Reports
 reports = Reports(int(sys.argv[1]), 9, lambda: {"kind": "hello", "id": "a"}, lambda header: header["kind"] != "end")
 for number in range(1, 4):
     reports.report({"kind": "step", "step": number})
@@ -243,5 +241,5 @@ def test_a_worker_tells_again_what_no_control_plane_had_on_record() -> None:
 def test_a_worker_ends_where_there_is_no_control_plane() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    ended = subprocess.run([sys.executable, "-c", WORKER, str(port)], check=False, timeout=PATIENCE_S + 30)
+    ended = subprocess.run([sys.executable, "-c", WORKER, str(port)], check=False, timeout=CONTROL_ABSENCE_SECONDS + 30)
     assert ended.returncode == 0

@@ -6,9 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.live.accounts import Entry, account
-from kuayu.live.faults import Kind
-from kuayu.live.timeline import Timeline, spread
+from kuayu.live.findings import Entry, Timeline, account, spread
+from kuayu.live.supervisor import Kind
 
 
 def note(at: float, kind: str, **particulars: Any) -> dict[str, Any]:

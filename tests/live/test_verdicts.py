@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.live.judging import Adaptive, Stage
-from kuayu.live.stragglers import Stragglers
-from kuayu.live.verdicts import Fault, Told, faults
+from kuayu.live.detection import AdaptiveJudge, Fault, MembershipState, Stage, Stragglers, faults
 
 MEMBERS = ("a", "b", "c", "d", "e")
 SUSPECTED, SILENT = Stage.suspected, Stage.silent
@@ -23,8 +21,8 @@ def told(
     computing: Sequence[str] = (),
     stalled: bool = False,
     slow: Sequence[str] = (),
-) -> Told:
-    return Told(MEMBERS, frozenset(ended), silent or {}, unheard or {}, frozenset(computing), stalled, slow)
+) -> MembershipState:
+    return MembershipState(MEMBERS, frozenset(ended), silent or {}, unheard or {}, frozenset(computing), stalled, slow)
 
 
 def by_others(worker: str, stage: Stage) -> dict[str, dict[str, Stage]]:
@@ -83,14 +81,14 @@ def test_slowness_waits_for_what_is_worse() -> None:
 
 
 def test_regular_beats_are_not_suspected() -> None:
-    judge = Adaptive(0.25)
+    judge = AdaptiveJudge(0.25)
     for number in range(100):
         judge.beat("a", 0.25 * number)
         assert judge.verdicts(0.25 * number + 0.25) == {}
 
 
 def test_silence_is_first_suspected_then_certain() -> None:
-    judge = Adaptive(0.25)
+    judge = AdaptiveJudge(0.25)
     for number in range(100):
         judge.beat("a", 0.25 * number)
     last = 0.25 * 99
@@ -99,7 +97,7 @@ def test_silence_is_first_suspected_then_certain() -> None:
 
 
 def test_whoever_is_often_late_gets_more_time() -> None:
-    judge = Adaptive(0.25)
+    judge = AdaptiveJudge(0.25)
     judge.beat("a", 0.0)
     judge.beat("a", 1.2)
     assert judge.limit("a") == pytest.approx(1.8)

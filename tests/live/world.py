@@ -4,11 +4,9 @@ import json
 from collections import Counter
 from typing import Any
 
-from kuayu.live.conductor import Conductor
-from kuayu.live.judging import Adaptive
-from kuayu.live.plan import Member, Plan
-from kuayu.live.record import SNAPSHOT
-from kuayu.live.settings import Settings
+from kuayu.live.controller import RunController
+from kuayu.live.detection import AdaptiveJudge
+from kuayu.live.plan import SNAPSHOT, Member, Plan, Settings
 
 
 class World:
@@ -29,14 +27,14 @@ class World:
         self._settings = settings
         self._numbers: Counter[str] = Counter()
         self._members: dict[str, Member] = {}
-        self.conductor = self._made()
+        self.controller = self._made()
         for number, domain in enumerate(settings.names):
             self.join(f"{domain}-1", domain, number)
 
-    def _made(self) -> Conductor:
-        judge = Adaptive(self._settings.period)
+    def _made(self) -> RunController:
+        judge = AdaptiveJudge(self._settings.period)
         tell = lambda worker, header: self.told.append((worker, header))  # noqa: E731 - one of three callbacks
-        return Conductor(self._settings, judge, tell, self.cut.append, self._note)
+        return RunController(self._settings, judge, tell, self.cut.append, self._note)
 
     def _note(self, kind: str, *, lasting: bool = False, **more: Any) -> None:
         assert lasting == (kind == "plan"), "plans outlive the machine's power"
@@ -45,20 +43,20 @@ class World:
     def join(self, worker: str, domain: str, port: int = 1) -> None:
         """A worker says hello."""
         self._members[worker] = Member(worker, domain, port)
-        self.conductor.joined(self._members[worker], 0, self.now)
+        self.controller.joined(self._members[worker], 0, self.now)
 
     def report(self, worker: str, kind: str, generation: int, **particulars: Any) -> dict[str, Any]:
         """A worker reports something; what it sent."""
         self._numbers[worker] += 1
         header = {"kind": kind, "generation": generation, "number": self._numbers[worker], **particulars}
-        self.conductor.told(worker, header, self.now)
+        self.controller.take_report(worker, header, self.now)
         return header
 
     def beat(self, *workers: str) -> None:
         """Some workers send heartbeats."""
         beat = {"kind": "beat", "generation": self.plan.generation, "phase": "exchange", "unheard": {}}
         for worker in workers:
-            self.conductor.told(worker, {**beat, "sent": self.now}, self.now)
+            self.controller.take_report(worker, {**beat, "sent": self.now}, self.now)
 
     def step(self, number: int, *workers: str) -> None:
         """Some workers, or all members, have made a step."""
@@ -75,21 +73,21 @@ class World:
 
     def snapshot(self) -> None:
         """All that counts goes on the record."""
-        self._note(SNAPSHOT, **self.conductor.snapshot())
+        self._note(SNAPSHOT, **self.controller.snapshot())
 
     def restart(self, *lost: str, entries: int | None = None) -> None:
         """The control plane ends and goes on from so many entries of its record; all come back but the lost."""
         self.notes = self.notes[:entries]
-        self.conductor = self._made()
+        self.controller = self._made()
         last = max((place for place, each in enumerate(self.notes) if each["kind"] == SNAPSHOT), default=0)
-        self.conductor.recover(self.notes[last:], self.now)
+        self.controller.recover(self.notes[last:], self.now)
         for worker in self._members:
             if worker not in lost:
                 self.join_again(worker, self.plan.generation)
 
     def join_again(self, worker: str, generation: int) -> None:
         """A worker that was there before says hello; it has heard of this plan."""
-        self.conductor.joined(self._members[worker], generation, self.now)
+        self.controller.joined(self._members[worker], generation, self.now)
 
     @property
     def plan(self) -> Plan:

@@ -1,12 +1,12 @@
 """Implementations that are wrong in one way each: the suite is on trial before them.
 
-Every mutant is the miniature with one promise replaced. It declares the exact set of requirements that do not pass
+Every mutant is the minimal server with one promise replaced. It declares the exact set of requirements that do not pass
 because of it, so that the suite is held both to find what is wrong and to blame nothing else. Every requirement that
 has a check is broken by at least one; every figure has a near-miss, and each that is not a count has a control. Figures
 whose measurement takes minutes have theirs among the tests of their judges (``declaration.JUDGED_BY_THEMSELVES``).
 
-The figures of the compute index would be beyond the miniature: :mod:`mutants.oracle`, a test double that knows what was
-measured, stands beneath all of them.
+The figures of the compute index would be beyond the minimal server: :mod:`mutants.oracle`, a test double that knows
+what was measured, stands beneath all of them.
 """
 
 from mutants import (
@@ -27,7 +27,6 @@ from mutants import (
     doubts,
     errors,
     estimates,
-    explanations,
     faults,
     fencing,
     figures,
@@ -36,6 +35,7 @@ from mutants import (
     graph,
     identifiers,
     indices,
+    jobs,
     layouts,
     naming,
     otlp,
@@ -43,7 +43,6 @@ from mutants import (
     peaks,
     phased,
     placing,
-    plans,
     premises,
     questions,
     reasons,
@@ -90,8 +89,6 @@ SUBJECTS = (
     otlp,
     estimates,
     indices,
-    explanations,
-    plans,
     graph,
     streams,
     states,
@@ -130,9 +127,10 @@ SUBJECTS = (
     adjusting,
     watching,
     fencing,
+    jobs,
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(
-    mutant for subject in SUBJECTS for mutant in DECLARED.values() if mutant.service.__module__ == subject.__name__
+    mutant for subject in SUBJECTS for mutant in DECLARED.values() if mutant.defined.__module__ == subject.__name__
 )
 """All mutants, subject by subject."""

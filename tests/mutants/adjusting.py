@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from miniature.adjusting import Levels, Policy
-from miniature.core import Json
-from miniature.service import Miniature
+from minimal_server.adjusting import Levels, Policy
+from minimal_server.core import Json
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
 
 
 @breaks("RES-007")
-class LoadsCountFromAQuarter(Miniature):
+class LoadsCountFromAQuarter(MinimalServer):
     """A load has changed where it differs by a quarter."""
 
     @override
@@ -20,7 +20,7 @@ class LoadsCountFromAQuarter(Miniature):
 
 
 @breaks("RES-007", "RES-016")
-class SpikesAreTriggers(Miniature):
+class SpikesAreTriggers(MinimalServer):
     """The last interval alone says what has changed."""
 
     @override
@@ -37,7 +37,7 @@ class SpikesAreTriggers(Miniature):
 
 
 @breaks("RES-007", "RES-009", "RES-016")
-class NothingIsEverAdjusted(Miniature):
+class NothingIsEverAdjusted(MinimalServer):
     """What has changed is told, and every policy kept."""
 
     @override
@@ -46,7 +46,7 @@ class NothingIsEverAdjusted(Miniature):
 
 
 @breaks("RES-007", "RES-016")
-class LongCalmIsPutToUse(Miniature):
+class LongCalmIsPutToUse(MinimalServer):
     """Policies are bettered in calm too, where none was changed for a minute."""
 
     @override
@@ -54,7 +54,7 @@ class LongCalmIsPutToUse(Miniature):
         return super().is_calm(body, levels) and any(job.get("changed", 60.0) < 60.0 for job in body["jobs"])
 
 
-class Spending(Miniature):
+class Spending(MinimalServer):
     """Lets every change take as much of a window as this, whatever may be lost."""
 
     share = 0.0
@@ -78,7 +78,7 @@ class ChangesTakeNineHundredths(Spending):
     share = 0.092
 
 
-class Pausing(Miniature):
+class Pausing(MinimalServer):
     """Begins no change until so many seconds after the last one, though that was for a load on its way."""
 
     seconds = 0.0

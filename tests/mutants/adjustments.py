@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from itertools import count
 from statistics import mean
 
-from miniature.adjusting import Levels, Policy
-from miniature.core import Answer, Json, Request
-from miniature.service import Miniature
+from minimal_server.adjusting import Levels, Policy
+from minimal_server.core import Answer, Json, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Retelling(Miniature):
+class Retelling(MinimalServer):
     """Tells adjustments otherwise."""
 
     @override
@@ -66,7 +66,7 @@ class JobsWithoutChangesAreLeftOut(Retelling):
         return {"jobs": [row for row in told["jobs"] if row["changes"]]}
 
 
-class Telling(Miniature):
+class Telling(MinimalServer):
     """Tells what becomes of jobs otherwise."""
 
     @override
@@ -110,7 +110,7 @@ class RareExchangesCostNoSteps(Telling):
 
 
 @breaks("RES-016")
-class RatesAreOfTheMiddleDomain(Miniature):
+class RatesAreOfTheMiddleDomain(MinimalServer):
     """A step is taken to last as long as the parts of its domains do on average."""
 
     @override
@@ -120,7 +120,7 @@ class RatesAreOfTheMiddleDomain(Miniature):
 
 
 @breaks("RES-016")
-class LevelsAreMeans(Miniature):
+class LevelsAreMeans(MinimalServer):
     """The level now is the mean of the last intervals, so that one of them can move it."""
 
     @override
@@ -129,7 +129,7 @@ class LevelsAreMeans(Miniature):
 
 
 @breaks("RES-016")
-class LevelsAreOfAllThatIsTold(Miniature):
+class LevelsAreOfAllThatIsTold(MinimalServer):
     """The level now is the middle of all intervals, however long ago they were."""
 
     @override
@@ -137,7 +137,7 @@ class LevelsAreOfAllThatIsTold(Miniature):
         return values
 
 
-class Shaping(Miniature):
+class Shaping(MinimalServer):
     """Tells changes otherwise."""
 
     @override
@@ -191,7 +191,7 @@ class ChangesHaveAPeriodWhateverTheyAre(Shaping):
 
 
 @breaks("RES-016")
-class LastChangesComeFirst(Miniature):
+class LastChangesComeFirst(MinimalServer):
     """Of several changes the instants fall."""
 
     @override
@@ -202,7 +202,7 @@ class LastChangesComeFirst(Miniature):
 
 
 @breaks("RES-016")
-class RingsAreTurnedAtTheEnd(Miniature):
+class RingsAreTurnedAtTheEnd(MinimalServer):
     """When all is done the ring is begun at its next domain, which changes nothing."""
 
     @override

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from miniature.conversion import WORST
-from miniature.core import Json
-from miniature.service import Miniature
+from minimal_server.conversion import WORST
+from minimal_server.core import Json
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-009")
-class SumsAreMeans(Miniature):
+class SumsAreMeans(MinimalServer):
     """What is to be summed is averaged."""
 
     @override
@@ -20,7 +20,7 @@ class SumsAreMeans(Miniature):
 
 
 @breaks("MET-009")
-class BestStateCounts(Miniature):
+class BestStateCounts(MinimalServer):
     """The state of a whole is the best of its parts."""
 
     @override
@@ -29,7 +29,7 @@ class BestStateCounts(Miniature):
 
 
 @breaks("MET-009")
-class StaleValuesCount(Miniature):
+class StaleValuesCount(MinimalServer):
     """Values are shown however old they are."""
 
     @override

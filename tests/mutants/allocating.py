@@ -1,15 +1,15 @@
 """Wrong in allocations: what is held in some domains and not in all, or for nobody."""
 
-from miniature.core import Answer, Json, Refusal, Request, Tenant
-from miniature.reserving import Allocation, Step
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Refusal, Request, Tenant
+from minimal_server.reserving import Allocation, Step
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("RES-011", "SCH-017", "SCH-018")
-class OnePromiseIsEnough(Miniature):
+class OnePromiseIsEnough(MinimalServer):
     """Domains are to commit when the first of them has promised."""
 
     @override
@@ -21,7 +21,7 @@ class OnePromiseIsEnough(Miniature):
 
 
 @breaks("RES-011", "SCH-017", "SCH-019")
-class CommitsAreTakenForGranted(Miniature):
+class CommitsAreTakenForGranted(MinimalServer):
     """An allocation is committed when its domains were told to."""
 
     @override
@@ -31,7 +31,7 @@ class CommitsAreTakenForGranted(Miniature):
 
 
 @breaks("SCH-017")
-class WhoIsSilentIsLeftAlone(Miniature):
+class WhoIsSilentIsLeftAlone(MinimalServer):
     """Domains that have not answered are not told to let go."""
 
     @override
@@ -40,7 +40,7 @@ class WhoIsSilentIsLeftAlone(Miniature):
 
 
 @breaks("SCH-017")
-class LatePromisesAreBelieved(Miniature):
+class LatePromisesAreBelieved(MinimalServer):
     """Who promises what nobody wants any more is not told to let go again."""
 
     @override
@@ -49,7 +49,7 @@ class LatePromisesAreBelieved(Miniature):
 
 
 @breaks("RES-011", "SCH-017", "SCH-018")
-class NothingIsAborted(Miniature):
+class NothingIsAborted(MinimalServer):
     """When one refuses, the others are left with what they have promised."""
 
     @override
@@ -59,7 +59,7 @@ class NothingIsAborted(Miniature):
 
 
 @breaks("RES-011", "SCH-018")
-class NoAlternativeIsTried(Miniature):
+class NoAlternativeIsTried(MinimalServer):
     """The first refusal is the last."""
 
     @override
@@ -68,7 +68,7 @@ class NoAlternativeIsTried(Miniature):
 
 
 @breaks("SCH-018")
-class TheLastAlternativeComesFirst(Miniature):
+class TheLastAlternativeComesFirst(MinimalServer):
     """Alternatives are tried from the last to the first."""
 
     @override
@@ -78,7 +78,7 @@ class TheLastAlternativeComesFirst(Miniature):
 
 
 @breaks("SCH-017", "SCH-019")
-class TheFirstPlacementIsReleased(Miniature):
+class TheFirstPlacementIsReleased(MinimalServer):
     """When an allocation ends, the domains of its first placement are told, whichever of its placements is held."""
 
     @override
@@ -88,7 +88,7 @@ class TheFirstPlacementIsReleased(Miniature):
 
 
 @breaks("RES-011", "SCH-019")
-class ReleasesDoNotEnd(Miniature):
+class ReleasesDoNotEnd(MinimalServer):
     """When all domains have given back what they held, the allocation stays as it was."""
 
     @override
@@ -98,7 +98,7 @@ class ReleasesDoNotEnd(Miniature):
 
 
 @breaks("SCH-017")
-class NodesAreNotTold(Miniature):
+class NodesAreNotTold(MinimalServer):
     """The record does not tell on which nodes devices are held."""
 
     @override
@@ -107,7 +107,7 @@ class NodesAreNotTold(Miniature):
 
 
 @breaks("RES-011", "SCH-017")
-class ResultsAreTakenOnce(Miniature):
+class ResultsAreTakenOnce(MinimalServer):
     """A result that is told again is refused."""
 
     @override
@@ -118,7 +118,7 @@ class ResultsAreTakenOnce(Miniature):
 
 
 @breaks("SCH-017", "SCH-018")
-class PuttingAgainBeginsAgain(Miniature):
+class PuttingAgainBeginsAgain(MinimalServer):
     """An allocation that is put again is another one."""
 
     @override
@@ -128,7 +128,7 @@ class PuttingAgainBeginsAgain(Miniature):
 
 
 @breaks("SCH-017")
-class RefusalsCountAsPromises(Miniature):
+class RefusalsCountAsPromises(MinimalServer):
     """Who refuses is told to commit all the same."""
 
     @override

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from math import ceil
 
-from miniature.backing import Copy, Place, Timed
-from miniature.core import Answer, Json, Request
-from miniature.service import Miniature
+from minimal_server.backing import Copy, Place, Timed
+from minimal_server.core import Answer, Json, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Retelling(Miniature):
+class Retelling(MinimalServer):
     """Tells plans otherwise."""
 
     @override
@@ -65,7 +65,7 @@ class CopiesAreToldTwice(Retelling):
 
 
 @breaks("RES-015")
-class ThereIsASpareTooFew(Miniature):
+class ThereIsASpareTooFew(MinimalServer):
     """Pools have one node less than the risk calls for."""
 
     @override
@@ -74,7 +74,7 @@ class ThereIsASpareTooFew(Miniature):
 
 
 @breaks("RES-015")
-class ThereIsASpareTooMany(Miniature):
+class ThereIsASpareTooMany(MinimalServer):
     """Pools have one node more than the risk calls for, where one is free."""
 
     @override
@@ -83,7 +83,7 @@ class ThereIsASpareTooMany(Miniature):
 
 
 @breaks("RES-015")
-class ThereAreMoreSparesThanFreeNodes(Miniature):
+class ThereAreMoreSparesThanFreeNodes(MinimalServer):
     """Pools have as many nodes as the risk calls for, whether they are there or not."""
 
     @override
@@ -92,7 +92,7 @@ class ThereAreMoreSparesThanFreeNodes(Miniature):
 
 
 @breaks("RES-015")
-class PoolsAreForFailuresOnAverage(Miniature):
+class PoolsAreForFailuresOnAverage(MinimalServer):
     """Pools have as many nodes as fail on average, whatever the risk."""
 
     @override
@@ -101,7 +101,7 @@ class PoolsAreForFailuresOnAverage(Miniature):
 
 
 @breaks("RES-015")
-class RepairTimeIsAnHour(Miniature):
+class RepairTimeIsAnHour(MinimalServer):
     """A node that has failed is taken to be fit again in an hour."""
 
     @override
@@ -110,7 +110,7 @@ class RepairTimeIsAnHour(Miniature):
 
 
 @breaks("RES-015")
-class RiskIsOfAsManyFailures(Miniature):
+class RiskIsOfAsManyFailures(MinimalServer):
     """Risk is the chance that as many nodes fail as there are spares, or more."""
 
     @override
@@ -119,7 +119,7 @@ class RiskIsOfAsManyFailures(Miniature):
 
 
 @breaks("RES-015")
-class ChancesAreOfTheNormalLaw(Miniature):
+class ChancesAreOfTheNormalLaw(MinimalServer):
     """Failures are taken to be distributed normally, however few they are."""
 
     @override
@@ -128,7 +128,7 @@ class ChancesAreOfTheNormalLaw(Miniature):
 
 
 @breaks("RES-015")
-class TheRiskToldIsTwoPercentTooLow(Miniature):
+class TheRiskToldIsTwoPercentTooLow(MinimalServer):
     """The risk of every pool is told to be a fiftieth lower than it is."""
 
     @override
@@ -138,7 +138,7 @@ class TheRiskToldIsTwoPercentTooLow(Miniature):
 
 
 @breaks("RES-015")
-class ThePriceIsThatOfASpare(Miniature):
+class ThePriceIsThatOfASpare(MinimalServer):
     """The price of a pool is that of one of its nodes."""
 
     @override
@@ -147,7 +147,7 @@ class ThePriceIsThatOfASpare(Miniature):
 
 
 @breaks("RES-015")
-class OldCopiesAreOverwritten(Miniature):
+class OldCopiesAreOverwritten(MinimalServer):
     """A copy takes the size of its state, as if the old one were not kept."""
 
     @override
@@ -156,7 +156,7 @@ class OldCopiesAreOverwritten(Miniature):
 
 
 @breaks("RES-015")
-class StoresHoldOneJob(Miniature):
+class StoresHoldOneJob(MinimalServer):
     """Each copy is looked at as if it were alone in its store."""
 
     @override
@@ -166,7 +166,7 @@ class StoresHoldOneJob(Miniature):
 
 
 @breaks("RES-015")
-class RoomIsEndlessWhereItIsNotTold(Miniature):
+class RoomIsEndlessWhereItIsNotTold(MinimalServer):
     """A store that does not say how much room there is holds any copy."""
 
     @override
@@ -174,7 +174,7 @@ class RoomIsEndlessWhereItIsNotTold(Miniature):
         return {row["domain"]: float(row.get("free", "inf")) for row in body["stores"]}
 
 
-class Boundless(Miniature):
+class Boundless(MinimalServer):
     """Takes some store or link to be without limits."""
 
     def is_boundless(self, place: Place) -> bool:
@@ -205,7 +205,7 @@ class LinksTakeWhateverIsSent(Boundless):
 
 
 @breaks("RES-015")
-class CopiesTakeALittleMoreThanTheirShare(Miniature):
+class CopiesTakeALittleMoreThanTheirShare(MinimalServer):
     """Copies take a hundredth more of links and stores than their share is."""
 
     @override
@@ -214,7 +214,7 @@ class CopiesTakeALittleMoreThanTheirShare(Miniature):
 
 
 @breaks("RES-015")
-class BytesAreTakenForBits(Miniature):
+class BytesAreTakenForBits(MinimalServer):
     """The bandwidth of a copy is its bytes by its period."""
 
     @override
@@ -223,7 +223,7 @@ class BytesAreTakenForBits(Miniature):
 
 
 @breaks("RES-015")
-class LinksCarryTheirBest(Miniature):
+class LinksCarryTheirBest(MinimalServer):
     """A link is taken to carry on average what it carried at its best."""
 
     @override
@@ -232,7 +232,7 @@ class LinksCarryTheirBest(Miniature):
 
 
 @breaks("RES-015")
-class CopiesGoOverLinksThatAreOut(Miniature):
+class CopiesGoOverLinksThatAreOut(MinimalServer):
     """Links that are out are taken to carry what they carried before."""
 
     @override
@@ -241,7 +241,7 @@ class CopiesGoOverLinksThatAreOut(Miniature):
 
 
 @breaks("RES-015")
-class LinksCarryWithoutMeasurements(Miniature):
+class LinksCarryWithoutMeasurements(MinimalServer):
     """A link that was never measured is taken to carry ten Gbit/s."""
 
     @override
@@ -250,7 +250,7 @@ class LinksCarryWithoutMeasurements(Miniature):
 
 
 @breaks("RES-015")
-class CopiesNeedNoLink(Miniature):
+class CopiesNeedNoLink(MinimalServer):
     """Copies are held in any domain with a store, whether a link leads there or not."""
 
     @override
@@ -261,7 +261,7 @@ class CopiesNeedNoLink(Miniature):
 
 
 @breaks("RES-015")
-class DomainsNeedNoStore(Miniature):
+class DomainsNeedNoStore(MinimalServer):
     """A domain without a store is taken to have one like the first that is there."""
 
     @override

@@ -3,15 +3,15 @@
 from contextlib import suppress
 from typing import Any
 
-from miniature.core import Json, Refusal, Request
-from miniature.service import Miniature
+from minimal_server.core import Json, Refusal, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-021")
-class PatchesAreTakenForTheirBase(Miniature):
+class PatchesAreTakenForTheirBase(MinimalServer):
     """What a patch says is passed over, and its base is answered."""
 
     @override
@@ -25,7 +25,7 @@ class PatchesAreTakenForTheirBase(Miniature):
 
 
 @breaks("COM-021")
-class ResultsOfPatchesAreNotHeldAgainstTheirDigests(Miniature):
+class ResultsOfPatchesAreNotHeldAgainstTheirDigests(MinimalServer):
     """A patch may lead to anything."""
 
     @override
@@ -35,7 +35,7 @@ class ResultsOfPatchesAreNotHeldAgainstTheirDigests(Miniature):
 
 
 @breaks("COM-021")
-class WholeStatesAreNotHeldAgainstTheirDigests(Miniature):
+class WholeStatesAreNotHeldAgainstTheirDigests(MinimalServer):
     """A whole state may be sent with the digest of another."""
 
     @override
@@ -45,7 +45,7 @@ class WholeStatesAreNotHeldAgainstTheirDigests(Miniature):
 
 
 @breaks("COM-021")
-class OperationsThatCannotBeCarriedOutArePassedOver(Miniature):
+class OperationsThatCannotBeCarriedOutArePassedOver(MinimalServer):
     """A patch is carried out as far as it can be."""
 
     @override
@@ -55,7 +55,7 @@ class OperationsThatCannotBeCarriedOutArePassedOver(Miniature):
 
 
 @breaks("COM-021")
-class PatchesChangeTheirBases(Miniature):
+class PatchesChangeTheirBases(MinimalServer):
     """A base is never the same once a patch has started from it."""
 
     @override
@@ -67,7 +67,7 @@ class PatchesChangeTheirBases(Miniature):
 
 
 @breaks("COM-021")
-class PatchesReplaceWhereTheyAreToInsert(Miniature):
+class PatchesReplaceWhereTheyAreToInsert(MinimalServer):
     """What is added to an array takes the place of what stood there."""
 
     @override
@@ -80,7 +80,7 @@ class PatchesReplaceWhereTheyAreToInsert(Miniature):
 
 
 @breaks("COM-021")
-class PatchedStatesAreNotJudged(Miniature):
+class PatchedStatesAreNotJudged(MinimalServer):
     """What a patch leads to is decided on whatever it is."""
 
     @override
@@ -89,7 +89,7 @@ class PatchedStatesAreNotJudged(Miniature):
 
 
 @breaks("COM-021")
-class NothingIsHeld(Miniature):
+class NothingIsHeld(MinimalServer):
     """No state is ever a base, which nobody forbids, and which leaves nothing to be judged."""
 
     @override
@@ -98,7 +98,7 @@ class NothingIsHeld(Miniature):
 
 
 @breaks("COM-022")
-class UnknownBasesAreNotFound(Miniature):
+class UnknownBasesAreNotFound(MinimalServer):
     """A base that is not held is answered with not-found."""
 
     @override
@@ -110,7 +110,7 @@ class UnknownBasesAreNotFound(Miniature):
 
 
 @breaks("COM-022")
-class BasesAreForAllTenants(Miniature):
+class BasesAreForAllTenants(MinimalServer):
     """A tenant may start from what another has sent."""
 
     @override
@@ -122,7 +122,7 @@ class BasesAreForAllTenants(Miniature):
 
 
 @breaks("COM-022")
-class WhatIsRefusedIsHeldToo(Miniature):
+class WhatIsRefusedIsHeldToo(MinimalServer):
     """A state becomes a base before it is known whether it can be answered."""
 
     @override

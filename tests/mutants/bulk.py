@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from miniature.core import Answer, Refusal, Series, Tenant
-from miniature.samples import Good
-from miniature.service import Miniature
+from minimal_server.core import Answer, Refusal, Series, Tenant
+from minimal_server.samples import Good
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-013")
-class BadItemsAreMiscounted(Miniature):
+class BadItemsAreMiscounted(MinimalServer):
     """Bad items of a batch are counted from one."""
 
     @override
@@ -20,7 +20,7 @@ class BadItemsAreMiscounted(Miniature):
 
 
 @breaks("COM-013")
-class BadItemSpoilsTheRest(Miniature):
+class BadItemSpoilsTheRest(MinimalServer):
     """In mode per_item, too, nothing is taken after the first bad item."""
 
     spoilt: Refusal | None = None
@@ -39,7 +39,7 @@ class BadItemSpoilsTheRest(Miniature):
 
 
 @breaks("COM-014")
-class AtomicIsPartlyTaken(Miniature):
+class AtomicIsPartlyTaken(MinimalServer):
     """The good items of a refused atomic batch are held."""
 
     @override
@@ -49,7 +49,7 @@ class AtomicIsPartlyTaken(Miniature):
 
 
 @breaks("COM-015", "MET-020")
-class LastValueWins(Miniature):
+class LastValueWins(MinimalServer):
     """A later sample of the same instant overwrites what was acknowledged."""
 
     @override
@@ -61,7 +61,7 @@ class LastValueWins(Miniature):
 
 
 @breaks("COM-003", "COM-015", "MET-003", "MET-020")
-class RepetitionsAddUp(Miniature):
+class RepetitionsAddUp(MinimalServer):
     """A number that is repeated is added to the one that is held."""
 
     @override

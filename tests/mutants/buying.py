@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from miniature.buying import Capacity, Demand
-from miniature.core import Answer, Json, Request
-from miniature.scene import Pool
-from miniature.service import Miniature
+from minimal_server.buying import Capacity, Demand
+from minimal_server.core import Answer, Json, Request
+from minimal_server.scene import Pool
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("SCH-015")
-class MoreIsCountedUponThanIsOffered(Miniature):
+class MoreIsCountedUponThanIsOffered(MinimalServer):
     """A tenth more is bought than is offered."""
 
     @override
@@ -27,7 +27,7 @@ class MoreIsCountedUponThanIsOffered(Miniature):
 
 
 @breaks("SCH-015")
-class PoolsAreBoughtTwice(Miniature):
+class PoolsAreBoughtTwice(MinimalServer):
     """What is bought in one way is there to be bought in another."""
 
     @override
@@ -36,7 +36,7 @@ class PoolsAreBoughtTwice(Miniature):
 
 
 @breaks("SCH-015")
-class SharesOfPlansAreOfDevices(Miniature):
+class SharesOfPlansAreOfDevices(MinimalServer):
     """Shares of domains are those of devices, however fast these are."""
 
     @override
@@ -48,7 +48,7 @@ class SharesOfPlansAreOfDevices(Miniature):
 
 
 @breaks("SCH-015")
-class PricesAreForAnHour(Miniature):
+class PricesAreForAnHour(MinimalServer):
     """Prices are told for an hour, whatever the horizon."""
 
     @override
@@ -57,7 +57,7 @@ class PricesAreForAnHour(Miniature):
 
 
 @breaks("SCH-015")
-class CheapDevicesAreBoughtFirst(Miniature):
+class CheapDevicesAreBoughtFirst(MinimalServer):
     """What is cheap for each device is bought, however little it does."""
 
     @override
@@ -72,7 +72,7 @@ class CheapDevicesAreBoughtFirst(Miniature):
 
 
 @breaks("SCH-015")
-class SpotIsForEverybody(Miniature):
+class SpotIsForEverybody(MinimalServer):
     """What may not be interrupted is put on spot capacity."""
 
     @override
@@ -81,7 +81,7 @@ class SpotIsForEverybody(Miniature):
 
 
 @breaks("SCH-015")
-class NothingIsUnmet(Miniature):
+class NothingIsUnmet(MinimalServer):
     """What cannot be met is not told."""
 
     @override

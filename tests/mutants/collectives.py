@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from itertools import count
 
-from miniature.agreeing import Network, Way
-from miniature.core import Answer, Json, Request
-from miniature.service import Miniature
+from minimal_server.agreeing import Network, Way
+from minimal_server.core import Answer, Json, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
 
 
-class Retelling(Miniature):
+class Retelling(MinimalServer):
     """Tells choices otherwise."""
 
     @override
@@ -103,7 +103,7 @@ class TheChosenOneIsNoCandidate(Retelling):
 
 
 @breaks("RES-010")
-class NothingIsEverSwitched(Miniature):
+class NothingIsEverSwitched(MinimalServer):
     """What is in use stays in use."""
 
     @override
@@ -111,7 +111,7 @@ class NothingIsEverSwitched(Miniature):
         return False
 
 
-class Restless(Miniature):
+class Restless(MinimalServer):
     """Changes what has been in use for so many seconds for the quickest of all others, whatever the switch costs."""
 
     seconds = 0.0

@@ -3,17 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from miniature.conversion import Value
-from miniature.core import Json
-from miniature.exposition import Line, read_page
-from miniature.service import Miniature
+from minimal_server.conversion import Value
+from minimal_server.core import Json
+from minimal_server.exposition import Line, read_page
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-003", "MET-008")
-class LinesHaveNoTime(Miniature):
+class LinesHaveNoTime(MinimalServer):
     """The time that a line gives is ignored."""
 
     @override
@@ -22,7 +22,7 @@ class LinesHaveNoTime(Miniature):
 
 
 @breaks("MET-008")
-class BrokenPagesArePartlyTaken(Miniature):
+class BrokenPagesArePartlyTaken(MinimalServer):
     """Lines that are not in the format are skipped."""
 
     @override
@@ -37,7 +37,7 @@ class BrokenPagesArePartlyTaken(Miniature):
 
 
 @breaks("MET-003")
-class StatesAreTakenAsHealthy(Miniature):
+class StatesAreTakenAsHealthy(MinimalServer):
     """Every state is healthy."""
 
     @override
@@ -46,7 +46,7 @@ class StatesAreTakenAsHealthy(Miniature):
 
 
 @breaks("MET-003")
-class OneSeriesCounts(Miniature):
+class OneSeriesCounts(MinimalServer):
     """Of several series of a subject only the first counts."""
 
     @override
@@ -55,7 +55,7 @@ class OneSeriesCounts(Miniature):
 
 
 @breaks("MET-008")
-class OneBadValueDropsTheSample(Miniature):
+class OneBadValueDropsTheSample(MinimalServer):
     """A sample with a value that its measure cannot have is dropped whole, a fault that it tells of included."""
 
     @override
@@ -64,7 +64,7 @@ class OneBadValueDropsTheSample(Miniature):
 
 
 @breaks("MET-008")
-class StatesBesideABadValueAreDropped(Miniature):
+class StatesBesideABadValueAreDropped(MinimalServer):
     """Of a sample with a value that its measure cannot have numbers are taken, and no state."""
 
     @override

@@ -1,16 +1,16 @@
 """Wrong in what follows from two pages."""
 
-from miniature.conversion import Change, Counters, Value
-from miniature.core import Json
-from miniature.exposition import Line
-from miniature.service import Miniature
+from minimal_server.conversion import Change, Counters, Value
+from minimal_server.core import Json
+from minimal_server.exposition import Line
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-003")
-class ResetsGoBackwards(Miniature):
+class ResetsGoBackwards(MinimalServer):
     """A counter that was reset has a negative increase."""
 
     @override
@@ -19,7 +19,7 @@ class ResetsGoBackwards(Miniature):
 
 
 @breaks("MET-003")
-class ResetsCountForNothing(Miniature):
+class ResetsCountForNothing(MinimalServer):
     """A counter that was reset has not increased."""
 
     @override
@@ -28,7 +28,7 @@ class ResetsCountForNothing(Miniature):
 
 
 @breaks("MET-003")
-class RatesAreIncreases(Miniature):
+class RatesAreIncreases(MinimalServer):
     """Increases are not divided by the time between the pages."""
 
     @override
@@ -37,7 +37,7 @@ class RatesAreIncreases(Miniature):
 
 
 @breaks("MET-003", "MET-008")
-class GapsAreZeros(Miniature):
+class GapsAreZeros(MinimalServer):
     """A rate that cannot be told is nought."""
 
     @override
@@ -47,7 +47,7 @@ class GapsAreZeros(Miniature):
 
 
 @breaks("MET-003")
-class LatePagesAreCountedFrom(Miniature):
+class LatePagesAreCountedFrom(MinimalServer):
     """A page that comes late is what the next one is counted from."""
 
     @override
@@ -56,7 +56,7 @@ class LatePagesAreCountedFrom(Miniature):
 
 
 @breaks("MET-003", "MET-008")
-class LatePagesGiveRates(Miniature):
+class LatePagesGiveRates(MinimalServer):
     """A page older than the newest gives a rate, counted from the newest backwards."""
 
     @override

@@ -2,10 +2,11 @@
 
 1. A *cover set*: the cheapest mutants that together break every requirement that any mutant breaks. It is found
    greedily (Chvátal 1979: the least cost per requirement that is not broken yet), and hangs on nothing but the
-   declarations, so that it is the same everywhere.
+   declarations, so that it is the same everywhere. Mutants of decisions that are served over HTTP to show that both
+   ways agree (``declaration.EDGES``) are held beside it.
 2. Mutants that the change touches: their own class changed or is new, or the check of a requirement that they are
-   about, or a class of the miniature whose methods they replace. Syntax trees are compared, of the files as they are
-   now, committed or not, and as they are in the commit that the change is based on; neither comments nor docstrings
+   about, or a class of the minimal server whose methods they replace. Syntax trees are compared, of the files as they
+   are now, committed or not, and as they are in the commit that the change is based on; neither comments nor docstrings
    count.
 
 The second part is bounded by a budget. Mutants beyond it are named, and only the whole matrix holds them.
@@ -19,15 +20,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from kuayu_schemas import registers
-from mutants.declaration import Mutant
+from mutants.declaration import BEHIND, EDGES, Mutant
 from mutants.oracle import Oracle
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = "kuayu_conformance.checks"
 CHECKS_FOLDER = "conformance/kuayu_conformance/checks"
-FOLDERS = (CHECKS_FOLDER, "tests/miniature", "tests/mutants")
+FOLDERS = (CHECKS_FOLDER, "tests/minimal_server", "tests/mutants")
 """Where a change touches mutants."""
 
 BASE = "KUAYU_BASE"
@@ -45,7 +47,7 @@ class Reason(IntEnum):
     NEW = 0
     CLASS = 1
     CHECK = 2
-    MINIATURE = 3
+    MINIMAL_SERVER = 3
     HELPER = 4
 
     @property
@@ -58,7 +60,7 @@ REASONS = {
     Reason.NEW: "it is new",
     Reason.CLASS: "its class changed",
     Reason.CHECK: "the check changed",
-    Reason.MINIATURE: "what it replaces changed",
+    Reason.MINIMAL_SERVER: "what it replaces changed",
     Reason.HELPER: "what the check rests on changed",
 }
 
@@ -112,6 +114,7 @@ class Selection:
 def select(mutants: Sequence[Mutant], cost: Cost, budget: float, root: Path = ROOT) -> Selection:
     """Select the cover set, and what the change in a checkout touches while the cost stays within the budget."""
     cover = cover_set(mutants, cost)
+    cover += [mutant for mutant in mutants if mutant.name in EDGES and mutant not in cover]
     base = base_of(root, os.environ.get(BASE, ""))
     others = [mutant for mutant in mutants if mutant not in cover]
     reasons = touched(others, base.commit, root) if base.commit else {}
@@ -199,11 +202,11 @@ def touched(mutants: Iterable[Mutant], base: str, root: Path = ROOT) -> dict[str
     for mutant in mutants:
         names = (*mutant.breaks, mutant.control_for)
         candidates = [requirements[name] for name in names if name in requirements]
-        own = _difference(mutant.service, changes)
+        own = _difference(mutant.defined, changes)
         if own is not None:
             candidates.append(own)
         if methods & _replacements(mutant):
-            candidates.append(Reason.MINIATURE)
+            candidates.append(Reason.MINIMAL_SERVER)
         if candidates:
             reasons[mutant.name] = min(candidates)
     return reasons
@@ -223,8 +226,8 @@ def _changes(base: str, root: Path) -> dict[str, Texts]:
     return changes
 
 
-def _difference(kind: type, changes: Mapping[str, Texts]) -> Reason | None:
-    """Whether a class is new, or is defined otherwise than before; None where it is what it was."""
+def _difference(kind: Any, changes: Mapping[str, Texts]) -> Reason | None:
+    """Whether a class or function is new, or is defined otherwise than before; None where it is what it was."""
     before, now = (definition(text, kind.__name__) for text in changes.get(kind.__module__, ("", "")))
     if before == now:
         return None
@@ -252,7 +255,7 @@ def _beneath(check: str, root: Path) -> set[str]:
     modules: set[str] = set()
     queue = [check]
     while queue:
-        path = root / CHECKS_FOLDER / f"{queue.pop().removeprefix(f'{CHECKS}.')}.py"
+        path = root / CHECKS_FOLDER / f"{queue.pop().removeprefix(f'{CHECKS}.').replace('.', '/')}.py"
         new = _imports(path.read_text("utf-8")) - modules if path.is_file() else frozenset[str]()
         modules |= new
         queue += new
@@ -264,15 +267,18 @@ def _imports(text: str) -> frozenset[str]:
     """Modules in the folder of checks that a module imports."""
     modules: set[str] = set()
     for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.ImportFrom) and node.module == CHECKS:
-            modules |= {f"{CHECKS}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{CHECKS}."):
-            modules.add(node.module)
+        if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{CHECKS}."):
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return frozenset(modules)
 
 
 def _replacements(mutant: Mutant) -> set[str]:
-    """Names of what a mutant does otherwise than the miniature, in its class or in one that it shares with others."""
+    """Names of what a mutant does otherwise than the minimal server, in its class or in one that it shares with others.
+
+    Of an edit they are those of all that answers what is edited.
+    """
+    if mutant.edit:
+        return {name for path in mutant.edit.paths for kind in BEHIND[path].kinds for name in _methods(kind)}
     kinds = [kind for kind in mutant.service.__mro__ if kind.__module__.startswith("mutants.") and kind is not Oracle]
     return {name for kind in kinds for name in _methods(kind)}
 

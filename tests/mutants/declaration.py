@@ -5,64 +5,70 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
-from miniature.adjusting import Adjusting
-from miniature.agreeing import Agreeing
-from miniature.allocating import Allocating
-from miniature.backing import Backing
-from miniature.bases import Bases
-from miniature.buying import Buying
-from miniature.choosing import Choosing
-from miniature.conversion import Conversion
-from miniature.core import Core
-from miniature.counting import Counting
-from miniature.demanding import Demanding
-from miniature.doubting import Doubting
-from miniature.explaining import Explaining
-from miniature.faults import Faults
-from miniature.foreseeing import Foreseeing
-from miniature.fronts import Fronts
-from miniature.graph import Graphs
-from miniature.groups import Groups
-from miniature.holding import Holding
-from miniature.indices import Indices
-from miniature.layouts import Layouts
-from miniature.naming import Naming
-from miniature.otlp import Otlp
-from miniature.packing import Packing
-from miniature.phasing import Phasing
-from miniature.placing import Placing
-from miniature.plans import Plans
-from miniature.preempting import Preempting
-from miniature.premises import Premises
-from miniature.questioning import Questioning
-from miniature.recovering import Recovering
-from miniature.reserving import Reserving
-from miniature.routing import Routing
-from miniature.samples import Samples
-from miniature.scraping import Scraping
-from miniature.sending import Sending
-from miniature.series import Stepped
-from miniature.service import Miniature
-from miniature.sharding import Sharding
-from miniature.sharing import Sharing
-from miniature.shaving import Shaving
-from miniature.sizing import Sizing
-from miniature.speeds import Speeds
-from miniature.states import States
-from miniature.stepping import Stepping
-from miniature.streams import Streams
-from miniature.suspecting import Suspecting
-from miniature.watching import Watching
-from miniature.waving import Waving
-from miniature.ways import Ways
-from miniature.weighing import Weighing
+from conforming import Change, Edit, Json
+from minimal_server.adjusting import Adjusting
+from minimal_server.agreeing import Agreeing
+from minimal_server.allocating import Allocating
+from minimal_server.attempts import Attempts
+from minimal_server.backing import Backing
+from minimal_server.bases import Bases
+from minimal_server.buying import Buying
+from minimal_server.choosing import Choosing
+from minimal_server.conversion import Conversion
+from minimal_server.core import Core
+from minimal_server.counting import Counting
+from minimal_server.demanding import Demanding
+from minimal_server.doubting import Doubting
+from minimal_server.explaining import Explaining
+from minimal_server.faults import Faults
+from minimal_server.foreseeing import Foreseeing
+from minimal_server.fronts import Fronts
+from minimal_server.graph import Graphs
+from minimal_server.groups import Groups
+from minimal_server.holding import Holding
+from minimal_server.indices import Indices
+from minimal_server.jobs import Jobs
+from minimal_server.layouts import Layouts
+from minimal_server.naming import Naming
+from minimal_server.otlp import Otlp
+from minimal_server.packing import Packing
+from minimal_server.phasing import Phasing
+from minimal_server.placing import Placing
+from minimal_server.plans import Plans
+from minimal_server.preempting import Preempting
+from minimal_server.premises import Premises
+from minimal_server.questioning import Questioning
+from minimal_server.recovering import Recovering
+from minimal_server.reserving import Reserving
+from minimal_server.routing import Routing
+from minimal_server.samples import Samples
+from minimal_server.scraping import Scraping
+from minimal_server.sending import Sending
+from minimal_server.series import Stepped
+from minimal_server.service import MinimalServer
+from minimal_server.sharding import Sharding
+from minimal_server.sharing import Sharing
+from minimal_server.shaving import Shaving
+from minimal_server.sizing import Sizing
+from minimal_server.speeds import Speeds
+from minimal_server.states import States
+from minimal_server.stepping import Stepping
+from minimal_server.streams import Streams
+from minimal_server.suspecting import Suspecting
+from minimal_server.watching import Watching
+from minimal_server.waving import Waving
+from minimal_server.ways import Ways
+from minimal_server.weighing import Weighing
 
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
 from mutants.oracle import Oracle
 
-Service = type[Miniature]
+Service = type[MinimalServer]
+
+INDICES, PROBE_PLANS = "/v1/compute-indices", "/v1/probe-plans"
 
 JUDGED_BY_THEMSELVES = {
     "DEM-003": "test_dem_sizing.py::test_a_gain_of_99_hundredths_is_too_little_and_one_of_101_is_enough",
@@ -82,9 +88,9 @@ JUDGED_BY_THEMSELVES = {
 """Requirements that no mutant is held against, with the test that judges a near-miss and a control.
 
 Whole scenarios are played for them, or hundreds of decisions on large states are timed, which takes minutes for each
-implementation, and their figures have to be those of a good service, which the miniature is not. What a verdict rests
-on is a few numbers; the near-miss and the control are such numbers, in ``tests/conformance``. What else a service may
-do wrong while scenarios are played, it does wrong in the short checks as well.
+implementation, and their figures have to be those of a good service, which the minimal server is not. What a verdict
+rests on is a few numbers; the near-miss and the control are such numbers, in ``tests/conformance``. What else a service
+may do wrong while scenarios are played, it does wrong in the short checks as well.
 """
 
 CHECKED = tuple(
@@ -161,6 +167,15 @@ DISTURBED = frozenset({"RES-007", "RES-008", "RES-009"})
 CARRIED_OUT = FAILED_OVER | DISTURBED | {"RES-005", "RES-006", "RES-010", "RES-012", "RES-014", "RES-016"}
 """Requirements whose checks carry hundreds of plans, choices or changes out."""
 
+JOBBING: tuple[type, ...] = (Jobs, Attempts)
+"""What answers operations of jobs and nothing else."""
+
+JOBBED = frozenset(row.id for row in CHECKED if row.profile is Profile.JOB)
+"""Requirements whose checks submit jobs and play their domains."""
+
+PLAYED_JOBS = JOBBED - {"JOB-001", "JOB-002"}
+"""Requirements whose checks play the domains of jobs."""
+
 INDEXING: tuple[type, ...] = (Oracle, Plans, Groups, Indices)
 """What answers operations of the compute index."""
 
@@ -207,7 +222,7 @@ class Slice:
     """What answers some operations and nothing else.
 
     Attributes:
-        kinds: Classes of the miniature.
+        kinds: Classes of the minimal server.
         requirements: Those whose checks call these operations, beside those of COM.
         but: Methods of these classes that others call too.
     """
@@ -225,7 +240,7 @@ class Slice:
     def own(self) -> frozenset[str]:
         """Names of methods that belong to it and to nothing else."""
         behind = {name for kind in self.kinds for name in vars(kind)}
-        beyond = {name for kind in Miniature.__mro__ if kind not in self.kinds for name in vars(kind)}
+        beyond = {name for kind in MinimalServer.__mro__ if kind not in self.kinds for name in vars(kind)}
         return frozenset(behind - beyond - self.but)
 
     def holds(self, replaced: AbstractSet[str]) -> bool:
@@ -264,6 +279,7 @@ SLICES: tuple[Slice, ...] = (
     Slice((Questioning,), frozenset({"RES-013"}), but=AT_HOME),
     Slice(ADJUSTING, ADJUSTED),
     Slice(WATCHING, WATCHED),
+    Slice(JOBBING, JOBBED),
     Slice((Routing,), frozenset({"COM-030", "SCH-012", "SCH-013", "SCH-016"})),
     Slice((Buying,), frozenset({"SCH-007", "SCH-012", "SCH-015", "SCH-020"})),
     Slice((Fronts,), frozenset({"SCH-001", "SCH-012", "SCH-014", "SCH-020"})),
@@ -280,7 +296,7 @@ class Realm:
     """Operations with classes of their own, and the checks that call them.
 
     Attributes:
-        kinds: Classes of the miniature that answer them, beside those that all operations rest on.
+        kinds: Classes of the minimal server that answer them, beside those that all operations rest on.
         requirements: Those whose checks call them.
         long: Those of them that what all operations rest on is not held against.
     """
@@ -294,7 +310,7 @@ class Realm:
         behind = {name for kind in self.kinds for name in vars(kind)} - {"__init__"}
         if not replaced or replaced & behind:
             return frozenset()
-        beneath = ECHOED | {name for kind in (Miniature, Core) for name in vars(kind)}
+        beneath = ECHOED | {name for kind in (MinimalServer, Core) for name in vars(kind)}
         return self.long if replaced & beneath else self.requirements
 
 
@@ -308,6 +324,7 @@ REALMS: tuple[Realm, ...] = (
     Realm((Naming, *LAID_OUT, Layouts, Sizing), DEMANDED, frozenset({"DEM-001", "DEM-007"})),
     Realm((Naming, *TRANSFERRING, *RECOVERING, *ADJUSTING), RESILIENT, CARRIED_OUT),
     Realm(WATCHING, WATCHED, WATCHED),
+    Realm(JOBBING, JOBBED, PLAYED_JOBS),
 )
 """Apart from what else telemetry and the compute index rest on."""
 
@@ -318,6 +335,27 @@ PLAYED = frozenset({"MET-004", "MET-005", "MET-006", "MET-016", "MET-022", "MET-
 """Requirements whose checks play the telemetry of a few domains for more than a minute."""
 
 
+STATEFUL = KEEPING | {*JOBBING, Reserving, Allocating}
+"""What answers with a state: what is wrong with it is shown by a server of its own."""
+
+HTTP_ALONE = frozenset({"COM-001", "COM-002"})
+"""Requirements of :data:`DECIDED` whose check calls all operations, those with a state and streams among them."""
+
+EDGES = frozenset(
+    {
+        *("abstains-never", "plans-are-sorted"),
+        *("accelerators-are-left-over", "layouts-need-not-fit"),
+        *("only-short-loads-are-moved", "tenants-may-be-promised-twice"),
+        *("unknown-homes-are-taken", "ends-are-chosen-first"),
+        *("streams-may-have-one-name", "links-are-not-looked-at"),
+    }
+)
+"""Mutants of decisions that are served over HTTP all the same, some of every profile, to try both ways."""
+
+BEHIND = dict.fromkeys((INDICES, PROBE_PLANS), Slice(INDEXING, INDEXED))
+"""What answers an operation whose answers are edited."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """An implementation that is wrong in one way.
@@ -326,7 +364,9 @@ class Mutant:
         name: What it is served under.
         wrong: What is wrong with it, in a sentence.
         breaks: Requirements that do not pass because of it; all others do.
-        service: The implementation.
+        service: The implementation, or what is edited.
+        edit: What is wrong, as an edit of answers; None where it is in the implementation.
+        defined: The class or the function in which it is wrong.
         near_miss_of: Requirement whose threshold it misses by little; empty where it is not about a figure.
         control_for: Requirement whose threshold it comes near to and keeps; it breaks nothing.
     """
@@ -335,26 +375,50 @@ class Mutant:
     wrong: str
     breaks: frozenset[str]
     service: Service
+    edit: Edit | None
+    defined: Any
     near_miss_of: str = ""
     control_for: str = ""
+
+    @property
+    def over_http(self) -> bool:
+        """Whether it is served; what is wrong with a decision is looked at in this process."""
+        return self.name in EDGES or not self._decides
+
+    @property
+    def _decides(self) -> bool:
+        """Whether it is wrong in nothing but answers that follow from their requests alone."""
+        if self.edit:
+            return True
+        own = self._slice
+        return own is not None and STATEFUL.isdisjoint(own.kinds)
+
+    @property
+    def _slice(self) -> Slice | None:
+        """The narrowest that it belongs to."""
+        return next((each for each in SLICES if each.holds(self._replaced)), None)
 
     @property
     def requirements(self) -> frozenset[str]:
         """Requirements that it can be held against.
 
         What replaces only methods that some operations call, and nobody else, answers every other request as the
-        miniature does. It is held against the requirements on those operations, those of COM among them. What replaces
-        nothing that operations of a realm call is not held against the requirements on these, and what replaces only
-        what all operations rest on is held against those of them that are judged quickly. Hours of faults, and of
-        changes of load and latency, are played only before those that declare to fail by them, or come near: what else
-        is wrong with plans, short checks see.
+        minimal server does. It is held against the requirements on those operations, those of COM among them. What
+        replaces nothing that operations of a realm call is not held against the requirements on these, and what
+        replaces only what all operations rest on is held against those of them that are judged quickly. Hours of
+        faults, and of changes of load and latency, are played only before those that declare to fail by them, or come
+        near: what else is wrong with plans, short checks see.
         """
-        its = next((each.requirements | each.common for each in SLICES if each.holds(self._replaced)), None)
-        if its is None:
+        own = self._slice
+        if self.edit:
+            found = DECIDED.union(*(BEHIND[path].requirements for path in self.edit.paths))
+        elif own:
+            found = own.requirements | own.common
+        else:
             spared = {requirement for realm in REALMS for requirement in realm.spared(self._replaced)}
             found = frozenset(row.id for row in CHECKED) - spared
-        else:
-            found = its
+        if not self.over_http:
+            found -= HTTP_ALONE
         for hours in (FAILED_OVER, DISTURBED):
             if not (self.breaks | {self.control_for}) & hours:
                 found -= hours
@@ -367,13 +431,13 @@ class Mutant:
 
     @property
     def _replaced(self) -> set[str]:
-        """Names of what it does otherwise than the miniature."""
+        """Names of what it does otherwise than the minimal server."""
         own = [kind for kind in self.service.__mro__ if kind.__module__.startswith("mutants.") and kind is not Oracle]
         members = ((name, value) for kind in own for name, value in vars(kind).items() if hasattr(Oracle, name))
         return {name for name, value in members if callable(value) or not name.startswith("__")}
 
 
-def served(service: Service) -> Service:
+def with_oracle(service: Service) -> Service:
     """The implementation with figures of profile IDX that pass, unless it has its own."""
     return service if issubclass(service, Oracle) else type(service.__name__, (service, Oracle), {})
 
@@ -382,28 +446,50 @@ DECLARED: dict[str, Mutant] = {}
 """Every mutant whose module was imported, by name."""
 
 
-def breaks(*requirements: str) -> Callable[[Service], Service]:
-    """Declare a mutant: its name follows from the class's, what is wrong is the docstring."""
+Wrong = TypeVar("Wrong", Service, Edit)
+"""What is declared: a class of servers, or an edit of answers."""
+
+
+def answers(*paths: str) -> Callable[[Change], Edit]:
+    """What becomes of answers of some operations: the function takes a request and its answer."""
+    return lambda change: Edit(frozenset(paths), answer=change)
+
+
+def problems(*paths: str) -> Callable[[Change], Edit]:
+    """What becomes of problems of some operations: the function takes a request and its problem."""
+    return lambda change: Edit(frozenset(paths), problem=change)
+
+
+def requests(*paths: str) -> Callable[[Callable[[Json], Json]], Edit]:
+    """What is answered instead of requests to some operations."""
+    return lambda change: Edit(frozenset(paths), request=change)
+
+
+def breaks(*requirements: str) -> Callable[[Wrong], Wrong]:
+    """Declare a mutant: its name follows from that of the class or function, what is wrong is the docstring."""
     return _declare(frozenset(requirements))
 
 
-def near_miss(requirement: str, *others: str) -> Callable[[Service], Service]:
+def near_miss(requirement: str, *others: str) -> Callable[[Wrong], Wrong]:
     """Declare a mutant that misses a threshold by little, and what else it cannot help breaking."""
     return _declare(frozenset({requirement, *others}), near_miss_of=requirement)
 
 
-def control(requirement: str) -> Callable[[Service], Service]:
+def control(requirement: str) -> Callable[[Wrong], Wrong]:
     """Declare an implementation that is as near to a threshold as a near-miss is, on the right side."""
     return _declare(frozenset(), control_for=requirement)
 
 
-def _declare(broken: frozenset[str], *, near_miss_of: str = "", control_for: str = "") -> Callable[[Service], Service]:
-    def declare(service: Service) -> Service:
-        name = re.sub(r"(?<!^)(?=[A-Z])", "-", service.__name__).lower()
+def _declare(broken: frozenset[str], *, near_miss_of: str = "", control_for: str = "") -> Callable[[Wrong], Wrong]:
+    def declare(wrong: Wrong) -> Wrong:
+        edit = wrong if isinstance(wrong, Edit) else None
+        defined: Any = wrong if edit is None else edit.function
+        name = re.sub(r"(?<!^)(?=[A-Z])", "-", defined.__name__).replace("_", "-").lower()
         if name in DECLARED:
             raise ValueError(f"two mutants are named {name}")
-        wrong = " ".join((service.__doc__ or "").split())
-        DECLARED[name] = Mutant(name, wrong, broken, service, near_miss_of, control_for)
-        return service
+        words = " ".join((defined.__doc__ or "").split())
+        service = Oracle if edit else defined
+        DECLARED[name] = Mutant(name, words, broken, service, edit, defined, near_miss_of, control_for)
+        return wrong
 
     return declare

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from miniature.core import Answer, Json, Request, Tenant, instant
-from miniature.service import Miniature, Route
+from minimal_server.core import Answer, Json, Request, Tenant, instant
+from minimal_server.service import MinimalServer, Route
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-001")
-class DeclaredClockIsAnHourSlow(Miniature):
+class DeclaredClockIsAnHourSlow(MinimalServer):
     """The declaration shows a clock that is an hour slow."""
 
     @override
@@ -20,7 +20,7 @@ class DeclaredClockIsAnHourSlow(Miniature):
 
 
 @breaks("COM-002")
-class ProblemRegisterIsMissing(Miniature):
+class ProblemRegisterIsMissing(MinimalServer):
     """GET /v1/problems, a mandatory operation, is not there."""
 
     @override
@@ -29,7 +29,7 @@ class ProblemRegisterIsMissing(Miniature):
 
 
 @breaks("COM-002", "COM-003", "COM-006", "COM-008", "COM-010", "COM-012", "COM-018", "COM-019", "MET-010")
-class UpdatedAtIsANumber(Miniature):
+class UpdatedAtIsANumber(MinimalServer):
     """Records give updated_at in seconds since 1970, so that none is what a check may count as an answer."""
 
     @override
@@ -39,7 +39,7 @@ class UpdatedAtIsANumber(Miniature):
 
 
 @breaks("COM-003")
-class LargeNodesGiveUpdatedAtInSeconds(Miniature):
+class LargeNodesGiveUpdatedAtInSeconds(MinimalServer):
     """Nodes of several devices alone give updated_at in seconds; nothing but a look at every answer meets with it."""
 
     @override

@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from miniature.core import Answer, Json, Refusal, Request
-from miniature.counting import Counts
-from miniature.demanding import Law
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Refusal, Request
+from minimal_server.counting import Counts
+from minimal_server.demanding import Law
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("DEM-004")
-class EmbeddingsAreNotCounted(Miniature):
+class EmbeddingsAreNotCounted(MinimalServer):
     """Embeddings and output layers are no parameters."""
 
     @override
@@ -21,7 +21,7 @@ class EmbeddingsAreNotCounted(Miniature):
 
 
 @breaks("DEM-004")
-class LookingUpIsAProduct(Miniature):
+class LookingUpIsAProduct(MinimalServer):
     """An embedding is counted among what a token is multiplied by."""
 
     @override
@@ -30,7 +30,7 @@ class LookingUpIsAProduct(Miniature):
 
 
 @breaks("DEM-004", "DEM-005")
-class EveryExpertWorks(Miniature):
+class EveryExpertWorks(MinimalServer):
     """A token is sent to all experts."""
 
     @override
@@ -39,7 +39,7 @@ class EveryExpertWorks(Miniature):
 
 
 @breaks("DEM-002", "DEM-004", "DEM-005")
-class MasksHalveScores(Miniature):
+class MasksHalveScores(MinimalServer):
     """Scores of attention are counted where the mask lets them through."""
 
     @override
@@ -48,7 +48,7 @@ class MasksHalveScores(Miniature):
 
 
 @breaks("DEM-002", "DEM-004", "DEM-005")
-class BackwardIsAsLongAsForward(Miniature):
+class BackwardIsAsLongAsForward(MinimalServer):
     """The backward pass is counted once, not twice."""
 
     @override
@@ -57,7 +57,7 @@ class BackwardIsAsLongAsForward(Miniature):
 
 
 @breaks("DEM-004")
-class RecomputationIsNoWork(Miniature):
+class RecomputationIsNoWork(MinimalServer):
     """What is computed anew is not executed."""
 
     @override
@@ -65,7 +65,7 @@ class RecomputationIsNoWork(Miniature):
         return 0.0
 
 
-class Retold(Miniature):
+class Retold(MinimalServer):
     """Tells something else of a case than it found."""
 
     @override
@@ -115,7 +115,7 @@ class ObstaclesAreNotTold(Retold):
 
 
 @breaks("DEM-001", "DEM-002", "DEM-004")
-class WhatCannotRunIsLeftOut(Miniature):
+class WhatCannotRunIsLeftOut(MinimalServer):
     """Cases that cannot run have no demand."""
 
     @override
@@ -125,7 +125,7 @@ class WhatCannotRunIsLeftOut(Miniature):
 
 
 @breaks("DEM-001", "DEM-002", "DEM-004", "DEM-005")
-class CasesStandInOrderOfName(Miniature):
+class CasesStandInOrderOfName(MinimalServer):
     """Demands are sorted by the names of their cases."""
 
     @override
@@ -135,7 +135,7 @@ class CasesStandInOrderOfName(Miniature):
 
 
 @breaks("DEM-001")
-class EightBitsAreUnknown(Miniature):
+class EightBitsAreUnknown(MinimalServer):
     """Requests with trainings in eight bits are refused."""
 
     @override
@@ -146,7 +146,7 @@ class EightBitsAreUnknown(Miniature):
 
 
 @breaks("COM-029", "DEM-002", "DEM-005")
-class EveryThirdAnswerIsSlower(Miniature):
+class EveryThirdAnswerIsSlower(MinimalServer):
     """Of three answers to equal questions, one has longer steps."""
 
     laws = 0
@@ -159,7 +159,7 @@ class EveryThirdAnswerIsSlower(Miniature):
 
 
 @breaks("DEM-004")
-class NineteenOfTwentyAreHeld(Miniature):
+class NineteenOfTwentyAreHeld(MinimalServer):
     """Intervals hold nineteen of twenty cases, whatever was asked for."""
 
     @override
@@ -168,7 +168,7 @@ class NineteenOfTwentyAreHeld(Miniature):
 
 
 @breaks("DEM-004")
-class IntervalsBeginAboveTheTime(Miniature):
+class IntervalsBeginAboveTheTime(MinimalServer):
     """The expected time lies below its interval."""
 
     @override
@@ -178,7 +178,7 @@ class IntervalsBeginAboveTheTime(Miniature):
 
 
 @breaks("DEM-004", "DEM-005")
-class PeaksAreThoseOfEightBits(Miniature):
+class PeaksAreThoseOfEightBits(MinimalServer):
     """The utilisation is that of the peak in eight bits, where there is one."""
 
     @override

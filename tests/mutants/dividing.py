@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from miniature.core import Json
-from miniature.demanding import Law, Step
-from miniature.sending import Spread
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.demanding import Law, Step
+from minimal_server.sending import Spread
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("DEM-004")
-class TensorParallelismSharesNothingOut(Miniature):
+class TensorParallelismSharesNothingOut(MinimalServer):
     """Each accelerator holds whole layers."""
 
     @override
@@ -23,7 +23,7 @@ class TensorParallelismSharesNothingOut(Miniature):
 
 
 @breaks("DEM-004")
-class LevelsOfShardingCountFromNought(Miniature):
+class LevelsOfShardingCountFromNought(MinimalServer):
     """Replicas share out gradients where they are to share the optimiser out, and weights where gradients."""
 
     @override
@@ -32,7 +32,7 @@ class LevelsOfShardingCountFromNought(Miniature):
 
 
 @breaks("DEM-004")
-class OptimisersAreNeverShared(Miniature):
+class OptimisersAreNeverShared(MinimalServer):
     """Each replica holds the whole state of the optimiser."""
 
     @override
@@ -41,7 +41,7 @@ class OptimisersAreNeverShared(Miniature):
 
 
 @breaks("DEM-004")
-class ScoresAreAlwaysKept(Miniature):
+class ScoresAreAlwaysKept(MinimalServer):
     """Selective recomputation keeps what is computed anew."""
 
     @override
@@ -51,7 +51,7 @@ class ScoresAreAlwaysKept(Miniature):
 
 
 @breaks("DEM-004")
-class OneTensorIsSummedUp(Miniature):
+class OneTensorIsSummedUp(MinimalServer):
     """Accelerators that hold whole layers sum their activations up all the same."""
 
     @override
@@ -60,7 +60,7 @@ class OneTensorIsSummedUp(Miniature):
 
 
 @breaks("DEM-004")
-class StagesSendNothing(Miniature):
+class StagesSendNothing(MinimalServer):
     """Pipelines have no traffic."""
 
     @override
@@ -69,7 +69,7 @@ class StagesSendNothing(Miniature):
 
 
 @breaks("DEM-004")
-class UpdatesAreNoPartOfAStep(Miniature):
+class UpdatesAreNoPartOfAStep(MinimalServer):
     """Steps end before weights change, or what is exchanged has come."""
 
     @override
@@ -78,7 +78,7 @@ class UpdatesAreNoPartOfAStep(Miniature):
 
 
 @breaks("DEM-004")
-class SegmentsBeginTogether(Miniature):
+class SegmentsBeginTogether(MinimalServer):
     """All parts of a step begin with it."""
 
     @override
@@ -87,7 +87,7 @@ class SegmentsBeginTogether(Miniature):
 
 
 @breaks("DEM-004")
-class InsidesAreNotTold(Miniature):
+class InsidesAreNotTold(MinimalServer):
     """What a step consists of is not told where it is asked for."""
 
     @override
@@ -96,7 +96,7 @@ class InsidesAreNotTold(Miniature):
 
 
 @breaks("DEM-004")
-class BitsPassForBytes(Miniature):
+class BitsPassForBytes(MinimalServer):
     """Flows are in bits."""
 
     @override
@@ -105,7 +105,7 @@ class BitsPassForBytes(Miniature):
 
 
 @breaks("DEM-004")
-class SilentSegments(Miniature):
+class SilentSegments(MinimalServer):
     """Nothing is sent inside a step."""
 
     @override
@@ -114,7 +114,7 @@ class SilentSegments(Miniature):
 
 
 @breaks("DEM-004", "DEM-005")
-class MemoryIsNoObstacle(Miniature):
+class MemoryIsNoObstacle(MinimalServer):
     """Trainings run on accelerators with too little memory."""
 
     @override
@@ -122,7 +122,7 @@ class MemoryIsNoObstacle(Miniature):
         return super().obstacles(of, 0.0)
 
 
-class Overlooking(Miniature):
+class Overlooking(MinimalServer):
     """Overlooks an obstacle."""
 
     overlooked = ""

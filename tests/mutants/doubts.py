@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
-from miniature.core import Json, Refusal
-from miniature.naming import Wrong
-from miniature.service import Miniature
+from minimal_server.core import Json, Refusal
+from minimal_server.naming import Wrong
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("RES-013")
-class StreamsMayHaveOneName(Miniature):
+class StreamsMayHaveOneName(MinimalServer):
     """Of two streams of one name both are planned."""
 
     @override
@@ -22,7 +22,7 @@ class StreamsMayHaveOneName(Miniature):
 
 
 @breaks("RES-013")
-class RoomsMayStandTwice(Miniature):
+class RoomsMayStandTwice(MinimalServer):
     """Of two rooms of one domain the first one counts."""
 
     @override
@@ -31,7 +31,7 @@ class RoomsMayStandTwice(Miniature):
 
 
 @breaks("RES-013")
-class LinksMayStandTwice(Miniature):
+class LinksMayStandTwice(MinimalServer):
     """Two links may lead from one domain to the same other one."""
 
     @override
@@ -40,7 +40,7 @@ class LinksMayStandTwice(Miniature):
 
 
 @breaks("RES-013")
-class LinksMayLeadBack(Miniature):
+class LinksMayLeadBack(MinimalServer):
     """A link may lead where it begins."""
 
     @override
@@ -49,7 +49,7 @@ class LinksMayLeadBack(Miniature):
 
 
 @breaks("RES-013")
-class TransfersComeFromNowhere(Miniature):
+class TransfersComeFromNowhere(MinimalServer):
     """Transfers may be under way over links that are not there."""
 
     @override
@@ -58,7 +58,7 @@ class TransfersComeFromNowhere(Miniature):
 
 
 @breaks("RES-013")
-class RangesMayBeEmpty(Miniature):
+class RangesMayBeEmpty(MinimalServer):
     """Ranges of bytes that end before they begin are taken for nothing."""
 
     @override
@@ -67,7 +67,7 @@ class RangesMayBeEmpty(Miniature):
 
 
 @breaks("RES-013")
-class TransfersMayBeEmpty(Miniature):
+class TransfersMayBeEmpty(MinimalServer):
     """Transfers that end before they begin are taken for nothing."""
 
     @override
@@ -76,7 +76,7 @@ class TransfersMayBeEmpty(Miniature):
 
 
 @breaks("RES-013")
-class GapsMayFall(Miniature):
+class GapsMayFall(MinimalServer):
     """What is missing may stand in any order, and twice."""
 
     @override
@@ -85,7 +85,7 @@ class GapsMayFall(Miniature):
 
 
 @breaks("RES-013")
-class WhatIsUnderWayMayBeMissing(Miniature):
+class WhatIsUnderWayMayBeMissing(MinimalServer):
     """Bytes under way may be missing too, or under way twice."""
 
     @override
@@ -94,7 +94,7 @@ class WhatIsUnderWayMayBeMissing(Miniature):
 
 
 @breaks("RES-013")
-class TransfersMayOverlap(Miniature):
+class TransfersMayOverlap(MinimalServer):
     """Bytes may be under way twice."""
 
     @override
@@ -106,7 +106,7 @@ class TransfersMayOverlap(Miniature):
 
 
 @breaks("RES-013")
-class OnlyGapsHaveAnEnd(Miniature):
+class OnlyGapsHaveAnEnd(MinimalServer):
     """Bytes behind those of the last step may be under way."""
 
     @override
@@ -115,7 +115,7 @@ class OnlyGapsHaveAnEnd(Miniature):
 
 
 @breaks("RES-013")
-class MoreMayBeLeftThanThereWas(Miniature):
+class MoreMayBeLeftThanThereWas(MinimalServer):
     """Of a transfer more bytes may be to come than it has."""
 
     @override
@@ -124,7 +124,7 @@ class MoreMayBeLeftThanThereWas(Miniature):
 
 
 @breaks("RES-013")
-class FirstStreamsAreBlamed(Miniature):
+class FirstStreamsAreBlamed(MinimalServer):
     """Whichever stream contradicts itself, the first one is named."""
 
     @override
@@ -133,7 +133,7 @@ class FirstStreamsAreBlamed(Miniature):
 
 
 @breaks("RES-013")
-class LinksMayEndAnywhere(Miniature):
+class LinksMayEndAnywhere(MinimalServer):
     """Links from and to domains where no replicas are do not matter."""
 
     @override
@@ -142,7 +142,7 @@ class LinksMayEndAnywhere(Miniature):
 
 
 @breaks("RES-013")
-class UnknownDomainsSpoilTheOrder(Miniature):
+class UnknownDomainsSpoilTheOrder(MinimalServer):
     """An unknown domain in the order in use makes it no order of the domains, and the body invalid."""
 
     @override
@@ -150,7 +150,7 @@ class UnknownDomainsSpoilTheOrder(Miniature):
         return iter(())
 
 
-class Mending(Miniature):
+class Mending(MinimalServer):
     """Takes what is wrong out of a request before it looks."""
 
     @override
@@ -197,7 +197,7 @@ class OrdersInUseAreMended(Mending):
 
 
 @breaks("RES-013")
-class RingsInUseMayHaveAPeriod(Miniature):
+class RingsInUseMayHaveAPeriod(MinimalServer):
     """The period of a collective that exchanges at every step does not matter."""
 
     @override
@@ -206,7 +206,7 @@ class RingsInUseMayHaveAPeriod(Miniature):
 
 
 @breaks("RES-013")
-class ContradictionsAreUnknownNames(Miniature):
+class ContradictionsAreUnknownNames(MinimalServer):
     """What contradicts itself in a request for a shard plan is answered with unknown-reference."""
 
     @override

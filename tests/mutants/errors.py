@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from miniature.core import Answer, Refusal, Tenant
-from miniature.service import Miniature
-from miniature.validator import Error
+from minimal_server.core import Answer, Refusal, Tenant
+from minimal_server.service import MinimalServer
+from minimal_server.validator import Error
 from typing_extensions import override
 
 from mutants.declaration import breaks
@@ -15,7 +15,7 @@ OPENING = re.compile(rb"[\[{]")
 
 
 @breaks("COM-003", "COM-004")
-class UnknownPathIsHtml(Miniature):
+class UnknownPathIsHtml(MinimalServer):
     """A path that is not there is answered by a page for people."""
 
     @override
@@ -39,7 +39,7 @@ class UnknownPathIsOk(UnknownPathIsHtml):
 
 
 @breaks("COM-004", "DEM-006", "FCT-007", "IDX-016", "RES-013", "SCH-012")
-class PointersAreMissing(Miniature):
+class PointersAreMissing(MinimalServer):
     """A refused body is not told where it is wrong."""
 
     @override
@@ -50,7 +50,7 @@ class PointersAreMissing(Miniature):
 
 
 @breaks("COM-005")
-class UnknownMembersAreTaken(Miniature):
+class UnknownMembersAreTaken(MinimalServer):
     """Members that the schema does not know are taken."""
 
     @override
@@ -60,7 +60,7 @@ class UnknownMembersAreTaken(Miniature):
 
 
 @breaks("COM-005")
-class UnknownParametersAreIgnored(Miniature):
+class UnknownParametersAreIgnored(MinimalServer):
     """Query parameters that the operation does not know are ignored."""
 
     @override
@@ -70,7 +70,7 @@ class UnknownParametersAreIgnored(Miniature):
 
 
 @breaks("COM-006")
-class DeepNestingIsFatal(Miniature):
+class DeepNestingIsFatal(MinimalServer):
     """A body nested deeper than the parser's stack is answered with 500."""
 
     @override
@@ -81,7 +81,7 @@ class DeepNestingIsFatal(Miniature):
 
 
 @breaks("COM-007")
-class BatchLimitIsNotKept(Miniature):
+class BatchLimitIsNotKept(MinimalServer):
     """Batches larger than declared are taken."""
 
     @override

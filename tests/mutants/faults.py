@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from miniature.core import Json
-from miniature.recovering import Recovery, Standing
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.recovering import Recovery, Standing
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
 
 
 @breaks("RES-003", "RES-004", "RES-014")
-class JobsAlwaysWait(Miniature):
+class JobsAlwaysWait(MinimalServer):
     """Every job that is broken waits."""
 
     @override
@@ -21,7 +21,7 @@ class JobsAlwaysWait(Miniature):
 
 
 @breaks("RES-003", "RES-004")
-class JobsGetNoNodesButTheirOwn(Miniature):
+class JobsGetNoNodesButTheirOwn(MinimalServer):
     """Free nodes are left free."""
 
     @override
@@ -30,7 +30,7 @@ class JobsGetNoNodesButTheirOwn(Miniature):
 
 
 @breaks("RES-003", "RES-004")
-class JobsStayAtHome(Miniature):
+class JobsStayAtHome(MinimalServer):
     """Jobs are restored where they ran, or not at all."""
 
     @override
@@ -39,7 +39,7 @@ class JobsStayAtHome(Miniature):
 
 
 @breaks("RES-003", "RES-004", "RES-015")
-class NoSparesAreKept(Miniature):
+class NoSparesAreKept(MinimalServer):
     """Pools are empty."""
 
     @override
@@ -48,7 +48,7 @@ class NoSparesAreKept(Miniature):
 
 
 @breaks("RES-003", "RES-004")
-class CopiesAreHeldAtHomeOnly(Miniature):
+class CopiesAreHeldAtHomeOnly(MinimalServer):
     """No copy is held in another domain, so that what is lost with a domain is lost."""
 
     @override
@@ -56,7 +56,7 @@ class CopiesAreHeldAtHomeOnly(Miniature):
         return ()
 
 
-class Rare(Miniature):
+class Rare(MinimalServer):
     """Takes checkpoints no more often than once in so many seconds."""
 
     seconds = 3600.0
@@ -85,7 +85,7 @@ class CheckpointsAreTakenInFiveMinutes(Rare):
     seconds = 300.0
 
 
-class Late(Miniature):
+class Late(MinimalServer):
     """Replaces replicas so many seconds after it is asked, and does not reckon with that."""
 
     seconds = 0.0

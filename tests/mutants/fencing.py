@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from miniature.core import Answer, Json, Request, Tenant
-from miniature.faults import FENCED, Docket
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request, Tenant
+from minimal_server.faults import FENCED, Docket
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("RES-019")
-class NobodyIsFenced(Miniature):
+class NobodyIsFenced(MinimalServer):
     """Nothing is asked for when a node dies or fails."""
 
     @override
@@ -20,7 +20,7 @@ class NobodyIsFenced(Miniature):
 
 
 @breaks("RES-019")
-class OnlyTheDeadAreFenced(Miniature):
+class OnlyTheDeadAreFenced(MinimalServer):
     """Nothing is asked for when a node fails."""
 
     @override
@@ -29,7 +29,7 @@ class OnlyTheDeadAreFenced(Miniature):
 
 
 @breaks("RES-019")
-class NodesAreFencedTwice(Miniature):
+class NodesAreFencedTwice(MinimalServer):
     """A node is fenced twice for the same fault."""
 
     @override
@@ -39,7 +39,7 @@ class NodesAreFencedTwice(Miniature):
 
 
 @breaks("RES-019")
-class StrangersAreAskedToFence(Miniature):
+class StrangersAreAskedToFence(MinimalServer):
     """The domain that is asked to fence a node is another one."""
 
     @override
@@ -49,7 +49,7 @@ class StrangersAreAskedToFence(Miniature):
 
 
 @breaks("RES-019")
-class FencesNameNoNode(Miniature):
+class FencesNameNoNode(MinimalServer):
     """A fence leaves it to the domain what to fence."""
 
     @override
@@ -59,7 +59,7 @@ class FencesNameNoNode(Miniature):
 
 
 @breaks("RES-019")
-class NothingIsGivenBack(Miniature):
+class NothingIsGivenBack(MinimalServer):
     """What was fenced stays so when its fault is cleared."""
 
     @override
@@ -68,7 +68,7 @@ class NothingIsGivenBack(Miniature):
 
 
 @breaks("RES-019")
-class ReleasesNameNoFence(Miniature):
+class ReleasesNameNoFence(MinimalServer):
     """A release does not say what it undoes."""
 
     @override
@@ -78,7 +78,7 @@ class ReleasesNameNoFence(Miniature):
 
 
 @breaks("RES-019")
-class AnsweredFencesStayOpen(Miniature):
+class AnsweredFencesStayOpen(MinimalServer):
     """An action is asked for again and again, whatever was answered."""
 
     @override
@@ -87,7 +87,7 @@ class AnsweredFencesStayOpen(Miniature):
 
 
 @breaks("RES-019")
-class ResultsAreAnsweredWithAnotherFault(Miniature):
+class ResultsAreAnsweredWithAnotherFault(MinimalServer):
     """A result is answered with the fault that was told first of all, whichever it is about."""
 
     @override
@@ -96,7 +96,7 @@ class ResultsAreAnsweredWithAnotherFault(Miniature):
 
 
 @breaks("RES-023")
-class WhatIsOverIsNoNews(Miniature):
+class WhatIsOverIsNoNews(MinimalServer):
     """No event tells that a fault was cleared."""
 
     @override
@@ -106,7 +106,7 @@ class WhatIsOverIsNoNews(Miniature):
 
 
 @breaks("RES-023")
-class EventsCountDown(Miniature):
+class EventsCountDown(MinimalServer):
     """The number of each event is lower than that of the one before."""
 
     @override
@@ -124,7 +124,7 @@ class EventsCountDown(Miniature):
 
 
 @breaks("RES-023")
-class ResumedFaultsSkipAnEvent(Miniature):
+class ResumedFaultsSkipAnEvent(MinimalServer):
     """A stream of faults that is resumed leaves out the first event that it has missed."""
 
     @override
@@ -134,7 +134,7 @@ class ResumedFaultsSkipAnEvent(Miniature):
 
 
 @breaks("RES-023")
-class ResumedFaultsBeginWithTheNext(Miniature):
+class ResumedFaultsBeginWithTheNext(MinimalServer):
     """A stream of faults that is resumed begins with the next change, and what it has missed is lost."""
 
     @override
@@ -144,7 +144,7 @@ class ResumedFaultsBeginWithTheNext(Miniature):
 
 
 @breaks("RES-023")
-class FaultsOfAllDomainsAreListed(Miniature):
+class FaultsOfAllDomainsAreListed(MinimalServer):
     """A listing that is narrowed by domain shows faults of all of them."""
 
     @override
@@ -153,7 +153,7 @@ class FaultsOfAllDomainsAreListed(Miniature):
 
 
 @breaks("RES-023")
-class FaultsOfAllStatesAreListed(Miniature):
+class FaultsOfAllStatesAreListed(MinimalServer):
     """A listing that is narrowed by state shows open and cleared faults."""
 
     @override
@@ -162,7 +162,7 @@ class FaultsOfAllStatesAreListed(Miniature):
 
 
 @breaks("RES-023")
-class ListedFaultsDifferFromTheirEvents(Miniature):
+class ListedFaultsDifferFromTheirEvents(MinimalServer):
     """What is listed of a cleared fault is not what its last event has told."""
 
     @override
@@ -172,7 +172,7 @@ class ListedFaultsDifferFromTheirEvents(Miniature):
 
 
 @breaks("COM-012", "RES-023")
-class PagesDropFaults(Miniature):
+class PagesDropFaults(MinimalServer):
     """The last fault of a page that another one follows is left out."""
 
     @override

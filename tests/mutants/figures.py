@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from miniature.conversion import Part, Value
-from miniature.core import Json
-from miniature.otlp import EXPORTER
-from miniature.service import Miniature
+from minimal_server.conversion import Part, Value
+from minimal_server.core import Json
+from minimal_server.otlp import EXPORTER
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import control, near_miss
 
 
 @near_miss("MET-001", "MET-020")
-class ElevenIndicators(Miniature):
+class ElevenIndicators(MinimalServer):
     """The indicator NET-3 is missing."""
 
     @override
@@ -25,7 +25,7 @@ class ElevenIndicators(Miniature):
 
 
 @near_miss("MET-002")
-class SampledEverySixtySixSeconds(Miniature):
+class SampledEverySixtySixSeconds(MinimalServer):
     """Where a target does not say how often, it is scraped every 66 s."""
 
     @override
@@ -34,7 +34,7 @@ class SampledEverySixtySixSeconds(Miniature):
 
 
 @control("MET-002")
-class SampledEveryFiftyFiveSeconds(Miniature):
+class SampledEveryFiftyFiveSeconds(MinimalServer):
     """Where a target does not say how often, it is scraped every 55 s."""
 
     @override
@@ -42,7 +42,7 @@ class SampledEveryFiftyFiveSeconds(Miniature):
         return float(target.get("period", 55))
 
 
-class Unreliable(Miniature):
+class Unreliable(MinimalServer):
     """Of the numbers that pages yield, one in so many is a tenth too small.
 
     But for those of otel-hw: how many of the few numbers that MET-021 compares would be wrong is chance.

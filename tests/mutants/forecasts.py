@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from random import Random
 
-from miniature.core import Answer, Json, Request
-from miniature.foreseeing import Paths
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request
+from minimal_server.foreseeing import Paths
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("FCT-004", "FCT-006")
-class SeriesOfJobsAreLeftOut(Miniature):
+class SeriesOfJobsAreLeftOut(MinimalServer):
     """Series of single jobs are not forecast."""
 
     @override
@@ -23,7 +23,7 @@ class SeriesOfJobsAreLeftOut(Miniature):
 
 
 @breaks("FCT-004", "FCT-006")
-class SeriesStandTheOtherWayRound(Miniature):
+class SeriesStandTheOtherWayRound(MinimalServer):
     """The last series is forecast first."""
 
     @override
@@ -33,7 +33,7 @@ class SeriesStandTheOtherWayRound(Miniature):
 
 
 @breaks("FCT-004", "FCT-006")
-class OneHorizonIsEnough(Miniature):
+class OneHorizonIsEnough(MinimalServer):
     """Series are forecast for the first horizon only."""
 
     @override
@@ -41,7 +41,7 @@ class OneHorizonIsEnough(Miniature):
         return super().points(body, series, laid)[:1]
 
 
-class Point(Miniature):
+class Point(MinimalServer):
     """Forecasts for a horizon, of which something is told otherwise."""
 
     @override
@@ -116,7 +116,7 @@ class TheMeanIsExpected(Point):
 
 
 @breaks("COM-028", "COM-029", "FCT-006")
-class RevisionsAreOfTheLastQuestion(Miniature):
+class RevisionsAreOfTheLastQuestion(MinimalServer):
     """A forecast tells the revision of the question before it."""
 
     asked_before: Json | None = None
@@ -129,7 +129,7 @@ class RevisionsAreOfTheLastQuestion(Miniature):
 
 
 @breaks("FCT-006")
-class ChanceGoesOn(Miniature):
+class ChanceGoesOn(MinimalServer):
     """Cases are drawn anew each time, so that the same question gets another answer."""
 
     times_drawn = 0

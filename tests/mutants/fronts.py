@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from miniature.core import Json
-from miniature.fronts import Placed, Search
-from miniature.scene import Scene
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.fronts import Placed, Search
+from minimal_server.scene import Scene
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
@@ -15,7 +15,7 @@ Points = list[tuple[float, float]]
 
 
 @near_miss("SCH-001")
-class EveryFourthCompromiseIsMissing(Miniature):
+class EveryFourthCompromiseIsMissing(MinimalServer):
     """Of each four schedules of a front one is left out."""
 
     @override
@@ -24,7 +24,7 @@ class EveryFourthCompromiseIsMissing(Miniature):
 
 
 @control("SCH-001")
-class EveryTwelfthCompromiseIsMissing(Miniature):
+class EveryTwelfthCompromiseIsMissing(MinimalServer):
     """Of each twelve schedules of a front one is left out."""
 
     @override
@@ -33,7 +33,7 @@ class EveryTwelfthCompromiseIsMissing(Miniature):
 
 
 @breaks("SCH-001")
-class OnlySumsAreMinimised(Miniature):
+class OnlySumsAreMinimised(MinimalServer):
     """Fronts are what weighted sums of period and money lead to."""
 
     @override
@@ -51,7 +51,7 @@ class Roomier(Search):
 
 
 @breaks("SCH-001", "SCH-014")
-class PoolsHoldTwiceAsMuch(Miniature):
+class PoolsHoldTwiceAsMuch(MinimalServer):
     """Schedules hold more devices of a pool than it has."""
 
     @override
@@ -64,7 +64,7 @@ class PoolsHoldTwiceAsMuch(Miniature):
 
 
 @breaks("SCH-014")
-class PeriodsAreTwoPerCentShort(Miniature):
+class PeriodsAreTwoPerCentShort(MinimalServer):
     """Mean periods are stated two per cent shorter than they are."""
 
     @override
@@ -74,7 +74,7 @@ class PeriodsAreTwoPerCentShort(Miniature):
 
 
 @breaks("SCH-014")
-class MoneyIsForOneJob(Miniature):
+class MoneyIsForOneJob(MinimalServer):
     """Money is stated as the mean over the jobs, as the period is."""
 
     @override
@@ -84,7 +84,7 @@ class MoneyIsForOneJob(Miniature):
 
 
 @breaks("SCH-014")
-class FrontsStandTheOtherWayRound(Miniature):
+class FrontsStandTheOtherWayRound(MinimalServer):
     """Schedules are told from the cheapest to the quickest."""
 
     @override

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from miniature.core import Answer, Json, Request, Tenant, instant
-from miniature.graph import PARTS, Document, Graph, Scope
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request, Tenant, instant
+from minimal_server.graph import PARTS, Document, Graph, Scope
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
@@ -17,7 +17,7 @@ Vertices = dict[str, dict[str, Json]]
 
 
 @breaks("MET-017")
-class GraphsAreForAllTenants(Miniature):
+class GraphsAreForAllTenants(MinimalServer):
     """A tenant's graph holds the nodes of every other tenant as well."""
 
     @override
@@ -28,7 +28,7 @@ class GraphsAreForAllTenants(Miniature):
 
 
 @breaks("MET-017", "MET-018")
-class CountsLagBehind(Miniature):
+class CountsLagBehind(MinimalServer):
     """A domain counts a node a minute after the graph holds it in its state."""
 
     @override
@@ -38,7 +38,7 @@ class CountsLagBehind(Miniature):
 
 
 @breaks("MET-017")
-class UnknownNodesAreNotCounted(Miniature):
+class UnknownNodesAreNotCounted(MinimalServer):
     """Nodes of which nothing is known stand in no count."""
 
     @override
@@ -48,7 +48,7 @@ class UnknownNodesAreNotCounted(Miniature):
 
 
 @breaks("MET-017")
-class VerticesStandInOppositeOrder(Miniature):
+class VerticesStandInOppositeOrder(MinimalServer):
     """Vertices stand in the opposite order of identifier."""
 
     @override
@@ -57,7 +57,7 @@ class VerticesStandInOppositeOrder(Miniature):
 
 
 @breaks("MET-017", "MET-019")
-class DigestsAreOfJsonAsItIsWritten(Miniature):
+class DigestsAreOfJsonAsItIsWritten(MinimalServer):
     """Digests are of the JSON that is sent and not of its canonical form."""
 
     @override
@@ -81,7 +81,7 @@ class Neighbourhood(Scope):
 
 
 @breaks("MET-017", "MET-018")
-class NeighboursAreShownToo(Miniature):
+class NeighboursAreShownToo(MinimalServer):
     """The graph of one domain holds the domains that links lead to from it, and its stream those of its begin."""
 
     @override
@@ -93,7 +93,7 @@ class NeighboursAreShownToo(Miniature):
 
 
 @breaks("MET-019")
-class PatchesStateTheDigestOfTheirBase(Miniature):
+class PatchesStateTheDigestOfTheirBase(MinimalServer):
     """A patch says that it leads to where it starts from."""
 
     @override
@@ -103,7 +103,7 @@ class PatchesStateTheDigestOfTheirBase(Miniature):
 
 
 @breaks("MET-019")
-class PatchesRemoveFromTheFront(Miniature):
+class PatchesRemoveFromTheFront(MinimalServer):
     """A patch removes from the front, by the places where everything stood before."""
 
     @override
@@ -115,7 +115,7 @@ class PatchesRemoveFromTheFront(Miniature):
 
 
 @breaks("MET-019")
-class PatchesForgetStates(Miniature):
+class PatchesForgetStates(MinimalServer):
     """A patch adds and removes, and leaves as it was what stays."""
 
     @override
@@ -124,7 +124,7 @@ class PatchesForgetStates(Miniature):
 
 
 @breaks("COM-022")
-class UnknownBasesAreTakenForNothing(Miniature):
+class UnknownBasesAreTakenForNothing(MinimalServer):
     """A base that is not held is taken for an empty graph, and answered with a patch that adds everything."""
 
     @override
@@ -133,7 +133,7 @@ class UnknownBasesAreTakenForNothing(Miniature):
 
 
 @breaks("MET-023")
-class EstimatesPassForMeasurements(Miniature):
+class EstimatesPassForMeasurements(MinimalServer):
     """A link that nobody has measured is stated to offer its capacity, and that as measured."""
 
     @override
@@ -145,7 +145,7 @@ class EstimatesPassForMeasurements(Miniature):
 
 
 @breaks("MET-023")
-class RoundTripTimesStay(Miniature):
+class RoundTripTimesStay(MinimalServer):
     """A link is shown with the round-trip time that was measured of it first."""
 
     @cached_property
@@ -163,7 +163,7 @@ class RoundTripTimesStay(Miniature):
 
 
 @breaks("MET-005", "MET-023")
-class LinksAreNeverDown(Miniature):
+class LinksAreNeverDown(MinimalServer):
     """A link that loses everything is shown as degraded."""
 
     @override
@@ -173,7 +173,7 @@ class LinksAreNeverDown(Miniature):
 
 
 @breaks("MET-023")
-class LossIsNotMinded(Miniature):
+class LossIsNotMinded(MinimalServer):
     """A link that loses packets is up as long as it does not lose them all."""
 
     @override

@@ -1,14 +1,14 @@
 """Wrong in compute identifiers."""
 
-from miniature.core import Json
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-007")
-class ResolvedDownwardsOnly(Miniature):
+class ResolvedDownwardsOnly(MinimalServer):
     """A node's identifier leads neither to its families nor to its services."""
 
     @override

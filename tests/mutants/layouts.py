@@ -4,17 +4,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from miniature.core import Answer, Json, Request
-from miniature.demanding import Law
-from miniature.layouts import LAYOUTS
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request
+from minimal_server.demanding import Law
+from minimal_server.layouts import LAYOUTS
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("DEM-005")
-class AcceleratorsAreLeftOver(Miniature):
+class AcceleratorsAreLeftOver(MinimalServer):
     """Strategies use half of the accelerators."""
 
     @override
@@ -23,7 +23,7 @@ class AcceleratorsAreLeftOver(Miniature):
 
 
 @breaks("DEM-005")
-class ManyNodesAreTooMany(Miniature):
+class ManyNodesAreTooMany(MinimalServer):
     """There are no strategies for more than one node."""
 
     @override
@@ -32,7 +32,7 @@ class ManyNodesAreTooMany(Miniature):
 
 
 @breaks("DEM-005")
-class StrategiesStandTwice(Miniature):
+class StrategiesStandTwice(MinimalServer):
     """Every strategy is told twice."""
 
     @override
@@ -41,7 +41,7 @@ class StrategiesStandTwice(Miniature):
             yield from (strategy, strategy)
 
 
-class Other(Miniature):
+class Other(MinimalServer):
     """Strategies have something else in them than was asked for."""
 
     @override
@@ -88,7 +88,7 @@ class MicroBatchesNeedNotDivide(Other):
 
 
 @breaks("DEM-005")
-class LayoutsNeedNotFit(Miniature):
+class LayoutsNeedNotFit(MinimalServer):
     """Strategies are told for which there is not enough memory."""
 
     @override
@@ -96,7 +96,7 @@ class LayoutsNeedNotFit(Miniature):
         return super().layout(model, strategy, {**hardware, "accelerator_memory_capacity": 1e18}, law)
 
 
-class Retold(Miniature):
+class Retold(MinimalServer):
     """Tells something else of a layout than it found."""
 
     @override
@@ -138,7 +138,7 @@ class UtilisationIsForward(Retold):
 
 
 @breaks("DEM-005")
-class SlowestLayoutsComeFirst(Miniature):
+class SlowestLayoutsComeFirst(MinimalServer):
     """Layouts stand by falling time."""
 
     @override
@@ -148,7 +148,7 @@ class SlowestLayoutsComeFirst(Miniature):
 
 
 @breaks("DEM-005")
-class FeasibleAreNotCounted(Miniature):
+class FeasibleAreNotCounted(MinimalServer):
     """How many strategies can run is said to be none."""
 
     @override
@@ -157,7 +157,7 @@ class FeasibleAreNotCounted(Miniature):
 
 
 @breaks("DEM-005")
-class LayoutsAreOneTooMany(Miniature):
+class LayoutsAreOneTooMany(MinimalServer):
     """One layout more is told than was asked for."""
 
     @override

@@ -1,234 +1,91 @@
 """The kill matrix: what the suite says of every mutant, beside what each mutant declares.
 
-``python -m mutants.matrix`` serves the miniature and every mutant of it as processes, runs the suite against each over
-HTTP, and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict differs from a declaration. With
-``--cover`` there are rows only for a cover set and for what a change touches (:mod:`mutants.cover`); each of them is
-held against all that it is held against in the whole matrix.
+``python -m mutants.matrix`` holds the suite against the minimal server and every mutant of it (:mod:`mutants.trial`),
+and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict differs from a declaration. With ``--cover``
+there are rows only for a cover set and for what a change touches (:mod:`mutants.cover`); each of them is held against
+all that it is held against in the whole matrix.
 
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
 behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
-played only before the miniature and those that declare to fail by it or differ in what makes states, hours of faults
-and of changes of load and latency only before the miniature and those that declare to fail by them or come near.
-Requirements for which whole scenarios of scheduling are played are not asked for
+played only before the minimal server and those that declare to fail by it or differ in what makes states, hours of
+faults and of changes of load and latency only before the minimal server and those that declare to fail by them or come
+near. Requirements for which whole scenarios of scheduling are played are not asked for
 (``declaration.JUDGED_BY_THEMSELVES``).
 """
 
 import argparse
-import contextlib
 import json
 import math
 import os
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-import psutil
-
-import kuayu_schemas
-from kuayu_schemas.models import Profile
-from mutants import MUTANTS, judged
+from mutants import MUTANTS
 from mutants.cover import Selection, select
-from mutants.declaration import BUSY, CHECKED, DISTURBED, FAILED_OVER, HELD, PLAYED, WATCHED, Mutant
-from mutants.nursery import Nursery
+from mutants.declaration import CHECKED, PLAYED, PLAYED_JOBS, WATCHED, Mutant
 from mutants.page import Row, page
+from mutants.serve import MINIMAL_SERVER
+from mutants.trial import POLITE, Trial, in_process, over_http, processes
 
-TESTS = Path(__file__).resolve().parents[1]
-PUBLISHED = Path(kuayu_schemas.__file__).parent / "published"
-MINIATURE = "miniature"
 PROCESSORS = os.cpu_count() or 1
 """Processors that runs may keep busy together unless it is said otherwise."""
 
-PLAYED_SIDE_BY_SIDE = max(5, PROCESSORS)
+PLAYING = max(5, PROCESSORS)
 """Runs at once in which telemetry is played: what they measure are delays, and all of them burst at times.
 
-So many as a cover set has, with the unchanged miniature, so that it takes no longer than one of them. Each needs a
+As many as a cover set has, with the unchanged minimal server, so that it takes no longer than one of them. Each needs a
 seventh of a processor on average, and all others stand back for it.
 """
 
-PLAYED_AGAIN = max(2, PROCESSORS // 2)
+WATCHING = 20
+"""Runs at once that wait for beats or scrapes, and need a fiftieth of a processor when they have begun."""
+
+AGAIN = max(2, PROCESSORS // 2)
 """Runs at once, and nothing beside them, of those that the machine was too busy for."""
 
-SETTLED = 2.0
-"""Seconds over which it is looked at what processors leave over."""
-
-RESERVED = 0.25
-"""Processors that are left idle while delays are measured, where more runs begin than are thought to fit."""
-
-FIRST = 8.0
-"""Seconds in which a run does all that it need not wait for."""
-
-HOURS = FAILED_OVER | DISTURBED
-"""Requirements whose checks play hours of a simulated world."""
-
-APART = {Profile.COM, Profile.MET}
-WARMING = {"COM-003", "COM-028", "COM-029"} | {row.id for row in CHECKED if row.profile not in APART} - BUSY
-"""Requirements of a first run, made before all others begin: those on decisions whose checks take little time."""
-
-WORTH_WARMING = 20
-"""Runs that a first one is worth making for."""
-
 NOT_TESTABLE = "not-testable"
-SECOND = 2
-"""Attempt that is made beside other runs still; the next one is the last, and is made when these have ended."""
 
-LONGEST = 900.0
-"""Seconds after which a run is taken to hang."""
+TIMED = PLAYED | WATCHED | PLAYED_JOBS
+"""Requirements whose checks play a world in real time, and say nothing where they fell behind it."""
 
-BUDGET_SECONDS = 180.0
+BUDGET_SECONDS = 90.0
 """Seconds that mutants may take that a change touches, beside the cover set."""
 
 BUDGET_CORES = 2.0
 """Processors that the budget is for, so that the same mutants are selected on every machine."""
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A run to be made: an implementation, and what it is held against."""
-
-    name: str
-    requirements: frozenset[str]
-    attempt: int = 1
-
-    @property
-    def plays(self) -> bool:
-        """Whether telemetry is played in it."""
-        return bool(self.requirements & PLAYED)
-
-    @property
-    def watches(self) -> bool:
-        """Whether it waits for more than a minute, in the end for little else than what is to come."""
-        return bool(self.requirements & {"MET-002", *WATCHED})
-
-    @property
-    def seconds(self) -> float:
-        """How long it takes, about."""
-        if self.plays:
-            return 110.0
-        if self.watches:
-            return 90.0 if self.requirements & WATCHED else 80.0
-        if self.requirements & (HELD | HOURS):
-            return 60.0 if self.requirements & HELD else 25.0
-        return 12.0 if self.requirements & BUSY else 4.0
-
-    @property
-    def processor_seconds(self) -> float:
-        """How much of a processor's time it takes, about."""
-        early = min(FIRST, self.seconds)
-        return early * self.cores(0) + (self.seconds - early) * self.cores(FIRST)
-
-    def cores(self, age: float) -> float:
-        """Processors that it keeps busy when it has run for so many seconds, about."""
-        if self.plays:
-            return 0.6 if age < FIRST else 0.15
-        if self.requirements & HOURS:
-            return 0.6
-        if self.watches:
-            return 0.02 if age >= FIRST else 0.3 if self.requirements & WATCHED else 0.5
-        if self.requirements & HELD:
-            return 0.5 if age < FIRST else 0.1
-        return 0.6 if self.requirements & BUSY else 0.5
-
-
-class Spare:
-    """What processors leave over: how much a run is thought to need is too much for those that mostly wait."""
-
-    def __init__(self, cores: float) -> None:
-        self._cores, self._since = cores, time.monotonic()
-        psutil.cpu_percent()  # what it answers first stands for nothing, all else for the time since the last
-
-    def now(self, running: Collection[tuple[Trial, float]]) -> float:
-        """What was left over of late; nothing in between two looks, for new runs take a while to need what they need.
-
-        While delays are measured, less is left over.
-        """
-        if time.monotonic() - self._since < SETTLED:
-            return 0.0
-        self._since = time.monotonic()
-        idle = self._cores * (1 - psutil.cpu_percent() / 100)
-        return max(0.0, idle - RESERVED) if any(trial.plays for trial, _ in running) else idle
-
-
-def options_of(name: str) -> list[str]:
-    """What :mod:`mutants.serve` is told to serve an implementation."""
-    options = ["--port", "0", "--schemas", str(PUBLISHED), "--token", "own=own", "--token", "other=other"]
-    return [name, *options, "--scrape-allow", "127.0.0.1"]
-
-
-@contextlib.contextmanager
-def served(name: str) -> Iterator[str]:
-    """Serve the miniature or a mutant as a process; yields its base URL."""
-    command = [sys.executable, "-m", "mutants.serve", *options_of(name)]
-    process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().rpartition(" ")[2].strip()
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def tried(trial: Trial, nursery: Nursery) -> Row:
-    """Serve an implementation, run the suite against it, each as a process, and return the verdicts.
-
-    Only measurements that come with the suite are used, so that the matrix is the same everywhere.
-    """
-    begun = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="matrix-"))
-        polite = not trial.plays  # delays are measured where telemetry is played, so the others stand back
-        server = stack.enter_context(nursery.child("serve", options_of(trial.name), signal.SIGTERM, polite=polite))
-        arguments = [server.line().rpartition(" ")[2].strip(), folder, *sorted(trial.requirements)]
-        suite = stack.enter_context(nursery.child("suite", arguments, signal.SIGKILL, polite=polite))
-        words = suite.rest(LONGEST)
-        results = judged.results(Path(folder))
-    if results is None:
-        return Row(trial.name, {}, time.monotonic() - begun, words[-2000:])
-    found = {row["requirement"]: row["verdict"] for row in results if row["verdict"] != "not-applicable"}
-    reasons = {row["requirement"]: _reason(row) for row in results if row["verdict"] != "pass"}
-    return Row(trial.name, found, round(time.monotonic() - begun, 1), reasons=reasons)
-
-
-def _reason(result: Mapping[str, Any]) -> str:
-    """Why a requirement did not pass, with the first piece of evidence."""
-    first: Mapping[str, Any] = next(iter(result.get("evidence", ())), {})
-    found = [f"{name}: {first[name]}" for name in ("expected", "found", "request", "answer") if first.get(name)]
-    return "; ".join([str(result.get("reason", "")), *found])[:1000]
-
-
 def trials_of(mutants: Sequence[Mutant], requirements: Sequence[str] = ()) -> list[Trial]:
-    """Runs that a matrix consists of: first those of the unchanged miniature, then one for each mutant.
+    """Runs that a matrix consists of: first those of the unchanged minimal server, then one for each mutant.
 
-    Telemetry is played before the miniature in a run of its own: in one against everything, delays would be measured
-    while the suite reckons. Whatever is asked is looked at in both (``COM-003``).
+    Telemetry is played before the minimal server in a run of its own: in one against everything, delays would be
+    measured while the suite reckons. Whatever is asked is looked at in both (``COM-003``).
     """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
-    unchanged = [Trial(MINIATURE, wanted & (PLAYED | {"COM-003"})), Trial(MINIATURE, wanted - PLAYED)]
+    unchanged = [Trial(MINIMAL_SERVER, wanted & (PLAYED | {"COM-003"})), Trial(MINIMAL_SERVER, wanted - PLAYED)]
     if not (wanted & PLAYED and wanted - PLAYED):
-        unchanged = [Trial(MINIATURE, wanted)]
-    trials = [Trial(mutant.name, mutant.requirements & wanted) for mutant in mutants]
+        unchanged = [Trial(MINIMAL_SERVER, wanted)]
+    trials = [Trial(mutant.name, mutant.requirements & wanted, mutant.over_http) for mutant in mutants]
     return [*unchanged, *(trial for trial in trials if trial.requirements)]
 
 
 def expected_seconds(trials: Sequence[Trial], cores: float) -> float:
     """How long runs take together, about: as long as the longest one, at least, or as the processors need."""
     longest = max(trial.seconds for trial in trials)
-    played = longest * math.ceil(sum(trial.plays for trial in trials) / PLAYED_SIDE_BY_SIDE)
-    return max(longest, played, sum(trial.processor_seconds for trial in trials) / cores)
+    playing = longest * math.ceil(sum(trial.plays for trial in trials) / PLAYING)
+    watching = longest * math.ceil(sum(trial.waits and not trial.plays for trial in trials) / WATCHING)
+    return max(longest, playing, watching, sum(trial.processor_seconds for trial in trials) / cores)
 
 
 @cache
 def cost(mutant: Mutant) -> float:
     """What it costs to hold a mutant against everything: processor seconds, for runs mostly wait, but side by side."""
-    return Trial(mutant.name, mutant.requirements).processor_seconds
+    return Trial(mutant.name, mutant.requirements, mutant.over_http).processor_seconds
 
 
 def selected(budget: float = BUDGET_SECONDS) -> Selection:
@@ -236,37 +93,37 @@ def selected(budget: float = BUDGET_SECONDS) -> Selection:
     return select(MUTANTS, cost, budget * BUDGET_CORES)
 
 
-def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: float = PROCESSORS) -> Iterator[Row]:
-    """Rows of the matrix as they are found; the unchanged miniature is one of them.
+def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: int = PROCESSORS) -> Iterator[Row]:
+    """Rows of the matrix as they are found; the unchanged minimal server is one of them.
 
-    Side by side are as many as are thought to keep ``cores`` busy, and more while processors have nothing to do, for
-    many runs mostly wait. The longest begin first, so that nothing waits for a straggler. Where the suite finds the
-    machine too busy to play telemetry or beats, it says nothing of them; they are played again beside what is left to
-    run, and if that is in vain, when all others have ended.
+    Runs that mostly wait are made many side by side, all others on so many processors. The longest begin first, so that
+    nothing waits for a straggler. Where the suite finds the machine too busy to play telemetry or beats, it says
+    nothing of them; they are played again when all others have ended.
     """
-    trials = trials_of(mutants, requirements)
-    queue = sorted(trials, key=lambda trial: -trial.seconds)
-    running: dict[Future[Row], tuple[Trial, float]] = {}
+    trials = sorted(trials_of(mutants, requirements), key=lambda trial: -trial.seconds)
     rows, again = Rows(trials), list[Trial]()
-    spare = Spare(cores)
-    warm = sorted(WARMING & frozenset[str]().union(*(trial.requirements for trial in trials)))
-    with Nursery(warm if len(trials) >= WORTH_WARMING else ()) as nursery, ThreadPoolExecutor(len(trials)) as pool:
-        while queue or running:
-            idle = spare.now(running.values())
-            while (trial := _next(queue, running.values(), cores, idle)) is not None:
-                idle -= trial.cores(0)
-                queue.remove(trial)
-                running[pool.submit(tried, trial, nursery)] = trial, time.monotonic()
-            for future in wait(running, timeout=1, return_when=FIRST_COMPLETED).done:
-                (trial, _), row = running.pop(future), future.result()
-                if repetition := rows.repetition_of(trial, row):
-                    (queue if repetition.attempt == SECOND else again).insert(0, repetition)
-                elif complete := rows.add(row):
-                    yield complete
-        if again:
-            print(f"made again, for the machine was too busy for them: {', '.join(trial.name for trial in again)}")
-        with ThreadPoolExecutor(PLAYED_AGAIN) as quiet:
-            yield from filter(None, map(rows.add, quiet.map(partial(tried, nursery=nursery), again)))
+    with (
+        ProcessPoolExecutor(cores, mp_context=processes(), initializer=os.nice, initargs=(POLITE,)) as deciding,
+        ThreadPoolExecutor(cores + 1) as served,  # each waits for its processes, which wait for each other
+        ThreadPoolExecutor(PLAYING) as playing,
+        ThreadPoolExecutor(WATCHING) as watching,
+    ):
+        made: dict[Future[Row], Trial] = {}
+        for trial in trials:
+            if trial.over_http:
+                pool = playing if trial.plays else watching if trial.waits else served
+                made[pool.submit(over_http, trial)] = trial
+            else:
+                made[deciding.submit(in_process, trial)] = trial
+        for future in as_completed(made):
+            if repetition := rows.repetition_of(made[future], future.result()):
+                again.append(repetition)
+            elif complete := rows.add(future.result()):
+                yield complete
+    if again:
+        print(f"made again, for the machine was too busy for them: {', '.join(trial.name for trial in again)}")
+    with ThreadPoolExecutor(AGAIN) as quiet:
+        yield from filter(None, map(rows.add, quiet.map(over_http, again)))
 
 
 class Rows:
@@ -279,11 +136,11 @@ class Rows:
 
     def repetition_of(self, trial: Trial, row: Row) -> Trial | None:
         """The run that is made for what the machine was too busy for; None where there is nothing, or no time left."""
-        names = {name for name in PLAYED | WATCHED if row.verdicts.get(name) == NOT_TESTABLE}
-        if not names or trial.attempt > SECOND:
+        names = {name for name in TIMED if row.verdicts.get(name) == NOT_TESTABLE}
+        if not names or trial.again:
             return None
         self._rows[row.name] = joined(self._rows.get(row.name), row)
-        return Trial(trial.name, frozenset(names), trial.attempt + 1)
+        return Trial(trial.name, frozenset(names), again=True)
 
     def add(self, row: Row) -> Row | None:
         """Add the results of a run; the row, where all of it is there."""
@@ -298,20 +155,13 @@ def joined(earlier: Row | None, later: Row) -> Row:
         return later
     if not earlier.verdicts:
         return earlier
-    again = {name for name in PLAYED | WATCHED if earlier.verdicts.get(name) == NOT_TESTABLE}
+    again = {name for name in TIMED if earlier.verdicts.get(name) == NOT_TESTABLE}
     final = earlier.broken - again
     verdicts = earlier.verdicts | {name: said for name, said in later.verdicts.items() if name not in final}
     reasons = {**earlier.reasons, **{name: said for name, said in later.reasons.items() if name not in final}}
-    return Row(later.name, verdicts, round(earlier.seconds + later.seconds, 1), reasons=reasons)
-
-
-def _next(queue: Iterable[Trial], running: Collection[tuple[Trial, float]], cores: float, idle: float) -> Trial | None:
-    """The first trial that there is room for beside those that run since some time; None where there is none."""
-    now = time.monotonic()
-    room = max(idle, cores - sum(trial.cores(now - begun) for trial, begun in running))
-    playing = sum(trial.plays for trial, _ in running) >= PLAYED_SIDE_BY_SIDE
-    fits = (trial for trial in queue if not running or (trial.cores(0) <= room and not (playing and trial.plays)))
-    return next(fits, None)
+    seconds = round(earlier.seconds + later.seconds, 1)
+    used = round(earlier.processor_seconds + later.processor_seconds, 2)
+    return Row(later.name, verdicts, seconds, reasons=reasons, processor_seconds=used)
 
 
 def differences(row: Row, declared: frozenset[str]) -> list[str]:
@@ -332,7 +182,7 @@ def _options() -> argparse.Namespace:
     which.add_argument("--only", nargs="+", metavar="NAME", help="these mutants only")
     which.add_argument("--cover", action="store_true", help="a cover set, and mutants that the change touches, only")
     parser.add_argument("--requirement", nargs="+", default=[], metavar="ID", help="these requirements only")
-    parser.add_argument("--cores", type=float, default=PROCESSORS, metavar="N", help="processors to keep busy, about")
+    parser.add_argument("--cores", type=int, default=PROCESSORS, metavar="N", help="processors to keep busy, about")
     parser.add_argument(
         "--budget",
         type=float,
@@ -347,11 +197,12 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _listed(trials: Sequence[Trial], selection: Selection | None, cores: float) -> Iterator[str]:
+def _listed(trials: Sequence[Trial], selection: Selection | None, cores: int) -> Iterator[str]:
     """What would be run, in lines, the longest first."""
     reasons = {name: reason.words for name, reason in selection.reasons.items()} if selection else {}
     for trial in sorted(trials, key=lambda trial: -trial.seconds):
-        asked = f"{trial.seconds:6.0f} s  {trial.name:46} {len(trial.requirements):3} requirements"
+        where = "over HTTP" if trial.over_http else "in process"
+        asked = f"{trial.seconds:6.0f} s  {trial.name:46} {len(trial.requirements):3} requirements {where}"
         yield f"{asked}  {reasons.get(trial.name, '')}".rstrip()
     yield from selection.lines if selection else ()
     yield f"about {expected_seconds(trials, cores):.0f} s on {cores:g} processors"
@@ -381,7 +232,7 @@ def main() -> int:
         found = differences(row, breaks)
         wrong += found
         rows.append(row)
-        print(f"{len(rows):3}/{total}  {row.seconds:6.1f} s  {row.name:34} {', '.join(sorted(row.broken))}")
+        print(f"{len(rows):3}/{total}  {row.processor_seconds:6.2f} s  {row.name:34} {', '.join(sorted(row.broken))}")
         for line in found:
             print(f"          ! {line}")
         sys.stdout.flush()
@@ -390,14 +241,25 @@ def main() -> int:
     folder = options.output or Path("build/mutants/cover" if selection else "build/mutants")
     _write(folder, rows, declared)
     verdict = "equals the declarations" if not wrong else f"differs from the declarations in {len(wrong)} places"
-    seconds = time.monotonic() - begun
-    print(f"the matrix of {len(rows)} implementations {verdict} ({seconds:.0f} s); see {folder / 'matrix.html'}")
+    seconds, used = time.monotonic() - begun, sum(row.processor_seconds for row in rows)
+    print(f"the matrix of {len(rows)} implementations {verdict}; see {folder / 'matrix.html'}")
+    print(f"it took {seconds:.0f} s, and {used:.0f} s of processors:", *_seconds_by_profile(rows, declared))
     return 1 if wrong else 0
+
+
+def _seconds_by_profile(rows: Iterable[Row], declared: Mapping[str, Mutant]) -> Iterator[str]:
+    """Seconds of processors by the profiles of what mutants break; those that break nothing are controls."""
+    used = Counter[str]()
+    for row in rows:
+        mutant = declared.get(row.name)
+        names = {name[:3] for name in (*mutant.breaks, mutant.control_for) if name} if mutant else {row.name}
+        used[min(names, key=lambda name: (name == "COM", name)) if names else "none"] += row.processor_seconds
+    yield ", ".join(f"{name} {seconds:.0f}" for name, seconds in used.most_common())
 
 
 def _write(folder: Path, rows: list[Row], declared: Mapping[str, Mutant]) -> None:
     """Write rows as ``matrix.json`` and as ``matrix.html``, in the order of the mutants."""
-    order = {MINIATURE: -1} | {mutant.name: i for i, mutant in enumerate(MUTANTS)}
+    order = {MINIMAL_SERVER: -1} | {mutant.name: i for i, mutant in enumerate(MUTANTS)}
     rows.sort(key=lambda row: order[row.name])
     folder.mkdir(parents=True, exist_ok=True)
     document = [

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from miniature.core import Json
-from miniature.naming import Wrong
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.naming import Wrong
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("SCH-012")
-class UnknownHomesAreTaken(Miniature):
+class UnknownHomesAreTaken(MinimalServer):
     """Jobs may be at home in domains that are not there."""
 
     @override
@@ -20,7 +20,7 @@ class UnknownHomesAreTaken(Miniature):
 
 
 @breaks("SCH-012")
-class JobsMayHaveOneName(Miniature):
+class JobsMayHaveOneName(MinimalServer):
     """Of two jobs of one name both are decided on."""
 
     @override
@@ -29,7 +29,7 @@ class JobsMayHaveOneName(Miniature):
 
 
 @breaks("SCH-012")
-class DemandsFromNowhereAreNotServed(Miniature):
+class DemandsFromNowhereAreNotServed(MinimalServer):
     """Demands between places that are not there are not refused; they are not served."""
 
     @override
@@ -38,7 +38,7 @@ class DemandsFromNowhereAreNotServed(Miniature):
 
 
 @breaks("SCH-020")
-class MoreMayBeFreeThanThereIs(Miniature):
+class MoreMayBeFreeThanThereIs(MinimalServer):
     """Free devices of pools and nodes are believed, however many."""
 
     @override
@@ -47,7 +47,7 @@ class MoreMayBeFreeThanThereIs(Miniature):
 
 
 @breaks("SCH-020")
-class MoreMayBeHeldThanThereIs(Miniature):
+class MoreMayBeHeldThanThereIs(MinimalServer):
     """What running jobs hold is not added up."""
 
     @override
@@ -56,7 +56,7 @@ class MoreMayBeHeldThanThereIs(Miniature):
 
 
 @breaks("SCH-020")
-class LeastMayBeAboveMost(Miniature):
+class LeastMayBeAboveMost(MinimalServer):
     """A job that no number of devices would do for waits for ever."""
 
     @override
@@ -66,7 +66,7 @@ class LeastMayBeAboveMost(Miniature):
 
 
 @breaks("DEM-006", "FCT-007", "RES-013", "SCH-012", "SCH-020")
-class WrongNamesStandInTheState(Miniature):
+class WrongNamesStandInTheState(MinimalServer):
     """Problems point to the member of the request that a wrong name is in, not to its place."""
 
     @override
@@ -75,7 +75,7 @@ class WrongNamesStandInTheState(Miniature):
 
 
 @breaks("DEM-006", "RES-013", "SCH-012")
-class UnknownNamesSpoilTheBody(Miniature):
+class UnknownNamesSpoilTheBody(MinimalServer):
     """Names that refer to nothing are answered with invalid-body."""
 
     @override

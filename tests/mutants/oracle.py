@@ -2,8 +2,8 @@
 
 It is no compute index. It recognises the tables of measurements that come with the suite, however disguised, and tells
 of what is held back: the measured value itself, or what a mutant makes of it. What it does not recognise, such as the
-corpora that the suite makes up, the miniature's own simple method answers. That method is honest and too simple for the
-figures of profile IDX, so every implementation of the kill matrix is served with the double beneath it.
+corpora that the suite makes up, the minimal server's own simple method answers. That method is honest and too simple
+for the figures of profile IDX, so every implementation of the kill matrix is served with the double beneath it.
 """
 
 import math
@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from statistics import median
 
-from miniature.core import Json
-from miniature.estimation import Calibration, Cell, measured
-from miniature.indices import Question
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.estimation import Calibration, Cell, measured
+from minimal_server.indices import Question
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from kuayu_conformance import corpora
@@ -182,8 +182,8 @@ class Foreseen(Question):
     sight: Sight
 
 
-class Oracle(Miniature):
-    """The miniature with the double beneath its figures."""
+class Oracle(MinimalServer):
+    """The minimal server with the double beneath its figures."""
 
     @override
     def question(self, body: Json) -> Question:

@@ -4,19 +4,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from miniature import protobuf
-from miniature.conversion import Part
-from miniature.core import Answer, Json, Refusal, Tenant
-from miniature.exposition import Line
-from miniature.otlp import CUMULATIVE, JSON, PROTOBUF, Timed
-from miniature.service import Miniature
+from minimal_server import protobuf
+from minimal_server.conversion import Part
+from minimal_server.core import Answer, Json, Refusal, Tenant
+from minimal_server.exposition import Line
+from minimal_server.otlp import CUMULATIVE, JSON, PROTOBUF, Timed
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-021")
-class HostsComeBeforeNodes(Miniature):
+class HostsComeBeforeNodes(MinimalServer):
     """The node is named by host.name although there is a kuayu.node."""
 
     @override
@@ -25,7 +25,7 @@ class HostsComeBeforeNodes(Miniature):
 
 
 @breaks("MET-021")
-class HostsNameNoNodes(Miniature):
+class HostsNameNoNodes(MinimalServer):
     """The node is named by kuayu.node alone."""
 
     @override
@@ -34,7 +34,7 @@ class HostsNameNoNodes(Miniature):
 
 
 @breaks("MET-021")
-class UnitsAreNotAppended(Miniature):
+class UnitsAreNotAppended(MinimalServer):
     """Names of metrics keep what they are without their unit."""
 
     @override
@@ -43,7 +43,7 @@ class UnitsAreNotAppended(Miniature):
 
 
 @breaks("MET-021")
-class RatiosHaveNoSuffix(Miniature):
+class RatiosHaveNoSuffix(MinimalServer):
     """A gauge of unit 1 gets no suffix, the other units do."""
 
     @override
@@ -53,7 +53,7 @@ class RatiosHaveNoSuffix(Miniature):
 
 
 @breaks("MET-021")
-class EverySumIsATotal(Miniature):
+class EverySumIsATotal(MinimalServer):
     """Sums that go up and down end in _total as well."""
 
     @override
@@ -62,7 +62,7 @@ class EverySumIsATotal(Miniature):
 
 
 @breaks("MET-021")
-class DeltaSumsAreTaken(Miniature):
+class DeltaSumsAreTaken(MinimalServer):
     """Delta sums are taken as if they were cumulative."""
 
     @override
@@ -71,7 +71,7 @@ class DeltaSumsAreTaken(Miniature):
 
 
 @breaks("MET-021")
-class OnlyCountersAreSums(Miniature):
+class OnlyCountersAreSums(MinimalServer):
     """Cumulative sums that go up and down are left out."""
 
     @override
@@ -80,7 +80,7 @@ class OnlyCountersAreSums(Miniature):
 
 
 @breaks("MET-021")
-class PointsWithoutAValueAreTaken(Miniature):
+class PointsWithoutAValueAreTaken(MinimalServer):
     """The flag that no value was recorded is not looked at."""
 
     @override
@@ -89,7 +89,7 @@ class PointsWithoutAValueAreTaken(Miniature):
 
 
 @breaks("MET-021")
-class WholeNumbersAreLeftOut(Miniature):
+class WholeNumbersAreLeftOut(MinimalServer):
     """Values of points are read where they are doubles only."""
 
     @override
@@ -98,7 +98,7 @@ class WholeNumbersAreLeftOut(Miniature):
 
 
 @breaks("MET-021")
-class MetricsAreOfNow(Miniature):
+class MetricsAreOfNow(MinimalServer):
     """The time of receipt is taken for that of observation."""
 
     @override
@@ -107,7 +107,7 @@ class MetricsAreOfNow(Miniature):
 
 
 @breaks("MET-021")
-class MetricsAreOfAWholeMinute(Miniature):
+class MetricsAreOfAWholeMinute(MinimalServer):
     """Instants of observation are cut to the minute."""
 
     @override
@@ -117,7 +117,7 @@ class MetricsAreOfAWholeMinute(Miniature):
 
 
 @breaks("MET-021")
-class OnlyTheNewestPointIsTaken(Miniature):
+class OnlyTheNewestPointIsTaken(MinimalServer):
     """Of several points of a series in one request the newest is taken alone."""
 
     @override
@@ -127,7 +127,7 @@ class OnlyTheNewestPointIsTaken(Miniature):
 
 
 @breaks("MET-021")
-class PointsAreTakenInTheirOrder(Miniature):
+class PointsAreTakenInTheirOrder(MinimalServer):
     """Each point of a request is counted from the one that stands before it, whatever their instants."""
 
     @override
@@ -136,7 +136,7 @@ class PointsAreTakenInTheirOrder(Miniature):
 
 
 @breaks("MET-021")
-class OnlyTheFirstResourceIsTaken(Miniature):
+class OnlyTheFirstResourceIsTaken(MinimalServer):
     """A request is taken to be of one node."""
 
     @override
@@ -147,7 +147,7 @@ class OnlyTheFirstResourceIsTaken(Miniature):
 
 
 @breaks("MET-021")
-class RefusedPointsAreNotCounted(Miniature):
+class RefusedPointsAreNotCounted(MinimalServer):
     """Points of what is not registered, or out of range, vanish without a word."""
 
     @override
@@ -156,7 +156,7 @@ class RefusedPointsAreNotCounted(Miniature):
 
 
 @breaks("MET-021")
-class UnmappedPointsAreRefused(Miniature):
+class UnmappedPointsAreRefused(MinimalServer):
     """Points that the map does not take are counted as refused."""
 
     unmapped = 0
@@ -175,7 +175,7 @@ class UnmappedPointsAreRefused(Miniature):
 
 
 @breaks("MET-021")
-class StrangeDevicesAreNotCounted(Miniature):
+class StrangeDevicesAreNotCounted(MinimalServer):
     """Points of unregistered nodes are counted; those of devices that a node has not are dropped."""
 
     @override
@@ -184,7 +184,7 @@ class StrangeDevicesAreNotCounted(Miniature):
 
 
 @breaks("MET-021")
-class OneBadPointRefusesAll(Miniature):
+class OneBadPointRefusesAll(MinimalServer):
     """Nothing of a node is taken where one of its points cannot be."""
 
     @override
@@ -195,7 +195,7 @@ class OneBadPointRefusesAll(Miniature):
 
 
 @breaks("MET-021")
-class AnswersAreAlwaysJson(Miniature):
+class AnswersAreAlwaysJson(MinimalServer):
     """Metrics in protobuf are answered in JSON."""
 
     @override
@@ -204,7 +204,7 @@ class AnswersAreAlwaysJson(Miniature):
 
 
 @breaks("MET-021")
-class AnswersAreMislabelled(Miniature):
+class AnswersAreMislabelled(MinimalServer):
     """Metrics in protobuf are answered in JSON that is called protobuf."""
 
     @override
@@ -213,7 +213,7 @@ class AnswersAreMislabelled(Miniature):
 
 
 @breaks("MET-021")
-class ProtobufIsNotTaken(Miniature):
+class ProtobufIsNotTaken(MinimalServer):
     """Metrics are taken in JSON alone."""
 
     @override
@@ -224,7 +224,7 @@ class ProtobufIsNotTaken(Miniature):
 
 
 @breaks("MET-021")
-class BrokenProtobufIsEmpty(Miniature):
+class BrokenProtobufIsEmpty(MinimalServer):
     """A body that is no protobuf is taken for a request without metrics."""
 
     @override
@@ -238,7 +238,7 @@ class BrokenProtobufIsEmpty(Miniature):
 
 
 @breaks("MET-021")
-class WrongTypesAreEmpty(Miniature):
+class WrongTypesAreEmpty(MinimalServer):
     """Members of the wrong type are taken as if they were not there."""
 
     @override
@@ -248,7 +248,7 @@ class WrongTypesAreEmpty(Miniature):
 
 
 @breaks("MET-021")
-class BombsAreUnpacked(Miniature):
+class BombsAreUnpacked(MinimalServer):
     """A compressed body may be as large as it likes when it is unpacked."""
 
     @override

@@ -12,11 +12,12 @@ class Row:
     """What the suite said of one implementation.
 
     Attributes:
-        name: The mutant, or ``miniature``.
+        name: The mutant, or ``minimal-server``.
         verdicts: Verdict on each requirement that was judged.
         seconds: How long the run took.
         words: Last words of the suite where it wrote no report.
         reasons: Why requirements did not pass, with what was found first.
+        processor_seconds: Of a processor's time how much it took, of all its processes.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Row:
     seconds: float
     words: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
+    processor_seconds: float = 0.0
 
     @property
     def broken(self) -> frozenset[str]:
@@ -74,8 +76,8 @@ td.wrong {{ background: #f2b600; color: #000; font-weight: bold; }}
 <p>{n} implementations that are wrong in one way each, or right by a little, before the suite.
 × is what was declared to fail and did; · passes; ! is a verdict that was not declared; what is empty was not judged,
 since the implementation differs only behind operations that no check of it calls, or not in what makes states. The
-figures of profile IDX are those of a test double that knows the measurements; the miniature's own method is too simple
-for them.</p>
+figures of profile IDX are those of a test double that knows the measurements; the minimal server's own method is too
+simple for them.</p>
 <table><thead><tr><th></th>{columns}</tr></thead>
 <tbody>
 {rows}

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 
-from miniature.core import Json, Request
-from miniature.service import Miniature
+from minimal_server.core import Json, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-@breaks("COM-012")
-class PagesAreNotPinned(Miniature):
+@breaks("COM-012", "JOB-001")
+class PagesAreNotPinned(MinimalServer):
     """Later pages show the state at the time they are asked for."""
 
     @override
@@ -19,7 +19,7 @@ class PagesAreNotPinned(Miniature):
 
 
 @breaks("COM-003", "COM-012")
-class CursorsFitAnyListing(Miniature):
+class CursorsFitAnyListing(MinimalServer):
     """The cursor of one listing opens another."""
 
     @override

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from miniature.core import Answer, Json, Request
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
@@ -13,7 +13,7 @@ Slots = list[list[int]]
 
 
 @breaks("FCT-005")
-class LoadsRunOutsideTheirWindows(Miniature):
+class LoadsRunOutsideTheirWindows(MinimalServer):
     """A load without pauses runs where there is the most room, whatever its window is."""
 
     @override
@@ -22,7 +22,7 @@ class LoadsRunOutsideTheirWindows(Miniature):
 
 
 @breaks("FCT-005")
-class LastStepsAreLost(Miniature):
+class LastStepsAreLost(MinimalServer):
     """A load of several steps runs for one step less."""
 
     @override
@@ -31,7 +31,7 @@ class LastStepsAreLost(Miniature):
 
 
 @breaks("FCT-005")
-class AllLoadsAreInterrupted(Miniature):
+class AllLoadsAreInterrupted(MinimalServer):
     """Loads pause that may not."""
 
     @override
@@ -40,7 +40,7 @@ class AllLoadsAreInterrupted(Miniature):
 
 
 @breaks("FCT-005")
-class LowStepsAreUsedTwice(Miniature):
+class LowStepsAreUsedTwice(MinimalServer):
     """A load that may pause does the work of all its steps in the two lowest of its window."""
 
     @override
@@ -50,7 +50,7 @@ class LowStepsAreUsedTwice(Miniature):
 
 
 @breaks("FCT-005")
-class EveryLoadStaysWhereItIs(Miniature):
+class EveryLoadStaysWhereItIs(MinimalServer):
     """Loads run as they were planned, and no peak is lowered."""
 
     @override
@@ -59,7 +59,7 @@ class EveryLoadStaysWhereItIs(Miniature):
 
 
 @breaks("FCT-005")
-class OnlyShortLoadsAreMoved(Miniature):
+class OnlyShortLoadsAreMoved(MinimalServer):
     """Loads of more than two steps run as they were planned, so that peaks fall by too little."""
 
     @override
@@ -70,7 +70,7 @@ class OnlyShortLoadsAreMoved(Miniature):
 
 
 @breaks("FCT-005")
-class PeaksAreRaised(Miniature):
+class PeaksAreRaised(MinimalServer):
     """Loads are moved to where the most is demanded, and nobody looks whether that was better before."""
 
     @override
@@ -86,7 +86,7 @@ class PeaksAreRaised(Miniature):
         return False
 
 
-class Telling(Miniature):
+class Telling(MinimalServer):
     """Tells plans otherwise."""
 
     @override

@@ -1,15 +1,15 @@
 """Wrong in what a training needs in each of its phases."""
 
-from miniature.core import Json
-from miniature.demanding import Law
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.demanding import Law
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("DEM-002")
-class IdleReplicasAreNeeded(Miniature):
+class IdleReplicasAreNeeded(MinimalServer):
     """A phase needs all replicas, even those that have no micro-batch in it."""
 
     @override
@@ -18,7 +18,7 @@ class IdleReplicasAreNeeded(Miniature):
 
 
 @breaks("DEM-002")
-class PartsOfMicroBatchesNeedReplicas(Miniature):
+class PartsOfMicroBatchesNeedReplicas(MinimalServer):
     """A phase needs a replica for what is left of its batch."""
 
     @override
@@ -26,7 +26,7 @@ class PartsOfMicroBatchesNeedReplicas(Miniature):
         return int(max(1, min(strategy["data"], -(-batch // strategy["micro_batch"]))))
 
 
-class Asked(Miniature):
+class Asked(MinimalServer):
     """Answers phases as if something else had been asked for."""
 
     @override
@@ -56,7 +56,7 @@ class BatchesNeverGrow(Asked):
         return {name: value for name, value in phase.items() if name != "global_batch"}
 
 
-class Retold(Miniature):
+class Retold(MinimalServer):
     """Tells something else of a phase than it found."""
 
     @override
@@ -106,7 +106,7 @@ class PhasesArePrudent(Retold):
 
 
 @breaks("DEM-002")
-class MemoryIsTheTrainings(Miniature):
+class MemoryIsTheTrainings(MinimalServer):
     """A phase needs as much memory as the training of which it is one."""
 
     @override
@@ -116,7 +116,7 @@ class MemoryIsTheTrainings(Miniature):
 
 
 @breaks("DEM-002")
-class PhasesOfOneNameAreOne(Miniature):
+class PhasesOfOneNameAreOne(MinimalServer):
     """Of phases that have one name the last one is told."""
 
     @override

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from miniature.choosing import Ledger, Seat
-from miniature.core import Answer, Json, Request
-from miniature.packing import Free
-from miniature.scene import Job, Scene, Way
-from miniature.service import Miniature
-from miniature.weighing import Outlook, Weights
+from minimal_server.choosing import Ledger, Seat
+from minimal_server.core import Answer, Json, Request
+from minimal_server.packing import Free
+from minimal_server.scene import Job, Scene, Way
+from minimal_server.service import MinimalServer
+from minimal_server.weighing import Outlook, Weights
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Forgetful(Miniature):
+class Forgetful(MinimalServer):
     """Decides on jobs that wait as if they had asked for something else."""
 
     @override
@@ -68,7 +68,7 @@ class EveryJobIsSpread(Forgetful):
 
 
 @breaks("SCH-009", "SCH-013")
-class JobsReconcileAsItLikes(Miniature):
+class JobsReconcileAsItLikes(MinimalServer):
     """Jobs that say how often they reconcile do so at other times."""
 
     @override
@@ -77,7 +77,7 @@ class JobsReconcileAsItLikes(Miniature):
 
 
 @breaks("SCH-009", "SCH-013")
-class LinksNeedNotBeGood(Miniature):
+class LinksNeedNotBeGood(MinimalServer):
     """What a job needs of links between its domains does not count."""
 
     @override
@@ -87,7 +87,7 @@ class LinksNeedNotBeGood(Miniature):
 
 
 @breaks("SCH-013")
-class UnreachableDomainsAreUsed(Miniature):
+class UnreachableDomainsAreUsed(MinimalServer):
     """Jobs are placed in domains that cannot be reached."""
 
     @override
@@ -96,7 +96,7 @@ class UnreachableDomainsAreUsed(Miniature):
 
 
 @breaks("COM-030", "SCH-007", "SCH-009", "SCH-010", "SCH-013")
-class NodesAreGivenTwice(Miniature):
+class NodesAreGivenTwice(MinimalServer):
     """Every job is given nodes as if it were the only one."""
 
     @override
@@ -107,7 +107,7 @@ class NodesAreGivenTwice(Miniature):
 
 
 @breaks("COM-030", "SCH-013")
-class OffersNeverEnd(Miniature):
+class OffersNeverEnd(MinimalServer):
     """More is bought in a way than is offered."""
 
     @override
@@ -118,7 +118,7 @@ class OffersNeverEnd(Miniature):
 
 
 @breaks("COM-021", "SCH-013", "SCH-024")
-class TheOrderTurnsEachTime(Miniature):
+class TheOrderTurnsEachTime(MinimalServer):
     """Every second time, those who came last are placed first."""
 
     times_asked = 0
@@ -130,7 +130,7 @@ class TheOrderTurnsEachTime(Miniature):
 
 
 @breaks("SCH-009", "SCH-013", "SCH-023")
-class WhoHasNotBegunIsStopped(Miniature):
+class WhoHasNotBegunIsStopped(MinimalServer):
     """Jobs of less priority are stopped for others whatever they are about, and wherever they are."""
 
     @override
@@ -147,7 +147,7 @@ class WhoHasNotBegunIsStopped(Miniature):
 
 
 @breaks("SCH-022")
-class WhoWasInterruptedIsAgain(Miniature):
+class WhoWasInterruptedIsAgain(MinimalServer):
     """Jobs give devices up for others, however short a time after the last interruption."""
 
     @override
@@ -156,7 +156,7 @@ class WhoWasInterruptedIsAgain(Miniature):
 
 
 @breaks("SCH-023")
-class PriorityMakesNoRoom(Miniature):
+class PriorityMakesNoRoom(MinimalServer):
     """Jobs of high priority wait as long as all others do."""
 
     @override
@@ -165,7 +165,7 @@ class PriorityMakesNoRoom(Miniature):
 
 
 @breaks("SCH-023")
-class WhoCanDoWithFewerIsStopped(Miniature):
+class WhoCanDoWithFewerIsStopped(MinimalServer):
     """Jobs give all their devices up where a few would do."""
 
     @override
@@ -174,7 +174,7 @@ class WhoCanDoWithFewerIsStopped(Miniature):
 
 
 @breaks("SCH-024")
-class NobodySaysUntilWhen(Miniature):
+class NobodySaysUntilWhen(MinimalServer):
     """Who waits is not told until when others may go before."""
 
     @override
@@ -184,7 +184,7 @@ class NobodySaysUntilWhen(Miniature):
 
 
 @breaks("SCH-024")
-class TheBoundIsPutOff(Miniature):
+class TheBoundIsPutOff(MinimalServer):
     """Until when a job may be overtaken is said anew each time: a day from now."""
 
     @override
@@ -194,7 +194,7 @@ class TheBoundIsPutOff(Miniature):
 
 
 @breaks("SCH-024")
-class NewcomersGoFirst(Miniature):
+class NewcomersGoFirst(MinimalServer):
     """Whoever was submitted last is tried first, for however long others have waited."""
 
     @override
@@ -203,7 +203,7 @@ class NewcomersGoFirst(Miniature):
 
 
 @breaks("SCH-021")
-class JobsThatFitOnANodeAreCut(Miniature):
+class JobsThatFitOnANodeAreCut(MinimalServer):
     """Jobs that talk little take what is left over, though one node has room for all of it."""
 
     @override
@@ -221,7 +221,7 @@ class NeedsOfNodesAreForgotten(Forgetful):
 
 
 @breaks("SCH-021")
-class OneSwitchMayBeAny(Miniature):
+class OneSwitchMayBeAny(MinimalServer):
     """Jobs that need nodes of one switch are given nodes of several."""
 
     @override
@@ -230,7 +230,7 @@ class OneSwitchMayBeAny(Miniature):
 
 
 @breaks("SCH-021")
-class PortionsMayBeUneven(Miniature):
+class PortionsMayBeUneven(MinimalServer):
     """A node that has fewer devices than a job needs on each gives what it has."""
 
     @override

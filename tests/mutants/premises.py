@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from miniature.core import Json, Refusal
-from miniature.naming import Wrong
-from miniature.service import Miniature
+from minimal_server.core import Json, Refusal
+from minimal_server.naming import Wrong
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("FCT-007")
-class TenantsMayBePromisedTwice(Miniature):
+class TenantsMayBePromisedTwice(MinimalServer):
     """Of two promises to a tenant the later one counts."""
 
     @override
@@ -20,7 +20,7 @@ class TenantsMayBePromisedTwice(Miniature):
 
 
 @breaks("FCT-007")
-class SeriesMayHaveOneName(Miniature):
+class SeriesMayHaveOneName(MinimalServer):
     """Of two series of one name both are forecast."""
 
     @override
@@ -30,7 +30,7 @@ class SeriesMayHaveOneName(Miniature):
 
 
 @breaks("FCT-007")
-class WhatCannotBeIsUnknown(Miniature):
+class WhatCannotBeIsUnknown(MinimalServer):
     """What contradicts itself is answered with unknown-reference."""
 
     @override
@@ -42,7 +42,7 @@ class WhatCannotBeIsUnknown(Miniature):
 
 
 @breaks("FCT-007")
-class SeriesMayReachBeyondNow(Miniature):
+class SeriesMayReachBeyondNow(MinimalServer):
     """Values that are later than now are taken for known."""
 
     @override
@@ -51,7 +51,7 @@ class SeriesMayReachBeyondNow(Miniature):
 
 
 @breaks("FCT-007")
-class TheFirstSeriesIsBlamed(Miniature):
+class TheFirstSeriesIsBlamed(MinimalServer):
     """Whichever series reaches beyond now, the first one is named."""
 
     @override
@@ -61,7 +61,7 @@ class TheFirstSeriesIsBlamed(Miniature):
 
 
 @breaks("FCT-007")
-class SeriesBeyondNowFailTheService(Miniature):
+class SeriesBeyondNowFailTheService(MinimalServer):
     """Whoever asks with a value that is later than now is told that the service failed."""
 
     @override
@@ -72,7 +72,7 @@ class SeriesBeyondNowFailTheService(Miniature):
 
 
 @breaks("FCT-007")
-class HorizonsNeedNotRise(Miniature):
+class HorizonsNeedNotRise(MinimalServer):
     """Horizons are taken in any order, and twice."""
 
     @override
@@ -81,7 +81,7 @@ class HorizonsNeedNotRise(Miniature):
 
 
 @breaks("FCT-007")
-class LevelsMayBeNoughtAndOne(Miniature):
+class LevelsMayBeNoughtAndOne(MinimalServer):
     """The least and the most that can be are taken for quantiles."""
 
     @override
@@ -91,7 +91,7 @@ class LevelsMayBeNoughtAndOne(Miniature):
 
 
 @breaks("FCT-007")
-class StepsOfCurvesMayFall(Miniature):
+class StepsOfCurvesMayFall(MinimalServer):
     """Points of a curve are taken in any order."""
 
     @override
@@ -100,7 +100,7 @@ class StepsOfCurvesMayFall(Miniature):
 
 
 @breaks("FCT-007")
-class StepsOfCurvesMayStandTwice(Miniature):
+class StepsOfCurvesMayStandTwice(MinimalServer):
     """Two points of a curve may be of one step."""
 
     @override
@@ -113,7 +113,7 @@ class StepsOfCurvesMayStandTwice(Miniature):
 
 
 @breaks("FCT-007")
-class LoadsMayHaveOneName(Miniature):
+class LoadsMayHaveOneName(MinimalServer):
     """Of two loads of one name both are planned."""
 
     @override
@@ -122,7 +122,7 @@ class LoadsMayHaveOneName(Miniature):
 
 
 @breaks("FCT-007")
-class LoadsLongerThanTheirWindowsAreTaken(Miniature):
+class LoadsLongerThanTheirWindowsAreTaken(MinimalServer):
     """A load that does not fit into its window runs on behind it."""
 
     @override

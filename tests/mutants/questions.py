@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
-from miniature.core import Json
-from miniature.naming import Wrong
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.naming import Wrong
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Passing(Miniature):
+class Passing(MinimalServer):
     """Passes over names that stand twice in some places."""
 
     passed = ""
@@ -44,7 +44,7 @@ class SharesStandTwiceInOrders(Passing):
 
 
 @breaks("RES-013")
-class LatenciesMayLeadAnywhere(Miniature):
+class LatenciesMayLeadAnywhere(MinimalServer):
     """Links from and to domains whose load nobody tells do not matter."""
 
     @override
@@ -53,7 +53,7 @@ class LatenciesMayLeadAnywhere(Miniature):
 
 
 @breaks("RES-013")
-class SharesLieAnywhere(Miniature):
+class SharesLieAnywhere(MinimalServer):
     """A share in a domain that is not there is taken for a fault of the order, which does not name it."""
 
     @override
@@ -62,7 +62,7 @@ class SharesLieAnywhere(Miniature):
 
 
 @breaks("RES-013")
-class UnknownDomainsSpoilPolicies(Miniature):
+class UnknownDomainsSpoilPolicies(MinimalServer):
     """An unknown domain in an order makes it no order of the job's domains, and the body invalid."""
 
     @override
@@ -71,7 +71,7 @@ class UnknownDomainsSpoilPolicies(Miniature):
 
 
 @breaks("RES-013")
-class JobsNeedNoLinks(Miniature):
+class JobsNeedNoLinks(MinimalServer):
     """Between domains of a job without a link there is one that hardly carries anything."""
 
     @override
@@ -85,7 +85,7 @@ class JobsNeedNoLinks(Miniature):
 
 
 @breaks("RES-013")
-class AllDomainsMustBeLinked(Miniature):
+class AllDomainsMustBeLinked(MinimalServer):
     """Where no link leads from one domain to another, whether a job is there or not, the body is invalid."""
 
     @override
@@ -94,7 +94,7 @@ class AllDomainsMustBeLinked(Miniature):
 
 
 @breaks("RES-013")
-class PlannedOrdersMayBeShort(Miniature):
+class PlannedOrdersMayBeShort(MinimalServer):
     """In an order that is planned domains of the job may be missing."""
 
     @override
@@ -109,7 +109,7 @@ class PlannedOrdersMayBeShort(Miniature):
 
 
 @breaks("RES-013")
-class PlannedPeriodsGoUnread(Miniature):
+class PlannedPeriodsGoUnread(MinimalServer):
     """What exchanges at every step may be planned with a period."""
 
     @override
@@ -118,7 +118,7 @@ class PlannedPeriodsGoUnread(Miniature):
 
 
 @breaks("RES-013")
-class PartsMayBeMoreThanThereWere(Miniature):
+class PartsMayBeMoreThanThereWere(MinimalServer):
     """Parts that are planned may be others in sum than those in force."""
 
     @override
@@ -127,7 +127,7 @@ class PartsMayBeMoreThanThereWere(Miniature):
 
 
 @breaks("RES-013")
-class DomainsMayBePlannedEmpty(Miniature):
+class DomainsMayBePlannedEmpty(MinimalServer):
     """A domain may be planned to compute nothing."""
 
     @override
@@ -136,7 +136,7 @@ class DomainsMayBePlannedEmpty(Miniature):
 
 
 @breaks("RES-013")
-class PlansMayFall(Miniature):
+class PlansMayFall(MinimalServer):
     """A change may be planned for an instant before that of the change in front of it."""
 
     @override
@@ -145,7 +145,7 @@ class PlansMayFall(Miniature):
 
 
 @breaks("RES-013")
-class TheFirstJobIsBlamed(Miniature):
+class TheFirstJobIsBlamed(MinimalServer):
     """Whichever job contradicts itself, the first one is named."""
 
     @override

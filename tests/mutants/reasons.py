@@ -4,18 +4,18 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 
-from miniature.choosing import Ledger, Seat
-from miniature.core import Answer, Json, Request
-from miniature.scene import Job, Scene, Way
-from miniature.service import Miniature
-from miniature.weighing import OWN_WEIGHTS, Weights
+from minimal_server.choosing import Ledger, Seat
+from minimal_server.core import Answer, Json, Request
+from minimal_server.scene import Job, Scene, Way
+from minimal_server.service import MinimalServer
+from minimal_server.weighing import OWN_WEIGHTS, Weights
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
 
 
 @near_miss("SCH-009")
-class OneDecisionIsNotExplained(Miniature):
+class OneDecisionIsNotExplained(MinimalServer):
     """The decision on a job that waits alone has no reason; there is one of these among all states."""
 
     @override
@@ -25,7 +25,7 @@ class OneDecisionIsNotExplained(Miniature):
 
 
 @control("SCH-009")
-class OneAlternativeIsEnough(Miniature):
+class OneAlternativeIsEnough(MinimalServer):
     """However many alternatives are asked for, the best of them is told."""
 
     @override
@@ -34,7 +34,7 @@ class OneAlternativeIsEnough(Miniature):
 
 
 @breaks("SCH-009", "SCH-024")
-class WaitingIsNotExplained(Miniature):
+class WaitingIsNotExplained(MinimalServer):
     """Only jobs that start are told of."""
 
     @override
@@ -45,7 +45,7 @@ class WaitingIsNotExplained(Miniature):
 
 
 @breaks("SCH-009")
-class TheChoiceIsItsOwnAlternative(Miniature):
+class TheChoiceIsItsOwnAlternative(MinimalServer):
     """What was chosen stands among the alternatives."""
 
     @override
@@ -59,7 +59,7 @@ class TheChoiceIsItsOwnAlternative(Miniature):
 
 
 @breaks("SCH-009")
-class WorseAlternativesComeFirst(Miniature):
+class WorseAlternativesComeFirst(MinimalServer):
     """Alternatives are told in the opposite order."""
 
     @override
@@ -68,7 +68,7 @@ class WorseAlternativesComeFirst(Miniature):
 
 
 @breaks("SCH-009")
-class AlternativesHaveNoRoom(Miniature):
+class AlternativesHaveNoRoom(MinimalServer):
     """Alternatives are told that would fit if everything were free."""
 
     @override
@@ -81,7 +81,7 @@ class AlternativesHaveNoRoom(Miniature):
 
 
 @breaks("SCH-009")
-class WeightsAreNotHeard(Miniature):
+class WeightsAreNotHeard(MinimalServer):
     """What counts is what the service thinks, whatever the request says."""
 
     @override
@@ -90,7 +90,7 @@ class WeightsAreNotHeard(Miniature):
 
 
 @breaks("SCH-009")
-class PricesDoNotCount(Miniature):
+class PricesDoNotCount(MinimalServer):
     """Whoever asks for what is cheap is given what is quick."""
 
     @override
@@ -99,7 +99,7 @@ class PricesDoNotCount(Miniature):
 
 
 @breaks("SCH-009")
-class UseIsOfWhatIsFast(Miniature):
+class UseIsOfWhatIsFast(MinimalServer):
     """What others would gain more from does not count against it."""
 
     @override
@@ -108,7 +108,7 @@ class UseIsOfWhatIsFast(Miniature):
 
 
 @breaks("SCH-009")
-class DecisionsAreKept(Miniature):
+class DecisionsAreKept(MinimalServer):
     """What was decided on a state is told again, although something else counts now."""
 
     @cached_property

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from miniature.core import Answer, Json, Request
-from miniature.recovering import Placed, Recovery, Standing
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request
+from minimal_server.recovering import Placed, Recovery, Standing
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Retelling(Miniature):
+class Retelling(MinimalServer):
     """Tells plans otherwise."""
 
     @override
@@ -78,7 +78,7 @@ class WholeJobsGoOn(Retelling):
 
 
 @breaks("RES-014")
-class RecoveriesStandByPriority(Miniature):
+class RecoveriesStandByPriority(MinimalServer):
     """Recoveries stand in the order in which jobs chose, not in that of the request."""
 
     @override
@@ -87,7 +87,7 @@ class RecoveriesStandByPriority(Miniature):
 
 
 @breaks("RES-014")
-class JobsWithoutNodesAreLeftAlone(Miniature):
+class JobsWithoutNodesAreLeftAlone(MinimalServer):
     """Jobs that hold no node any more are taken to be given up."""
 
     @override
@@ -96,7 +96,7 @@ class JobsWithoutNodesAreLeftAlone(Miniature):
 
 
 @breaks("RES-014")
-class FailedNodesBreakReplicasAndNothingElseDoes(Miniature):
+class FailedNodesBreakReplicasAndNothingElseDoes(MinimalServer):
     """A replica without all of its nodes is whole as long as those that it has are fit."""
 
     @override
@@ -106,7 +106,7 @@ class FailedNodesBreakReplicasAndNothingElseDoes(Miniature):
 
 
 @breaks("RES-014")
-class NodesGoToTwoJobs(Miniature):
+class NodesGoToTwoJobs(MinimalServer):
     """What one job gets is free for the next one."""
 
     @override
@@ -114,7 +114,7 @@ class NodesGoToTwoJobs(Miniature):
         super().give_away(standing, replace(recovery, replicas=()))
 
 
-class Placing(Miniature):
+class Placing(MinimalServer):
     """Gives replicas other nodes."""
 
     @override
@@ -164,7 +164,7 @@ class TheLastNodeIsMadeUp(Placing):
         return (*placed[:-1], (number, (*nodes[:-1], f"{nodes[-1][:100]}-other")))
 
 
-class Fitter(Miniature):
+class Fitter(MinimalServer):
     """Takes free nodes of other conditions to be fit as well, and gives these first."""
 
     conditions: frozenset[str]
@@ -195,7 +195,7 @@ class NodesOfUnknownConditionAreGiven(Fitter):
 
 
 @breaks("RES-014")
-class NodesOfOthersAreGiven(Miniature):
+class NodesOfOthersAreGiven(MinimalServer):
     """Fit nodes of jobs that are not in the request are given to others."""
 
     @override
@@ -208,7 +208,7 @@ class NodesOfOthersAreGiven(Miniature):
 
 
 @breaks("RES-014")
-class WholeReplicasLendNodes(Miniature):
+class WholeReplicasLendNodes(MinimalServer):
     """Broken replicas get nodes of whole ones first."""
 
     @override
@@ -217,7 +217,7 @@ class WholeReplicasLendNodes(Miniature):
 
 
 @breaks("RES-014")
-class WholeReplicasAreReplaced(Miniature):
+class WholeReplicasAreReplaced(MinimalServer):
     """The replicas that are replaced are the first ones, broken or not."""
 
     @override
@@ -226,7 +226,7 @@ class WholeReplicasAreReplaced(Miniature):
 
 
 @breaks("RES-014")
-class ReplicasAreReplacedElsewhere(Miniature):
+class ReplicasAreReplacedElsewhere(MinimalServer):
     """Broken replicas get nodes of any domain where those of their own are not enough."""
 
     @override
@@ -237,7 +237,7 @@ class ReplicasAreReplacedElsewhere(Miniature):
 
 
 @breaks("RES-014")
-class ReplicasAreReplacedFromNothing(Miniature):
+class ReplicasAreReplacedFromNothing(MinimalServer):
     """Broken replicas are replaced though none is whole."""
 
     @override
@@ -252,7 +252,7 @@ class ReplicasAreReplacedFromNothing(Miniature):
 
 
 @breaks("RES-014")
-class JobsGoOnWithTooFew(Miniature):
+class JobsGoOnWithTooFew(MinimalServer):
     """A job goes on with whatever is left of it, or is replaced in parts."""
 
     @override
@@ -262,7 +262,7 @@ class JobsGoOnWithTooFew(Miniature):
 
 
 @breaks("RES-014")
-class TooFewAreReplaced(Miniature):
+class TooFewAreReplaced(MinimalServer):
     """As many broken replicas are replaced as there are nodes for, though that is not enough for steps."""
 
     @override
@@ -271,7 +271,7 @@ class TooFewAreReplaced(Miniature):
 
 
 @breaks("RES-014")
-class TooFewAreRestored(Miniature):
+class TooFewAreRestored(MinimalServer):
     """As many replicas are restored as there are nodes for, though that is not enough for steps."""
 
     @override
@@ -280,7 +280,7 @@ class TooFewAreRestored(Miniature):
 
 
 @breaks("RES-014")
-class MoreAreRestoredThanThereWere(Miniature):
+class MoreAreRestoredThanThereWere(MinimalServer):
     """One replica more than the job has is restored where there are nodes for it."""
 
     @override
@@ -289,7 +289,7 @@ class MoreAreRestoredThanThereWere(Miniature):
 
 
 @breaks("RES-014")
-class RestoredReplicasAreCountedFromOne(Miniature):
+class RestoredReplicasAreCountedFromOne(MinimalServer):
     """Replicas that are restored have numbers from one on."""
 
     @override
@@ -301,7 +301,7 @@ class RestoredReplicasAreCountedFromOne(Miniature):
 
 
 @breaks("RES-014")
-class RestoredReplicasAreSpread(Miniature):
+class RestoredReplicasAreSpread(MinimalServer):
     """Where no domain has nodes for all, replicas that are restored get nodes of several."""
 
     @override
@@ -312,7 +312,7 @@ class RestoredReplicasAreSpread(Miniature):
 
 
 @breaks("RES-014")
-class EveryStoreHoldsACopy(Miniature):
+class EveryStoreHoldsACopy(MinimalServer):
     """A job is restored from the store of the domain where it begins anew, whether there is a copy or not."""
 
     @override
@@ -323,7 +323,7 @@ class EveryStoreHoldsACopy(Miniature):
 
 
 @breaks("RES-014")
-class RecoveriesReadOverLinksThatAreOut(Miniature):
+class RecoveriesReadOverLinksThatAreOut(MinimalServer):
     """Links that are out are taken to carry what they carried before."""
 
     @override
@@ -332,7 +332,7 @@ class RecoveriesReadOverLinksThatAreOut(Miniature):
 
 
 @breaks("RES-014")
-class RecoveriesReadOverNoLink(Miniature):
+class RecoveriesReadOverNoLink(MinimalServer):
     """Copies are read in any domain, whether a link leads there or not."""
 
     @override
@@ -345,7 +345,7 @@ class RecoveriesReadOverNoLink(Miniature):
 
 
 @breaks("RES-014")
-class FencesAreNotWaitedFor(Miniature):
+class FencesAreNotWaitedFor(MinimalServer):
     """A job is restored at once, whatever still runs."""
 
     @override
@@ -354,7 +354,7 @@ class FencesAreNotWaitedFor(Miniature):
 
 
 @breaks("RES-014")
-class TheFirstFenceIsEnough(Miniature):
+class TheFirstFenceIsEnough(MinimalServer):
     """A job is restored when the first of its unreachable nodes is fenced."""
 
     @override
@@ -365,7 +365,7 @@ class TheFirstFenceIsEnough(Miniature):
 
 
 @breaks("RES-014")
-class FencesAreAMinute(Miniature):
+class FencesAreAMinute(MinimalServer):
     """Nodes of which nobody knows when they are fenced are taken to be so in a minute."""
 
     @override
@@ -375,7 +375,7 @@ class FencesAreAMinute(Miniature):
 
 
 @breaks("RES-014")
-class NodesOfUnknownConditionAreFenced(Miniature):
+class NodesOfUnknownConditionAreFenced(MinimalServer):
     """Nothing is taken to run on nodes whose condition is not known."""
 
     @override
@@ -383,7 +383,7 @@ class NodesOfUnknownConditionAreFenced(Miniature):
         return bool(node["condition"] == "unreachable")
 
 
-class Telling(Miniature):
+class Telling(MinimalServer):
     """Tells recoveries otherwise."""
 
     @override

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 
-from miniature.core import Json, Refusal
-from miniature.naming import Wrong
-from miniature.service import Miniature
+from minimal_server.core import Json, Refusal
+from minimal_server.naming import Wrong
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Lenient(Miniature):
+class Lenient(MinimalServer):
     """Looks at a request from which it has taken what is wrong."""
 
     @override
@@ -75,7 +75,7 @@ class CasesMayHaveOneName(Lenient):
 
 
 @breaks("DEM-006")
-class TasksMayHaveOneName(Miniature):
+class TasksMayHaveOneName(MinimalServer):
     """Of two tasks of one name both get a size."""
 
     @override
@@ -84,7 +84,7 @@ class TasksMayHaveOneName(Miniature):
 
 
 @breaks("DEM-006")
-class MoreExpertsThanThereAre(Miniature):
+class MoreExpertsThanThereAre(MinimalServer):
     """Tokens go to more experts than there are."""
 
     @override
@@ -93,7 +93,7 @@ class MoreExpertsThanThereAre(Miniature):
 
 
 @breaks("DEM-006")
-class RunsMayContradictThemselves(Miniature):
+class RunsMayContradictThemselves(MinimalServer):
     """Models of runs that cannot be are taken."""
 
     @override
@@ -102,7 +102,7 @@ class RunsMayContradictThemselves(Miniature):
 
 
 @breaks("DEM-006")
-class RowsCountFromOne(Miniature):
+class RowsCountFromOne(MinimalServer):
     """Problems point to the row after the wrong one."""
 
     @override
@@ -111,7 +111,7 @@ class RowsCountFromOne(Miniature):
 
 
 @breaks("DEM-006")
-class UnknownHardwareIsNotFound(Miniature):
+class UnknownHardwareIsNotFound(MinimalServer):
     """Hardware that is not in the request is answered with not-found."""
 
     @override

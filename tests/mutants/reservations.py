@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from miniature.core import Answer, Json, Request
-from miniature.foreseeing import Paths
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request
+from minimal_server.foreseeing import Paths
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("FCT-004")
-class WhatIsExpectedIsReserved(Miniature):
+class WhatIsExpectedIsReserved(MinimalServer):
     """As much is reserved as is needed in half of the cases, whatever was promised."""
 
     @override
@@ -20,7 +20,7 @@ class WhatIsExpectedIsReserved(Miniature):
 
 
 @breaks("FCT-004")
-class WhatIsNeededNowIsReserved(Miniature):
+class WhatIsNeededNowIsReserved(MinimalServer):
     """Errors of the past are forgotten: the last value is reserved, and what jobs will need more."""
 
     @override
@@ -29,7 +29,7 @@ class WhatIsNeededNowIsReserved(Miniature):
 
 
 @breaks("FCT-004")
-class TheMostThatWasSeenIsReserved(Miniature):
+class TheMostThatWasSeenIsReserved(MinimalServer):
     """As much is reserved as the tenant ever needed, or the case that needs the most."""
 
     @override
@@ -39,7 +39,7 @@ class TheMostThatWasSeenIsReserved(Miniature):
 
 
 @breaks("FCT-004", "FCT-006")
-class PromisesAreTakenForTheirOpposite(Miniature):
+class PromisesAreTakenForTheirOpposite(MinimalServer):
     """Who is promised few violations is reserved as little as is exceeded in all cases but these few."""
 
     @override
@@ -47,7 +47,7 @@ class PromisesAreTakenForTheirOpposite(Miniature):
         return super().reserved(cases, 1 - violations)
 
 
-class Retelling(Miniature):
+class Retelling(MinimalServer):
     """Tells what it reserves otherwise."""
 
     @override
@@ -89,7 +89,7 @@ class EachTenantIsReservedForOnce(Retelling):
 
 
 @breaks("FCT-006")
-class SomethingIsReservedForWhoWasPromisedNothing(Miniature):
+class SomethingIsReservedForWhoWasPromisedNothing(MinimalServer):
     """Tenants without a promise are taken to have one."""
 
     @override

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from miniature.core import Json
-from miniature.routing import Found, Wires
-from miniature.service import Miniature
+from minimal_server.core import Json
+from minimal_server.routing import Found, Wires
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-030", "SCH-016")
-class BandwidthIsGivenTwice(Miniature):
+class BandwidthIsGivenTwice(MinimalServer):
     """Every demand is routed as if it had all links to itself."""
 
     @override
@@ -20,7 +20,7 @@ class BandwidthIsGivenTwice(Miniature):
 
 
 @breaks("SCH-016")
-class EndsAreChosenFirst(Miniature):
+class EndsAreChosenFirst(MinimalServer):
     """A demand goes to the first of its ends, by the best path that leads there."""
 
     @override
@@ -29,7 +29,7 @@ class EndsAreChosenFirst(Miniature):
 
 
 @breaks("SCH-016")
-class BytesPassForBits(Miniature):
+class BytesPassForBits(MinimalServer):
     """Durations are those of as many bits as there are bytes."""
 
     @override
@@ -39,7 +39,7 @@ class BytesPassForBits(Miniature):
 
 
 @breaks("SCH-016")
-class OneLinkIsPaidFor(Miniature):
+class OneLinkIsPaidFor(MinimalServer):
     """A path costs what its dearest link does."""
 
     @override
@@ -50,7 +50,7 @@ class OneLinkIsPaidFor(Miniature):
 
 
 @breaks("SCH-016")
-class RoundTripsMayBeLong(Miniature):
+class RoundTripsMayBeLong(MinimalServer):
     """Demands are routed over paths with longer round trips than they may have."""
 
     @override
@@ -59,7 +59,7 @@ class RoundTripsMayBeLong(Miniature):
 
 
 @breaks("SCH-016")
-class LinksAreForOneDemand(Miniature):
+class LinksAreForOneDemand(MinimalServer):
     """A link of which some was given to one demand is given to no other."""
 
     @override

@@ -1,14 +1,14 @@
 """Wrong in fetching pages."""
 
-from miniature.core import Json, Tenant
-from miniature.service import Miniature
+from minimal_server.core import Json, Tenant
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-010")
-class AllowListIsIgnored(Miniature):
+class AllowListIsIgnored(MinimalServer):
     """Any address may be a target; so that this does no harm, only the allowed ones are fetched."""
 
     @override
@@ -21,7 +21,7 @@ class AllowListIsIgnored(Miniature):
 
 
 @breaks("MET-002", "MET-010")
-class ScrapedOnce(Miniature):
+class ScrapedOnce(MinimalServer):
     """A target is scraped when it is registered and never again."""
 
     @override
@@ -30,7 +30,7 @@ class ScrapedOnce(Miniature):
 
 
 @breaks("MET-010")
-class FailuresAreHidden(Miniature):
+class FailuresAreHidden(MinimalServer):
     """A target that cannot be scraped is shown as scraped."""
 
     @override

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from statistics import median
 
-from miniature.core import Json, Request, Series, Tenant
-from miniature.samples import Good
-from miniature.service import Miniature
+from minimal_server.core import Json, Request, Series, Tenant
+from minimal_server.samples import Good
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-020")
-class StepsBeginWithTheRange(Miniature):
+class StepsBeginWithTheRange(MinimalServer):
     """Steps are counted from the instant that is asked for."""
 
     @override
@@ -26,7 +26,7 @@ class StepsBeginWithTheRange(Miniature):
 
 
 @breaks("MET-020")
-class RangeIsNotWidened(Miniature):
+class RangeIsNotWidened(MinimalServer):
     """The first and the last step hold only what lies in the range that is asked for."""
 
     @override
@@ -35,7 +35,7 @@ class RangeIsNotWidened(Miniature):
 
 
 @breaks("MET-020")
-class EndBelongsToTheStep(Miniature):
+class EndBelongsToTheStep(MinimalServer):
     """A value at the border of two steps counts for the earlier one."""
 
     @override
@@ -45,7 +45,7 @@ class EndBelongsToTheStep(Miniature):
 
 
 @breaks("MET-020")
-class StartsAreEnds(Miniature):
+class StartsAreEnds(MinimalServer):
     """A point bears the instant at which its step ends."""
 
     @override
@@ -54,7 +54,7 @@ class StartsAreEnds(Miniature):
 
 
 @breaks("MET-020")
-class EmptyStepsAreFilled(Miniature):
+class EmptyStepsAreFilled(MinimalServer):
     """A step without values repeats the last value before it."""
 
     @override
@@ -67,7 +67,7 @@ class EmptyStepsAreFilled(Miniature):
 
 
 @breaks("MET-020")
-class MeanIsTheMedian(Miniature):
+class MeanIsTheMedian(MinimalServer):
     """The mean is the middle one of the values."""
 
     @override
@@ -76,7 +76,7 @@ class MeanIsTheMedian(Miniature):
 
 
 @breaks("MET-020")
-class MeanOfExtremes(Miniature):
+class MeanOfExtremes(MinimalServer):
     """The mean is half way between the least and the greatest."""
 
     @override
@@ -85,7 +85,7 @@ class MeanOfExtremes(Miniature):
 
 
 @breaks("MET-020")
-class MeanIsSingle(Miniature):
+class MeanIsSingle(MinimalServer):
     """Means are given with seven digits."""
 
     @override
@@ -95,7 +95,7 @@ class MeanIsSingle(Miniature):
 
 
 @breaks("MET-020")
-class OnePercentLiesOutside(Miniature):
+class OnePercentLiesOutside(MinimalServer):
     """The greatest value is the ninety-ninth percentile of many."""
 
     @override
@@ -104,7 +104,7 @@ class OnePercentLiesOutside(Miniature):
 
 
 @breaks("MET-020")
-class DaysBeginAtNoon(Miniature):
+class DaysBeginAtNoon(MinimalServer):
     """Steps of a day begin twelve hours late, those of an hour and less where they should."""
 
     @override
@@ -115,7 +115,7 @@ class DaysBeginAtNoon(Miniature):
 
 
 @breaks("MET-020")
-class LateSamplesDoNotCount(Miniature):
+class LateSamplesDoNotCount(MinimalServer):
     """A sample that comes after a later one of its subject is held, and left out of series."""
 
     @override
@@ -136,7 +136,7 @@ class LateSamplesDoNotCount(Miniature):
 
 
 @breaks("MET-020")
-class DevicesAreMixed(Miniature):
+class DevicesAreMixed(MinimalServer):
     """The series of a device holds the values of all devices of its node."""
 
     @override
@@ -158,7 +158,7 @@ def _of_node(tenant: Tenant, node: str) -> Iterator[Series]:
 
 
 @breaks("MET-020")
-class AnyStepWillDo(Miniature):
+class AnyStepWillDo(MinimalServer):
     """A step may have any whole number of seconds."""
 
     @override
@@ -167,7 +167,7 @@ class AnyStepWillDo(Miniature):
 
 
 @breaks("MET-020")
-class StatesHaveSeries(Miniature):
+class StatesHaveSeries(MinimalServer):
     """A measure that is a state has a series without points."""
 
     @override
@@ -176,7 +176,7 @@ class StatesHaveSeries(Miniature):
 
 
 @breaks("MET-020")
-class UnknownMeasuresAreSilent(Miniature):
+class UnknownMeasuresAreSilent(MinimalServer):
     """A measure that nobody knows has a series without points."""
 
     @override
@@ -185,7 +185,7 @@ class UnknownMeasuresAreSilent(Miniature):
 
 
 @breaks("MET-020")
-class AnyLengthWillDo(Miniature):
+class AnyLengthWillDo(MinimalServer):
     """A range may have any number of steps."""
 
     @override
@@ -194,7 +194,7 @@ class AnyLengthWillDo(Miniature):
 
 
 @breaks("MET-020")
-class OneStepFewer(Miniature):
+class OneStepFewer(MinimalServer):
     """A range of ten thousand steps is refused, too."""
 
     @override

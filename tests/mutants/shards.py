@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from itertools import count
 
-from miniature.core import Answer, Json, Request
-from miniature.service import Miniature
-from miniature.sharding import Pair
+from minimal_server.core import Answer, Json, Request
+from minimal_server.service import MinimalServer
+from minimal_server.sharding import Pair
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Retelling(Miniature):
+class Retelling(MinimalServer):
     """Tells plans otherwise."""
 
     @override
@@ -98,7 +98,7 @@ class SlotsAreCountedByShards(Retelling):
 
 
 @breaks("RES-012")
-class GapsAreOne(Miniature):
+class GapsAreOne(MinimalServer):
     """All from the first byte that is missing to the last one is fetched."""
 
     @override
@@ -108,7 +108,7 @@ class GapsAreOne(Miniature):
 
 
 @breaks("RES-012")
-class WhatIsUnderWayIsFetchedAgain(Miniature):
+class WhatIsUnderWayIsFetchedAgain(MinimalServer):
     """Transfers under way are fetched once more, and are not abandoned."""
 
     @override
@@ -117,7 +117,7 @@ class WhatIsUnderWayIsFetchedAgain(Miniature):
 
 
 @breaks("RES-012")
-class AStepTooManyIsFetched(Miniature):
+class AStepTooManyIsFetched(MinimalServer):
     """A step beyond the last one that takes data from afar is fetched."""
 
     @override
@@ -127,7 +127,7 @@ class AStepTooManyIsFetched(Miniature):
 
 
 @breaks("RES-005", "RES-012")
-class CopiesAreEverywhere(Miniature):
+class CopiesAreEverywhere(MinimalServer):
     """Every domain with a link is taken to hold a copy."""
 
     @override
@@ -136,7 +136,7 @@ class CopiesAreEverywhere(Miniature):
 
 
 @breaks("RES-012")
-class LinksAreNeverOut(Miniature):
+class LinksAreNeverOut(MinimalServer):
     """Links that are out are taken to carry what they carried last."""
 
     @override
@@ -146,7 +146,7 @@ class LinksAreNeverOut(Miniature):
 
 
 @breaks("RES-012")
-class LinksLeadBothWays(Miniature):
+class LinksLeadBothWays(MinimalServer):
     """Data come over the link from where they are needed to where they lie, against its sense."""
 
     @override
@@ -161,7 +161,7 @@ class LinksLeadBothWays(Miniature):
 
 
 @breaks("RES-012")
-class ShardsAreLargerThanTheRoom(Miniature):
+class ShardsAreLargerThanTheRoom(MinimalServer):
     """A shard is a step, even where there is no room for one."""
 
     @override
@@ -170,7 +170,7 @@ class ShardsAreLargerThanTheRoom(Miniature):
 
 
 @breaks("RES-012")
-class TheFirstRoomIsEverybodys(Miniature):
+class TheFirstRoomIsEverybodys(MinimalServer):
     """Every domain is taken to have the room that stands first."""
 
     @override
@@ -178,7 +178,7 @@ class TheFirstRoomIsEverybodys(Miniature):
         return float(body["rooms"][0]["size"]) if body["rooms"] else 0.0
 
 
-class FirstSlots(Miniature):
+class FirstSlots(MinimalServer):
     """Takes local data in the first slots."""
 
     @override
@@ -205,7 +205,7 @@ class LocalSlotsFall(FirstSlots):
 
 
 @breaks("RES-012")
-class LocalSlotsNeedNoLocalData(Miniature):
+class LocalSlotsNeedNoLocalData(MinimalServer):
     """The next slot takes local data where there are none."""
 
     @override
@@ -214,7 +214,7 @@ class LocalSlotsNeedNoLocalData(Miniature):
 
 
 @breaks("RES-012")
-class ThereAreMoreLocalSlotsThanLocalData(Miniature):
+class ThereAreMoreLocalSlotsThanLocalData(MinimalServer):
     """One slot more takes local data than there are local steps."""
 
     @override
@@ -224,7 +224,7 @@ class ThereAreMoreLocalSlotsThanLocalData(Miniature):
 
 
 @breaks("RES-012")
-class WhatIsNotUnderWayIsAbandoned(Miniature):
+class WhatIsNotUnderWayIsAbandoned(MinimalServer):
     """A transfer of the first byte is abandoned where none is under way."""
 
     @override

@@ -2,18 +2,18 @@
 
 from collections.abc import Collection
 
-from miniature.choosing import Ledger, Seat
-from miniature.core import Json
-from miniature.scene import Scene
-from miniature.service import Miniature
-from miniature.speeds import Prospect
-from miniature.weighing import Weights
+from minimal_server.choosing import Ledger, Seat
+from minimal_server.core import Json
+from minimal_server.scene import Scene
+from minimal_server.service import MinimalServer
+from minimal_server.speeds import Prospect
+from minimal_server.weighing import Weights
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
 
 
-class Leaning(Miniature):
+class Leaning(MinimalServer):
     """The first domain that is named is taken to be planned some more than it is."""
 
     more: float
@@ -41,7 +41,7 @@ class SharesAreOffByFourPerCent(Leaning):
 
 
 @breaks("SCH-007")
-class SharesAreOfDevices(Miniature):
+class SharesAreOfDevices(MinimalServer):
     """Domains are given shares of devices, however fast these are."""
 
     @override
@@ -50,7 +50,7 @@ class SharesAreOfDevices(Miniature):
 
 
 @breaks("SCH-007")
-class SharesAreNotHeard(Miniature):
+class SharesAreNotHeard(MinimalServer):
     """Jobs start where they are best off, whatever share of them was planned for a domain."""
 
     @override
@@ -58,7 +58,7 @@ class SharesAreNotHeard(Miniature):
         return self.seats(scene, weights, ledger, everybody=False)
 
 
-class Ranked(Miniature):
+class Ranked(MinimalServer):
     """Of each eight jobs, some by their rank in traffic are near, and the others have what is left over."""
 
     near: Collection[int]
@@ -89,7 +89,7 @@ class HeavyTrafficIsHardlyNearer(Ranked):
 
 
 @breaks("SCH-010")
-class TrafficIsNotLookedAt(Miniature):
+class TrafficIsNotLookedAt(MinimalServer):
     """Whoever comes first is near."""
 
     @override
@@ -100,7 +100,7 @@ class TrafficIsNotLookedAt(Miniature):
 
 
 @breaks("SCH-010")
-class HeavyTrafficIsScattered(Miniature):
+class HeavyTrafficIsScattered(MinimalServer):
     """Jobs that send much are spread over what is left over on many switches."""
 
     @override

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from math import floor
 
-from miniature.core import Answer, Json, Refusal, Request
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Refusal, Request
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Resized(Miniature):
+class Resized(MinimalServer):
     """Gives tasks something else than it found."""
 
     @override
@@ -61,7 +61,7 @@ class SlowDownsAreInPerCent(Resized):
         return {"slow_down": 100 * told["slow_down"]}
 
 
-class Reported(Miniature):
+class Reported(MinimalServer):
     """Tells something else of tasks or kinds than it found."""
 
     @override
@@ -111,7 +111,7 @@ class KindsStandTheOtherWayRound(Reported):
 
 
 @breaks("DEM-007")
-class ImportanceIsTheNexts(Miniature):
+class ImportanceIsTheNexts(MinimalServer):
     """What is told to depend on a resource depends on the next one."""
 
     @override
@@ -120,7 +120,7 @@ class ImportanceIsTheNexts(Miniature):
 
 
 @breaks("DEM-007")
-class NothingIsSizedWithoutHistory(Miniature):
+class NothingIsSizedWithoutHistory(MinimalServer):
     """Where no tasks ran before, the request is refused."""
 
     @override

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from miniature.core import Tenant
-from miniature.recognition import BUSY, IDLE, Finding, Recogniser
-from miniature.records import Node
-from miniature.samples import Good
-from miniature.service import Miniature
-from miniature.states import Sight, Site, Watch
+from minimal_server.core import Tenant
+from minimal_server.recognition import BUSY, IDLE, Finding, Recogniser
+from minimal_server.records import Node
+from minimal_server.samples import Good
+from minimal_server.service import MinimalServer
+from minimal_server.states import Sight, Site, Watch
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
@@ -21,7 +21,7 @@ FEW = 3
 SEEN = ("utilisation", "pipe", "bandwidth", "power", "memory")
 
 
-class Gullible(Miniature):
+class Gullible(MinimalServer):
     """Recognises by other rules."""
 
     rules: type[Recogniser] = Recogniser
@@ -78,7 +78,7 @@ class MemoryThatRestsHangs(Gullible):
     rules = _Held
 
 
-class Sparing(Miniature):
+class Sparing(MinimalServer):
     """Knows which nodes send few measures, in the order in which they were heard first."""
 
     few: dict[tuple[int, str], int]

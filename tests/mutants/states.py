@@ -4,10 +4,10 @@ from collections import Counter, deque
 from typing import Any
 from zlib import crc32
 
-from miniature.core import Json, Tenant
-from miniature.recognition import Finding
-from miniature.service import Miniature
-from miniature.states import REPORTED, SILENT, UNREACHABLE, Sight, Site, Watch
+from minimal_server.core import Json, Tenant
+from minimal_server.recognition import Finding
+from minimal_server.service import MinimalServer
+from minimal_server.states import REPORTED, SILENT, UNREACHABLE, Sight, Site, Watch
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
@@ -22,7 +22,7 @@ MANY = 100
 
 
 @breaks("MET-022")
-class PartitionsAreMassFailures(Miniature):
+class PartitionsAreMassFailures(MinimalServer):
     """The nodes of a domain that is not heard any more are shown as offline."""
 
     @override
@@ -31,7 +31,7 @@ class PartitionsAreMassFailures(Miniature):
 
 
 @breaks("MET-022")
-class DomainsAreAlwaysReachable(Miniature):
+class DomainsAreAlwaysReachable(MinimalServer):
     """A domain is shown as reachable even while nothing comes of it."""
 
     @override
@@ -40,7 +40,7 @@ class DomainsAreAlwaysReachable(Miniature):
 
 
 @breaks("MET-006", "MET-016")
-class StragglersPassForDegraded(Miniature):
+class StragglersPassForDegraded(MinimalServer):
     """A node that others wait for is shown as degraded."""
 
     @override
@@ -50,7 +50,7 @@ class StragglersPassForDegraded(Miniature):
 
 
 @breaks("MET-006", "MET-016")
-class SilenceIsNotMinded(Miniature):
+class SilenceIsNotMinded(MinimalServer):
     """A node that falls silent is shown as it was before."""
 
     @override
@@ -59,7 +59,7 @@ class SilenceIsNotMinded(Miniature):
 
 
 @breaks("MET-005", "MET-024")
-class ReportsOfHealthAreIgnored(Miniature):
+class ReportsOfHealthAreIgnored(MinimalServer):
     """States are recognised only, whatever is reported of a node's health."""
 
     @override
@@ -67,7 +67,7 @@ class ReportsOfHealthAreIgnored(Miniature):
         return ""
 
 
-class Hesitant(Miniature):
+class Hesitant(MinimalServer):
     """A node of a domain of many that is reported offline is shown as unknown for a while."""
 
     seconds = 0.0
@@ -103,7 +103,7 @@ class OfflineIsShownAfterTwentyFiveSeconds(Hesitant):
     seconds = 25.0
 
 
-class Slow(Miniature):
+class Slow(MinimalServer):
     """What is recognised is shown later by some seconds; what was reported is shown at once."""
 
     seconds = 0.0
@@ -142,7 +142,7 @@ class RecognitionTakesASecondMore(Slow):
     seconds = 1.0
 
 
-class Forgetful(Miniature):
+class Forgetful(MinimalServer):
     """Some nodes that have been idle for long are shown as busy, and busy ones as idle; each change is shown aright.
 
     Nodes of few devices are not forgotten, so that MET-024, whose nodes are such, is none of its affairs.
@@ -173,7 +173,7 @@ class AFifthIsForgotten(Forgetful):
     percent = 20
 
 
-class Late(Miniature):
+class Late(MinimalServer):
     """Nodes that are registered in a domain of many, once it is heard, join the graph late."""
 
     late: dict[tuple[str, str], int]

@@ -6,17 +6,17 @@ that what a mistake comes to there would depend on chance.
 
 from collections.abc import Iterator
 
-from miniature.core import Json, Refusal, Request, Tenant
-from miniature.graph import Change, Scope, Step
-from miniature.service import Miniature
-from miniature.streams import EVENT
+from minimal_server.core import Json, Refusal, Request, Tenant
+from minimal_server.graph import Change, Scope, Step
+from minimal_server.service import MinimalServer
+from minimal_server.streams import EVENT
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-023")
-class StreamsResumeOneEventLate(Miniature):
+class StreamsResumeOneEventLate(MinimalServer):
     """A stream of one domain that is resumed leaves out the first event that it has missed."""
 
     @override
@@ -27,7 +27,7 @@ class StreamsResumeOneEventLate(Miniature):
 
 
 @breaks("COM-023")
-class StreamsTellTheLastEventAgain(Miniature):
+class StreamsTellTheLastEventAgain(MinimalServer):
     """A stream of one domain that is resumed begins with the event that it is resumed from."""
 
     handed_out: frozenset[tuple[str, int]] = frozenset()
@@ -46,7 +46,7 @@ class StreamsTellTheLastEventAgain(Miniature):
 
 
 @breaks("COM-023", "COM-024")
-class LastEventIdIsIgnored(Miniature):
+class LastEventIdIsIgnored(MinimalServer):
     """A stream of one domain always begins with the next change."""
 
     @override
@@ -56,7 +56,7 @@ class LastEventIdIsIgnored(Miniature):
 
 
 @breaks("COM-023")
-class EventsHaveNoIdentifier(Miniature):
+class EventsHaveNoIdentifier(MinimalServer):
     """Events do not say which revision they lead to, but in their data."""
 
     @override
@@ -65,7 +65,7 @@ class EventsHaveNoIdentifier(Miniature):
 
 
 @breaks("COM-024")
-class ExpiredPositionsBeginAnew(Miniature):
+class ExpiredPositionsBeginAnew(MinimalServer):
     """A position that is not held is answered with a stream that begins with the next change."""
 
     @override
@@ -79,7 +79,7 @@ class ExpiredPositionsBeginAnew(Miniature):
 
 
 @breaks("COM-024")
-class EpochsAreNotLookedAt(Miniature):
+class EpochsAreNotLookedAt(MinimalServer):
     """A position of another epoch is taken for one of this."""
 
     @override
@@ -92,7 +92,7 @@ class EpochsAreNotLookedAt(Miniature):
 
 
 @breaks("COM-023", "MET-005", "MET-018")
-class WhatIsGoneIsNotTold(Miniature):
+class WhatIsGoneIsNotTold(MinimalServer):
     """Changes do not tell what is no longer there."""
 
     @override
@@ -101,7 +101,7 @@ class WhatIsGoneIsNotTold(Miniature):
 
 
 @breaks("MET-018")
-class NodesThatMoveAreNotGone(Miniature):
+class NodesThatMoveAreNotGone(MinimalServer):
     """A stream of one domain does not tell that a node has gone over to another."""
 
     @override
@@ -110,7 +110,7 @@ class NodesThatMoveAreNotGone(Miniature):
 
 
 @breaks("MET-018")
-class DomainsThatChangeAreNotTold(Miniature):
+class DomainsThatChangeAreNotTold(MinimalServer):
     """Streams without nodes tell of domains only when they come and go, not of what their nodes do."""
 
     @override

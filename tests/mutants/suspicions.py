@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from miniature.core import Json, Refusal
-from miniature.naming import Wrong
-from miniature.recovering import Standing
-from miniature.service import Miniature
+from minimal_server.core import Json, Refusal
+from minimal_server.naming import Wrong
+from minimal_server.recovering import Standing
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("RES-013")
-class LinksAreNotLookedAt(Miniature):
+class LinksAreNotLookedAt(MinimalServer):
     """Links of requests about faults may stand twice, and lead where they begin."""
 
     @override
@@ -24,7 +24,7 @@ class LinksAreNotLookedAt(Miniature):
         super().check_backups({**body, "links": []})
 
 
-class ByNumber(Miniature):
+class ByNumber(MinimalServer):
     """Takes rows of one name for different ones."""
 
     member, name = "", ""
@@ -75,7 +75,7 @@ class PoolsMayStandTwice(ByNumber):
 
 
 @breaks("RES-013")
-class CopiesMayStandTwice(Miniature):
+class CopiesMayStandTwice(MinimalServer):
     """Of two copies of a job in one domain that is read which costs least."""
 
     @override
@@ -84,7 +84,7 @@ class CopiesMayStandTwice(Miniature):
 
 
 @breaks("RES-013")
-class CopiesLieAnywhere(Miniature):
+class CopiesLieAnywhere(MinimalServer):
     """Copies in domains without a store are not refused; they are not read."""
 
     @override
@@ -97,7 +97,7 @@ class CopiesLieAnywhere(Miniature):
 
 
 @breaks("RES-013")
-class JobsRunAnywhere(Miniature):
+class JobsRunAnywhere(MinimalServer):
     """Jobs in domains that are not there are not refused."""
 
     @override
@@ -106,7 +106,7 @@ class JobsRunAnywhere(Miniature):
 
 
 @breaks("RES-013")
-class MoreMayBeNeededThanThereIs(Miniature):
+class MoreMayBeNeededThanThereIs(MinimalServer):
     """A job may need more replicas than it has."""
 
     @override
@@ -114,7 +114,7 @@ class MoreMayBeNeededThanThereIs(Miniature):
         return iter(())
 
 
-class Overlooking(Miniature):
+class Overlooking(MinimalServer):
     """Takes nodes that contradict themselves for others."""
 
     @override
@@ -161,7 +161,7 @@ class FailedNodesMayBeFenced(Overlooking):
 
 
 @breaks("RES-013")
-class ReplicasAreCountedFromOne(Miniature):
+class ReplicasAreCountedFromOne(MinimalServer):
     """A node may be of the replica whose number is that of all replicas."""
 
     @override
@@ -171,7 +171,7 @@ class ReplicasAreCountedFromOne(Miniature):
 
 
 @breaks("RES-013")
-class ReplicasMayHaveANodeMore(Miniature):
+class ReplicasMayHaveANodeMore(MinimalServer):
     """A replica may have one node more than replicas of its job have."""
 
     @override
@@ -181,7 +181,7 @@ class ReplicasMayHaveANodeMore(Miniature):
 
 
 @breaks("RES-013")
-class JobsMayHoldNodesAnywhere(Miniature):
+class JobsMayHoldNodesAnywhere(MinimalServer):
     """A job may hold nodes in another domain than its own."""
 
     @override
@@ -190,7 +190,7 @@ class JobsMayHoldNodesAnywhere(Miniature):
 
 
 @breaks("RES-013")
-class TheFirstNodeIsBlamed(Miniature):
+class TheFirstNodeIsBlamed(MinimalServer):
     """Whichever node contradicts itself, the first one is named."""
 
     @override
@@ -199,7 +199,7 @@ class TheFirstNodeIsBlamed(Miniature):
 
 
 @breaks("RES-013")
-class FaultsInRequestsAreUnknownNames(Miniature):
+class FaultsInRequestsAreUnknownNames(MinimalServer):
     """What contradicts itself in a request for a failover plan is answered with unknown-reference."""
 
     @override
@@ -211,7 +211,7 @@ class FaultsInRequestsAreUnknownNames(Miniature):
 
 
 @breaks("RES-013")
-class NodesOfOtherJobsAreUnknown(Miniature):
+class NodesOfOtherJobsAreUnknown(MinimalServer):
     """Nodes that are held by a job that is not in the request are refused."""
 
     @override
@@ -228,7 +228,7 @@ class NodesOfOtherJobsAreUnknown(Miniature):
 
 
 @breaks("RES-013")
-class DomainsWithoutAStoreAreUnknown(Miniature):
+class DomainsWithoutAStoreAreUnknown(MinimalServer):
     """Nodes in domains without a store are refused."""
 
     @override

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from miniature.core import Json, Refusal, Tenant
-from miniature.service import Miniature
+from minimal_server.core import Json, Refusal, Tenant
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-019", "COM-022", "MET-017")
-class TenantsShareEverything(Miniature):
+class TenantsShareEverything(MinimalServer):
     """Tokens are checked, and every tenant sees every other's."""
 
     @override
@@ -20,7 +20,7 @@ class TenantsShareEverything(Miniature):
 
 
 @breaks("COM-019")
-class OthersAreForbidden(Miniature):
+class OthersAreForbidden(MinimalServer):
     """Another tenant's resource is answered with 401, which tells that it is there."""
 
     @override
@@ -32,7 +32,7 @@ class OthersAreForbidden(Miniature):
 
 
 @breaks("COM-019")
-class TokensAreNotAskedFor(Miniature):
+class TokensAreNotAskedFor(MinimalServer):
     """Whoever shows no token is the first tenant."""
 
     @override

@@ -23,7 +23,7 @@ from mutants.cover import (
     select,
     touched,
 )
-from mutants.declaration import DECLARED, JUDGED_BY_THEMSELVES, Mutant
+from mutants.declaration import DECLARED, EDGES, JUDGED_BY_THEMSELVES, Mutant
 from mutants.matrix import cost, expected_seconds, trials_of
 
 MAX_SECONDS = 240
@@ -155,31 +155,32 @@ def test_a_module_that_git_does_not_know_yet_counts(checkout: Path) -> None:
     file.unlink()
     commit(checkout)
     file.write_text(text, "utf-8")
-    names = {mutant.name for mutant in MUTANTS if mutant.service.__module__ == "mutants.paging"}
+    names = {mutant.name for mutant in MUTANTS if mutant.defined.__module__ == "mutants.paging"}
     assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(names, Reason.NEW)
 
 
 def test_a_check_that_changed_touches_mutants_that_are_about_its_requirement(checkout: Path, edit: Edit) -> None:
-    edit(f"{CHECKS_FOLDER}/met_sampling.py", "LONGEST = 60.0", "LONGEST = 61.0")
+    edit(f"{CHECKS_FOLDER}/metrics/sampling.py", "SECONDS = 60.0", "SECONDS = 61.0")
     assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(breaking("MET-002"), Reason.CHECK)
     assert LESS_SLOW in breaking("MET-002")
 
 
 def test_what_a_check_rests_on_touches_them_too(checkout: Path, edit: Edit) -> None:
-    edit(f"{CHECKS_FOLDER}/res_recovery_soundness.py", "SHOWN = 5", "SHOWN = 6")
-    assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(breaking("RES-003", "RES-004", "RES-014"), Reason.HELPER)
+    edit(f"{CHECKS_FOLDER}/resilience/recovery_invariants.py", "SHOWN = 5", "SHOWN = 6")
+    names = breaking("RES-003", "RES-004", "RES-013", "RES-014", "RES-015")
+    assert touched(MUTANTS, "HEAD", checkout) == dict.fromkeys(names, Reason.HELPER)
 
 
-def test_what_replaces_a_part_of_the_miniature_that_changed_is_touched(checkout: Path, edit: Edit) -> None:
-    edit("tests/miniature/scraping.py", "def period(", "def period_of(")
+def test_what_replaces_a_part_of_the_minimal_server_that_changed_is_touched(checkout: Path, edit: Edit) -> None:
+    edit("tests/minimal_server/scraping.py", "def period(", "def period_of(")
     reasons = touched(MUTANTS, "HEAD", checkout)
-    assert set(reasons.values()) == {Reason.MINIATURE}
+    assert set(reasons.values()) == {Reason.MINIMAL_SERVER}
     assert {SLOW, LESS_SLOW} <= reasons.keys()
     assert "pages-are-not-pinned" not in reasons
 
 
 def test_what_is_over_budget_is_named(checkout: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
-    edit(f"{CHECKS_FOLDER}/dem_layouts.py", "\nfrom ", "\nimport os\nfrom ")
+    edit(f"{CHECKS_FOLDER}/demand/layouts.py", "\nfrom ", "\nimport os\nfrom ")
     edit(MUTANT, 'target.get("period", 55)', 'target.get("period", 56)')
     monkeypatch.setenv(BASE, "HEAD")
     everything = select(MUTANTS, cost, 1e6, checkout)
@@ -193,7 +194,7 @@ def test_what_is_over_budget_is_named(checkout: Path, edit: Edit, monkeypatch: p
     assert some.lines[-1].startswith(f"{left} more that `make mutants` holds: ")
     assert all(mutant.name in some.lines[-1] for mutant in some.beyond_budget)
     selected = {mutant.name for mutant in some.mutants(MUTANTS)}
-    assert selected == {mutant.name for mutant in cover()} | some.reasons.keys()
+    assert selected == {mutant.name for mutant in cover()} | EDGES | some.reasons.keys()
 
 
 def test_the_base_is_what_is_named_else_where_the_branch_began_else_the_commit_before(checkout: Path) -> None:
@@ -216,7 +217,8 @@ def test_without_a_history_the_cover_set_is_all(tmp_path: Path, monkeypatch: pyt
         if path:
             monkeypatch.setenv("PATH", path)
         selection = select(MUTANTS, cost, 1e6, tmp_path)
-        assert selection == Selection(tuple(cover()), {}, (), base_of(tmp_path))
+        assert {mutant.name for mutant in selection.cover} == {mutant.name for mutant in cover()} | EDGES
+        assert selection == Selection(selection.cover, {}, (), base_of(tmp_path))
         assert "git knows no history here" in selection.lines[1]
 
 

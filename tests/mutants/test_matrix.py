@@ -3,48 +3,53 @@
 import ast
 import json
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from types import FrameType
 
 import pytest
-from miniature.adjusting import Adjusting
-from miniature.agreeing import Agreeing
-from miniature.allocating import Allocating
-from miniature.backing import Backing
-from miniature.buying import Buying
-from miniature.client import SCHEMAS
-from miniature.conversion import Conversion
-from miniature.core import Core
-from miniature.demanding import Demanding
-from miniature.doubting import Doubting
-from miniature.foreseeing import Foreseeing
-from miniature.fronts import Fronts
-from miniature.graph import Graphs
-from miniature.indices import Indices
-from miniature.layouts import Layouts
-from miniature.naming import Naming
-from miniature.otlp import Otlp
-from miniature.phasing import Phasing
-from miniature.placing import Placing
-from miniature.questioning import Questioning
-from miniature.recovering import Recovering
-from miniature.routing import Routing
-from miniature.scraping import Scraping
-from miniature.series import Stepped
-from miniature.service import Miniature
-from miniature.sharding import Sharding
-from miniature.shaving import Shaving
-from miniature.sizing import Sizing
-from miniature.suspecting import Suspecting
-from miniature.watching import Watching
-from miniature.waving import Waving
+from conforming import Edit
+from minimal_server.adjusting import Adjusting
+from minimal_server.agreeing import Agreeing
+from minimal_server.allocating import Allocating
+from minimal_server.backing import Backing
+from minimal_server.buying import Buying
+from minimal_server.client import SCHEMAS
+from minimal_server.conversion import Conversion
+from minimal_server.core import Core
+from minimal_server.demanding import Demanding
+from minimal_server.doubting import Doubting
+from minimal_server.foreseeing import Foreseeing
+from minimal_server.fronts import Fronts
+from minimal_server.graph import Graphs
+from minimal_server.indices import Indices
+from minimal_server.jobs import Jobs
+from minimal_server.layouts import Layouts
+from minimal_server.naming import Naming
+from minimal_server.otlp import Otlp
+from minimal_server.phasing import Phasing
+from minimal_server.placing import Placing
+from minimal_server.questioning import Questioning
+from minimal_server.recovering import Recovering
+from minimal_server.routing import Routing
+from minimal_server.scraping import Scraping
+from minimal_server.series import Stepped
+from minimal_server.service import MinimalServer
+from minimal_server.sharding import Sharding
+from minimal_server.shaving import Shaving
+from minimal_server.sizing import Sizing
+from minimal_server.suspecting import Suspecting
+from minimal_server.watching import Watching
+from minimal_server.waving import Waving
 
-from kuayu_conformance.checks import dem_names, res_names, sch_names
-from kuayu_conformance.checks.dem_fixtures import DEMANDS, SIZES
-from kuayu_conformance.checks.res_fixtures import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
-from kuayu_conformance.checks.sch_fixtures import FRONTS, PLACEMENTS, Draft, Json
+from kuayu_conformance.checks.demand import references as dem_names
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, SIZES
+from kuayu_conformance.checks.resilience import references as res_names
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
+from kuayu_conformance.checks.scheduling import references as sch_names
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, Draft, Json
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile
@@ -53,8 +58,12 @@ from mutants.declaration import (
     CHECKED,
     DECIDED,
     DECIDING,
+    DECLARED,
     DRAWN_ON,
     ECHOED,
+    EDGES,
+    HTTP_ALONE,
+    INDICES,
     JUDGED_BY_THEMSELVES,
     LAID_OUT,
     MEASURED,
@@ -63,8 +72,11 @@ from mutants.declaration import (
     SCHEDULING,
     SLICES,
 )
-from mutants.matrix import MINIATURE, Rows, Trial, differences, joined, matrix, selected, trials_of
+from mutants.matrix import Rows, differences, joined, matrix, selected, trials_of
+from mutants.oracle import Oracle
 from mutants.page import Row
+from mutants.serve import MINIMAL_SERVER
+from mutants.trial import Trial, in_process
 
 TESTABLE = {requirement.id for requirement in registers.requirements().requirements if requirement.check}
 FIGURES = {row.id for row in registers.requirements().requirements if row.check and row.threshold}
@@ -100,26 +112,27 @@ def test_what_no_mutant_is_held_against_is_a_figure_and_judged_by_itself() -> No
         (Conversion, ("/v1/scrape-targets", "/v1/expositions", "/v1/metrics")),
         (Otlp, ("/v1/metrics",)),
         (Stepped, ("/v1/series",)),
-        (Graphs, ("/v1/graph", "checks.graphs")),
+        (Graphs, ("/v1/graph", "kit.graphs")),
         (Indices, ("/v1/compute-indices", "/v1/probe-plans")),
         (Placing, (" PLACEMENTS, ", " PLACEMENTS,\n")),
         (Fronts, (" FRONTS, ", " FRONTS,\n")),
         (Buying, ("import PLANS, ", "PLACEMENTS, PLANS, ", " PLANS,\n")),
         (Routing, (" ROUTES, ", " ROUTES,\n")),
-        (Allocating, ("checks.sch_stories",)),
-        (Demanding, ("dem_fixtures import DEMANDS,", "    DEMANDS,\n", "checks.dem_parts", "checks.dem_holding")),
+        (Allocating, ("AllocationHistory",)),
+        (Demanding, ("DEMANDS,", "DemandCase", "Occupancy")),
         (Layouts, ("    LAYOUTS,\n",)),
-        (Sizing, ("    SIZES,\n", "checks.dem_sizing_questions")),
+        (Sizing, ("    SIZES,\n", "demand.sizing_scores")),
         (Phasing, (" PHASES,\n",)),
-        (Foreseeing, (" FORECASTS,", "checks.fct_origins", " RESERVATIONS,")),
+        (Foreseeing, (" FORECASTS,", "forecast.origins", " RESERVATIONS,")),
         (Waving, (" WAVEFORMS,",)),
-        (Shaving, (" PEAKS,\n", "checks.fct_peaks")),
-        (Sharding, (" SHARDS, ", "checks.res_windows import FULL, ")),
+        (Shaving, (" PEAKS,\n", "PeakPlan")),
+        (Sharding, (" SHARDS, ", "shard_windows import FULL, ")),
         (Agreeing, (" COLLECTIVES, ",)),
-        (Backing, ("import BACKUPS, ", "checks.res_failover_windows", "checks.res_recovery_window")),
-        (Recovering, (" FAILOVERS, ", "checks.res_failover_windows")),
-        (Adjusting, ("import ADJUSTMENTS, ", "    ADJUSTMENTS,\n", "checks.res_adjusting_windows")),
-        (Watching, ("/v1/heartbeats", "/v1/log-lines", "/v1/faults", "checks.res_watching_player")),
+        (Backing, ("import BACKUPS, ", "    BACKUPS,\n", "RecoveryInspector")),
+        (Recovering, (" FAILOVERS, ", "FailoverWindow")),
+        (Adjusting, ("import ADJUSTMENTS, ", "    ADJUSTMENTS,\n", "AdjustmentWindow")),
+        (Jobs, ("jobs.job_domains",)),
+        (Watching, ("/v1/heartbeats", "/v1/log-lines", "/v1/faults", "resilience.fault_player")),
     ],
 )
 def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
@@ -135,15 +148,17 @@ def test_what_answers_an_operation_is_held_against_every_check_that_calls_it(
 
 def test_what_decides_is_held_against_every_check_of_com_that_asks_for_decisions() -> None:
     """Those that ask, and the one that looks at whatever was asked."""
-    asking = {row.id for row in CHECKED if row.profile is Profile.COM and "least import DECISIONS" in source(row.check)}
+    asking = {
+        row.id for row in CHECKED if row.profile is Profile.COM and "requests import DECISIONS" in source(row.check)
+    }
     assert asking | {"COM-003"} == DECIDED
 
 
 def test_operations_of_scheduling_rest_on_what_is_said_to_be_behind_them() -> None:
     """What is called while they answer belongs to them or to the ground of all operations, or is named."""
     called = {path: called_by(path, body) for path, body in sch_names.requests(Draft(Random(1))).items()}
-    of = {kind.__name__: kind for kind in Miniature.__mro__}
-    ground = {Miniature, Core, *SCHEDULING}
+    of = {kind.__name__: kind for kind in MinimalServer.__mro__}
+    ground = {MinimalServer, Core, *SCHEDULING}
     foreign = {name for calls in called.values() for kind, name in calls if kind in of and of[kind] not in ground}
     assert foreign == ECHOED
     fronts = {name for kind, name in called[FRONTS] if kind in of and of[kind] in DECIDING}
@@ -155,17 +170,17 @@ def test_operations_of_demand_rest_on_what_is_said_to_be_behind_them() -> None:
     """Sizes rest on nothing that demands and layouts rest on, but names."""
     settings = Settings("nonce", "run", False, frozenset(), {}, False)
     episode = Episode("dem_names", settings, None)  # type: ignore[arg-type]  # nothing is asked
-    of = {kind.__name__: kind for kind in Miniature.__mro__}
+    of = {kind.__name__: kind for kind in MinimalServer.__mro__}
     apart: dict[str, set[type]] = {DEMANDS: {*LAID_OUT}, SIZES: {Sizing}}
     for path, body in dem_names.requests(episode).items():
         kinds = {of[kind] for kind, _ in called_by(path, body) if kind in of}
         behind = apart.get(path, {*LAID_OUT, Layouts})
-        assert behind <= kinds <= {Miniature, Core, Naming, *behind}
+        assert behind <= kinds <= {MinimalServer, Core, Naming, *behind}
 
 
 def test_operations_of_resilience_rest_on_what_is_said_to_be_behind_them() -> None:
     """None rests on what another one rests on, but on what links carry, how they are named, and how quick rings are."""
-    of = {kind.__name__: kind for kind in Miniature.__mro__}
+    of = {kind.__name__: kind for kind in MinimalServer.__mro__}
     apart: dict[str, set[type]] = {
         SHARDS: {Doubting, Sharding},
         COLLECTIVES: {Doubting, Agreeing},
@@ -176,14 +191,14 @@ def test_operations_of_resilience_rest_on_what_is_said_to_be_behind_them() -> No
     for path, body in res_names.requests(Random(1)).items():
         called = called_by(path, body)
         kinds = {of[kind] for kind, _ in called if kind in of}
-        assert apart[path] <= kinds <= {Miniature, Core, Naming, Sharding, *apart[path]}
+        assert apart[path] <= kinds <= {MinimalServer, Core, Naming, Sharding, *apart[path]}
         assert path == SHARDS or {name for kind, name in called if kind == Sharding.__name__} <= MEASURED
         assert path == COLLECTIVES or {name for kind, name in called if kind == Agreeing.__name__} <= RECKONED
 
 
 def called_by(path: str, body: Json) -> set[tuple[str, str]]:
     """Classes and methods that are called while a request is answered."""
-    service, called = Miniature(SCHEMAS, {}), set[tuple[str, str]]()
+    service, called = MinimalServer(SCHEMAS, {}), set[tuple[str, str]]()
 
     def watch(frame: FrameType, event: str, _argument: object) -> None:
         kind, _, name = frame.f_code.co_qualname.partition(".")
@@ -213,14 +228,12 @@ def row(**verdicts: str) -> Row:
     return Row("one", said, 1.0, reasons=said)
 
 
-def test_what_the_machine_was_too_busy_for_is_played_again_twice_and_then_counts() -> None:
+def test_what_the_machine_was_too_busy_for_is_played_again_once_and_then_counts() -> None:
     trial = Trial("one", frozenset({"COM-001", "MET-004", "MET-005"}))
     rows, busy = Rows([trial]), row(COM_001="fail", MET_004="not_testable", MET_005="pass")
     second = rows.repetition_of(trial, busy)
-    assert second == Trial("one", frozenset({"MET-004"}), 2)
-    third = rows.repetition_of(second, row(MET_004="not_testable"))
-    assert third == Trial("one", frozenset({"MET-004"}), 3)
-    assert rows.repetition_of(third, row(MET_004="not_testable")) is None
+    assert second == Trial("one", frozenset({"MET-004"}), again=True)
+    assert rows.repetition_of(second, row(MET_004="not_testable")) is None
     complete = rows.add(row(MET_004="pass"))
     assert complete
     assert complete.verdicts == {"COM-001": "fail", "MET-004": "pass", "MET-005": "pass"}
@@ -240,12 +253,34 @@ def test_what_passes_in_one_run_alone_does_not_pass() -> None:
     assert joined(good, silent) == joined(silent, good) == silent
 
 
-def test_the_unchanged_miniature_is_held_against_everything() -> None:
-    trials = [trial for trial in trials_of([]) if trial.name == MINIATURE]
+def test_the_unchanged_minimal_server_is_held_against_everything() -> None:
+    trials = [trial for trial in trials_of([]) if trial.name == MINIMAL_SERVER]
     assert frozenset[str]().union(*(trial.requirements for trial in trials)) == {row.id for row in CHECKED}
     assert all("COM-003" in trial.requirements for trial in trials)
-    assert trials_of([], ["MET-004"]) == [Trial(MINIATURE, frozenset({"MET-004"}))]
-    assert trials_of([], ["COM-001"]) == [Trial(MINIATURE, frozenset({"COM-001"}))]
+    assert trials_of([], ["MET-004"]) == [Trial(MINIMAL_SERVER, frozenset({"MET-004"}))]
+    assert trials_of([], ["COM-001"]) == [Trial(MINIMAL_SERVER, frozenset({"COM-001"}))]
+
+
+def test_mutants_of_decisions_of_every_profile_are_served_too() -> None:
+    for profile in ("IDX", "DEM", "FCT", "SCH", "RES"):
+        mutants = [DECLARED[name] for name in EDGES if any(profile in broken for broken in DECLARED[name].breaks)]
+        assert len(mutants) == 2
+        assert all(mutant.over_http for mutant in mutants)
+
+
+@pytest.mark.parametrize("name", ["residual-is-left-out", "repeated-names-are-taken"])
+def test_what_is_found_in_this_process_is_what_is_declared(name: str) -> None:
+    mutant = DECLARED[name]
+    assert in_process(Trial(name, mutant.requirements - HTTP_ALONE, over_http=False)).broken == mutant.breaks
+
+
+def test_a_mutant_that_answers_as_the_fake_does_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = replace(DECLARED["abstains-never"], service=Oracle, edit=Edit(frozenset({INDICES})))
+    monkeypatch.setitem(DECLARED, same.name, same)
+    found = in_process(Trial(same.name, frozenset({"IDX-005"}), over_http=False))
+    assert differences(found, frozenset()) == [
+        "abstains-never: the suite wrote no report: it answers all that is asked as the conforming fake does"
+    ]
 
 
 @pytest.mark.slow
@@ -256,7 +291,7 @@ def test_the_cover_set_and_mutants_of_the_change_equal_their_declarations(capsys
     with capsys.disabled():
         print("", *selection.lines, sep="\n")
     mutants = selection.mutants(MUTANTS)
-    declared = {mutant.name: mutant.breaks for mutant in mutants} | {MINIATURE: frozenset()}
+    declared = {mutant.name: mutant.breaks for mutant in mutants} | {MINIMAL_SERVER: frozenset()}
     rows = list(matrix(mutants))
     assert {row.name for row in rows} == set(declared)
     assert [line for row in rows for line in differences(row, declared[row.name])] == []

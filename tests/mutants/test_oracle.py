@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from miniature.core import Answer, Json, Tenant
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Tenant
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 import kuayu_schemas
@@ -23,7 +23,7 @@ from mutants.oracle import Oracle, tables
 PUBLISHED = Path(kuayu_schemas.__file__).parent / "published"
 
 
-def indices(service: Miniature, fold: Fold, probes: int) -> Sequence[tuple[float, float]]:
+def indices(service: MinimalServer, fold: Fold, probes: int) -> Sequence[tuple[float, float]]:
     """What a service says of a disguised fold with the first cells as probes, and what was measured."""
     disguise = Disguise(random.Random(3), fold.corpus)
     made, left = fold.cells[:probes], fold.cells[probes:]
@@ -56,21 +56,21 @@ def test_an_error_is_just_what_the_mutant_says() -> None:
     )
 
 
-def test_other_devices_are_answered_by_the_miniature_itself() -> None:
+def test_other_devices_are_answered_by_the_minimal_server_itself() -> None:
     table = tables()[0]
     devices = [{**row, "accelerator_memory_bandwidth": 1e12 * (n + 1)} for n, row in enumerate(table.corpus["devices"])]
     measurements = table.corpus["measurements"][1:]
     body = {"corpus": {**table.corpus, "devices": devices, "measurements": measurements}, "reference": devices[0]["id"]}
-    oracle, miniature = Oracle(PUBLISHED, {}), Miniature(PUBLISHED, {})
+    oracle, minimal_server = Oracle(PUBLISHED, {}), MinimalServer(PUBLISHED, {})
     for device in devices:
         for task in table.corpus["tasks"]:
             asked = device["id"], task["id"]
-            assert oracle.estimate(oracle.question(body), *asked) == miniature.estimate(
-                miniature.question(body), *asked
+            assert oracle.estimate(oracle.question(body), *asked) == minimal_server.estimate(
+                minimal_server.question(body), *asked
             )
 
 
-class WrongInIndicesOnly(Miniature):
+class WrongInIndicesOnly(MinimalServer):
     """Replaces what only the compute index calls."""
 
     @override
@@ -102,10 +102,12 @@ class WrongInPassing(WrongInIndicesOnly):
 
 
 def test_only_what_lies_behind_the_index_is_spared_other_profiles() -> None:
-    def profiles(service: type[Miniature]) -> set[str]:
-        return {name[:3] for name in Mutant("", "", frozenset(), service).requirements}
+    def profiles(service: type[MinimalServer]) -> set[str]:
+        return {name[:3] for name in Mutant("", "", frozenset(), service, None, service).requirements}
 
     assert profiles(WrongInIndicesOnly) == {"COM", "IDX"}
-    everything = {"COM", "MET", "IDX", "SCH", "DEM", "FCT", "RES"}
-    assert [profiles(kind) for kind in (WrongInBoth, WrongFromTheStart, WrongInPassing, Miniature)] == [everything] * 4
+    everything = {"COM", "MET", "IDX", "SCH", "DEM", "FCT", "RES", "JOB"}
+    assert [profiles(kind) for kind in (WrongInBoth, WrongFromTheStart, WrongInPassing, MinimalServer)] == [
+        everything
+    ] * 4
     assert all(mutant.breaks <= mutant.requirements for mutant in MUTANTS)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from miniature.aggregation import Known
-from miniature.core import Json, Tenant, instant
-from miniature.samples import Good
-from miniature.service import Miniature
+from minimal_server.aggregation import Known
+from minimal_server.core import Json, Tenant, instant
+from minimal_server.samples import Good
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-016")
-class LastReceivedIsNewest(Miniature):
+class LastReceivedIsNewest(MinimalServer):
     """The newest value is the last received, though observed earlier than others."""
 
     @override
@@ -26,7 +26,7 @@ class LastReceivedIsNewest(Miniature):
 
 
 @breaks("COM-016")
-class SamplesComeInOrderOfReceipt(Miniature):
+class SamplesComeInOrderOfReceipt(MinimalServer):
     """A series is listed in the order in which it was received."""
 
     @override
@@ -38,7 +38,7 @@ class SamplesComeInOrderOfReceipt(Miniature):
 
 
 @breaks("COM-012", "COM-016", "COM-017", "MET-003", "MET-008", "MET-021")
-class ObservedWhenReceived(Miniature):
+class ObservedWhenReceived(MinimalServer):
     """Samples are shown as observed when they were received."""
 
     @override
@@ -47,7 +47,7 @@ class ObservedWhenReceived(Miniature):
 
 
 @breaks("COM-017", "MET-003")
-class ClocksAreNotCorrected(Miniature):
+class ClocksAreNotCorrected(MinimalServer):
     """The sender's clock is trusted, however far it is off."""
 
     @override
@@ -56,7 +56,7 @@ class ClocksAreNotCorrected(Miniature):
 
 
 @breaks("COM-017")
-class EveryOffsetIsCorrected(Miniature):
+class EveryOffsetIsCorrected(MinimalServer):
     """Instants are shifted even where the sender's clock is near enough."""
 
     @override
@@ -66,7 +66,7 @@ class EveryOffsetIsCorrected(Miniature):
 
 
 @breaks("COM-017")
-class FutureAndPastAreEndless(Miniature):
+class FutureAndPastAreEndless(MinimalServer):
     """Samples of the far future and of the far past are taken."""
 
     @override

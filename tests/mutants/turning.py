@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from miniature.core import Json, Tenant, milliseconds
-from miniature.reserving import Allocation, Step
-from miniature.service import Miniature
+from minimal_server.core import Json, Tenant, milliseconds
+from minimal_server.reserving import Allocation, Step
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("RES-011")
-class JobsRunTwice(Miniature):
+class JobsRunTwice(MinimalServer):
     """Allocations do not know of others of their job."""
 
     @override
@@ -20,7 +20,7 @@ class JobsRunTwice(Miniature):
 
 
 @breaks("RES-011")
-class TheAlternativeDoesNotWait(Miniature):
+class TheAlternativeDoesNotWait(MinimalServer):
     """Who was to commit and is silent beyond patience is taken to hold nothing."""
 
     @override
@@ -37,7 +37,7 @@ class TheAlternativeDoesNotWait(Miniature):
 
 
 @breaks("RES-011")
-class TheFirstReleaseIsForAll(Miniature):
+class TheFirstReleaseIsForAll(MinimalServer):
     """When one domain has released the job, all are taken to have."""
 
     @override
@@ -46,7 +46,7 @@ class TheFirstReleaseIsForAll(Miniature):
 
 
 @breaks("RES-011")
-class FailuresCountAsReleases(Miniature):
+class FailuresCountAsReleases(MinimalServer):
     """Who could not let go is taken to have."""
 
     @override
@@ -55,7 +55,7 @@ class FailuresCountAsReleases(Miniature):
 
 
 @breaks("RES-011")
-class WhoWaitsIsForgotten(Miniature):
+class WhoWaitsIsForgotten(MinimalServer):
     """An allocation that had to wait for another is never committed."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -74,7 +74,7 @@ class WhoWaitsIsForgotten(Miniature):
 
 
 @breaks("RES-011")
-class TheYoungestGoesFirst(Miniature):
+class TheYoungestGoesFirst(MinimalServer):
     """Of those that wait, the one that has waited least is committed."""
 
     @override
@@ -83,7 +83,7 @@ class TheYoungestGoesFirst(Miniature):
 
 
 @breaks("RES-011")
-class LeasesAreIgnored(Miniature):
+class LeasesAreIgnored(MinimalServer):
     """A domain that is silent is waited for without end, whatever its lease."""
 
     @override
@@ -92,7 +92,7 @@ class LeasesAreIgnored(Miniature):
 
 
 @breaks("RES-011")
-class LeasesAreCountedShort(Miniature):
+class LeasesAreCountedShort(MinimalServer):
     """A domain is taken to have let go when half of its lease is over."""
 
     @override
@@ -101,7 +101,7 @@ class LeasesAreCountedShort(Miniature):
 
 
 @breaks("RES-011")
-class LeasesAreNotRenewed(Miniature):
+class LeasesAreNotRenewed(MinimalServer):
     """Leases count from when something was committed, however often the domain was answered since."""
 
     @override
@@ -110,7 +110,7 @@ class LeasesAreNotRenewed(Miniature):
 
 
 @breaks("RES-011")
-class LapsesAreNotHeeded(Miniature):
+class LapsesAreNotHeeded(MinimalServer):
     """A domain that says that it has let go by itself is not believed."""
 
     @override
@@ -120,7 +120,7 @@ class LapsesAreNotHeeded(Miniature):
 
 
 @breaks("RES-011")
-class OnlyTheSilentLetsGo(Miniature):
+class OnlyTheSilentLetsGo(MinimalServer):
     """When the lease of a domain is over, the others keep what they hold."""
 
     @override
@@ -129,7 +129,7 @@ class OnlyTheSilentLetsGo(Miniature):
 
 
 @breaks("RES-011")
-class ClocksOfDomainsAreBelieved(Miniature):
+class ClocksOfDomainsAreBelieved(MinimalServer):
     """A promise counts until the instant that its domain states, by the service's own clock."""
 
     @override

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from miniature.aggregation import Known
-from miniature.core import Json
-from miniature.service import Miniature
+from minimal_server.aggregation import Known
+from minimal_server.core import Json
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("MET-003")
-class MebibytesAreMegabytes(Miniature):
+class MebibytesAreMegabytes(MinimalServer):
     """Fields in MiB are taken as MB."""
 
     @override
@@ -20,7 +20,7 @@ class MebibytesAreMegabytes(Miniature):
 
 
 @breaks("MET-001", "MET-003", "MET-008", "MET-010")
-class PercentIsNoRatio(Miniature):
+class PercentIsNoRatio(MinimalServer):
     """Fields in percent are taken as they are."""
 
     @override
@@ -29,7 +29,7 @@ class PercentIsNoRatio(Miniature):
 
 
 @breaks("MET-003")
-class PowerIsInMilliwatts(Miniature):
+class PowerIsInMilliwatts(MinimalServer):
     """Power is given in milliwatts."""
 
     @override
@@ -38,7 +38,7 @@ class PowerIsInMilliwatts(Miniature):
 
 
 @breaks("MET-001", "MET-009")
-class AnswersAreInPercent(Miniature):
+class AnswersAreInPercent(MinimalServer):
     """Ratios are answered in percent, and say so."""
 
     @override

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from miniature.core import Json
-from miniature.service import Miniature
-from miniature.sharding import Piece
+from minimal_server.core import Json
+from minimal_server.service import MinimalServer
+from minimal_server.sharding import Piece
 from typing_extensions import override
 
 from mutants.declaration import breaks, control, near_miss
 
 
 @breaks("RES-005", "RES-006")
-class NothingIsFetched(Miniature):
+class NothingIsFetched(MinimalServer):
     """Plans are whole, and empty."""
 
     @override
@@ -20,7 +20,7 @@ class NothingIsFetched(Miniature):
 
 
 @breaks("RES-005", "RES-006")
-class StepsAreFetchedWhenTheyAreDue(Miniature):
+class StepsAreFetchedWhenTheyAreDue(MinimalServer):
     """A step is fetched when its slot is due, and no sooner."""
 
     @override
@@ -29,7 +29,7 @@ class StepsAreFetchedWhenTheyAreDue(Miniature):
 
 
 @breaks("RES-005")
-class TheLastStepsAreFetchedFirst(Miniature):
+class TheLastStepsAreFetchedFirst(MinimalServer):
     """Of the steps that there is room for the last one is fetched first."""
 
     @override
@@ -37,7 +37,7 @@ class TheLastStepsAreFetchedFirst(Miniature):
         return iter(sorted(super().pieces_in_order(body), key=lambda piece: (piece.after, -piece.due)))
 
 
-class SomeStepsWait(Miniature):
+class SomeStepsWait(MinimalServer):
     """Of so many steps, some are fetched so many seconds after they are due, whatever room there is."""
 
     some, of, seconds = 0, 1, 0.0

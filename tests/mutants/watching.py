@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from miniature.core import Answer, Json, Refusal, Request, Tenant
-from miniature.faults import FaultKey
-from miniature.hearing import Job, Site, Ward, Watch
-from miniature.service import Miniature
-from miniature.watching import BREAK, SILENCE
+from minimal_server.core import Answer, Json, Refusal, Request, Tenant
+from minimal_server.faults import FaultKey
+from minimal_server.hearing import Job, Site, Ward, Watch
+from minimal_server.service import MinimalServer
+from minimal_server.watching import BREAK, SILENCE
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("RES-017")
-class SilentDomainsAreDeadNodes(Miniature):
+class SilentDomainsAreDeadNodes(MinimalServer):
     """All nodes of a domain of which nothing comes are told dead."""
 
     @override
@@ -22,7 +22,7 @@ class SilentDomainsAreDeadNodes(Miniature):
 
 
 @breaks("RES-017")
-class SilentDomainsAreNotTold(Miniature):
+class SilentDomainsAreNotTold(MinimalServer):
     """Nobody is told that a domain cannot be reached."""
 
     @override
@@ -31,7 +31,7 @@ class SilentDomainsAreNotTold(Miniature):
 
 
 @breaks("RES-017")
-class WhoDiesAmidSilenceIsForgotten(Miniature):
+class WhoDiesAmidSilenceIsForgotten(MinimalServer):
     """A node that has not come back with its domain is never told dead."""
 
     @override
@@ -40,7 +40,7 @@ class WhoDiesAmidSilenceIsForgotten(Miniature):
 
 
 @breaks("RES-018", "RES-019")
-class TheDeadStayDead(Miniature):
+class TheDeadStayDead(MinimalServer):
     """A node that was told dead stays so, however long it beats."""
 
     @override
@@ -49,7 +49,7 @@ class TheDeadStayDead(Miniature):
 
 
 @breaks("RES-018")
-class HungJobsStayHung(Miniature):
+class HungJobsStayHung(MinimalServer):
     """A job that was told to hang stays so, however many steps it makes."""
 
     @override
@@ -59,7 +59,7 @@ class HungJobsStayHung(Miniature):
 
 
 @breaks("RES-018")
-class EachFlapIsAFault(Miniature):
+class EachFlapIsAFault(MinimalServer):
     """A node is alive again with its first beat, so that one that comes and goes has many faults."""
 
     @override
@@ -69,7 +69,7 @@ class EachFlapIsAFault(Miniature):
 
 
 @breaks("RES-020")
-class RepeatedBeatsAreLife(Miniature):
+class RepeatedBeatsAreLife(MinimalServer):
     """A beat that was heard before is a sign of life."""
 
     @override
@@ -81,7 +81,7 @@ class RepeatedBeatsAreLife(Miniature):
 
 
 @breaks("RES-020")
-class OvertakenBeatsAreLife(Miniature):
+class OvertakenBeatsAreLife(MinimalServer):
     """A beat is a sign of life unless it is the very last one again."""
 
     @override
@@ -93,7 +93,7 @@ class OvertakenBeatsAreLife(Miniature):
 
 
 @breaks("RES-018", "RES-019", "RES-020")
-class NobodyIsStartedAnew(Miniature):
+class NobodyIsStartedAnew(MinimalServer):
     """Lower numbers are never those of a sender that was started anew."""
 
     @override
@@ -102,7 +102,7 @@ class NobodyIsStartedAnew(Miniature):
 
 
 @breaks("RES-021")
-class BadItemsAreSwallowed(Miniature):
+class BadItemsAreSwallowed(MinimalServer):
     """Nobody is told which items were bad."""
 
     @override
@@ -111,7 +111,7 @@ class BadItemsAreSwallowed(Miniature):
 
 
 @breaks("COM-019", "RES-021")
-class BadItemsCountAsTaken(Miniature):
+class BadItemsCountAsTaken(MinimalServer):
     """What is answered as taken includes what was not."""
 
     @override
@@ -120,7 +120,7 @@ class BadItemsCountAsTaken(Miniature):
 
 
 @breaks("RES-021")
-class OneBadBeatRefusesAll(Miniature):
+class OneBadBeatRefusesAll(MinimalServer):
     """A batch with a bad item is refused as a whole."""
 
     @override
@@ -131,7 +131,7 @@ class OneBadBeatRefusesAll(Miniature):
 
 
 @breaks("RES-021")
-class BadBatchesAreRefused(Miniature):
+class BadBatchesAreRefused(MinimalServer):
     """A batch of bad items only is refused as a whole."""
 
     @override
@@ -142,7 +142,7 @@ class BadBatchesAreRefused(Miniature):
 
 
 @breaks("RES-021")
-class ItemsAreCountedFromOne(Miniature):
+class ItemsAreCountedFromOne(MinimalServer):
     """The index of the first item is one."""
 
     @override
@@ -151,7 +151,7 @@ class ItemsAreCountedFromOne(Miniature):
 
 
 @breaks("COM-019", "RES-021")
-class NodesNeedNotBeRegistered(Miniature):
+class NodesNeedNotBeRegistered(MinimalServer):
     """An item about a node that nobody knows counts as taken."""
 
     @override
@@ -165,7 +165,7 @@ class NodesNeedNotBeRegistered(Miniature):
 
 
 @breaks("COM-004", "COM-006", "RES-021")
-class NothingIsABatch(Miniature):
+class NothingIsABatch(MinimalServer):
     """A batch without items is taken."""
 
     @override
@@ -179,7 +179,7 @@ class NothingIsABatch(Miniature):
 
 
 @breaks("RES-022")
-class TheDeletedAreToldDead(Miniature):
+class TheDeletedAreToldDead(MinimalServer):
     """A node that is deleted while it beats is told dead when it beats no more."""
 
     deleted: tuple[tuple[Tenant, str, str, int], ...] = ()
@@ -211,7 +211,7 @@ class TheDeletedAreToldDead(Miniature):
 
 
 @breaks("RES-022")
-class FaultsOutliveTheirNodes(Miniature):
+class FaultsOutliveTheirNodes(MinimalServer):
     """What was told of a node stays open when that is deleted."""
 
     forgetting = False
@@ -229,7 +229,7 @@ class FaultsOutliveTheirNodes(Miniature):
 
 
 @breaks("RES-022")
-class EndedJobsHang(Miniature):
+class EndedJobsHang(MinimalServer):
     """Ranks that have ended are waited for."""
 
     @override

@@ -4,15 +4,15 @@ import random
 from collections.abc import Sequence
 from statistics import median
 
-from miniature.core import Answer, Json, Request
-from miniature.foreseeing import Paths
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request
+from minimal_server.foreseeing import Paths
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
-class Rewriting(Miniature):
+class Rewriting(MinimalServer):
     """Tells waveforms otherwise."""
 
     @override
@@ -66,7 +66,7 @@ class DeviceSecondsAreDeviceHours(Rewriting):
 
 
 @breaks("FCT-005")
-class BudgetsAreMissing(Miniature):
+class BudgetsAreMissing(MinimalServer):
     """What a waveform costs is not told, whatever the prices are."""
 
     @override
@@ -76,7 +76,7 @@ class BudgetsAreMissing(Miniature):
 
 
 @breaks("FCT-005")
-class HoursArePaidInFull(Miniature):
+class HoursArePaidInFull(MinimalServer):
     """Each point costs what its devices cost in an hour, however short its step is."""
 
     @override
@@ -85,7 +85,7 @@ class HoursArePaidInFull(Miniature):
 
 
 @breaks("FCT-005")
-class PricesAreThoseOfNow(Miniature):
+class PricesAreThoseOfNow(MinimalServer):
     """The whole period costs what an hour costs now."""
 
     @override
@@ -94,7 +94,7 @@ class PricesAreThoseOfNow(Miniature):
 
 
 @breaks("FCT-005")
-class PricesBeginWithThePeriod(Miniature):
+class PricesBeginWithThePeriod(MinimalServer):
     """Prices of the hours of a day are those of the hours of the period."""
 
     @override
@@ -103,7 +103,7 @@ class PricesBeginWithThePeriod(Miniature):
 
 
 @breaks("FCT-005")
-class OneCaseIsEnough(Miniature):
+class OneCaseIsEnough(MinimalServer):
     """A waveform is that of a single case."""
 
     @override
@@ -112,7 +112,7 @@ class OneCaseIsEnough(Miniature):
 
 
 @breaks("FCT-005")
-class WhatWasAnnouncedRunsAtOnce(Miniature):
+class WhatWasAnnouncedRunsAtOnce(MinimalServer):
     """Jobs that will be submitted are laid from now on."""
 
     @override
@@ -121,7 +121,7 @@ class WhatWasAnnouncedRunsAtOnce(Miniature):
 
 
 @breaks("FCT-005")
-class WhatRunsBeginsAnew(Miniature):
+class WhatRunsBeginsAnew(MinimalServer):
     """Jobs that run are laid from now on, as if they had done nothing yet."""
 
     @override
@@ -131,7 +131,7 @@ class WhatRunsBeginsAnew(Miniature):
 
 
 @breaks("FCT-005")
-class TheMedianIsExpected(Miniature):
+class TheMedianIsExpected(MinimalServer):
     """What is expected of a waveform is the median of the cases, not their mean."""
 
     @override
@@ -140,7 +140,7 @@ class TheMedianIsExpected(Miniature):
 
 
 @breaks("FCT-005")
-class IntervalsHoldTooFewCases(Miniature):
+class IntervalsHoldTooFewCases(MinimalServer):
     """Intervals of waveforms hold three quarters of the cases that they should."""
 
     @override
@@ -149,7 +149,7 @@ class IntervalsHoldTooFewCases(Miniature):
 
 
 @breaks("FCT-005")
-class IntervalsHoldAllCases(Miniature):
+class IntervalsHoldAllCases(MinimalServer):
     """Intervals of waveforms reach from the least to the most."""
 
     @override
@@ -158,7 +158,7 @@ class IntervalsHoldAllCases(Miniature):
 
 
 @breaks("FCT-005")
-class LowEndsAreHighEnds(Miniature):
+class LowEndsAreHighEnds(MinimalServer):
     """Ends of intervals stand the other way round."""
 
     @override

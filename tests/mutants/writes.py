@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-from miniature.core import Answer, Json, Request, Tenant
-from miniature.service import Miniature
+from minimal_server.core import Answer, Json, Request, Tenant
+from minimal_server.service import MinimalServer
 from typing_extensions import override
 
 from mutants.declaration import breaks
 
 
 @breaks("COM-008")
-class EveryPutIsAChange(Miniature):
+class EveryPutIsAChange(MinimalServer):
     """The same PUT again makes a new revision."""
 
     @override
@@ -19,7 +19,7 @@ class EveryPutIsAChange(Miniature):
 
 
 @breaks("COM-009")
-class IdempotencyKeyIsIgnored(Miniature):
+class IdempotencyKeyIsIgnored(MinimalServer):
     """A POST is carried out again whatever its key."""
 
     @override
@@ -28,7 +28,7 @@ class IdempotencyKeyIsIgnored(Miniature):
 
 
 @breaks("COM-009")
-class IdempotencyKeyFitsAnyBody(Miniature):
+class IdempotencyKeyFitsAnyBody(MinimalServer):
     """A known key gives the first answer even to another body."""
 
     @override
@@ -38,7 +38,7 @@ class IdempotencyKeyFitsAnyBody(Miniature):
 
 
 @breaks("COM-010")
-class IfMatchIsIgnored(Miniature):
+class IfMatchIsIgnored(MinimalServer):
     """A write is carried out whatever revision its caller has seen."""
 
     @override
@@ -47,7 +47,7 @@ class IfMatchIsIgnored(Miniature):
 
 
 @breaks("COM-010")
-class SamplesMoveRevisions(Miniature):
+class SamplesMoveRevisions(MinimalServer):
     """A sample changes the revision of its domain's record."""
 
     @override
@@ -58,7 +58,7 @@ class SamplesMoveRevisions(Miniature):
 
 
 @breaks("COM-011")
-class WhatIsInUseIsDeleted(Miniature):
+class WhatIsInUseIsDeleted(MinimalServer):
     """A domain is deleted while nodes refer to it."""
 
     @override
@@ -67,7 +67,7 @@ class WhatIsInUseIsDeleted(Miniature):
 
 
 @breaks("COM-018")
-class ExtensionsAreDropped(Miniature):
+class ExtensionsAreDropped(MinimalServer):
     """Extensions are taken and not kept."""
 
     @override

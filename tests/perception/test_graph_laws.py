@@ -19,7 +19,7 @@ from kuayu.perception.graph import (
     Hierarchy,
     LinkTracker,
     Narrowing,
-    Seen,
+    NodeVerdict,
     Vertex,
     patch,
     written,
@@ -78,7 +78,7 @@ class World:
                 self.hierarchy.drop_node(name)
             case ("see", name, state) if name in self.nodes:
                 self.nodes[name] = (*self.nodes[name][:2], state)
-                self.hierarchy.see(name, Seen(state, 0.5, "told"), AT)
+                self.hierarchy.see(name, NodeVerdict(state, 0.5, "told"), AT)
             case ("summarise", name, reachable, mean) if name in self.domains:
                 self.hierarchy.summarise(name, reachable=reachable, utilisation=mean, now=self.clock)
             case ("put link", name, source, destination) if {source, destination} <= self.domains:
@@ -281,8 +281,8 @@ def test_since_is_when_the_state_came_and_outlives_a_changed_registration() -> N
     hierarchy = Hierarchy()
     hierarchy.put_domain("a")
     hierarchy.put_node("n", "a", 1, "2026-01-01T00:00:00.000Z")
-    hierarchy.see("n", Seen(1, 0.7, "works"), "2026-01-01T00:00:01.000Z")
-    hierarchy.see("n", Seen(1, 0.9, "works"), "2026-01-01T00:00:02.000Z")
+    hierarchy.see("n", NodeVerdict(1, 0.7, "works"), "2026-01-01T00:00:01.000Z")
+    hierarchy.see("n", NodeVerdict(1, 0.9, "works"), "2026-01-01T00:00:02.000Z")
     hierarchy.put_node("n", "a", 8, "2026-01-01T00:00:03.000Z")
     come, _ = hierarchy.changed()
     vertex = json.loads(come[NODE, "n"].written)

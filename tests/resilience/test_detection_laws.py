@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from resilience.hearts import Hearts, nodes
 
 from kuayu.resilience.detection import Beats, Detector, Origins, Watched
-from kuayu.resilience.detection.lateness import Lateness
+from kuayu.resilience.detection.heartbeats import GapSurvival
 
 
 def history(seed: int, count: int, seconds: float, lossy: float) -> Beats:
@@ -96,7 +96,7 @@ def test_more_silence_never_lowers_suspicion_nor_raises_the_dead(
         assert not dead or nodes(report)[0] == "dead"
         assert found >= before - 0.5 or not calm
         before, dead = found, nodes(report)[0] == "dead"
-    lateness = Lateness(np.zeros(count, int), 1)
+    lateness = GapSurvival(np.zeros(count, int), 1)
     for gap in np.random.default_rng(seed).lognormal(0, lossy + 0.01, (50, count)):
         lateness.learn(np.arange(count), gap, np.ones(count, bool))
     lateness.refresh(1.0)

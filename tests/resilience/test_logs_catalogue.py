@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from kuayu.resilience.logs.catalogue import Fault, catalogue
-from kuayu.resilience.logs.channels import Channel
-from kuayu.resilience.logs.needles import GRAM, Needles
-from kuayu.resilience.logs.values import About, Follows, Verdict
+from kuayu.resilience.logs.catalogue import About, Fault, Follows, Verdict, catalogue
+from kuayu.resilience.logs.headers import Channel
+from kuayu.resilience.logs.recogniser import GRAM, WordSearch
 from kuayu_training.resilience.logs_lines import LISTS, calm, faulty, judged, verdicts
 
 FAULTS = catalogue().faults
@@ -233,7 +232,7 @@ def test_there_are_a_hundred_calm_lines() -> None:
 
 def test_words_are_found_wherever_they_stand() -> None:
     words = [b"abcd", b"abcdefgh", b"not responding", b"xid ("]
-    needles = Needles(words)
+    needles = WordSearch(words)
     block = b"..abcdefgh..nvrm: xid (1) is not responding; abcd"
     for shift in range(GRAM + 1):
         low = b"-" * shift + block
@@ -242,4 +241,4 @@ def test_words_are_found_wherever_they_stand() -> None:
         assert set(needles.find(low, 10, 30)) == {(at, word) for at, word in wanted if 10 <= at < 30}
     assert list(needles.find(b"abc", 0, 3)) == []
     with pytest.raises(ValueError, match="fewer than 4"):
-        Needles([b"xid"])
+        WordSearch([b"xid"])

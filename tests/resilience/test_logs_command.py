@@ -1,4 +1,4 @@
-"""``kuayu logs`` as people call it, in real processes."""
+"""``kuayu diagnose`` as people call it, in real processes."""
 
 import json
 import signal
@@ -21,11 +21,11 @@ PATIENCE_S = 40.0
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-c", "from kuayu.cli import main; main()", "logs", *map(str, arguments)]
+    return [sys.executable, "-c", "from kuayu.cli import main; main()", "diagnose", *map(str, arguments)]
 
 
 def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    return commands.run("logs", *arguments, text=text)
+    return commands.run("diagnose", *arguments, text=text)
 
 
 def test_a_log_is_told_as_a_table_and_as_json(tmp_path: Path) -> None:

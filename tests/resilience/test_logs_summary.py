@@ -2,10 +2,9 @@
 
 import pytest
 
-from kuayu.resilience.logs import summary as summaries
-from kuayu.resilience.logs.reading import LogReader
-from kuayu.resilience.logs.summary import Summary
-from kuayu.resilience.logs.values import Severity
+from kuayu.resilience.logs import reader
+from kuayu.resilience.logs.catalogue import Severity
+from kuayu.resilience.logs.reader import LogReader, Summary
 
 XID = "Nov 22 09:58:33 {node} kernel: NVRM: Xid (PCI:0000:{bus}:00): {number}, pid=77\n"
 LINK = "Nov 22 09:58:33 gpu1 kernel: mlx5_core 0000:3b:00.0 {name}: Link {state}\n"
@@ -43,7 +42,7 @@ def test_a_link_that_goes_down_and_comes_up_again_and_again_flaps() -> None:
 
 
 def test_more_things_than_can_be_kept_apart_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summaries, "MOST", 5)
+    monkeypatch.setattr(reader, "MAX_GROUPS", 5)
     groups = summed("".join(XID.format(node=f"n{n}", bus="05", number=79) for n in range(50))).groups()
     assert len(groups) == 6
     assert sum(each.count for each in groups) == 50

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from resilience.transfer_scenes import link
 
-from kuayu.resilience.transfers.bandwidth import CAUTIOUS, MEDIAN, forecast
-from kuayu.resilience.transfers.scene import Floats, Link
+from kuayu.resilience.transfers.network import CAUTIOUS, MEDIAN, Floats, Link, forecast
 
 
 def varied(seed: int, count: int, correlation: float) -> Floats:

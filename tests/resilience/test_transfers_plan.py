@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from resilience.transfer_scenes import STEP_BYTES, link, most_held, scene, scenes, stream
 
-from kuayu.resilience.transfers.explaining import reasons
-from kuayu.resilience.transfers.planning import plan
-from kuayu.resilience.transfers.scene import Link, Scene, UnderWay
+from kuayu.resilience.transfers.network import Link, TransferSnapshot, UnderWay
+from kuayu.resilience.transfers.shard_planner import plan, reasons
 
 
 def test_a_link_that_slumps_is_covered_deeper_than_one_that_does_not() -> None:
@@ -124,7 +123,7 @@ def test_a_link_of_which_nothing_was_measured_is_taken_last() -> None:
 @pytest.mark.parametrize("interval_s", [0.0, -1.0])
 def test_an_interval_that_cannot_be_is_refused(interval_s: float) -> None:
     with pytest.raises(ValueError, match="interval_s"):
-        Scene((), (), {}, interval_s)
+        TransferSnapshot((), (), {}, interval_s)
 
 
 def test_what_is_there_for_another_stream_leaves_no_room() -> None:
@@ -137,7 +136,7 @@ def test_what_is_there_for_another_stream_leaves_no_room() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_never_more_than_there_is_room_for_is_planned(asked: Scene) -> None:
+def test_never_more_than_there_is_room_for_is_planned(asked: TransferSnapshot) -> None:
     made = plan(asked)
     start = sum(each.remote_steps * each.step_bytes - sum(b - a for a, b in each.gaps) for each in asked.streams)
     room = asked.rooms["here"]
@@ -146,7 +145,9 @@ def test_never_more_than_there_is_room_for_is_planned(asked: Scene) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_nothing_is_planned_over_a_link_that_is_known_to_be_out_or_from_where_no_copy_lies(asked: Scene) -> None:
+def test_nothing_is_planned_over_a_link_that_is_known_to_be_out_or_from_where_no_copy_lies(
+    asked: TransferSnapshot,
+) -> None:
     made = plan(asked)
     for number, row in zip(made.order.link.tolist(), made.shards.stream.tolist(), strict=True):
         if number >= 0:
@@ -156,7 +157,7 @@ def test_nothing_is_planned_over_a_link_that_is_known_to_be_out_or_from_where_no
 
 @settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_a_plan_follows_from_what_is_asked_and_from_nothing_else(asked: Scene) -> None:
+def test_a_plan_follows_from_what_is_asked_and_from_nothing_else(asked: TransferSnapshot) -> None:
     one, other = plan(asked), plan(dataclasses.replace(asked))
     for name in ("stream", "begin", "end", "due_s", "release_s"):
         assert np.array_equal(getattr(one.shards, name), getattr(other.shards, name))
@@ -167,7 +168,9 @@ def test_a_plan_follows_from_what_is_asked_and_from_nothing_else(asked: Scene) -
 
 @settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_what_is_planned_of_a_link_follows_one_after_the_other_and_covers_no_byte_twice(asked: Scene) -> None:
+def test_what_is_planned_of_a_link_follows_one_after_the_other_and_covers_no_byte_twice(
+    asked: TransferSnapshot,
+) -> None:
     made = plan(asked)
     for number in range(len(asked.links)):
         mine = made.order.link == number

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from kuayu.resilience.transfers.planning import Plan
-from kuayu.resilience.transfers.scene import Link, Scene, Stream, UnderWay
+from kuayu.resilience.transfers.network import Link, Stream, TransferSnapshot, UnderWay
+from kuayu.resilience.transfers.shard_planner import Plan
 
 MEGABYTE = 1e6
 STEP_BYTES, STEP_S = 100 * MEGABYTE, 2.0
@@ -26,13 +26,13 @@ def stream(*sources: str, name: str = "job", begins_s: float = 1.0, local: int =
     )
 
 
-def scene(links: Sequence[Link], streams: Sequence[Stream], room: float = 20.0) -> Scene:
+def scene(links: Sequence[Link], streams: Sequence[Stream], room: float = 20.0) -> TransferSnapshot:
     """With room for so many steps."""
-    return Scene(tuple(links), tuple(streams), {"here": room * STEP_BYTES}, 5.0)
+    return TransferSnapshot(tuple(links), tuple(streams), {"here": room * STEP_BYTES}, 5.0)
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> Scene:
+def scenes(draw: st.DrawFn) -> TransferSnapshot:
     """Anything that can be asked: links up and out, streams of unlike steps, transfers under way, hardly any room."""
     links = []
     for number in range(draw(st.integers(1, 4))):
@@ -67,10 +67,10 @@ def scenes(draw: st.DrawFn) -> Scene:
             )
         )
     room += draw(st.floats(0.0, 40.0)) * STEP_BYTES
-    return Scene(tuple(links), tuple(streams), {"here": room}, 5.0, draw(st.floats(5.0, 120.0)))
+    return TransferSnapshot(tuple(links), tuple(streams), {"here": room}, 5.0, draw(st.floats(5.0, 120.0)))
 
 
-def begun(asked: Scene, made: Plan, row: int) -> list[float]:
+def begun(asked: TransferSnapshot, made: Plan, row: int) -> list[float]:
     """When the steps of a stream begin whose data are here or expected, if all goes as the plan expects."""
     each, shards, order = asked.streams[row], made.shards, made.order
     size = each.step_bytes
@@ -102,7 +102,7 @@ def _rest(made: Plan, way: UnderWay) -> float:
     return float(way.left / made.ahead.rates[way.link, 0, 3]) if made.ahead.up[way.link] else float("inf")
 
 
-def most_held(asked: Scene, made: Plan) -> float:
+def most_held(asked: TransferSnapshot, made: Plan) -> float:
     """Most bytes that are here or come early at once, if all goes as the plan expects."""
     changes = []
     for row, each in enumerate(asked.streams):

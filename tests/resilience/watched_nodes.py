@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kuayu.resilience.watching import Change, Subject, Watch
+from kuayu.resilience.faults import Change, Subject, Watch
 
 BEGIN = 1_800_000_000.0
 PERIOD, LOOK = 0.5, 0.1

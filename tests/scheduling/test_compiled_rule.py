@@ -21,8 +21,8 @@ from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scheduler import QueuePolicy, crowding, decide, features_of, gathered, priority_order
 from kuayu.scheduling.scoring import BEGINS, CROWD, DEVICES, EXCHANGING, LOST, MOVING, OWN, RUNS, Rule
 from kuayu.scheduling.state import Numbers, Snapshot
-from kuayu_conformance.checks.sch_cells import FULL, OTHERS, assignment
-from kuayu_conformance.checks.sch_stability import MOST_MIGRATIONS
+from kuayu_conformance.checks.scheduling.cells import FULL, OTHERS, assignment
+from kuayu_conformance.checks.scheduling.stability import MOST_MIGRATIONS
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.orders import Order, Resize, Start, Stop

@@ -17,7 +17,7 @@ pytest.importorskip("sb3_contrib", reason="training needs the extra 'training'")
 
 from kuayu.bench.reference import ReferencePolicy
 from kuayu.bench.snapshots import Snapshots
-from kuayu_conformance.checks.sch_scores import Score
+from kuayu_conformance.checks.scheduling.scores import Score
 from kuayu_conformance.testbed.scheduling.baselines import HomeBackfill, WeighedCompletion
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.scenarios import Scenario

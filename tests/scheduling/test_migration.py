@@ -1,9 +1,15 @@
 """Running jobs that go on elsewhere or with more devices: where some would be idle, and where it pays clearly."""
 
+from random import Random
 from typing import Any
 
-from scheduling.states import accelerator, data, domain, pool, request, running, spec, talks
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scheduling.states import accelerator, data, domain, links, pool, request, running, spec, talks
 
+from kuayu.scheduling import preemption
 from kuayu.scheduling.place import place
 from kuayu_schemas import schema
 
@@ -82,3 +88,27 @@ def test_nodes_are_named_where_they_are_told() -> None:
     there = domain("a", pool(8, 0, nodes=nodes), pool(8, kind="quick", nodes=quick))
     decision = placed(request([there], running=[long_one()], accelerators=KINDS))["r"]
     assert decision["placement"]["shares"][0]["nodes"] == [{"node": "m", "devices": 8}]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_domain_is_ruled_out_in_which_it_would_have_paid_to_go_on(seed: int) -> None:
+    draw = Random(seed)
+    names = "abcd"
+    places = [domain(name, pool(16, draw.choice([0, 8])), pool(16, 16, kind="quick")) for name in names]
+    runs = []
+    for number in range(8):
+        home, size = draw.choice(names), 10.0 ** draw.uniform(0, 15)
+        talking = talks(checkpoint=draw.choice([0.0, 10.0 ** draw.uniform(6, 13)]))
+        job = spec(f"r{number}", 2, 10.0 ** draw.uniform(3, 7), communication=talking)
+        job["data"] = data(f"d{number}", draw.choice([0.0, size]), draw.choice(names))
+        runs.append(running(job, [(home, 2)], rate=draw.choice([0.5, 2.0])))
+    joined = links(*names, bandwidth=10.0 ** draw.uniform(8, 11), tariff=10.0 ** draw.uniform(-14, -8))
+    waiting = [spec(f"w{number}", 16) for number in range(draw.choice([0, 0, 4]))]
+    asked = request(places, waiting, running=runs, links=joined, accelerators=KINDS, explain=True)
+    found = place(asked)
+    with pytest.MonkeyPatch.context() as patch:
+        everywhere = lambda snapshot, _result, _running, rows: np.ones((len(rows), snapshot.domains), dtype=np.bool_)  # noqa: E731
+        patch.setattr(preemption, "_near_enough", everywhere)
+        assert place(asked) == found

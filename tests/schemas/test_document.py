@@ -133,8 +133,11 @@ def test_formulas_become_tex() -> None:
         r"\mathrm{index}(d,t)=\frac{\mathrm{residual}(d,t)}"
         r"{\sum _{k} \frac{\mathrm{weight}_{k}(t)}{\mathrm{ratio}_{k}(d,t)}}"
     )
+    assert formulas.to_tex("*q* = (1 + (*D* − 1)^2)^(1/3)") == (r"q={\left(1+{\left(D-1\right)}^{2}\right)}^{1/3}")
     assert not formulas.is_formula("工作量为 *w* = *u* *n*₀ · `step_time` 的一步耗时 *s* = *w* / rate。")
-    assert [document(language).markdown.count("\n$$") for language in LANGUAGES] == [7, 7]
+    number = re.compile(r"\n\$\$.*\\text\{\u2003\u2003\((\d+)\)\}\$\$")
+    numbered = [number.findall(document(language).markdown) for language in LANGUAGES]
+    assert numbered == [[str(place) for place in range(1, 8)]] * 2
 
 
 @pytest.fixture
@@ -205,3 +208,29 @@ def test_an_annex_may_name_its_letter_itself(own: str) -> None:
 
 def test_an_identifier_in_brackets_is_a_requirement() -> None:
     assert REQUIREMENT.findall("应予清除。[RES-018]") == ["RES-018"]
+
+
+def test_every_operation_is_summed_up_in_chinese() -> None:
+    """Annex B of the Chinese document and the site's pages of the interface say what each is for."""
+    published = {f"{method.upper()} {path}" for path, item in sources().openapi["paths"].items() for method in item}
+    assert sources().summaries.keys() == published
+    assert [text for text in sources().summaries.values() if not re.search(r"[\u4e00-\u9fff]", text)] == []
+    assert all(text in document("zh").markdown for text in sources().summaries.values())
+
+
+def test_every_sentence_of_the_interface_is_there_in_chinese() -> None:
+    """None is missing, and none is left of what is no longer said."""
+    operations = [operation for item in sources().openapi["paths"].values() for operation in item.values()]
+    answers = [(status, each) for operation in operations for status, each in operation["responses"].items()]
+    rows = [row for operation in operations for row in operation.get("parameters", ())]
+    bodies = [each for operation in operations for each in operation.get("requestBody", {}).get("content", {}).values()]
+    bodies += [body for _, each in answers for body in each.get("content", {}).values()]
+    said = {
+        "operations": {operation.get("description", "") for operation in operations},
+        "parameters": {row.get("description", "") for row in rows},
+        "answers": {each["description"] for status, each in answers if status < "400"},
+        "bodies": {body.get("schema", {}).get("description", "") for body in bodies},
+    }
+    assert {what: sentences - {""} for what, sentences in said.items()} == {
+        what: set(of_it) for what, of_it in sources().chinese.items()
+    }

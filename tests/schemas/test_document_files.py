@@ -56,6 +56,8 @@ def with_a_figure(folder: Path) -> Path:
     file = folder / "spec/text/zh/com-09-lists.md"
     file.write_text(file.read_text("utf-8") + "\n![翻页](../figures/paging.svg)\n", "utf-8")
     (folder / "spec/text/figures").mkdir(exist_ok=True)
+    (folder / "docs/results").mkdir(parents=True)
+    shutil.copy(ROOT / "docs/results/results.json", folder / "docs/results")
     (folder / "spec/text/figures/paging.svg").write_text(FIGURE, "utf-8")
     return folder
 
@@ -134,3 +136,16 @@ def test_the_pdf_has_its_pages_and_the_command_says_how_many(made: tuple[Path, s
     assert int(pages[1]) > LEAST_PAGES
     for name in assembled(made[0]).missing:
         assert f"left out: spec/text/zh/{name}.md is not there" in said
+
+
+def test_the_drafting_report_lies_beside_the_draft(made: tuple[Path, str]) -> None:
+    folder, said = made
+    name = "kuayu-drafting-report-zh"
+    assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF-")
+    with zipfile.ZipFile(folder / f"{name}.docx") as package:
+        document = ET.fromstring(package.read("word/document.xml"))  # noqa: S314 - written by the test's own command
+        properties = package.read("docProps/core.xml").decode("utf-8")
+    titles = [text(each) for each in document.iter(f"{WORD}p") if style(each) == "ContentsTitle"]
+    assert titles == ["《智能算力跨域调度技术要求》编制说明"]
+    assert f"<dc:title>{titles[0]}</dc:title>" in properties
+    assert f"{name}.pdf" in said

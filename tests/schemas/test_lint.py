@@ -1,20 +1,15 @@
-"""Rules of the text: each finds what breaks it and passes what keeps it, and the text as it is keeps them all.
-
-What is known and not mended stands in ``spec/lint/known.yaml``: nothing may come to it, and what is mended leaves it.
-"""
+"""Rules of the text: each finds what breaks it and passes what keeps it, and the text as it is keeps them all."""
 
 import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lint import known
 from lint.clauses import Clause
 from lint.rules import RULES, findings
 from lint.specification import Finding, Specification, read
@@ -50,7 +45,7 @@ def row(**members: Any) -> dict[str, Any]:
         "clause": "com-06-data",
         "text_en": "A node shall work.",
         "text_zh": "节点应工作。",
-        "check": "kuayu_conformance.checks.com_errors",
+        "check": "kuayu_conformance.checks.interface.errors",
     } | members
 
 
@@ -303,38 +298,24 @@ def specification() -> Specification:
     return read(ROOT)
 
 
-def test_the_text_has_no_finding_but_those_known_and_none_of_these_is_mended(specification: Specification) -> None:
-    compared = known.compare(findings(specification), known.load())
-    assert [str(finding) for finding in compared.new] == []
-    assert compared.stale == []
+def test_the_text_has_no_finding(specification: Specification) -> None:
+    assert [str(finding) for finding in findings(specification)] == []
 
 
-def test_what_is_known_is_written_as_it_is_read() -> None:
-    assert known.text(known.load()) == known.FILE.read_text("utf-8")
-
-
-def test_a_finding_is_known_as_often_as_it_is_listed_and_no_more() -> None:
-    finding = found_by("refused-word", EXAMPLES["refused-word"].breaks)[0]
-    listed = Counter({(finding.rule, finding.file, finding.sentence): 1})
-    assert known.compare([finding], listed) == known.Compared([], [finding], [])
-    assert known.compare([finding, finding], listed).new == [finding]
-    assert known.compare([], listed).stale == list(listed)
-
-
-def lint(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def lint(tree: Path) -> subprocess.CompletedProcess[str]:
     """Run the command in a copy of the repository."""
     environment = os.environ | {"PYTHONPATH": str(tree / "spec")}
-    command = [sys.executable, "-m", "lint", *options]
+    command = [sys.executable, "-m", "lint"]
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_command_fails_for_a_new_finding_and_for_a_line_that_is_stale(tmp_path: Path) -> None:
+def test_the_command_fails_for_a_finding_and_says_where_it_is(tmp_path: Path) -> None:
     published = Path("schemas/kuayu_schemas/published")
     for folder in (Path("spec"), published):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("examples", "__pycache__"))
     passed = lint(tmp_path)
     assert passed.returncode == 0, passed.stdout + passed.stderr
-    assert "known duties without ID" in passed.stdout
+    assert passed.stdout.endswith(f"{len(RULES)} rules, 0 findings\n")
 
     clause_text = tmp_path / "spec/text/en/com-12-tenants.md"
     before = clause_text.read_text("utf-8")
@@ -343,16 +324,3 @@ def test_the_command_fails_for_a_new_finding_and_for_a_line_that_is_stale(tmp_pa
     assert broken.returncode == 1
     line = before.count("\n") + 2
     assert f"spec/text/en/com-12-tenants.md:{line}: refused-word: must: say shall" in broken.stdout
-    assert lint(tmp_path, "--drop-stale").returncode == 1, "a new finding is never taken into the list"
-
-    mended = before.replace(
-        "A service without the feature `tenancy` has one tenant and asks for no token.",
-        "One tenant is there without `tenancy`.",
-    )
-    assert mended != before
-    clause_text.write_text(mended, "utf-8")
-    stale = lint(tmp_path)
-    assert stale.returncode == 1
-    assert "no longer has this" in stale.stdout
-    assert lint(tmp_path, "--drop-stale").returncode == 0
-    assert lint(tmp_path).returncode == 0, "the line is gone"

@@ -94,6 +94,7 @@ def test_every_stream_names_the_class_of_its_events() -> None:
     assert streams == {
         "GET /v1/graph/events": ("change", "GraphChange"),
         "GET /v1/faults/events": ("fault", "Fault"),
+        "GET /v1/jobs/events": ("job", "JobRecord"),
     }
     assert [name for name, _ in operations() if name.endswith("/events")] == sorted(streams)
 

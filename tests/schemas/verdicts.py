@@ -2,14 +2,14 @@
 
 from pydantic import ValidationError
 
-from kuayu.service.strict_json import MalformedJsonError, parse
+from kuayu.service.bodies import MalformedJsonError, load_strictly
 from kuayu_schemas import models, schema
 
 
 def is_well_formed(body: bytes) -> bool:
     """Whether ``body`` is JSON as the standard takes it; what is not is refused before anyone looks at its meaning."""
     try:
-        parse(body)
+        load_strictly(body)
     except MalformedJsonError:
         return False
     return True
@@ -18,7 +18,7 @@ def is_well_formed(body: bytes) -> bool:
 def schema_accepts(class_name: str, body: bytes, *, reader: bool = False) -> bool:
     """Whether ``body`` is well-formed and keeps to the JSON Schema of the class."""
     try:
-        return schema.is_valid(class_name, parse(body), reader=reader)
+        return schema.is_valid(class_name, load_strictly(body), reader=reader)
     except MalformedJsonError:
         return False
 

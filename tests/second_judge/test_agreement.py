@@ -12,15 +12,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from mutants.matrix import MINIATURE, served
+from mutants.serve import MINIMAL_SERVER, served
 
 from kuayu_conformance.folder import write
 from kuayu_conformance.run.runner import Options, Progress, Run
-from second_judge import collectives, forecast, graph, index, latency, phases, sampling
+from second_judge import collectives, forecast, graph, index, latency, phases, sampling, shares
 from second_judge.reading import RUNS, Judged, report, verdict
 
 KEPT_BADLY = "devices-within-a-factor-of-two-are-swapped"
-"""An implementation whose index errs, unlike that of the miniature, which knows the tables."""
+"""An implementation whose index errs, unlike that of the minimal server, which knows the tables."""
 
 
 @cache
@@ -72,7 +72,7 @@ def _made(target: str, folder: Path, *requirements: str) -> Path:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that keeps requests and what was played."""
-    with served(MINIATURE) as target:
+    with served(MINIMAL_SERVER) as target:
         return _made(target, tmp_path_factory.mktemp("played"), "FCT-001", "FCT-002", "FCT-003", "RES-010")
 
 
@@ -102,6 +102,13 @@ def test_both_judges_agree_on_phases(played: Path) -> None:
 @pytest.mark.slow
 def test_both_judges_agree_on_collectives(played: Path) -> None:
     _agree(played, {"RES-010": collectives.judge(played)})
+
+
+@pytest.mark.slow
+def test_both_judges_agree_on_shares(tmp_path: Path) -> None:
+    with served(MINIMAL_SERVER) as target:
+        folder = _made(target, tmp_path / "shares", "SCH-007")
+    _agree(folder, {"SCH-007": shares.judge(folder)})
 
 
 def test_both_judges_agree_on_an_index_with_its_requests(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
 from kuayu.service.storage.blocks import Arrival, Block
-from kuayu.service.storage.newest import Found, Observed
+from kuayu.service.storage.queries import ObservedValue, ObservedValues
 from kuayu.service.storage.tables import LASTING_MEASURES, MEASURES, PRECISION_MEASURES, sample
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -69,13 +69,13 @@ def read(connection: Connection) -> Held:
     }
 
 
-def newest(held: Held, at: int, life: int) -> Found:
+def newest(held: Held, at: int, life: int) -> ObservedValues:
     """Newest values at an instant, from what is held."""
-    found: Found = {}
+    found: ObservedValues = {}
     for (number, observed), row in sorted(held.items()):
         for name in MEASURES:
             alive = name in LASTING_MEASURES or observed >= at - life
             if row[name] is not None and observed <= at and alive:
                 value = orjson.loads(row[name]) if name in PRECISION_MEASURES else row[name]
-                found.setdefault(number, {})[name] = Observed(value, observed)
+                found.setdefault(number, {})[name] = ObservedValue(value, observed)
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from commands import SERVING, Started, nursery
+from commands import SERVING, Started, prefork_server
 
 QUIET = ("serve", "--log-level", "warning")
 PATIENCE = 60.0
@@ -41,7 +41,7 @@ class Service:
         """Start it and wait until it answers."""
         arguments = [*QUIET, "--port", str(self.port), "--database", self.database, *self.options]
         with Path(os.devnull).open("r+b") as nothing:
-            self.process = nursery(SERVING).start(arguments, [nothing, nothing, OURS])
+            self.process = prefork_server(SERVING).start(arguments, [nothing, nothing, OURS])
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -98,12 +98,14 @@ def rounds(service: Service, crash: Callable[[Service], None], number: int, seed
         with ThreadPoolExecutor(WRITERS) as writers:
             for device in range(WRITERS):
                 writers.submit(_write, service.url, str(device), counter, ledger, over)
-            time.sleep(chance.uniform(0.4, 1.2))
-            busy = time.monotonic() + PATIENCE
-            while len(ledger) - before < ENOUGH and time.monotonic() < busy:
-                time.sleep(chance.uniform(0.01, 0.1))
-            crash(service)
-            over.set()
+            try:
+                time.sleep(chance.uniform(0.4, 1.2))
+                busy = time.monotonic() + PATIENCE
+                while len(ledger) - before < ENOUGH and time.monotonic() < busy:
+                    time.sleep(chance.uniform(0.01, 0.1))
+                crash(service)
+            finally:  # else writers would go on for ever where what was crashed does not come back
+                over.set()
         acknowledged = len(ledger) - before
         after = epoch_of(service)
         lost = ledger.missing(read(service))

@@ -8,17 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 
-import pytest
 from sqlalchemy import Connection, delete, func, insert, select
 
 from kuayu.service.maintenance import Maintenance
 from kuayu.service.metrics import Metrics
 from kuayu.service.settings import Settings
-from kuayu.service.storage import rollup, series
+from kuayu.service.storage import queries, rollup
 from kuayu.service.storage.database import Database, open_database
-from kuayu.service.storage.packing import Steps
+from kuayu.service.storage.rollup import Steps
 from kuayu.service.storage.tables import meta, sample, subject
 from kuayu.service.storage.tables import rollup as rollup_table
 from kuayu.service.storage.writer import Transaction, Writer
@@ -31,23 +29,6 @@ Values = Mapping[int, float]
 
 Points = list[tuple[int, int, float, float, float]]
 """Start in milliseconds, count, mean, least and greatest of each step."""
-
-
-@contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """URL of a PostgreSQL that runs meanwhile; the test is skipped where none can be started."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        try:
-            import pgserver
-
-            server = pgserver.get_server(  # type: ignore[attr-defined]
-                folder / "data", cleanup_mode="delete"
-            )
-        except Exception as error:  # noqa: BLE001 - whatever keeps the server's own binaries from running
-            pytest.skip(f"no PostgreSQL can be started here: {error}")
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-        server.cleanup()
 
 
 @contextmanager
@@ -94,10 +75,10 @@ def advance(database: Database, now: int, retention: int, kept: int, pieces: int
     return pieces
 
 
-def points(database: Database, query: series.SeriesQuery) -> Points | None:
+def points(database: Database, query: queries.SeriesQuery) -> Points | None:
     """What the series says."""
     with database.read.connect() as connection, connection.begin():
-        found = series.series(connection, query)
+        found = queries.series(connection, query)
     return None if found is None else listed(found)
 
 

@@ -10,7 +10,7 @@ import httpx
 import orjson
 from service.conftest import PATIENCE, JsonObject
 
-from kuayu.event_stream import Event, read_events
+from kuayu.client.connection import Event, read_events
 from kuayu.perception.graph.vertices import MEMBERS
 from kuayu_schemas import schema
 

@@ -3,7 +3,7 @@
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+
+START_PATIENCE_S = 120.0
+"""Seconds in which a server begins; the package that has it waits for ten, which is too little on a busy machine."""
 
 
 class PostgresServer:
@@ -81,6 +84,15 @@ class Session:
         return None if row is None else row[0]
 
 
+def _patient(pg_ctl: Callable[..., Any]) -> Callable[..., Any]:
+    """The same command, which gives the server longer."""
+
+    def wait_longer(*arguments: Any, **members: Any) -> Any:
+        return pg_ctl(*arguments, **members | {"timeout": START_PATIENCE_S})
+
+    return wait_longer
+
+
 @contextmanager
 def running() -> Iterator[PostgresServer]:
     """A server while it is needed; the test is skipped where none can be started.
@@ -94,6 +106,7 @@ def running() -> Iterator[PostgresServer]:
         try:
             import pgserver
 
+            patch.setattr("pgserver.postgres_server.pg_ctl", _patient(pgserver.pg_ctl))
             server = pgserver.get_server(  # type: ignore[attr-defined]
                 folder / "data", cleanup_mode="delete"
             )

@@ -2,24 +2,27 @@
 
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from service import postgres_server
 from service.conftest import JsonObject, Service, StartService
-from service.databases import postgres
 from service.test_allocation_rules import GRANTED, allocation
 from service.test_allocations import actions, answer, put, standing, wanted
 from sqlalchemy import Connection
 
-from kuayu.service.allocating import storage
-from kuayu.service.allocating.commands import Expire, Lapse, PutAllocation, TakeResult, WithdrawAllocation
-from kuayu.service.allocating.leases import Leased
-from kuayu.service.allocating.rules import Result
-from kuayu.service.allocating.standing import FINISHED, Standing
-from kuayu.service.allocating.steps import Step
+from kuayu.service import allocation_store
+from kuayu.service.allocation_commands import (
+    LapseLeases,
+    PutAllocation,
+    TakeResult,
+    WithdrawAllocation,
+    expire_allocations,
+)
+from kuayu.service.allocation_rules import FINISHED, AllocationStanding, Result, Step
+from kuayu.service.allocation_store import AllocationLease
 from kuayu.service.storage.database import Database, open_database
 from kuayu.service.storage.writer import Command, Transaction
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase, Durability
@@ -100,9 +103,9 @@ def test_kill_9_while_one_waits_for_the_other(start_service: StartService) -> No
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_kill_9_while_one_waits_for_the_other_on_postgresql(start_service: StartService, tmp_path: Path) -> None:
-    with postgres(tmp_path) as url:
-        service = start_service(database=url)
+def test_kill_9_while_one_waits_for_the_other_on_postgresql(start_service: StartService) -> None:
+    with postgres_server.running() as server:
+        service = start_service(database=server.url)
         through_a_kill(service)
         service.stop()
 
@@ -186,7 +189,7 @@ class Play:
     def wait(self, milliseconds: int) -> None:
         """Time passes."""
         self.now += milliseconds
-        self._apply(Expire(self.now, follow))
+        self._apply(expire_allocations(self.now, follow))
 
     def asked(self) -> list[tuple[str, Step]]:
         """What domains can fetch."""
@@ -211,11 +214,11 @@ class Play:
             for other, each in held:
                 if (other, each.domain) == (name, step.domain):
                     self.truth.let_go_of(other, each)
-            self._apply(Lapse([Leased("", name, 1.0, [step.domain])], self.now, follow))
+            self._apply(LapseLeases([AllocationLease("", name, 1.0, [step.domain])], self.now, follow))
 
-    def stand(self) -> dict[str, Standing]:
+    def stand(self) -> dict[str, AllocationStanding]:
         """How allocations stand."""
-        found = [storage.find(self._transaction.connection, "", name) for name in self.NAMES]
+        found = [allocation_store.find(self._transaction.connection, "", name) for name in self.NAMES]
         return {each.name: each.standing for each in found if each is not None}
 
     def _apply(self, command: Command[Any]) -> None:

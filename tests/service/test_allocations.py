@@ -5,18 +5,17 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Self
 
 import httpx
 import pytest
+from service import postgres_server
 from service.conftest import JsonObject, Service, StartService, instant, problem
-from service.databases import postgres
 from sqlalchemy import func, select, update
 
 from kuayu.client import Client, NotFoundError, RefusedError
 from kuayu.engine.controller import DomainController
-from kuayu.service.allocating.commands import Forget
+from kuayu.service.allocation_store import ALLOCATION_RETENTION
 from kuayu.service.storage.database import open_database
 from kuayu.service.storage.tables import allocation, step
 from kuayu.service.storage.writer import Transaction
@@ -297,9 +296,9 @@ def test_kill_9_between_the_phases_loses_nothing(start_service: StartService) ->
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_kill_9_between_the_phases_loses_nothing_on_postgresql(start_service: StartService, tmp_path: Path) -> None:
-    with postgres(tmp_path) as url:
-        service = start_service(database=url)
+def test_kill_9_between_the_phases_loses_nothing_on_postgresql(start_service: StartService) -> None:
+    with postgres_server.running() as server:
+        service = start_service(database=server.url)
         through_kills(service)
         service.stop()
 
@@ -328,7 +327,7 @@ def test_what_holds_nothing_is_forgotten_in_the_end(start_service: StartService)
     with database.write.begin() as connection:
         given_up = update(allocation).where(allocation.c.id == "unanswered", allocation.c.valid_to.is_(None))
         connection.execute(given_up.values(phase="refused", deadline=None))
-        assert not Forget(1 << 60, 0).apply(Transaction(connection, 0)).result
+        assert not ALLOCATION_RETENTION.forget(1 << 60, 0).apply(Transaction(connection, 0)).result
         assert set(connection.execute(select(allocation.c.id)).scalars()) == {"unanswered", "held"}
         assert connection.execute(select(func.count()).select_from(step)).scalar() == 3
     database.close()

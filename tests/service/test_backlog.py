@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kuayu.service import backlog
-from kuayu.service.backlog import Backlog
+from kuayu.service import scraper
 from kuayu.service.problems import ProblemException
+from kuayu.service.scraper import Backlog
 
 KEY = ("", "target")
 
@@ -40,11 +40,11 @@ def give(waiting: Backlog, database: Database, page: str, received: int) -> str:
 def test_what_was_kept_comes_first_and_no_more_is_kept_than_agreed() -> None:
     waiting, database = Backlog(), Database()
     database.away = True
-    for number in range(backlog.PAGES + 10):
+    for number in range(scraper.MAX_BACKLOG_PAGES + 10):
         assert give(waiting, database, "page", number) == "overloaded"
     database.away = False
     assert give(waiting, database, "page", 1_000) == ""
-    assert database.held == [*range(11, backlog.PAGES + 10), 1_000]
+    assert database.held == [*range(11, scraper.MAX_BACKLOG_PAGES + 10), 1_000]
 
 
 def test_a_wrong_page_holds_up_no_other() -> None:
@@ -59,7 +59,7 @@ def test_a_wrong_page_holds_up_no_other() -> None:
 
 
 def test_all_pages_together_take_so_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlog, "CHARACTERS", 100)
+    monkeypatch.setattr(scraper, "MAX_BACKLOG_CHARACTERS", 100)
     waiting, database = Backlog(), Database()
     database.away = True
     for number in range(10):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import TYPED, Started, nursery, run
+from commands import TYPED, Started, prefork_server, run
 from service.conftest import Service, StartService
 
 from kuayu.client import Client
@@ -30,7 +30,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def start(name: str, *arguments: str) -> Started:
         with (tmp_path / name).open("ab") as output, Path(os.devnull).open("r+b") as nothing:
-            started.append(nursery(TYPED).start(arguments, [nothing, output, nothing]))
+            started.append(prefork_server(TYPED).start(arguments, [nothing, output, nothing]))
         return started[-1]
 
     yield start

@@ -8,12 +8,10 @@ import pytest
 from service.databases import opened
 from service.test_allocation_rules import allocation
 
-from kuayu.service import instants
-from kuayu.service.allocating import rules
-from kuayu.service.allocating.commands import TakeResult
-from kuayu.service.allocating.coordinator import Coordinator
-from kuayu.service.allocating.rules import Result
-from kuayu.service.bells import Bell
+from kuayu.service import allocation_rules, instants
+from kuayu.service.allocation_commands import AllocationCoordinator, TakeResult
+from kuayu.service.allocation_rules import Result
+from kuayu.service.concurrency import Notifier
 from kuayu.service.metrics import Metrics
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
@@ -30,13 +28,13 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield database
 
 
-def play(database: Database, story: Callable[[Coordinator, Writer], Awaitable[None]]) -> None:
+def play(database: Database, story: Callable[[AllocationCoordinator, Writer], Awaitable[None]]) -> None:
     """A coordinator with a writer of its own, as long as the story lasts."""
 
     async def run() -> None:
         writer = Writer(database.write, 100, Metrics())
         writer.start()
-        coordinator = Coordinator(Settings(), Metrics(), database, writer, Bell())
+        coordinator = AllocationCoordinator(Settings(), Metrics(), database, writer, Notifier())
         coordinator.start()
         try:
             await story(coordinator, writer)
@@ -53,7 +51,7 @@ def test_a_clock_that_is_set_neither_aborts_an_allocation_nor_keeps_it_waiting(
 ) -> None:
     true = instants.now
 
-    async def story(coordinator: Coordinator, _: Writer) -> None:
+    async def story(coordinator: AllocationCoordinator, _: Writer) -> None:
         before = (await coordinator.put("", SPEC)).record
         monkeypatch.setattr(instants, "now", lambda: true() + leap)
         await asyncio.sleep(0.5)
@@ -68,7 +66,7 @@ def test_a_clock_that_is_set_neither_aborts_an_allocation_nor_keeps_it_waiting(
         await asyncio.sleep(3)
         assert phase(coordinator) is AllocationPhase.aborting
 
-    def phase(coordinator: Coordinator) -> AllocationPhase:
+    def phase(coordinator: AllocationCoordinator) -> AllocationPhase:
         record = coordinator.store.record("", SPEC["id"])
         assert record is not None
         return record.standing.phase
@@ -77,5 +75,5 @@ def test_a_clock_that_is_set_neither_aborts_an_allocation_nor_keeps_it_waiting(
 
 
 def test_a_clock_that_was_set_back_while_the_service_was_away_draws_no_deadline_out() -> None:
-    standing = rules.begun(SPEC, HOUR_MS)
-    assert rules.resumed(standing, 0).deadline == rules.begun(SPEC, 0).deadline
+    standing = allocation_rules.begin(SPEC, HOUR_MS)
+    assert allocation_rules.resume(standing, 0).deadline == allocation_rules.begin(SPEC, 0).deadline

@@ -9,7 +9,7 @@ import pytest
 from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.service import demanding
+from kuayu.service import computations
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import LayoutRequest, SizingRequest, TrainingDemandRequest
@@ -104,9 +104,13 @@ def test_what_does_not_hold_together_is_refused_at_its_place(
 def test_more_than_the_service_takes_on_is_refused_with_what_to_name_fewer_of(
     monkeypatch: pytest.MonkeyPatch, path: str, change: Change
 ) -> None:
-    for limit in ("MOST_TRAININGS", "MOST_KINDS"):
-        monkeypatch.setattr(demanding, limit, 50)
-    decide = {DEMANDS: demanding.demand_trainings, LAYOUTS: demanding.rank_layouts, SIZES: demanding.size_tasks}[path]
+    for limit in ("MAX_TRAININGS", "MAX_KINDS"):
+        monkeypatch.setattr(computations, limit, 50)
+    decide = {
+        DEMANDS: computations.demand_trainings,
+        LAYOUTS: computations.rank_layouts,
+        SIZES: computations.size_tasks,
+    }[path]
     refused = decide(json.dumps(asked(path, change)).encode())
     assert refused.status == 422
     assert "name fewer" in json.loads(refused.body)["detail"]

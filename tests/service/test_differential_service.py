@@ -143,6 +143,8 @@ RULES_OF_THE_OPERATION = (
     "running jobs hold",
     "it asks for",
     "a horizon is more than nought",
+    "it has not ended yet",
+    "it ends before it begins",
 )
 """What the service refuses as invalid-body although the schema cannot state it."""
 

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from commands import SERVING, nursery
+from commands import SERVING, prefork_server
 from service.conftest import QUIET, Service, StartService, free_port, problem
 
 from kuayu.service.auth import TokenFile, TokenFileError, hash_of
@@ -192,7 +192,9 @@ def refused(*options: str) -> str:
     """What ``kuayu serve`` complains of."""
     read, write = os.pipe()
     with Path(os.devnull).open("r+b") as nothing:
-        process = nursery(SERVING).start([*QUIET, "--port", str(free_port()), *options], [nothing, nothing, write])
+        process = prefork_server(SERVING).start(
+            [*QUIET, "--port", str(free_port()), *options], [nothing, nothing, write]
+        )
     os.close(write)
     try:
         assert process.wait(60) == 1
@@ -221,10 +223,23 @@ def test_files_of_tokens_are_looked_at(tmp_path: Path) -> None:
     file.write_text("red=secret\n", encoding="utf-8")
     file.chmod(0o644)
     assert "chmod 600" in refused(*behind)
+    for mode, exposed in ((0o600, False), (0o640, False), (0o440, False), (0o604, True), (0o644, True)):
+        file.chmod(mode)
+        assert TokenFile(file).exposed is exposed
+    foreign = max({os.getegid(), *os.getgroups()}) + 1
+    if os.geteuid() == 0:
+        os.chown(file, -1, foreign)
+        file.chmod(0o640)
+        assert TokenFile(file).exposed
+        assert "chmod 600" in refused(*behind)
+        file.chmod(0o600)
+        assert not TokenFile(file).exposed
     for line, why in (
         ("red", "TENANT=TOKEN"),
         ("red=sha256:12", "64 hexadecimal digits"),
-        ("red=secret role=king", "role=reader"),
+        ("red=secret role=king", "role=viewer"),
+        ("red=secret role=domain", "stand together"),
+        ("red=secret domain=d", "stand together"),
         ("red=secret expires=2027-01-01", "time zone"),
         ("red=secret expires=soon", "isoformat"),
         ("red=secret\nblue=secret", "line 2"),
@@ -247,7 +262,7 @@ def test_tokens_are_hashed_expire_only_read_and_are_read_again(start_service: St
     with service.as_tenant("of-red") as writer, service.as_tenant("reader") as reader, service.as_tenant("old") as old:
         assert writer.put("/v1/domains/d", json=domain).status_code == 201
         assert reader.get("/v1/domains/d").status_code == 200
-        assert problem(reader.put("/v1/domains/d", json=domain)) == "unauthorised"
+        assert problem(reader.put("/v1/domains/d", json=domain)) == "forbidden"
         assert problem(old.get("/v1/domains/d")) == "unauthorised"
         assert "expired" in old.get("/v1/domains/d").json()["detail"]
         assert problem(service.client.get("/metrics")) == "unauthorised"

@@ -14,17 +14,17 @@ from service.herd import FaultReader, Herd, actions, answer, faults, log, wait_f
 from service.test_postgres import postgres  # noqa: F401 - a fixture
 from sqlalchemy import create_engine, func, select, text
 
-from kuayu.resilience.watching import Change, Subject
-from kuayu.service.allocating.rules import Result
-from kuayu.service.asking import TakeAnswer
+from kuayu.resilience.faults import Change, Subject
+from kuayu.service import fault_store
+from kuayu.service.action_dispatcher import TakeActionResult
+from kuayu.service.allocation_rules import Result
+from kuayu.service.fault_commands import FaultChanges, RecordFaults
+from kuayu.service.fault_store import FAULT_RETENTION, FaultStore
+from kuayu.service.fault_watcher import RECOVERY_SECONDS, STALL_SECONDS, TICK_SECONDS, StarvationProbe
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import Revision
 from kuayu.service.storage.tables import fault, response
 from kuayu.service.storage.writer import Command, Transaction
-from kuayu.service.watching import storage
-from kuayu.service.watching.attention import RECOVERY, STALLED, TICK, Attention
-from kuayu.service.watching.commands import Forget, Tell, Told
-from kuayu.service.watching.reads import FaultStore
 from kuayu_schemas.models import ActionOutcome, ActionPhase
 
 HOUR = 3_600_000
@@ -132,10 +132,10 @@ def carry_out(database: Database, command: Command[object]) -> None:
         outcome.committed()
 
 
-def tell(database: Database, *changes: Change, now: int = NOW) -> list[Told]:
+def tell(database: Database, *changes: Change, now: int = NOW) -> list[FaultChanges]:
     """Write changes; what followers are told."""
-    told: list[Told] = []
-    command = Tell("t", database.epoch, changes, now, offset=0, devices=lambda _: 8, follower=told.append)
+    told: list[FaultChanges] = []
+    command = RecordFaults("t", database.epoch, changes, now, offset=0, devices=lambda _: 8, follower=told.append)
     carry_out(database, command)
     return told
 
@@ -182,7 +182,7 @@ def test_a_hung_job_is_stopped_by_each_of_its_domains_and_others_are_only_told(d
     assert over.asked == set()
     assert over.records[0].body["actions"] == told.records[0].body["actions"]
     with database.write.begin() as connection:  # whoever has not stopped it by then does not any more
-        asked = [storage.find_response(connection, "t", name) for name in over.records[0].body["actions"]]
+        asked = [fault_store.find_response(connection, "t", name) for name in over.records[0].body["actions"]]
     assert [each is not None and each.open for each in asked] == [False, False]
 
 
@@ -195,7 +195,7 @@ def test_what_is_over_for_long_and_answered_is_forgotten_and_nothing_else(databa
     tell(database, cleared_fault(NOW + HOUR, subjects["recent"]), now=NOW + HOUR)
     for action in (f"{names['old']}.fence", f"{names['old']}.release", f"{names['unanswered']}.fence"):
         result = Result(action, ActionPhase.commit, ActionOutcome.committed)
-        carry_out(database, TakeAnswer("t", database.epoch, result, NOW, follower=lambda _: None))
+        carry_out(database, TakeActionResult("t", database.epoch, result, NOW, follower=lambda _: None))
     store = FaultStore(database)
 
     def held() -> set[str]:
@@ -203,9 +203,9 @@ def test_what_is_over_for_long_and_answered_is_forgotten_and_nothing_else(databa
         assert listing is not None
         return {str(record.body["node"]) for record in listing.records}
 
-    carry_out(database, Forget(NOW, 100))
+    carry_out(database, FAULT_RETENTION.forget(NOW, 100))
     assert held() == subjects.keys()
-    carry_out(database, Forget(NOW + 1, 100))
+    carry_out(database, FAULT_RETENTION.forget(NOW + 1, 100))
     assert held() == {"unanswered", "recent", "lasting"}
     with database.read.connect() as connection:
         of_old = select(func.count()).select_from(response).where(response.c.fault == names["old"])
@@ -213,7 +213,7 @@ def test_what_is_over_for_long_and_answered_is_forgotten_and_nothing_else(databa
     at_first = store.listing("t", at=Revision(database.epoch, 4), after="", limit=100, domain=None, state="open")
     assert at_first is not None
     assert len(at_first.records) == 4
-    carry_out(database, Forget(NOW + 1, 0))
+    carry_out(database, FAULT_RETENTION.forget(NOW + 1, 0))
     assert store.listing("t", at=Revision(database.epoch, 4), after="", limit=100, domain=None, state=None) is None
     with database.read.connect() as connection:
         assert connection.execute(select(func.count()).select_from(fault)).scalar_one() == 3
@@ -222,13 +222,13 @@ def test_what_is_over_for_long_and_answered_is_forgotten_and_nothing_else(databa
 def test_silence_tells_nothing_while_the_service_is_behind_and_shortly_after() -> None:
     now, alive = [0.0], [True]
     due: list[tuple[float, Callable[[], None]]] = []
-    attention = Attention(lambda seconds, see: due.append((now[0] + seconds, see)), clock=lambda: now[0])
+    attention = StarvationProbe(lambda seconds, see: due.append((now[0] + seconds, see)), clock=lambda: now[0])
 
     def given_for(seconds: float) -> list[bool]:
         """What it says, asked at every sign of life that the event loop may give."""
         found = []
-        for _ in range(round(seconds / TICK)):
-            now[0] += TICK
+        for _ in range(round(seconds / TICK_SECONDS)):
+            now[0] += TICK_SECONDS
             while alive[0] and due and due[0][0] <= now[0] + 1e-9:
                 due.pop(0)[1]()
             found.append(attention.given())
@@ -236,13 +236,13 @@ def test_silence_tells_nothing_while_the_service_is_behind_and_shortly_after() -
 
     assert all(given_for(5.0))
     alive[0] = False
-    assert all(given_for(STALLED))
+    assert all(given_for(STALL_SECONDS))
     assert not any(given_for(3.0))
     alive[0] = True
-    recovering = given_for(RECOVERY + STALLED)
-    assert not any(recovering[: round(RECOVERY / TICK)])
+    recovering = given_for(RECOVERY_SECONDS + STALL_SECONDS)
+    assert not any(recovering[: round(RECOVERY_SECONDS / TICK_SECONDS)])
     assert all(recovering[-2:])
-    now[0] += STALLED * 1.5
+    now[0] += STALL_SECONDS * 1.5
     assert not attention.given()
 
 
@@ -250,9 +250,9 @@ def test_a_watcher_that_is_late_has_missed_nothing_while_the_event_loop_kept_up(
     """Log lines that take it seconds to read must not keep it from telling that a node of another tenant is dead."""
     now = [0.0]
     due: list[Callable[[], None]] = []
-    attention = Attention(lambda _, see: due.append(see), clock=lambda: now[0])
+    attention = StarvationProbe(lambda _, see: due.append(see), clock=lambda: now[0])
     for _ in range(5):
-        for _ in range(round(3.0 / TICK)):
-            now[0] += TICK
+        for _ in range(round(3.0 / TICK_SECONDS)):
+            now[0] += TICK_SECONDS
             due.pop()()
         assert attention.given()

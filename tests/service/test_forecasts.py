@@ -9,7 +9,7 @@ import pytest
 from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.service import forecasting
+from kuayu.service import computations
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import (
@@ -39,11 +39,11 @@ FILES = {
     RESERVATIONS: "ReservationRequest/valid/one-tenant.json",
 }
 WORKERS = {
-    FORECASTS: forecasting.forecast,
-    PHASES: forecasting.recognise_phases,
-    WAVEFORMS: forecasting.make_waveform,
-    PEAKS: forecasting.plan_peaks,
-    RESERVATIONS: forecasting.reserve,
+    FORECASTS: computations.forecast,
+    PHASES: computations.recognise_phases,
+    WAVEFORMS: computations.make_waveform,
+    PEAKS: computations.plan_peaks,
+    RESERVATIONS: computations.reserve,
 }
 
 Change = Callable[[JsonObject], object]
@@ -118,8 +118,8 @@ def test_more_than_the_service_takes_on_is_refused_with_what_to_name_fewer_of(
 ) -> None:
     decide, body = WORKERS[path], json.dumps(asked(path)).encode()
     assert decide(body).status == 200
-    for limit in ("MOST_POINTS", "MOST_PERIODS", "MOST_WAVES", "MOST_SLOTS"):
-        monkeypatch.setattr(forecasting, limit, 1)
+    for limit in ("MAX_FORECAST_POINTS", "MAX_PERIODS", "MAX_WAVE_POINTS", "MAX_LOAD_STEPS"):
+        monkeypatch.setattr(computations, limit, 1)
     refused = decide(body)
     assert refused.status == 422
     assert "name fewer" in json.loads(refused.body)["detail"]

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.service.graph.live import COLUMNS, FIRST_GAP, NEVER, NODE_MEASURES, LiveTable, lives
-from kuayu.service.graph.telemetry import NodeTelemetry
+from kuayu.service.graph_rows import COLUMNS, FIRST_GAP, NEVER, NODE_MEASURES, LiveTable, NodeTelemetry, lifetimes
 from kuayu.service.storage.blocks import Block
 
 POWER = COLUMNS.index("power")
@@ -126,7 +125,7 @@ def test_a_node_is_put_together_from_its_devices_unless_it_reports_itself() -> N
 
 
 def test_values_live_for_five_periods_whoever_reported_them() -> None:
-    assert set(lives()) == {300_000}
+    assert set(lifetimes()) == {300_000}
     table = LiveTable()
     telemetry = node(table, 2)
     table.take([([block(("power",), (1, NOW, 100.0), (2, NOW + 1000, 200.0))], NOW)])

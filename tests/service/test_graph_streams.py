@@ -21,7 +21,7 @@ from service.graph_reader import Reader, applied, event_id, parts, snapshot, sta
 from service.test_graph import put_domains, put_node, report
 
 from kuayu.client import Client
-from kuayu.event_stream import read_events
+from kuayu.client.connection import read_events
 from kuayu.picture import GraphPicture
 from kuayu_schemas.models import GraphChange, ResourceGraph
 
@@ -302,7 +302,7 @@ def test_the_command_shows_the_graph(serving: Service) -> None:
     for arguments, cause in (
         (("--url", serving.url, "--domain", "nowhere"), "no domain 'nowhere'"),
         (("--url", "http://127.0.0.1:9"), "no answer"),
-        (("--url", "ftp://x"), "no http or https URL"),
+        (("--url", "ftp://x"), "is not an http or https URL"),
     ):
         failed = said(*arguments)
         assert failed.returncode > 0

@@ -174,12 +174,12 @@ def test_two_do_not_share_a_journal(shared: Service, hold: Hold) -> None:
 @pytest.mark.parametrize(
     ("content", "cause"),
     [
-        ("pools", "is no TOML"),
-        ("[nodes]\na = 1", "has to hold pools and nothing else"),
-        ("pools = 3", "has to hold pools and nothing else"),
+        ("pools", "is not TOML"),
+        ("[nodes]\na = 1", "must have pools, and"),
+        ("pools = 3", "must have pools, and"),
         ("[pools.a800]", "pools.a800 holds no nodes"),
-        ('[pools."a 800"]\nm = 8', "is no identifier"),
-        ('[pools.a800]\n"m/1" = 8', "pools.a800.m/1 is no identifier"),
+        ('[pools."a 800"]\nm = 8', "is not a valid identifier"),
+        ('[pools.a800]\n"m/1" = 8', "pools.a800.m/1 is not a valid identifier"),
         ("[pools.a800]\nm = 0", "pools.a800.m = 0 is no number of devices"),
         ("[pools.a800]\nm = true", "pools.a800.m = True is no number of devices"),
         ('[pools.a800]\nm = "8"', "pools.a800.m = '8' is no number of devices"),
@@ -197,8 +197,8 @@ def test_inventories_that_are_none_are_told(content: str, cause: str, inventory:
 @pytest.mark.parametrize(
     ("url", "domain", "journal", "status", "cause"),
     [
-        ("127.0.0.1:1", "x", "held.json", 2, "is no http or https URL"),
-        ("http://127.0.0.1:1", "x/y", "held.json", 2, "--domain is no identifier"),
+        ("127.0.0.1:1", "x", "held.json", 2, "is not an http or https URL"),
+        ("http://127.0.0.1:1", "x/y", "held.json", 2, "--domain is not a valid identifier"),
         ("http://127.0.0.1:1", "x", "nowhere/held.json", 1, "cannot write"),
         ("http://127.0.0.1:1", "x", "inventory.toml", 1, "cannot read"),
     ],

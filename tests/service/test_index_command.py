@@ -139,7 +139,7 @@ def test_a_corpus_may_come_through_a_pipe(corpus: Path) -> None:
         (("--reference", "A100", "--device", "h100"), "has no device 'h100'", "did you mean H100"),
         (("--plan", "A100"), "were measured on A100 already", "another device"),
         (("--plan", "L4", "--reference", "A100"), "asks another question", "leave out"),
-        (("--plan", "L4", "--url", "localhost:80"), "no http or https URL", "http://HOST:PORT"),
+        (("--plan", "L4", "--url", "localhost:80"), "is not an http or https URL", "http://HOST:PORT"),
         (("--plan", "L4", "--url", "http://127.0.0.1:9"), "no answer from", "check that the service runs"),
     ],
 )

@@ -18,9 +18,9 @@ import pytest
 from service.conftest import PATIENCE, JsonObject, Service, StartService, instant, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.service.decisions import Decisions
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
+from kuayu.service.worker_pool import WorkerPool
 from kuayu_schemas import schema
 from kuayu_schemas.models import Corpus, CorpusCell, IndexRequest, ProbePlanRequest, Revision
 
@@ -340,7 +340,7 @@ def test_too_many_at_once_are_turned_away_and_the_others_answered(tmp_path: Path
     metrics = Metrics()
 
     async def story() -> list[bytes]:
-        decisions = Decisions(workers=1, max_waiting=1, metrics=metrics)
+        decisions = WorkerPool(workers=1, max_waiting=1, metrics=metrics)
         try:
             # Whoever reads the gate waits until somebody opens it.
             asked = [asyncio.create_task(decisions.compute("x", Path.read_bytes, gate)) for _ in range(2)]
@@ -367,7 +367,7 @@ def test_who_leaves_is_counted_until_the_worker_is_done(tmp_path: Path) -> None:
     metrics = Metrics()
 
     async def story() -> int:
-        decisions = Decisions(workers=1, max_waiting=1, metrics=metrics)
+        decisions = WorkerPool(workers=1, max_waiting=1, metrics=metrics)
         try:
             left = asyncio.create_task(decisions.compute("x", Path.read_bytes, gate))
             # The gate opens for us once the worker stands at it.
@@ -390,7 +390,7 @@ def test_who_leaves_is_counted_until_the_worker_is_done(tmp_path: Path) -> None:
 
 def test_a_worker_that_dies_takes_one_request_with_it() -> None:
     async def story() -> int:
-        decisions = Decisions(workers=2, max_waiting=1, metrics=Metrics())
+        decisions = WorkerPool(workers=2, max_waiting=1, metrics=Metrics())
         try:
             both = [asyncio.create_task(decisions.compute("x", time.sleep, 0.1)) for _ in range(2)]
             await asyncio.gather(*both)
@@ -409,7 +409,7 @@ def test_a_worker_that_dies_takes_one_request_with_it() -> None:
 
 def test_a_service_that_ends_does_not_wait_for_its_workers() -> None:
     async def story() -> None:
-        decisions = Decisions(workers=1, max_waiting=1, metrics=Metrics())
+        decisions = WorkerPool(workers=1, max_waiting=1, metrics=Metrics())
         await decisions.compute("x", abs, -3)
         asked = asyncio.create_task(decisions.compute("x", time.sleep, PATIENCE))
         await asyncio.sleep(0.2)
@@ -422,7 +422,7 @@ def test_a_service_that_ends_does_not_wait_for_its_workers() -> None:
 
 def test_workers_leave_it_to_the_service_when_to_stop() -> None:
     async def story() -> tuple[int, int]:
-        decisions = Decisions(workers=1, max_waiting=1, metrics=Metrics())
+        decisions = WorkerPool(workers=1, max_waiting=1, metrics=Metrics())
         try:
             before = await decisions.compute("x", os.getpid)
             for stop in (signal.SIGINT, signal.SIGTERM):

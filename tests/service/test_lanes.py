@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from kuayu.service.decisions import Decisions
-from kuayu.service.lanes import Lane, Threads
+from kuayu.service.concurrency import Lane, Threads
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
+from kuayu.service.worker_pool import WorkerPool
 
 
 async def settle() -> None:
@@ -112,7 +112,7 @@ def test_a_thread_counts_until_it_is_done_although_nobody_waits_for_it() -> None
 
 def test_a_decision_that_takes_too_long_is_given_up_and_the_next_is_made() -> None:
     async def scenario() -> None:
-        decisions = Decisions(workers=1, max_waiting=4, metrics=Metrics(), deadline=6.0)
+        decisions = WorkerPool(workers=1, max_waiting=4, metrics=Metrics(), deadline=6.0)
         try:
             assert await decisions.compute("x", abs, -1) == 1  # the worker has begun
             decisions._deadline = 0.3  # noqa: SLF001 - to begin a worker may take longer than that
@@ -124,3 +124,18 @@ def test_a_decision_that_takes_too_long_is_given_up_and_the_next_is_made() -> No
             decisions.close()
 
     asyncio.run(scenario())
+
+
+def test_who_is_cancelled_while_a_place_comes_free_does_not_take_the_turn_of_those_behind() -> None:
+    async def played() -> bool:
+        lane = Lane(1, 1, 8)
+        await lane.enter("a")
+        first = asyncio.ensure_future(lane.enter("b"))
+        second = asyncio.ensure_future(lane.enter("b"))
+        await asyncio.sleep(0)
+        first.cancel()
+        lane.leave("a")  # before the first has been told
+        await asyncio.wait_for(second, 5)
+        return first.cancelled() and lane.waiting == 0
+
+    assert asyncio.run(played())

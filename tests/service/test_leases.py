@@ -7,7 +7,7 @@ from service.conftest import Service, StartService
 from service.test_allocation_turns import hold
 from service.test_allocations import actions, answer, put, say, standing, wanted
 
-from kuayu.service.allocating.leases import ABSENCE, MARGIN, Leased, Leases
+from kuayu.service.allocation_store import LEASE_MARGIN_FACTOR, SERVICE_ABSENCE_SECONDS, AllocationLease, Leases
 
 LEASE = 100.0
 
@@ -27,8 +27,8 @@ def looked(leases: Leases, clock: Clock, seconds: float, *domains: str) -> list[
     """Domains that have let go after so many seconds, with a look every now and then."""
     until, found = clock.now + seconds, []
     while clock.now < until:
-        clock.now = min(until, clock.now + ABSENCE / 2)
-        over = leases.over([Leased("own", "a", LEASE, domains)])
+        clock.now = min(until, clock.now + SERVICE_ABSENCE_SECONDS / 2)
+        over = leases.over([AllocationLease("own", "a", LEASE, domains)])
         found = [domain for each in over for domain in each.domains]
     return found
 
@@ -41,14 +41,14 @@ def test_a_domain_that_is_not_answered_for_a_lease_and_a_tenth_has_let_go() -> N
     assert looked(leases, clock, LEASE, "x", "y") == []
     leases.answered("own", "y")
     leases.answered("other", "x")  # of the same name in another tenant
-    assert looked(leases, clock, (MARGIN - 1) * LEASE - 1, "x", "y") == []
+    assert looked(leases, clock, (LEASE_MARGIN_FACTOR - 1) * LEASE - 1, "x", "y") == []
     assert looked(leases, clock, 2, "x", "y") == ["x"]
 
 
 def test_whoever_was_never_answered_counts_from_the_start_of_the_service() -> None:
     clock = Clock()
     leases = Leases(clock)
-    assert looked(leases, clock, MARGIN * LEASE - 1, "x") == []
+    assert looked(leases, clock, LEASE_MARGIN_FACTOR * LEASE - 1, "x") == []
     assert looked(leases, clock, 2, "x") == ["x"]
 
 
@@ -58,7 +58,7 @@ def test_the_service_does_not_take_its_own_absence_for_that_of_domains() -> None
     leases.answered("own", "x")
     assert looked(leases, clock, 1, "x") == []
     clock.now += 5 * LEASE  # it was stopped
-    assert looked(leases, clock, MARGIN * LEASE - 1, "x") == []
+    assert looked(leases, clock, LEASE_MARGIN_FACTOR * LEASE - 1, "x") == []
     assert looked(leases, clock, 2, "x") == ["x"]
     leases.idle()
     leases.answered("own", "x")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from service.conftest import Service
 
 from kuayu.service.app import create_app
-from kuayu.service.routes.actions import LONGEST_WAIT
+from kuayu.service.routes.jobs import MAX_WAIT_SECONDS
 from kuayu.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _shorten_wait(case: "Case[Any]") -> None:
         wait = float(str(case.query["wait"]))
     except (KeyError, ValueError):
         return
-    if SHORT < wait <= LONGEST_WAIT:
+    if SHORT < wait <= MAX_WAIT_SECONDS:
         case.query["wait"] = SHORT
 
 

@@ -23,8 +23,8 @@ from service.postgres_server import PostgresServer
 from service.test_expositions import Exporter, exporter
 from sqlalchemy import delete, insert, update
 
-from kuayu.service.storage.holding import KIND
-from kuayu.service.storage.probing import PERIOD
+from kuayu.service.maintenance import PROBE_SECONDS
+from kuayu.service.storage.availability import KIND
 from kuayu.service.storage.tables import meta
 
 PATIENCE_S = 40.0
@@ -336,10 +336,10 @@ def test_a_backup_of_a_file_that_is_served_takes_nothing_from_it(start_service: 
     service.register()
     epoch = epoch_of(service)
     for number in range(3):
-        time.sleep(2 * PERIOD)  # the files are looked at meanwhile
+        time.sleep(2 * PROBE_SECONDS)  # the files are looked at meanwhile
         copy(tmp_path / "kuayu.db", tmp_path / f"backup-{number}.db")
         assert service.send(reading(number)).json()["accepted"] == 1
-    time.sleep(2 * PERIOD)
+    time.sleep(2 * PROBE_SECONDS)
     assert healthy(service)
     assert epoch_of(service) == epoch
     service.stop(signal.SIGKILL)

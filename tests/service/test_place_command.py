@@ -97,7 +97,7 @@ def test_a_faulty_request_is_told_where(request_file: Path, change: Change, caus
 @pytest.mark.parametrize(
     ("options", "cause", "hint"),
     [
-        (("--url", "localhost:80"), "no http or https URL", "http://HOST:PORT"),
+        (("--url", "localhost:80"), "is not an http or https URL", "http://HOST:PORT"),
         (("--url", "http://127.0.0.1:9"), "no answer from", "check that the service runs"),
     ],
 )

@@ -14,8 +14,8 @@ from service.conftest import JsonObject, Service, StartService, problem
 
 from kuayu.client import Client, RefusedError
 from kuayu.service import scheduling
-from kuayu_conformance.checks.sch_fixtures import Draft
-from kuayu_conformance.checks.sch_stream import Scale, Stream
+from kuayu_conformance.checks.scheduling.placement_requests import Draft
+from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_schemas import schema
 from kuayu_schemas.models import (
     AllocationPlanRequest,

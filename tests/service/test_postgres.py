@@ -1,7 +1,6 @@
 """The same service on PostgreSQL."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +8,10 @@ from hypothesis import strategies as st
 from service.arrivals import INSTANTS, SUBJECTS, Commits, Held, commits, model, read
 from service.arrivals import newest as newest_of
 from service.conftest import StartService, instant
+from service.postgres_server import running
 from sqlalchemy import create_engine, delete, insert, text
 
-from kuayu.service.storage import blocks, newest
+from kuayu.service.storage import blocks, queries
 from kuayu.service.storage.database import Database, open_database
 from kuayu.service.storage.tables import sample, subject
 from kuayu_schemas.models import Durability
@@ -20,20 +20,9 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder: Path = tmp_path_factory.mktemp("postgres")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        try:
-            import pgserver
-
-            server = pgserver.get_server(  # type: ignore[attr-defined]
-                folder / "data", cleanup_mode="delete"
-            )
-        except Exception as error:  # noqa: BLE001 - whatever keeps the server's own binaries from running
-            pytest.skip(f"no PostgreSQL can be started here: {error}")
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-        server.cleanup()
+def postgres() -> Iterator[str]:
+    with running() as server:
+        yield server.url
 
 
 def test_the_story_of_a_node_on_postgresql(start_service: StartService, postgres: str) -> None:
@@ -102,8 +91,8 @@ def test_both_databases_hold_the_same_as_if_row_after_row_had_been_written(
     for database in databases:
         assert keep(database, written) == expected
         with database.read.begin() as connection, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(newest, "LIFE", 1)
-            assert newest.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
+            patch.setattr(queries, "MAX_LIFE_MILLISECONDS", 1)
+            assert queries.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
 
 
 def keep(database: Database, written: Commits) -> Held:

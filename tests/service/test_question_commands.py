@@ -118,7 +118,9 @@ def test_a_faulty_request_is_told_where(
 
 def test_a_file_that_is_not_there_and_a_url_that_is_none_are_told(tmp_path: Path) -> None:
     assert_told(typed("demand", tmp_path / "none.json"), "cannot read", "give a JSON file")
-    assert_told(typed("forecast", QUESTIONS[3][1], "--url", "nowhere"), "no http or https URL", "http://HOST:PORT")
+    assert_told(
+        typed("forecast", QUESTIONS[3][1], "--url", "nowhere"), "is not an http or https URL", "http://HOST:PORT"
+    )
     ended = typed("forecast", QUESTIONS[3][1], "--url", "http://127.0.0.1:9")
     assert ended.returncode == 1
     assert "no answer from" in ended.stderr

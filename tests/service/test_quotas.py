@@ -4,7 +4,7 @@ from pathlib import Path
 
 from service.conftest import Service, StartService, problem
 
-from kuayu.service.storage import store
+from kuayu.service.storage import queries
 
 
 def described(name: str, characters: int) -> dict[str, object]:
@@ -67,7 +67,7 @@ def test_allocations_count_as_objects_until_they_are_forgotten(start_service: St
         refused = blue.put(path, json=body)
         assert refused.status_code == 403
         assert problem(refused) == "quota-exceeded"
-        assert "3 registered resources and allocations" in refused.json()["detail"]
+        assert "3 registered resources, allocations and jobs" in refused.json()["detail"]
     assert blue.put("/v1/allocations/first", json=asked("first")).status_code == 200  # what is there is not new
     assert green.put("/v1/allocations/third", json=asked("third")).status_code == 201
     # What is let go of is still held as a record; its change is not refused, and makes no room.
@@ -117,7 +117,7 @@ def test_a_page_ends_where_it_would_be_too_large(start_service: StartService) ->
     found, query = [], {"limit": "1000"}
     while True:
         answer = service.client.get("/v1/domains", params=query).raise_for_status()
-        assert len(answer.content) < store.PAGE_CHARACTERS + 100_000
+        assert len(answer.content) < queries.PAGE_CHARACTERS + 100_000
         found += [item["id"] for item in answer.json()["items"]]
         if "next_cursor" not in answer.json():
             break

@@ -9,7 +9,7 @@ import pytest
 from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.service import recovering
+from kuayu.service import computations
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import BackupRequest, FailoverRequest, RecoveryStrategy
@@ -21,7 +21,7 @@ FILES = {
     BACKUPS: "BackupRequest/valid/two-domains.json",
     FAILOVERS: "FailoverRequest/valid/node-failed-and-domain-cut-off.json",
 }
-WORKERS = {BACKUPS: recovering.plan_backups, FAILOVERS: recovering.plan_failover}
+WORKERS = {BACKUPS: computations.plan_backups, FAILOVERS: computations.plan_failover}
 
 Change = Callable[[JsonObject], object]
 

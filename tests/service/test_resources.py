@@ -30,6 +30,24 @@ def test_a_domain_comes_stays_changes_and_goes(shared: Service) -> None:
     assert problem(shared.client.delete(path)) == "not-found"
 
 
+def test_codes_that_others_assigned_come_back_as_they_were_registered(shared: Service) -> None:
+    codes = [
+        {"scheme": "https://registry.example/compute-codes", "code": " CN.110000.0042-7 "},
+        {"scheme": "urn:example:industry", "code": "行业-03/7"},
+    ]
+    registered = {
+        "/v1/domains/coded": {"id": "coded", "assigned_codes": codes},
+        "/v1/nodes/coded": {"id": "coded", "domain": "coded", "assigned_codes": codes[::-1]},
+        "/v1/links/coded": {"id": "coded", "source": "coded", "destination": "coded", "assigned_codes": codes[:1]},
+        f"/v1/compute-identifiers/{FAMILY}": {"urn": FAMILY, "members": [], "assigned_codes": codes[1:]},
+    }
+    for path, body in registered.items():
+        assert shared.put(path, body).json()["assigned_codes"] == body["assigned_codes"]
+        assert shared.client.get(path).json()["assigned_codes"] == body["assigned_codes"]
+    for path in reversed(registered):
+        assert shared.client.delete(path).status_code == 204
+
+
 def test_true_and_one_are_not_the_same(shared: Service) -> None:
     body = {"id": "typed", "extensions": {"org.example/flag": True}}
     first = shared.put("/v1/domains/typed", body).json()

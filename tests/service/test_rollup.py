@@ -16,16 +16,16 @@ from alembic import command
 from alembic.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from service import databases
+from service import databases, postgres_server
 from service.databases import DAY, Values, advance, direct, listed, maintain, opened, points, same
 from sqlalchemy import func, inspect, select
 
-from kuayu.service import instants
+from kuayu.service import instants, maintenance
 from kuayu.service.settings import Settings
-from kuayu.service.storage import prune, rollup
+from kuayu.service.storage import rollup
 from kuayu.service.storage.database import MIGRATIONS, Database, open_database
-from kuayu.service.storage.packing import BLOCK, FINEST, Steps, pack, unpack
-from kuayu.service.storage.series import SeriesQuery
+from kuayu.service.storage.queries import SeriesQuery
+from kuayu.service.storage.rollup import BLOCK, FINEST, Steps, pack, unpack
 from kuayu.service.storage.tables import rollup as rollup_table
 from kuayu.service.storage.tables import sample as sample_table
 from kuayu.service.storage.writer import Transaction
@@ -46,12 +46,11 @@ READINGS = st.one_of(
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    folder: Path = tmp_path_factory.mktemp("rollup")
     if request.param == "sqlite":
-        with opened(f"sqlite:///{folder / 'kuayu.db'}") as found:
+        with opened(f"sqlite:///{tmp_path_factory.mktemp('rollup') / 'kuayu.db'}") as found:
             yield found
     else:
-        with databases.postgres(folder) as url, opened(url) as found:
+        with postgres_server.running() as server, opened(server.url) as found:
             yield found
 
 
@@ -100,11 +99,11 @@ def sweep(database: Database) -> None:
         reached = rollup.frontier(connection)
     while reached is not None:
         with database.read.connect() as connection:
-            numbers = list(connection.execute(prune.with_old_samples(reached.block, 0)).scalars())
+            numbers = list(connection.execute(maintenance.with_old_samples(reached.block, 0)).scalars())
         if not numbers:
             return
         with database.write.begin() as connection:
-            prune.ForgetSamples(numbers, reached.block).apply(Transaction(connection, 0))
+            maintenance.ForgetSamples(numbers, reached.block).apply(Transaction(connection, 0))
 
 
 @given(st.data())
@@ -146,9 +145,9 @@ def test_a_finer_step_than_is_kept_is_not_made_up(database: Database) -> None:
 
 def test_nothing_is_closed_before_it_lies_behind_the_retention(database: Database) -> None:
     emptied(database, {1: {BEGIN: 1.0, BEGIN + BLOCK: 2.0}})
-    advance(database, BEGIN + DAY + BLOCK + rollup.MARGIN - 1, DAY, 400 * DAY)
+    advance(database, BEGIN + DAY + BLOCK + rollup.ROLLUP_MARGIN_MILLISECONDS - 1, DAY, 400 * DAY)
     assert blocks(database) == 0
-    advance(database, BEGIN + DAY + BLOCK + rollup.MARGIN, DAY, 400 * DAY)
+    advance(database, BEGIN + DAY + BLOCK + rollup.ROLLUP_MARGIN_MILLISECONDS, DAY, 400 * DAY)
     assert blocks(database) == 1
 
 
@@ -193,23 +192,23 @@ def test_what_is_rolled_up_goes_too_in_whole_days(database: Database) -> None:
         assert same(found, direct(values, DAY, first, BEGIN + 9 * DAY))
     before = blocks(database)
     with database.write.begin() as connection:
-        assert prune.ForgetRollups([1], BEGIN + 2 * DAY).apply(Transaction(connection, 0)).result == 1
+        assert maintenance.ForgetRollups([1], BEGIN + 2 * DAY).apply(Transaction(connection, 0)).result == 1
     assert before - blocks(database) == 2 * DAY // BLOCK
     advance(database, BEGIN + 6 * DAY, DAY, 0)
     assert points(database, SeriesQuery(1, "power", BEGIN, BEGIN + 4 * DAY, DAY)) == []
 
 
 def test_a_backlog_is_forgotten_in_pieces(database: Database) -> None:
-    count = 2 * prune.ROWS_AT_ONCE + 100
+    count = 2 * maintenance.PRUNED_ROWS_PER_TRANSACTION + 100
     emptied(database, {1: {BEGIN: 0.0}, 2: {BEGIN + n: 0.0 for n in range(count)}, 3: {BEGIN: 0.0}})
     left = [databases.rows(database)]
     after = 0
     while after < 3:
         with database.write.begin() as connection:
-            done = prune.ForgetSamples([1, 2, 3], BEGIN + count - 1).apply(Transaction(connection, 0))
+            done = maintenance.ForgetSamples([1, 2, 3], BEGIN + count - 1).apply(Transaction(connection, 0))
         after = done.result
         left.append(databases.rows(database))
-    assert max(a - b for a, b in pairwise(left)) == prune.ROWS_AT_ONCE
+    assert max(a - b for a, b in pairwise(left)) == maintenance.PRUNED_ROWS_PER_TRANSACTION
     assert [databases.rows(database, number) for number in (1, 2, 3)] == [0, 1, 0]
 
 
@@ -221,7 +220,7 @@ def test_a_round_of_maintenance_rolls_up_and_forgets(database: Database) -> None
     maintain(database, Settings(retention=2 * 86_400.0))
     kept = databases.rows(database)
     promised = 39 * sum(instant >= now - 2 * DAY for instant in held[1])
-    assert promised <= kept <= promised + 39 * (BLOCK + rollup.MARGIN) // 300_000 + 39
+    assert promised <= kept <= promised + 39 * (BLOCK + rollup.ROLLUP_MARGIN_MILLISECONDS) // 300_000 + 39
     for number in (1, 16, 17, 39):
         found = points(database, SeriesQuery(number, "power", begin, begin + 4 * DAY, HOUR))
         assert same(found, direct(held[number], HOUR, begin, begin + 4 * DAY))

@@ -14,10 +14,10 @@ from service.arrivals import newest as newest_of
 from service.conftest import Service, instant, problem
 from sqlalchemy import delete, insert
 
-from kuayu.service import bulk, ingest, instants
+from kuayu.service import ingest, instants
 from kuayu.service.ingest import Reception
 from kuayu.service.problems import ProblemException
-from kuayu.service.storage import blocks, newest
+from kuayu.service.storage import blocks, queries
 from kuayu.service.storage.database import Database, open_database
 from kuayu.service.storage.tables import sample, subject
 from kuayu_schemas.models import Durability
@@ -283,7 +283,7 @@ def outcome(body: bytes, *, carefully: bool) -> Any:
     reception = Reception(NOW, 0, 86_400_000)
     try:
         if not carefully:
-            taken = bulk.take(body, 10, NUMBERS, lambda _: reception)
+            taken = ingest.take(body, 10, NUMBERS, lambda _: reception)
             rejected = [(index, found.to_wire()) for index, found in taken.result.rejected]
             return taken.atomic, taken.items, rejected, stored(taken.result.blocks)
         batch = ingest.read_batch(body, 10)
@@ -352,7 +352,7 @@ HEAD = '{"mode":"per_item","samples":[{"subject":"n","subject_kind":"node","obse
 @given(body=bodies(), piece=st.sampled_from([1, 150, 100_000]))
 def test_one_pass_comes_to_what_a_look_at_each_item_comes_to(body: bytes, piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bulk, "PIECE", piece)
+        patch.setattr(ingest, "PIECE", piece)
         quickly = outcome(body, carefully=False)
     assert without_details(quickly) == without_details(outcome(body, carefully=True))
 
@@ -379,9 +379,9 @@ def test_the_table_holds_what_it_would_if_row_after_row_had_been_written(
             blocks.write_all(connection, arrivals, sequence)
     expected = model(written)
     with database.read.begin() as connection, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newest, "LIFE", 1)
+        patch.setattr(queries, "MAX_LIFE_MILLISECONDS", 1)
         assert read(connection) == expected
-        assert newest.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
+        assert queries.values(connection, range(1, SUBJECTS + 1), at) == newest_of(expected, at, 1)
 
 
 def test_a_sample_that_was_merged_keeps_when_it_was_first_received(shared: Service) -> None:

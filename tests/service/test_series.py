@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service import databases
+from service import databases, postgres_server
 from service.conftest import Service, StartService, instant, problem
 from service.databases import DAY, Points, direct, maintain, opened, same
 
@@ -25,8 +25,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'kuayu.db'}"
     else:
-        with databases.postgres(tmp_path) as found:
-            yield found
+        with postgres_server.running() as server:
+            yield server.url
 
 
 def series(service: Service, since: int, until: int, step: int, **query: str) -> JsonObject:

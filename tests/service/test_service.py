@@ -20,7 +20,7 @@ from kuayu_schemas.models import Durability
 def test_the_declaration_is_one(shared: Service) -> None:
     declaration = shared.client.get("/v1/conformance").json()
     assert schema.errors("Declaration", declaration) == []
-    assert declaration["profiles"] == ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES"]
+    assert declaration["profiles"] == ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"]
     assert declaration["features"] == ["scrape", "otlp"]
 
 

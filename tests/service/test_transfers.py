@@ -9,7 +9,7 @@ import pytest
 from service.conftest import JsonObject, Service, problem
 
 from kuayu.client import Client, RefusedError
-from kuayu.service import transferring
+from kuayu.service import computations
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import CollectiveKind, CollectiveRequest, ShardPlanRequest
@@ -21,7 +21,7 @@ FILES = {
     SHARDS: "ShardPlanRequest/valid/two-streams.json",
     COLLECTIVES: "CollectiveRequest/valid/three-domains.json",
 }
-WORKERS = {SHARDS: transferring.plan_shards, COLLECTIVES: transferring.choose_collective}
+WORKERS = {SHARDS: computations.plan_shards, COLLECTIVES: computations.choose_collective}
 
 Change = Callable[[JsonObject], object]
 

@@ -29,7 +29,7 @@ def answers(body: bytes) -> tuple[scheduling.Decided, scheduling.Decided]:
     """What is answered, and what is where nothing is read by types."""
     found = scheduling.place(body)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typed, "read", lambda _: None)
+        patch.setattr(typed, "read", lambda *_: None)
         return found, scheduling.place(body)
 
 
@@ -149,7 +149,7 @@ def test_what_is_read_by_types_is_what_is_read_of_plain_json_bit_by_bit() -> Non
     for state in (*states(5), described(states(1)[0])):
         found = typed.read(orjson.dumps({"state": state}))
         assert found is not None
-        asked, jobs, running = found
+        asked, jobs = found
         snapshot = parse.snapshot_of(asked["state"], parse.ParsedJobs(jobs))
         expected = parse.snapshot_of(state)
         assert arrays(snapshot) == arrays(expected)
@@ -158,7 +158,7 @@ def test_what_is_read_by_types_is_what_is_read_of_plain_json_bit_by_bit() -> Non
             expected.waiting,
             expected.denied,
         )
-        assert typed.plain([each.placement for each in running]) == [each["placement"] for each in state["running"]]
+        assert typed.plain(jobs.placements) == [each["placement"] for each in state["running"]]
 
 
 def test_types_are_made_of_all_that_the_schema_says_of_jobs_but_of_what_is_open() -> None:
@@ -187,3 +187,30 @@ def test_what_no_type_says_is_read_in_plain_json(member: str) -> None:
     found, expected = answers(orjson.dumps({"state": state}))
     assert found.status == 200
     assert found.body == expected.body
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_was_read_of_a_state_before_changes_no_answer_to_the_next(seed: int) -> None:
+    draw = Random(seed)
+    tenant = f"tenant {draw.randrange(3)}"
+    for state in states(3, seed=seed % 7):
+        with suppress(ValueError, KeyError, IndexError, TypeError, AttributeError):  # as above
+            if draw.random() < 0.5:
+                edits(draw, state)
+        body = orjson.dumps({"state": state})
+        found, expected = scheduling.place(body, tenant), scheduling.place(body, "nobody before")
+        scheduling._caches().keep("nobody before", typed.JobCache())  # noqa: SLF001
+        assert (found.status, found.body) == (expected.status, expected.body)
+
+
+def test_texts_of_jobs_that_are_read_again_are_kept_in_bounded_memory() -> None:
+    caches, bodies = typed.JobCaches(40_000), [orjson.dumps({"state": state}) for state in states(3)]
+    read = [typed.read(body) for body in bodies]
+    sizes = [found[1].cache.size for found in read if found]
+    assert len(sizes) == 3
+    assert 20_000 < min(sizes) <= max(sizes) < 40_000, "one has room, and two have not"
+    for number, found in enumerate(read):
+        assert found is not None
+        caches.keep(str(number), found[1].cache)
+    assert [bool(caches.of(str(number)).specs) for number in range(3)] == [False, False, True]

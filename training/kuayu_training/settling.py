@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from kuayu.perception.recognition import PlainRecogniser, Recogniser, RuleRecogniser
-from kuayu.perception.recognition.damping import Belief, Damping
+from kuayu.perception.recognition.damper import Belief, Damping
 from kuayu.perception.recognition.evidence import Evidence
 from kuayu.perception.recognition.network import Weights
-from kuayu.perception.recognition.sight import Seen
+from kuayu.perception.recognition.observation import NodeView
 from kuayu.perception.recognition.values import OFFLINE, WORKING, Flags, Floats, Telemetry
 from kuayu_training.region import TRAINING
 from kuayu_training.telemetry import World
@@ -91,14 +91,14 @@ def _recorded(
 ) -> Iterator[_Second]:
     """What a classifier says of a world of one sample a second, and the truth."""
     world = World(seed, TRAINING, NODES, period=1)
-    taken: list[tuple[Seen, Floats]] = []
+    taken: list[tuple[NodeView, Floats]] = []
 
     class Listening(kind):  # type: ignore[valid-type,misc]
         """Hands over what is said of each moment."""
 
-        def _said(self, seen: Seen, evidence: Evidence) -> Floats:
-            made: Floats = super()._said(seen, evidence)
-            taken.append((seen, made))
+        def _said(self, observation: NodeView, evidence: Evidence) -> Floats:
+            made: Floats = super()._said(observation, evidence)
+            taken.append((observation, made))
             return made
 
     listening = Listening(world.population, weights, START)
@@ -107,10 +107,10 @@ def _recorded(
     for second in range(WARM_UP + SECONDS):
         moment = world.step()
         listening.update(moment.telemetry)
-        seen, said = taken.pop()
+        observation, said = taken.pop()
         since = np.where(moment.truth == before, since + 1, 0)
         before = moment.truth.astype(np.intp)
-        fresh, silence = _fresh(moment.telemetry), seen.silence
+        fresh, silence = _fresh(moment.telemetry), observation.silence
         counts = (since >= GRACE) & (second >= WARM_UP)
         yield _Second(said, fresh, gone & fresh, silence.silent, silence.missing, moment.truth, counts, since < SOON)
         gone = ~silence.known | silence.silent | silence.cut

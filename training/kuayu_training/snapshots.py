@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.perception.recognition.network import Ties
-from kuayu.perception.recognition.sight import Sight
+from kuayu.perception.recognition.observation import Observer
 from kuayu.perception.recognition.values import WORKING, Floats
 from kuayu_training.region import Region
 from kuayu_training.telemetry import World
@@ -42,22 +42,23 @@ def play(seed: int, region: Region) -> Played:
     """Play one world and keep a snapshot every few seconds."""
     random = np.random.default_rng(seed + 1_000_000)
     world = World(seed, region, [int(size) for size in random.integers(8, LARGEST, DOMAINS)])
-    sight = Sight(world.population)
+    observer = Observer(world.population)
     before, quiet = np.zeros((2, len(world.population.domain))), np.full(len(world.population.domain), 1e3, np.float32)
     features, answers, truth, weight = [], [], [], []
     for second in range(WARM_UP + SECONDS):
         moment = world.step()
-        seen = sight.update(moment.telemetry)
+        observation = observer.update(moment.telemetry)
         state = np.stack([moment.truth, moment.cause])
         quiet = np.where((state != before).any(axis=0), 0, quiet + 1)
         before = state
         if second < WARM_UP or random.random() > 1 / EVERY:
             continue
-        calm = -sight.ties.families.maximum(-quiet[None])
-        lately = (quiet < LATELY) | ((sight.ties.families.back(calm)[0] < LATELY) & (sight.ties.families.share > 0))
-        told = (moment.shown < WORKING) & (seen.silence.missing < 1)
-        features.append(seen.features.T.astype(np.float16))
-        answers.append(seen.answers)
+        families = observer.ties.families
+        calm = families.back(-families.maximum(-quiet[None]))[0]
+        lately = (quiet < LATELY) | ((calm < LATELY) & (families.share > 0))
+        told = (moment.shown < WORKING) & (observation.silence.missing < 1)
+        features.append(observation.features.T.astype(np.float16))
+        answers.append(observation.answers)
         truth.append(np.where(told, moment.shown, -1).astype(np.int8))
         weight.append(1 + CHANGED * lately.astype(np.float32))
-    return Played(sight.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))
+    return Played(observer.ties, np.stack(features), np.stack(answers), np.stack(truth), np.stack(weight))

@@ -128,8 +128,8 @@ def _point(point: Point) -> dict[str, Any]:
     whole = float(point.value).is_integer() and abs(point.value) < 1 << 53
     value = {"asInt": str(round(point.value))} if whole else {"asDouble": point.value}
     flags = {"flags": point.flags} if point.flags else {}
-    at = str(point.at * 1_000_000)
-    return {"attributes": _attributes(point.attributes), "timeUnixNano": at, **value, **flags}
+    position = str(point.at * 1_000_000)
+    return {"attributes": _attributes(point.attributes), "timeUnixNano": position, **value, **flags}
 
 
 def _attributes(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -223,15 +223,15 @@ def _from_protobuf(body: bytes) -> Response:
 
 def _fields(body: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Fields of a message with their numbers; only what an answer may hold is understood."""
-    at = 0
-    while at < len(body):
-        key, at = _read_varint(body, at)
-        value, at = _read_varint(body, at)
+    position = 0
+    while position < len(body):
+        key, position = _read_varint(body, position)
+        value, position = _read_varint(body, position)
         if key & 7 == 2:  # noqa: PLR2004 - what is preceded by its length
-            if at + value > len(body):
+            if position + value > len(body):
                 raise ValueError("a field goes on beyond its message")
-            yield key >> 3, body[at : at + value]
-            at += value
+            yield key >> 3, body[position : position + value]
+            position += value
         elif key & 7 == 0:
             yield key >> 3, value
         else:

@@ -101,7 +101,7 @@ def rank_correlations(pairs: Iterable[Pair], least: int = 4) -> list[float]:
     tasks: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         tasks.setdefault((pair.table, pair.task), []).append(pair)
-    return [_kendall(each) for each in tasks.values() if len(each) >= least]
+    return [_kendall(entry) for entry in tasks.values() if len(entry) >= least]
 
 
 def _kendall(pairs: Sequence[Pair]) -> float:

@@ -78,14 +78,14 @@ def chart(result: RequirementResult) -> Chart | None:
     if axis is None:
         return None
     whole = Part(label="", estimate=result.estimate, bound=result.bound, n=result.n or 0)
-    at = axis.place(threshold.value)
+    position = axis.place(threshold.value)
     at_least = threshold.comparison is Comparison.at_least
     return Chart(
         rows=tuple(_row(axis, threshold, part) for part in (whole, *result.parts)),
         threshold=_mark(axis, threshold),
         aim=_mark(axis, aim) if aim else None,
-        shade_from=at if at_least else 0.0,
-        shade_width=round(100 - at if at_least else at, 2),
+        shade_from=position if at_least else 0.0,
+        shade_width=round(100 - position if at_least else position, 2),
         ticks=axis.ticks(),
         logarithmic=axis.logarithmic,
     )

@@ -170,7 +170,7 @@ def _plot(drawing: ReportPlot, symbols: Mapping[str, Symbol]) -> Plot:
         y_label=drawing.y_label,
         field=field,
         crowded=len(points) > _CROWD,
-        series=tuple(draw(field, symbols[label], label, its) for label, its in gathered.series) if field else (),
+        series=tuple(draw(field, symbols[label], label, entry) for label, entry in gathered.series) if field else (),
         said=_agreement(points) if points and ratios else None,
         notes=gathered.notes,
     )

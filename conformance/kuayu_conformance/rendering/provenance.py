@@ -31,7 +31,7 @@ def resumed(report: ConformanceReport) -> Words | None:
     if not report.resumptions:
         return None
     times = len(report.resumptions)
-    epochs = sum(bool(each.across_epochs) for each in report.resumptions)
+    epochs = sum(bool(resumption.across_epochs) for resumption in report.resumptions)
     en = f"The run was broken off and gone on with {'once' if times == 1 else f'{times} times'}"
     zh = f"本次运行曾中断并续跑 {times} 次"
     if epochs:

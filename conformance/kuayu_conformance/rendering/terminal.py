@@ -51,7 +51,7 @@ def summary(report: ConformanceReport, language: Language = "en") -> RenderableT
     explained = [_explanation(entry, language) for entry in view.in_state(*_EXPLAINED)]
     excluded = [_exclusion(entry, language) for entry in view.in_state(EXCLUDED)]
     verdict = Text(visible(headline(view).in_(language)), style="bold")
-    lines = [Text(visible(each.in_(language)), style="dim") for each in claimed(view)]
+    lines = [Text(visible(item.in_(language)), style="dim") for item in claimed(view)]
     return Group(table, Text(), *explained, *excluded, *([Text()] if excluded else []), verdict, *lines)
 
 

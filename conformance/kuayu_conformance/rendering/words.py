@@ -71,7 +71,7 @@ REPLAYS = {
 }
 
 RUN_LEVELS = {
-    "smoke": Words("smoke: what can be decided in four minutes", "冒烟：四分钟内可判定的项目"),
+    "smoke": Words("smoke: what can be decided in some minutes", "冒烟：数分钟内可判定的项目"),
     "quick": Words("quick: everything, on small samples", "快速：全部项目，小样本"),
     "full": Words("full: as much as a published report needs", "完整：足以公开发布"),
 }

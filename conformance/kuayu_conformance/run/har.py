@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import kuayu_conformance
 from kuayu_conformance.episode import instant
-from kuayu_conformance.run.listening import Exchange, Headers
+from kuayu_conformance.run.listener import Exchange, Headers
 
 _CREATOR = {"name": "kuayu conformance", "version": kuayu_conformance.__version__}
 _HEAD = b'{"log":{"version":"1.2","creator":'

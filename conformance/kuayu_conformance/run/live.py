@@ -10,13 +10,13 @@ from typing import Any
 import httpx
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Request, Taken, describe
+from kuayu_conformance.episode import Taken, describe
 from kuayu_conformance.exporters.server import ExporterServer
-from kuayu_conformance.run.following import Followed
-from kuayu_conformance.run.listening import Listener, tell
-from kuayu_conformance.run.writing import Sink
+from kuayu_conformance.run.listener import Listener, tell
+from kuayu_conformance.run.stream_follower import Followed
+from kuayu_conformance.run.transcript_writer import Sink
 from kuayu_conformance.streams import MEDIA_TYPE
-from kuayu_conformance.transcript import pack, pack_request
+from kuayu_conformance.transcript import Request, pack, pack_request
 
 KEPT_HEADERS = ("content-type", "etag", "retry-after", "allow", "idempotency-replayed", "www-authenticate")
 """Headers of answers that checks look at; only they are written to the transcript."""
@@ -58,7 +58,7 @@ def round_trip_of(response: httpx.Response) -> float | None:
         return None
     if len(info) < _LEAST_ROUND_TRIP + 4:
         return None
-    twice, sent, least = (int.from_bytes(info[at : at + 4], sys.byteorder) for at in _OFFSETS)
+    twice, sent, least = (int.from_bytes(info[offset : offset + 4], sys.byteorder) for offset in _OFFSETS)
     return None if twice > MAX_SENT_TWICE * sent else round(least / 1e6, 6)
 
 

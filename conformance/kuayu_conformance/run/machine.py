@@ -156,12 +156,14 @@ class MachineWatch:
         """What happened since ``begin`` (``time.monotonic()``); None where nothing is known of others."""
         if self._thread is None:
             return None
-        disturbed = [(length, others) for at, length, others in self._disturbed if at + length > begin]
+        disturbed = [(length, others) for moment, length, others in self._disturbed if moment + length > begin]
         seconds = sum(length for length, _ in disturbed)
         others = sum(length * share for length, share in disturbed) / seconds if seconds else 0.0
-        load = max((load for at, load in self._loads if at >= begin), default=os.getloadavg()[0])
+        load = max((load for moment, load in self._loads if moment >= begin), default=os.getloadavg()[0])
         took = time.monotonic() - begin
-        used = [(length, everybody, suite) for at, length, everybody, suite in self._used if at + length > begin]
+        used = [
+            (length, everybody, suite) for moment, length, everybody, suite in self._used if moment + length > begin
+        ]
         span = sum(length for length, _, _ in used)
         return MachineLoad(
             *(round(took, 1), round(min(seconds, took), 1), round(others, 2), round(load, 1), self._processors),

@@ -30,7 +30,7 @@ def named(used: Iterable[Mapping[str, Any]], data: Path | None) -> dict[str, Pat
     Raises:
         TranscriptError: One of them is not at hand, or is another one by now.
     """
-    digests = {each["name"]: each["digest"] for each in used if each["name"] in FILES}
+    digests = {item["name"]: item["digest"] for item in used if item["name"] in FILES}
     found = at_hand(digests, data)
     for name in digests.keys() - found.keys():
         raise TranscriptError(

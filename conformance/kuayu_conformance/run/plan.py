@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check, Listed, RunCheck
-from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+from kuayu_conformance.checks import CHECKS, NAMES, RUN_CHECKS
 from kuayu_conformance.claims import EXCLUDED_BECAUSE, LEFT_TO_LONGER_RUNS, NOT_ASKED_FOR
 from kuayu_conformance.corpora import Table
 from kuayu_conformance.episode import Settings
@@ -199,12 +199,15 @@ class Plan:
         return [check for check in CHECKS if check.name in wanted]
 
     def checks(self) -> list[Check[Any]]:
-        """The same, imported, in the order of the register: those that mostly wait, light ones, heavy ones.
+        """The same, imported, as they are made: those that mostly wait, light ones, heavy ones, heavy ones with times.
 
         Raises:
             ModuleNotFoundError: An extra that one of them needs is not installed.
         """
-        return sorted((check.load() for check in self.listed()), key=lambda check: (not check.background, check.heavy))
+        checks = [check.load() for check in self.listed()]
+        return sorted(
+            checks, key=lambda check: (not check.background, check.heavy, check.heavy and check.recorded_times)
+        )
 
     def run_checks(self) -> list[RunCheck]:
         """Checks over the whole run that this run needs."""
@@ -275,8 +278,8 @@ def testable() -> list[Requirement]:
 
 
 def check_of(requirement: Requirement) -> str:
-    """Name of the check that tests a requirement: the last part of the module that the register gives."""
-    return (requirement.check or "").rpartition(".")[2]
+    """Name of the check that tests a requirement, whose module the register gives; empty where it has none."""
+    return NAMES.get(requirement.check or "", "")
 
 
 def extra_of(requirement: Requirement) -> str:

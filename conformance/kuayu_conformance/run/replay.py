@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Request, Taken, describe
+from kuayu_conformance.episode import Taken, describe
+from kuayu_conformance.segments import Repeating, Said, answer_digest, digest_of
 from kuayu_conformance.streams import Comment, StreamEvent
-from kuayu_conformance.stretches import Repeating, Said, answer_digest, digest_of
-from kuayu_conformance.transcript import Event, TranscriptError, unpack
+from kuayu_conformance.transcript import Event, Request, TranscriptError, unpack
 
 
 class ReplaySource(Repeating):
@@ -45,13 +45,13 @@ class ReplaySource(Repeating):
     def repeat(self, said: Sequence[Said]) -> list[Answer] | None:
         """Recorded answers to questions that are known already, if just these come next; else None."""
         begin, answers = self._number, list[Answer]()
-        for number, each in enumerate(said, begin):
+        for number, entry in enumerate(said, begin):
             event: Event = self._events[number] if number < len(self._events) else {}
             found = event.get("kind"), event.get("number"), event.get("request"), event.get("tenant")
-            if found != ("exchange", number, each.digest, each.request.tenant):
+            if found != ("exchange", number, entry.digest, entry.request.tenant):
                 return None
-            answers.append(_answer(event, each.words))
-            if answer_digest(answers[-1]) != each.answer:
+            answers.append(_answer(event, entry.words))
+            if answer_digest(answers[-1]) != entry.answer:
                 return None
         self._number = begin + len(said)
         return answers
@@ -85,9 +85,9 @@ class ReplaySource(Repeating):
         if event["stream"] != stream:
             raise TranscriptError(f"{self._episode} event {event['number']}: the events are those of another stream")
         events = tuple(
-            StreamEvent(float(at), str(name), str(kind), str(data)) for at, name, kind, data in event["value"]
+            StreamEvent(float(place), str(name), str(kind), str(data)) for place, name, kind, data in event["value"]
         )
-        return Taken(events, tuple(Comment(float(at)) for at in event["comments"]), bool(event["ended"]))
+        return Taken(events, tuple(Comment(float(comment)) for comment in event["comments"]), bool(event["ended"]))
 
     def hang_up(self, stream: int) -> None:
         """Nothing; the stream has ended long ago."""

@@ -20,14 +20,14 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.exporters.server import ExporterServer
 from kuayu_conformance.run.agreement import CannotResume, agreed, same_data, same_epoch, same_suite, same_target
-from kuayu_conformance.run.judging import plan_of, read_declaration
+from kuayu_conformance.run.judgement import plan_of, read_declaration
 from kuayu_conformance.run.live import LiveSource, remove
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
+from kuayu_conformance.run.progress import broken_off_at, count_answered, decided_alone, has_ended, made, standing
 from kuayu_conformance.run.replay import ReplaySource
-from kuayu_conformance.run.runner import Options, Progress, Run, TargetUnreachable, shown_target
-from kuayu_conformance.run.standing import broken_off_at, count_answered, decided_alone, has_ended, made, standing
-from kuayu_conformance.run.taken_up import Misfit, Unlike
-from kuayu_conformance.run.writing import TranscriptWriter
+from kuayu_conformance.run.resumed_source import Misfit, Unlike
+from kuayu_conformance.run.runner import SIDE_BY_SIDE, Options, Progress, Run, TargetUnreachable, shown_target
+from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import FILE_NAME, Event, Transcript, TranscriptError
 from kuayu_schemas.models import ConformanceReport
 
@@ -110,12 +110,12 @@ class ResumedRun(Run):
         same = same_epoch(_last_declaration_of(self._begun), declaration, self._looked_at_state(left))
         stand = {check.name: standing(check, known) for check in left if (known := self._events_of(check))}
         ahead = [check.name for check in left if not check.background]
-        self._at_it = {*ahead[:1], *(check.name for check in left if check.background)}
+        self._at_it = {*ahead[:SIDE_BY_SIDE], *(check.name for check in left if check.background)}
         self._progress.cleaned(len(remove(client, credentials, [*self._made(left, plan)], listeners)))
         self._progress.resumed(len(plan.checks()) - len(left), stand)
-        at = instant(declaration.started)
+        begun = instant(declaration.started)
         across = {} if same else {"across_epochs": True}
-        transcript.write({"kind": "resumed", "at": at, "broken_off_at": self._broken_off_at(), **across})
+        transcript.write({"kind": "resumed", "at": begun, "broken_off_at": self._broken_off_at(), **across})
         for event in seen:
             transcript.write(event)
         return plan

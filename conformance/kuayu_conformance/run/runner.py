@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +28,7 @@ from kuayu_conformance.extras import lacking
 from kuayu_conformance.kept_scores import KeptScores
 from kuayu_conformance.run import originals
 from kuayu_conformance.run.attention import attentive
-from kuayu_conformance.run.judging import (
+from kuayu_conformance.run.judgement import (
     Results,
     attributed,
     duration_of,
@@ -37,17 +37,21 @@ from kuayu_conformance.run.judging import (
     judge_check,
     read_declaration,
 )
-from kuayu_conformance.run.listening import Listener
+from kuayu_conformance.run.listener import Listener
 from kuayu_conformance.run.live import Credentials, Interrupted, LiveSource, TargetGone, remove
 from kuayu_conformance.run.machine import MachineWatch
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, traces_of
-from kuayu_conformance.run.taken_up import TakenUp
-from kuayu_conformance.run.writing import TranscriptWriter
+from kuayu_conformance.run.resumed_source import TakenUp
+from kuayu_conformance.run.transcript_writer import TranscriptWriter
 from kuayu_conformance.transcript import Event, Transcript, TranscriptError
 from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, OriginKind, RunLevel
 
 FIGURES_DEPEND_ON = ("numpy", "scipy", "pydantic", "jsonschema-rs", "httpx")
+
+SIDE_BY_SIDE = 2
+"""Heavy checks that are made at a time where no verdict rests on the clock: while the target computes for one,
+the suite goes on with the other."""
 
 AWAY = 30.0
 """Seconds after which a target that takes no connections any more is taken to be gone, and the run is broken off."""
@@ -251,15 +255,15 @@ class Run:
 
     def _clean(self, client: httpx.Client) -> int:
         """Remove what was made at the target, and say what could not be; how many things are left."""
-        left = self._removed(client)
+        left = self._removed(client, self._episodes)
         self._progress.cleaned(left)
         return left
 
-    def _removed(self, client: httpx.Client) -> int:
-        """Remove what was made at the target so far; how many things are left, which are tried again at the end."""
-        for episode in self._episodes:
+    def _removed(self, client: httpx.Client, episodes: Sequence[Episode]) -> int:
+        """Remove what episodes that are over made at the target; how many things are left, to be tried again."""
+        for episode in episodes:
             episode.created[:] = remove(client, self._options.credentials, episode.created, self._options.listeners)
-        return sum(len(episode.created) for episode in self._episodes)
+        return sum(len(episode.created) for episode in episodes)
 
     def so_far(self) -> ConformanceReport | None:
         """The report of a run that was called off, judged by what had ended; None where nothing had."""
@@ -381,11 +385,35 @@ class Run:
                         self._make(check, plan, exporter, transcript)
                 for future in waiting:
                     future.result()
-                if background:  # a target keeps looking at worlds that are over for as long as they are registered
-                    self._removed(client)
-                for check in checks:
-                    if check.heavy:
-                        self._make(check, plan, exporter, transcript)
+                self._make_heavy([check for check in checks if check.heavy], plan, exporter, transcript, client)
             except BaseException:
                 self._stop.set()
                 raise
+
+    def _make_heavy(
+        self,
+        checks: Sequence[Check[Any]],
+        plan: Plan,
+        exporter: ExporterServer,
+        transcript: TranscriptWriter,
+        client: httpx.Client,
+    ) -> None:
+        """Make checks that keep the target or this machine busy: side by side where no verdict rests on the clock.
+
+        Beside them the worlds of all checks before are removed: a target keeps looking at them as long as they are
+        registered.
+        """
+        with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="episode") as pool:
+            made: list[Future[Any]] = [pool.submit(self._removed, client, tuple(self._episodes))]
+            untimed = [check for check in checks if not check.recorded_times]
+            made += [pool.submit(self._make, check, plan, exporter, transcript) for check in untimed]
+            try:
+                for future in as_completed(made):
+                    future.result()
+            except BaseException:
+                self._stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        for check in checks:
+            if check.recorded_times:
+                self._make(check, plan, exporter, transcript)

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from math import isfinite
 
 from kuayu_conformance.answers import Answer, shorten
-from kuayu_conformance.findings import Claim, Figure, Finding
+from kuayu_conformance.findings import Claim, Figure, Finding, reaches
 from kuayu_conformance.statistics import rounded
 from kuayu_schemas.models import (
-    Comparison,
     Evidence,
     Modal,
     Part,
@@ -23,13 +22,6 @@ MOST_EVIDENCE = 8
 
 NOTHING_TO_JUDGE = "nothing that could be judged was answered"
 """Why a requirement is not met of which a check that did its part has found nothing."""
-
-
-def reaches(value: float, threshold: Threshold) -> bool:
-    """Whether a figure lies on the right side of a threshold."""
-    if threshold.comparison is Comparison.at_least:
-        return value >= threshold.value
-    return value <= threshold.value
 
 
 def without_verdict(

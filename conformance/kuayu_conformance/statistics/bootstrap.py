@@ -44,7 +44,7 @@ def ratio_lower_bound(pairs: Sequence[tuple[float, float]], seed: str, confidenc
         raise ValueError("a ratio needs clusters with something in them")
     chance = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
     drawn = ([pairs[int(chance.random() * len(pairs))] for _ in pairs] for _ in range(RESAMPLES))
-    ratios = sorted(fsum(part for part, _ in its) / fsum(whole for _, whole in its) for its in drawn)
+    ratios = sorted(fsum(part for part, _ in entry) / fsum(whole for _, whole in entry) for entry in drawn)
     return ratios[RESAMPLES - ceil(confidence * RESAMPLES)]
 
 

@@ -122,14 +122,14 @@ def averaged(quotients: Sequence[Quotient]) -> Quotient | Average:
         raise ValueError("a mean needs a quotient")
     if len(quotients) == 1:
         return quotients[0]
-    n = sum(each.n for each in quotients)
-    if any(each.estimate == inf for each in quotients):
+    n = sum(quotient.n for quotient in quotients)
+    if any(row.estimate == inf for row in quotients):
         return Average(inf, inf, 0.0, n)
-    estimate = fsum(each.estimate for each in quotients) / len(quotients)
+    estimate = fsum(item.estimate for item in quotients) / len(quotients)
     variances = [(each.estimate * each.error) ** 2 if each.estimate else 0.0 for each in quotients]
     total = fsum(variances)
     if total in {0.0, inf}:
-        return Average(estimate, sqrt(total), fsum(each.freedom for each in quotients), n)
+        return Average(estimate, sqrt(total), fsum(entry.freedom for entry in quotients), n)
     freedom = total**2 / fsum(v * v / each.freedom for v, each in zip(variances, quotients, strict=True) if v > 0.0)
     return Average(estimate, sqrt(total) / len(quotients), freedom, n)
 
@@ -140,7 +140,7 @@ def _of_one(stratum: Stratum) -> tuple[float, float, int, int]:
     n = len(figures[0]) if figures else 0
     if n == 0 or any(len(figure) != n for figure in figures) or min(map(min, figures)) < 0.0:
         raise ValueError("a stratum needs figures of one length, none of them below nought")
-    over, under = [fsum(each) for each in stratum.over], [fsum(each) for each in stratum.under]
+    over, under = [fsum(entry) for entry in stratum.over], [fsum(item) for item in stratum.under]
     if 0.0 in under:
         return inf, inf, 0, n
     if 0.0 in over:
@@ -154,4 +154,4 @@ def _of_one(stratum: Stratum) -> tuple[float, float, int, int]:
         for i in range(n)
     ]
     middle = fsum(away) / n
-    return value, fsum((each - middle) ** 2 for each in away) / (n - 1) / n, n - 1, n
+    return value, fsum((row - middle) ** 2 for row in away) / (n - 1) / n, n - 1, n

@@ -20,9 +20,11 @@ def exponential(power: _Real) -> _Real:
     part: _Real = power / 2**_HALVINGS
     series: _Real = part / _TERMS + 1.0
     for term in range(_TERMS - 1, 0, -1):
-        series = series * part / term + 1.0
+        series *= part
+        series /= term
+        series += 1.0
     for _ in range(_HALVINGS):
-        series = series * series
+        series *= series
     return series
 
 

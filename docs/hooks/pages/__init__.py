@@ -11,6 +11,7 @@ from kuayu_conformance.rendering.words import Language
 
 from . import (
     api,
+    changelog,
     chinese,
     decisions,
     demand_measured,
@@ -58,10 +59,12 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from handbook.pages(language)
     yield from results.pages(language, root, ingest.section(language, root))
     yield from implementations.pages(language, root)
+    yield from changelog.pages(language, root)
     yield from decisions.pages(language, root / "docs/decisions")
 
 
 def shared_files(root: Path) -> Iterator[Made]:
     """Every generated file that is for both languages."""
+    yield from api.shared()
     yield from results.shared(root)
     yield from implementations.shared(root)

@@ -5,54 +5,85 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from kuayu_conformance.rendering.words import Language, Words, named
+from kuayu_schemas import registers
 
 from .made import Made
-from .markdown import code, heading, page, plain, table
+from .markdown import code, heading, link, page, plain, table
 from .model import class_link, named_type, type_words
 from .problems import problem_link
 from .schemas import MANY, REQUIRED, bounds_words
-from .terms import ENGLISH_ONLY, TAGS
+from .terms import TAGS
 
 INTRODUCTION = Words(
-    "Version {version} of the interface, all under <code>/v1</code>. The OpenAPI 3.1 document is part of the "
-    "installation: <code>kuayu_schemas/published/openapi.json</code>. Where tokens are asked for, each request carries "
-    "<code>Authorization: Bearer TOKEN</code>.",
-    "接口 {version} 版，均位于 <code>/v1</code> 之下。OpenAPI 3.1 文档随安装提供："
-    "<code>kuayu_schemas/published/openapi.json</code>。服务要求令牌时，每个请求附 "
+    "Version {version} of the interface, all under <code>/v1</code>, as an OpenAPI 3.1 document: {file}. It is part of "
+    "the installation too, as <code>kuayu_schemas/published/openapi.json</code>. Where tokens are asked for, each "
+    "request carries <code>Authorization: Bearer TOKEN</code>.",
+    "接口 {version} 版，均位于 <code>/v1</code> 之下。OpenAPI 3.1 文档：{file}，亦随安装提供"
+    "（<code>kuayu_schemas/published/openapi.json</code>）。服务要求令牌时，每个请求附 "
     "<code>Authorization: Bearer TOKEN</code>。",
 )
+FILE = '<a href="../{up}openapi.json" download>openapi.json</a>'
+FOLDER, SECTION = "reference/api", "API"
+NAMES = {"index": "compute-index"}
+"""What pages are named where a tag has the name of the first page of a folder."""
+OPENAPI = "reference/openapi.json"
+"""Where the published document is, below the folder of the site."""
+UP = {"en": "", "zh": "../../reference/"}
+"""From a page of the language to the folder of the document, beside ``..``."""
 OVERVIEW = {"en": ("Operation", "What it does"), "zh": ("操作", "作用")}
 PARAMETERS = {"en": ("Parameter", "In", "Type", "Meaning"), "zh": ("参数", "位置", "类型", "含义")}
 ANSWERS = {"en": ("Status", "Body", "When"), "zh": ("状态码", "内容", "情形")}
+STOP = {"en": ".", "zh": "。"}
 BODY = Words("Body: {}", "请求体：{}")
+PLACES = {"query": Words("query", "查询参数"), "path": Words("path", "路径参数"), "header": Words("header", "头部")}
+INTERFACE = Path(__file__).parents[3] / "spec/document/interface-zh.yaml"
+"""What the document says of operations, parameters and answers, in Chinese."""
+SUMMARIES = Path(__file__).parents[3] / "spec/document/summaries-zh.yaml"
+"""What each operation is for, in Chinese."""
 PROBLEM = re.compile(r"(?P<name>[a-z][a-z-]*): (?P<when>.*)")
+NEXT_PROBLEM = re.compile(r"; (?=[a-z-]+: )")
 
 Operation = Mapping[str, Any]
 
 
 def pages(language: Language) -> Iterator[Made]:
-    """The one page of the interface."""
+    """A list of all operations, and a page of the operations of each tag."""
     document = _document()
     rows = []
-    blocks = []
     for tag, operations in _by_tag(document).items():
-        blocks.append(heading(2, named(TAGS, tag).in_(language), tag))
-        for method, path, operation in operations:
-            rows.append((f"[{_signature(method, path)}](#{operation['operationId']})", plain(operation["summary"])))
-            blocks.append(_operation(language, method, path, operation))
-    title = {"en": "# The interface", "zh": "# 接口"}[language]
-    introduction = INTRODUCTION.in_(language).format(version=document["info"]["version"])
+        name, path = named(TAGS, tag).in_(language), f"{FOLDER}/{NAMES.get(tag, tag)}.md"
+        blocks = [_operation(language, *signed) for signed in operations]
+        yield Made(path, page(f"# {name}", *blocks), SECTION)
+        rows.append((f"**{link(name, f'/{path}')}**", ""))
+        for method, address, operation in operations:
+            place = link(_signature(method, address), f"/{path}#{operation['operationId']}")
+            rows.append((place, plain(_summary(language, method, address, operation))))
+    title = {"en": "# API", "zh": "# 接口"}[language]
+    file = FILE.format(up=UP[language])
+    introduction = INTRODUCTION.in_(language).format(version=document["info"]["version"], file=file)
     overview = table(OVERVIEW[language], rows)
-    yield Made("reference/api.md", page(title, introduction, ENGLISH_ONLY.in_(language), overview, *blocks))
+    yield Made(f"{FOLDER}/index.md", page(title, introduction, overview))
+
+
+def shared() -> Iterator[Made]:
+    """The OpenAPI document, to be downloaded."""
+    yield Made(OPENAPI, _published())
+
+
+@cache
+def _published() -> str:
+    return files("kuayu_schemas").joinpath("published/openapi.json").read_text("utf-8")
 
 
 @cache
 def _document() -> Mapping[str, Any]:
-    text = files("kuayu_schemas").joinpath("published/openapi.json").read_text("utf-8")
-    document: Mapping[str, Any] = json.loads(text)
+    document: Mapping[str, Any] = json.loads(_published())
     return document
 
 
@@ -68,12 +99,35 @@ def _signature(method: str, path: str) -> str:
     return code(f"{method} {path}")
 
 
+@cache
+def _chinese() -> Mapping[str, str]:
+    found: Mapping[str, str] = yaml.safe_load(SUMMARIES.read_text("utf-8"))
+    return found
+
+
+@cache
+def _phrases() -> Mapping[str, Mapping[str, str]]:
+    found: Mapping[str, Mapping[str, str]] = yaml.safe_load(INTERFACE.read_text("utf-8"))
+    return found
+
+
+def _said(language: Language, what: str, text: str) -> str:
+    """A sentence of the document in the language of the page."""
+    return _phrases()[what][text] if text and language == "zh" else text
+
+
+def _summary(language: Language, method: str, path: str, operation: Operation) -> str:
+    """What an operation is for."""
+    return _chinese()[f"{method} {path}"] if language == "zh" else str(operation["summary"])
+
+
 def _operation(language: Language, method: str, path: str, operation: Operation) -> str:
     parameters = [_parameter(language, row) for row in operation.get("parameters", ())]
-    answers = [_answer(status, answer) for status, answer in operation["responses"].items()]
+    answers = [_answer(language, status, answer) for status, answer in operation["responses"].items()]
     return page(
-        heading(3, _signature(method, path), operation["operationId"]),
-        f"**{plain(operation['summary'])}.** {plain(operation.get('description', ''))}",
+        heading(2, _signature(method, path), operation["operationId"]),
+        f"**{plain(_summary(language, method, path, operation))}{STOP[language]}** "
+        f"{plain(_said(language, 'operations', operation.get('description', '')))}",
         table(PARAMETERS[language], parameters) if parameters else "",
         _body(language, operation),
         table(ANSWERS[language], answers),
@@ -84,16 +138,17 @@ def _parameter(language: Language, row: Mapping[str, Any]) -> tuple[str, ...]:
     of_type = named_type(row["schema"])
     kind = [type_words(of_type, MANY.in_(language)), bounds_words(language, of_type)]
     kind += [f"**{REQUIRED.in_(language)}**"] if row.get("required") else []
-    return code(row["name"]), row["in"], "<br>".join(filter(None, kind)), plain(row.get("description", ""))
+    meaning = plain(_said(language, "parameters", row.get("description", "")))
+    return code(row["name"]), PLACES[row["in"]].in_(language), "<br>".join(filter(None, kind)), meaning
 
 
 def _body(language: Language, operation: Operation) -> str:
     content = operation.get("requestBody", {}).get("content", {})
-    shown = [f"{code(name)}, {_content(media)}" for name, media in content.items()]
+    shown = [f"{code(name)}, {_content(language, media)}" for name, media in content.items()]
     return BODY.in_(language).format(", ".join(shown)) if shown else ""
 
 
-def _content(media: Mapping[str, Any]) -> str:
+def _content(language: Language, media: Mapping[str, Any]) -> str:
     if "x-item-schema" in media:
         event = media["x-item-schema"]["properties"]
         return f"{code(event['event']['const'])}: {class_link(_class_of(event['data']['contentSchema']))}"
@@ -101,18 +156,26 @@ def _content(media: Mapping[str, Any]) -> str:
     parts = of_type.get("anyOf", [of_type])
     if all("$ref" in part for part in parts):
         return " / ".join(class_link(_class_of(part)) for part in parts)
-    return plain(of_type.get("description", ""))
+    return plain(_said(language, "bodies", of_type.get("description", "")))
 
 
 def _class_of(schema: Mapping[str, Any]) -> str:
     return str(schema["$ref"]).rpartition("/")[2]
 
 
-def _answer(status: str, answer: Mapping[str, Any]) -> tuple[str, str, str]:
-    bodies = [_content(media) for media in answer.get("content", {}).values()]
-    problems = [PROBLEM.fullmatch(part) for part in answer["description"].split("; ")]
+def _answer(language: Language, status: str, answer: Mapping[str, Any]) -> tuple[str, str, str]:
+    bodies = [_content(language, media) for media in answer.get("content", {}).values()]
+    problems = [PROBLEM.fullmatch(part) for part in NEXT_PROBLEM.split(answer["description"])]
     if all(problems):
-        when = "<br>".join(f"{problem_link(found['name'])} {plain(found['when'])}" for found in problems if found)
+        named = [(found["name"], _why(language, found)) for found in problems if found]
+        when = "<br>".join(f"{problem_link(name)} {plain(why)}" for name, why in named)
     else:
-        when = plain(answer["description"])
+        when = plain(_said(language, "answers", answer["description"]))
     return code(status), ", ".join(filter(None, bodies)), when
+
+
+def _why(language: Language, found: re.Match[str]) -> str:
+    """When a problem is answered; in Chinese by the title of its type."""
+    if language == "en":
+        return found["when"]
+    return next(row.title_zh for row in registers.problems().problems if row.name == found["name"])

@@ -14,11 +14,11 @@ LAW = Words("Step time by the demand law", "算力需求规律给出的步时间
 LAW_COMMAND = "python -m kuayu_training.demand --json docs/results/demand/law.json"
 LAW_ABOUT = Words(
     "Made by {command} from public runs of training, {timed} of them with a step time; {left} rows of the table could "
-    "not be used, since a layout, a batch or a model is not stated. Every source is predicted by a law that was "
-    "calibrated on all others. Relative errors of the step time, beside those of the published priors alone and those "
+    "not be used, since a layout, a batch or a model is not stated. Every source is predicted by the law with "
+    "what all others teach. Relative errors of the step time, beside those of the published priors alone and those "
     "of 6·P·tokens at the usual utilisation of the other sources:",
     "命令：{command}。数据为公开的训练实测，其中 {timed} 次有步时间；表中另有 {left} 行因未说明布局、批量或模型而无法"
-    "使用。每个来源均由以其余全部来源校准的规律预测。下表为步时间的相对误差，并列出仅用已公布先验值的误差，"
+    "使用。每个来源均由规律结合其余全部来源所示的偏差预测。下表为步时间的相对误差，并列出仅用已公布先验值的误差，"
     "以及以其余来源的通常利用率计算 6·P·词元数的误差：",
 )
 ERROR_COLUMNS = {

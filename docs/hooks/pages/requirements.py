@@ -11,7 +11,7 @@ from kuayu_conformance.rendering.chart import figure_unit
 from kuayu_conformance.rendering.figures import unit_of
 from kuayu_conformance.rendering.view import Entry, View, view_of
 from kuayu_conformance.rendering.words import COMPARISONS, MODALS, STATES, Language, Words, named
-from kuayu_conformance.run.plan import claimable
+from kuayu_conformance.run.plan import check_of, claimable
 from kuayu_schemas import registers
 from kuayu_schemas.models import Requirement, Threshold
 
@@ -147,7 +147,7 @@ def _index(language: Language, view: View, made_of: str) -> str:
 
 
 def _row(language: Language, entry: Entry, row: Requirement) -> tuple[str, ...]:
-    check = code(row.check.rpartition(".")[2]) if row.check else "–"
+    check = code(check_of(row)) if row.check else "–"
     return (
         requirement_link(row.id),
         plain(row.title_zh if language == "zh" else row.title_en),
@@ -165,8 +165,5 @@ def _checks(language: Language) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
     checks: list[Check[Any] | RunCheck] = [*(listed.load() for listed in CHECKS), *RUN_CHECKS]
-    rows = [
-        (code(each.name), plain(_purpose(f"kuayu_conformance.checks.{each.name}")), links(each.requirements))
-        for each in checks
-    ]
+    rows = [(code(each.name), plain(_purpose(each.judge.__module__)), links(each.requirements)) for each in checks]
     return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))

@@ -34,7 +34,7 @@ from kuayu_conformance.folder import REPORT, verify, verify_some
 from kuayu_conformance.rendering import badge as drawn_badge
 from kuayu_conformance.rendering.figures import Unit
 from kuayu_conformance.rendering.words import COMPARISONS, STATES, Language, Words
-from kuayu_conformance.run.judging import NOT_REACHED, exit_code
+from kuayu_conformance.run.judgement import NOT_REACHED, exit_code
 from kuayu_conformance.run.plan import testable
 from kuayu_conformance.transcript import FILE_NAME, PACKED_NAME
 from kuayu_schemas import registers

@@ -1,11 +1,12 @@
-"""Policies beside each other, in the reference cell of each source and in each family: gains and money."""
+"""Policies by family: gains and money of each policy, in the reference cell of each source and in each family."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.rendering.words import Language
+from kuayu_conformance.checks.scheduling.cells import POOL
+from kuayu_conformance.rendering.words import Language, Words
 
 from . import scheduling_policies_words as words
 from .judged_words import chinese
@@ -16,7 +17,8 @@ BASE, RULE, FAMILY = "B1", "reference", "reference"
 GAIN = f"gain over {BASE}"
 
 Cell = Mapping[str, Any]
-Shown = Callable[[Cell, str], float | None]
+Shown = Callable[[Cell, str], tuple[float | None, float | None]]
+"""A figure of a policy in a cell, and by how much it may be off; none where that is not known."""
 
 
 def policies(language: Language, folder: Path, place: str) -> Iterator[str]:
@@ -32,21 +34,33 @@ def policies(language: Language, folder: Path, place: str) -> Iterator[str]:
         command=found["command"],
         date=found["date"],
         file=f"{place}/{FILE}",
+        about="".join(text.in_(language) for text in _about(cells[0]["policies"])),
     )
     compared = [name for name in names if name != BASE]
     for group, title in words.GAINS.items():
         yield f"**{title.in_(language)}**"
         yield _table(language, cells, compared, _gain_of(group), best=max, bound=group)
     yield f"**{words.MONEY.in_(language)}**"
-    yield _table(language, cells, names, lambda cell, name: cell["policies"][name]["money"])
+    yield _table(language, cells, names, lambda cell, name: _money_of(cell["policies"][name]))
+
+
+def _about(policies: Mapping[str, Any]) -> Iterator[Words]:
+    """What is to be said of the policies that there are, and of intervals where there are any."""
+    yield from (text for name, text in words.ABOUT.items() if name in policies)
+    if any("gain off" in policy for policy in policies.values()):
+        yield words.INTERVALS
 
 
 def _gain_of(group: str) -> Shown:
-    def gain(cell: Cell, name: str) -> float | None:
-        found: float | None = cell["policies"][name][GAIN][group]
-        return found
+    def gain(cell: Cell, name: str) -> tuple[float | None, float | None]:
+        policy = cell["policies"][name]
+        return policy[GAIN][group], policy.get("gain off", {}).get(group)
 
     return gain
+
+
+def _money_of(policy: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    return policy["money"], policy.get("money off")
 
 
 def _table(
@@ -65,12 +79,12 @@ def _table(
     rows = []
     for cell in cells:
         figures = {name: figure(cell, name) for name in names}
-        told = [each for each in figures.values() if each is not None]
-        most = best(told) if best and told else None
+        real = [value for name, (value, _) in figures.items() if value is not None and name != POOL]
+        most = best(real) if best and real else None
         row = [_where(language, cell)]
-        for each in figures.values():
-            shown = "–" if each is None else _percent(each) if bound else f"{each:.2f}"
-            row.append(f"**{shown}**" if each is not None and each == most else shown)
+        for name, (value, off) in figures.items():
+            shown = "–" if value is None else _gain(value, off) if bound else _money(value, off)
+            row.append(f"**{shown}**" if value is not None and value == most and name != POOL else shown)
         if bound:
             least = cell["bound"][GAIN][bound]
             row.append("–" if least is None else _percent(least))
@@ -81,6 +95,14 @@ def _table(
 def _where(language: Language, cell: Cell) -> str:
     what = cell["source"] if cell["family"] == FAMILY else cell["family"]
     return plain(chinese(what, "SCH") if language == "zh" else what)
+
+
+def _gain(gain: float, off: float | None) -> str:
+    return _percent(gain) if off is None else f"{_percent(gain)} ±\u202f{100 * off:.1f}"
+
+
+def _money(money: float, off: float | None) -> str:
+    return f"{money:.2f}" if off is None else f"{money:.2f} ±\u202f{off:.2f}"
 
 
 def _percent(gain: float) -> str:

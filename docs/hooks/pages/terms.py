@@ -55,6 +55,7 @@ TAGS = {
     "forecast": Words("Forecast", "需求预测"),
     "scheduling": Words("Scheduling", "调度"),
     "resilience": Words("Resilience", "容错"),
+    "jobs": Words("Jobs", "作业"),
 }
 MODEL = {
     "common": Words("Common types", "通用类型"),
@@ -72,6 +73,7 @@ MODEL = {
     "recovery": Words("Recovery", "故障恢复"),
     "adjustment": Words("Adjustment", "策略调整"),
     "faults": Words("Faults", "故障"),
+    "runs": Words("Jobs and their runs", "作业及其运行"),
     "conformance": Words("Conformance", "符合性"),
 }
 

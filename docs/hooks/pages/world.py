@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from kuayu_conformance.checks.sch_cells import FULL, HOUR, QUICK, Plan
+from kuayu_conformance.checks.scheduling.cells import FULL, HOUR, QUICK, Plan
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_conformance.testbed.scheduling import adversity, topology, workload
 from kuayu_conformance.testbed.scheduling.timing import Timing

@@ -63,10 +63,10 @@ def orders(view: View, snapshot: Snapshot, numbers: Numbers, result: EpochResult
         if attempt.starts
     ]
     given_back = scale_downs(snapshot, result)
-    resizes: list[Order] = [Resize(view.job(int(numbers[each.job])).name, each.devices) for each in given_back]
-    for each in migrations(snapshot, result, frozenset(its.job for its in given_back)):
-        name = view.job(int(numbers[each.job])).name
-        resizes.append(_change(view, name, each))
+    resizes: list[Order] = [Resize(view.job(int(numbers[resize.job])).name, resize.devices) for resize in given_back]
+    for resize in migrations(snapshot, result, frozenset(resize.job for resize in given_back)):
+        name = view.job(int(numbers[resize.job])).name
+        resizes.append(_change(view, name, resize))
     return [*starts, *resizes]
 
 
@@ -80,7 +80,7 @@ def _change(view: View, name: str, migration: Migration) -> Order:
 
 def placement(view: View, candidates: Candidates, row: int) -> Placement:
     """A candidate as a placement."""
-    there = np.flatnonzero(candidates.devices[row])
-    pairs = zip(candidates.pools[row, there].tolist(), candidates.devices[row, there].tolist(), strict=True)
+    pools = np.flatnonzero(candidates.devices[row])
+    pairs = zip(candidates.pools[row, pools].tolist(), candidates.devices[row, pools].tolist(), strict=True)
     shares = tuple(view.places.share(pool, devices) for pool, devices in pairs)
     return Placement(shares, Split(MODES[int(candidates.mode[row])]), int(candidates.period[row]))

@@ -89,9 +89,9 @@ class Snapshots:
         job, data = view.job(number), view.dataset(number)
         artefact = self._artefacts.setdefault(data.name, len(self._artefacts))
         if artefact == len(self._always):
-            at = np.zeros(len(view.places.sites), dtype=np.bool_)
-            at[[view.places.site_number(site) for site in data.at]] = True
-            self._always.append(at)
+            sites = np.zeros(len(view.places.sites), dtype=np.bool_)
+            sites[[view.places.site_number(site) for site in data.at]] = True
+            self._always.append(sites)
         model = job.model
         return (
             *(job.memory, self._profiles[job.profile], job.serial, job.stated, job.submitted, job.deadline),
@@ -102,7 +102,7 @@ class Snapshots:
     def _jobs(self, view: View, numbers: Numbers) -> Jobs:
         count, register, of = len(numbers), view.register, self._columns
         saved = [view.checkpoint_at(number) for number in numbers.tolist()]
-        where = np.array([NOWHERE if each is None else each for each in saved], dtype=np.intp)
+        where = np.array([NOWHERE if pool is None else pool for pool in saved], dtype=np.intp)
         artefact = of["artefact"][numbers].astype(np.intp)
         return Jobs(
             requested=register.requested[numbers],
@@ -146,8 +146,8 @@ class Snapshots:
         names = list(self._artefacts)
         for name, sites in view.moved_data([names[number] for number in np.unique(artefact).tolist()]):
             always[self._artefacts[name], list(sites)] = True
-        at: Flags = always[artefact]
-        return at
+        present: Flags = always[artefact]
+        return present
 
     def _holding(self, view: View) -> Held:
         running, first = view.running, len(view.pending)
@@ -163,12 +163,12 @@ class Snapshots:
                 self._used[number], self._measured[number] = view.job(number).used, True
             rows.append(self._placed(view, number, then or view.placement(number)))
         shares = [(first + place, *share) for place, row in enumerate(rows) for share in row[1]]
-        each = np.array(shares, dtype=np.int64).reshape(-1, 3)
+        columns = np.array(shares, dtype=np.int64).reshape(-1, 3)
         return Held(
-            holder=each[:, 0].astype(np.intp),
-            pool=each[:, 1].astype(np.intp),
-            devices=each[:, 2],
-            purchase=np.full(len(each), NOWHERE, dtype=np.intp),
+            holder=columns[:, 0].astype(np.intp),
+            pool=columns[:, 1].astype(np.intp),
+            devices=columns[:, 2],
+            purchase=np.full(len(columns), NOWHERE, dtype=np.intp),
             mode=np.array([row[2] for row in rows], dtype=np.intp),
             period=np.array([row[3] for row in rows], dtype=np.int64),
             rate=np.where(steps, rates, nan),

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kuayu.cli.probe import USAGE, fail
+from kuayu.cli.terminal import USAGE, fail
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
     from kuayu.engine.agent.settings import AgentSettings
 
-LONGEST_S = 1e9
+MAX_WAIT_SECONDS = 1e9
 """More seconds than any wait may have."""
 LAST_PORT = 65_535
 PORTS = {"http": 80, "https": 443}
@@ -27,8 +27,8 @@ LEVELS = ("debug", "info", "warning", "error")
 def agent(
     *,
     url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")],
-    domain: Annotated[str, typer.Option(metavar="ID", help="Domain that the agent and its spool say they are of.")],
-    spool: Annotated[Path, typer.Option(metavar="FILE", help="File in which samples wait; made where there is none.")],
+    domain: Annotated[str, typer.Option(metavar="ID", help="Domain that the agent and its spool belong to.")],
+    spool: Annotated[Path, typer.Option(metavar="FILE", help="File in which samples wait; created if there is none.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8090,
     token: Annotated[
@@ -61,11 +61,13 @@ def agent(
     thin: Annotated[
         float,
         typer.Option(
-            metavar="S", min=0, help="One sample of a subject in so many seconds is enough, unless it tells of trouble."
+            metavar="S",
+            min=0,
+            help="Downsample to one sample of a subject every S seconds, except where it shows trouble.",
         ),
     ] = 0.0,
     drain: Annotated[
-        float, typer.Option(metavar="S", min=0, help="Seconds for what waits when the agent is told to stop.")
+        float, typer.Option(metavar="S", min=0, help="Seconds to deliver what waits when the agent stops.")
     ] = 10.0,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
@@ -81,14 +83,16 @@ def agent(
     if log_level not in LEVELS:
         raise fail(f"there is no log level {log_level!r}", f"use {', '.join(LEVELS)}", USAGE)
     if schema.errors("Domain", {"id": domain}):
-        raise fail("--domain is no identifier", "letters, digits and ._- only, at most 128", USAGE)
+        raise fail("--domain is not a valid identifier", "letters, digits and ._- only, at most 128", USAGE)
     if not _is_base(url):
-        raise fail(f"--url {url!r} is no address of a service", "write it as http://HOST:PORT", USAGE)
+        raise fail(f"--url {url!r} is not the address of a service", "write it as http://HOST:PORT", USAGE)
     for name, seconds in (("linger", linger), ("hold", hold), ("thin", thin), ("drain", drain)):
-        if not 0 <= seconds <= LONGEST_S:
-            raise fail(f"--{name} {seconds} is no time", f"give seconds, at most {LONGEST_S:.0e}", USAGE)
+        if not 0 <= seconds <= MAX_WAIT_SECONDS:
+            raise fail(
+                f"--{name} {seconds} is not a valid time", f"give seconds, at most {MAX_WAIT_SECONDS:.0e}", USAGE
+            )
     if token is not None and not _TOKEN.fullmatch(token):
-        raise fail("--token is no bearer token", "it has visible ASCII characters only, and at least one", USAGE)
+        raise fail("--token is not a bearer token", "it has visible ASCII characters only, and at least one", USAGE)
     try:
         limit = SpoolLimit.parse(spool_limit)
     except ValueError as error:
@@ -113,7 +117,7 @@ def agent(
 def _serve(settings: "AgentSettings", host: str, port: int, log_level: str) -> None:
     import httpx
 
-    from kuayu.cli.listening import is_own, listen, run, shown
+    from kuayu.cli.serve import is_own, listen, run, shown
     from kuayu.engine.agent.spool import Spool
     from kuayu.engine.agent.spool_file import SpoolError
 
@@ -148,14 +152,14 @@ def _sender_tokens(given: list[str] | None) -> list[str]:
 
     A variable that is set and names none is taken for a mistake, since it would let everyone in.
     """
-    found = re.split(r"[,\s]+", " ".join(given or ()).strip(", \t\n"))
-    tokens = [token for token in found if token]
+    result = re.split(r"[,\s]+", " ".join(given or ()).strip(", \t\n"))
+    tokens = [token for token in result if token]
     if any(not value.strip(", ") for value in given or ()) and not (tokens and VARIABLE in os.environ):
         raise fail("a --sender-token is blank", HINT, USAGE)
     if not tokens and VARIABLE in os.environ:
         raise fail(f"{VARIABLE} is set and names no token", HINT, USAGE)
     if not all(map(_TOKEN.fullmatch, tokens)):
-        raise fail("a --sender-token is no bearer token", "it has visible ASCII characters only", USAGE)
+        raise fail("a --sender-token is not a bearer token", "it has visible ASCII characters only", USAGE)
     return tokens
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from kuayu.cli.probe import USAGE, fail
+from kuayu.cli.terminal import USAGE, fail
 
 if TYPE_CHECKING:
-    from kuayu.bench.judging import Result
+    from kuayu.bench.judgement import Result
     from kuayu_conformance.testbed.scheduling.engine.view import View
     from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
     from kuayu_conformance.testbed.scheduling.timing import Timing
@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 errors = Console(stderr=True, highlight=False)
 
 HOUR = 3600.0
-OURS = "yours"
+YOURS = "yours"
 
 
 @app.callback()
@@ -38,13 +38,17 @@ def policy(
         list[str] | None, typer.Option(metavar="NAME", help="Family of worlds; may be repeated, reference by default.")
     ] = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Worlds of each family.")] = 5,
-    first: Annotated[int, typer.Option(metavar="N", min=0, help="Number of the first of them.")] = 0,
+    first: Annotated[int, typer.Option(metavar="N", min=0, help="Number of the first world.")] = 0,
     sites: Annotated[int, typer.Option(metavar="N", min=5, max=64, help="Domains of a world.")] = 5,
     nodes: Annotated[int, typer.Option(metavar="N", min=1, help="Nodes of a domain on average.")] = 16,
     load: Annotated[float, typer.Option(metavar="SHARE", min=0.01, help="Devices asked for over devices.")] = 0.7,
-    warm: Annotated[float, typer.Option(metavar="H", min=0, help="Hours before those jobs come.")] = 4.0,
-    window: Annotated[float, typer.Option(metavar="H", min=0.1, help="Hours in which jobs come that count.")] = 6.0,
-    drain: Annotated[float, typer.Option(metavar="H", min=0, help="Hours that they have at most after that.")] = 14.0,
+    warm: Annotated[float, typer.Option(metavar="H", min=0, help="Hours of warm-up before the jobs that count.")] = 4.0,
+    window: Annotated[
+        float, typer.Option(metavar="H", min=0.1, help="Hours in which the jobs that count arrive.")
+    ] = 6.0,
+    drain: Annotated[
+        float, typer.Option(metavar="H", min=0, help="Hours that these jobs have to finish after that.")
+    ] = 14.0,
     source: Annotated[
         str, typer.Option(metavar="NAME", help="Where jobs come from: fitted, fitted-philly, itp, philly or openb.")
     ] = "fitted",
@@ -71,21 +75,21 @@ def policy(
     _check(against or (), known, "--against", "baseline")
     try:
         timing = Timing(*(round(hours * 60) * 60.0 for hours in (warm, window, drain)))
-        cells = [Cell(each, load, source, sites, nodes) for each in families]
+        cells = [Cell(item, load, source, sites, nodes) for item in families]
     except ValueError as error:
         raise fail(str(error), "give hours of warm start, window and drain", USAGE) from error
-    policies: dict[str, Callable[[], Any]] = {OURS: lambda: _Checked(name, make)}
-    policies |= {each: made for each, made in known.items() if not against or each in against}
+    policies: dict[str, Callable[[], Any]] = {YOURS: lambda: _PolicyGuard(name, make)}
+    policies |= {entry: outcome for entry, outcome in known.items() if not against or entry in against}
     results = _results(policies, cells, timing, range(first, first + seeds))
     if as_json:
         _print_json(name, results)
     else:
         from kuayu.cli.bench_tables import show_results
 
-        show_results(results, OURS, name)
+        show_results(results, YOURS, name)
 
 
-class _Checked:
+class _PolicyGuard:
     """A policy of somebody else: what goes wrong in it is told with its name."""
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -93,7 +97,9 @@ class _Checked:
         try:
             self._policy = make()
         except Exception as error:
-            raise fail(f"{name}() raised {_brief(error)}{_where(error)}", "it is made without arguments") from error
+            raise fail(
+                f"{name}() raised {_brief(error)}{_where(error)}", "it must be constructible without arguments"
+            ) from error
 
     def decide(self, view: "View") -> Sequence[Any]:
         """Its orders."""
@@ -107,7 +113,7 @@ class _Checked:
         for order in orders:
             if not isinstance(order, Order):
                 kinds = "Start, Stop, Move and Resize of kuayu_conformance.testbed.scheduling.engine.orders"
-                raise fail(f"{self._name}.decide gave {order!r:.80}, which is no order", f"orders are {kinds}")
+                raise fail(f"{self._name}.decide gave {order!r:.80}, which is not an order", f"orders are {kinds}")
         return orders
 
 
@@ -115,23 +121,25 @@ def _named(name: str) -> Callable[[], Any]:
     """The class of a name MODULE:CLASS."""
     module, _, kind = name.partition(":")
     if not module or not kind:
-        raise fail(f"{name!r} names no class", "write it as MODULE:CLASS, for example mine.policies:Greedy", USAGE)
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+        raise fail(
+            f"{name!r} is not the name of a class", "write it as MODULE:CLASS, for example mine.policies:Greedy", USAGE
+        )
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        found = getattr(importlib.import_module(module), kind)
+        matches = getattr(importlib.import_module(module), kind)
     except ModuleNotFoundError as error:
         hint = "it is looked for in the working directory and where Python looks for modules"
         raise fail(f"there is no module {error.name}", hint, USAGE) from error
     except AttributeError as error:
         raise fail(f"module {module} has no {kind}", f"write it as MODULE:CLASS; {error}", USAGE) from error
     except Exception as error:
-        raise fail(f"importing {module} raised {_brief(error)}{_where(error)}", "mend the module", USAGE) from error
-    if not callable(found) or not callable(getattr(found, "decide", None)):
-        raise fail(f"{name} is no class with a method decide", "a policy has one method, decide(view)", USAGE)
-    made: Callable[[], Any] = found
-    return made
+        raise fail(f"importing {module} raised {_brief(error)}{_where(error)}", "fix the module", USAGE) from error
+    if not callable(matches) or not callable(getattr(matches, "decide", None)):
+        raise fail(f"{name} is not a class with a method decide", "a policy has one method, decide(view)", USAGE)
+    outcome: Callable[[], Any] = matches
+    return outcome
 
 
 def _results(
@@ -140,7 +148,7 @@ def _results(
     """Every policy in every window."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from kuayu.bench.judging import result
+    from kuayu.bench.judgement import result
     from kuayu_conformance.testbed.scheduling.windows import cohort
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
@@ -149,11 +157,11 @@ def _results(
         task = bar.add_task("", total=len(policies) * len(cells) * len(numbers))
         for cell in cells:
             for number in numbers:
-                its = _drawn(cell, timing, number)
-                members = cohort(its)
-                for each, make in policies.items():
-                    bar.update(task, description=f"{cell.family} {number}, {each}")
-                    results.append(result(each, make(), its, members))
+                window = _drawn(cell, timing, number)
+                members = cohort(window)
+                for entry, make in policies.items():
+                    bar.update(task, description=f"{cell.family} {number}, {entry}")
+                    results.append(result(entry, make(), window, members))
                     bar.advance(task)
     return results
 
@@ -166,13 +174,13 @@ def _drawn(cell: "Cell", timing: "Timing", number: int) -> "Scenario":
     from kuayu_conformance.testbed.scheduling.workload import MissingTraces, NotEnoughJobs
 
     try:
-        its = scenario(cell, timing, f"bench/{number}", assignment=number % ASSIGNMENTS)
-        cohort(its)
+        window = scenario(cell, timing, f"bench/{number}", assignment=number % ASSIGNMENTS)
+        cohort(window)
     except MissingTraces as error:
         raise fail(str(error), "set KUAYU_DATA to the folder of the traces, or take --source fitted", USAGE) from error
     except (NotEnoughJobs, ValueError) as error:
         raise fail(str(error), "take other sizes, hours or families", USAGE) from error
-    return its
+    return window
 
 
 def _check(names: Sequence[str], known: Any, option: str, kind: str) -> None:
@@ -188,11 +196,11 @@ def _print_json(name: str, results: "Sequence[Result]") -> None:
     rows = [
         {
             key: None if isinstance(value, float) and not isfinite(value) else value
-            for key, value in asdict(each).items()
+            for key, value in asdict(entry).items()
         }
-        for each in results
+        for entry in results
     ]
-    typer.echo(json.dumps({"policy": name, "ours": OURS, "results": rows}, indent=1))
+    typer.echo(json.dumps({"policy": name, "ours": YOURS, "results": rows}, indent=1))
 
 
 def _brief(error: Exception) -> str:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kuayu.bench.judging import Result, ratios
+from kuayu.bench.judgement import Result, ratios
 
 HOUR = 3600.0
 HEADINGS = ("", "h", "× yours", "money", "× yours", "slow", "used", "left", "moved", "no", "ms")
@@ -23,23 +23,23 @@ console = Console(highlight=False)
 
 def show_results(results: Sequence[Result], ours: str, name: str) -> None:
     """Print a table for each family: means over windows, and what they are over those of the policy in question."""
-    for family in dict.fromkeys(each.family for each in results):
-        console.print(_table([each for each in results if each.family == family], ours, family))
+    for family in dict.fromkeys(result.family for result in results):
+        console.print(_table([result for result in results if result.family == family], ours, family))
         console.print()
     console.print(f"[bold]{escape(ours)}[/] is {escape(name)}.")
     console.print(LEGEND, style="dim")
 
 
 def _table(results: Sequence[Result], ours: str, family: str) -> Table:
-    windows = len({each.seed for each in results})
+    windows = len({result.seed for result in results})
     title = f"{family}, {windows} window{'s' if windows > 1 else ''}"
     table = Table(
         box=None, pad_edge=False, collapse_padding=True, header_style="bold", title=title, title_justify="left"
     )
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    for policy in dict.fromkeys(each.policy for each in results):
-        own = [each for each in results if each.policy == policy]
+    for policy in dict.fromkeys(result.policy for result in results):
+        own = [result for result in results if result.policy == policy]
         table.add_row(
             escape(policy),
             f"{_mean(own, 'period') / HOUR:.2f}",
@@ -58,16 +58,16 @@ def _table(results: Sequence[Result], ours: str, family: str) -> Table:
 
 
 def _mean(results: Sequence[Result], figure: str) -> float:
-    return float(np.mean([getattr(each, figure) for each in results]))
+    return float(np.mean([getattr(result, figure) for result in results]))
 
 
 def _beside(results: Sequence[Result], policy: str, ours: str, figure: str) -> str:
     """How many times ours it is; nothing for ours, a dash where there is nothing to compare."""
     if policy == ours:
         return ""
-    found = ratios(results, policy, ours, figure)
-    if not found:
+    result = ratios(results, policy, ours, figure)
+    if not result:
         return "–"
-    logarithms = np.log(found)
-    error = f" ±{np.std(logarithms, ddof=1) / len(found) ** 0.5:.0%}" if len(found) > 1 else ""
+    logarithms = np.log(result)
+    error = f" ±{np.std(logarithms, ddof=1) / len(result) ** 0.5:.0%}" if len(result) > 1 else ""
     return f"{np.exp(logarithms.mean()):.2f}{error}"

@@ -33,7 +33,7 @@ from kuayu_conformance.cli import (
     requirement_of,
 )
 from kuayu_conformance.rendering.reasons import reason_of
-from kuayu_conformance.run.judging import exit_code, machine_was_busy
+from kuayu_conformance.run.judgement import exit_code, machine_was_busy
 from kuayu_conformance.run.resumption import unfinished
 from kuayu_conformance.run.runner import Options
 from kuayu_schemas import registers
@@ -41,15 +41,15 @@ from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel
 
 DOMAIN, NODE = "here", "this-host"
 SERVED = "served.json"
-MOST_NAMED = 12
+MAX_REQUIREMENTS_NAMED = 12
 """Requirements that a command is printed for; of more, the whole is run again."""
-PATIENCE = 60.0
+START_TIMEOUT_SECONDS = 60.0
 """Seconds that a process of ours may take until it answers; a cold start on a slow disk stays well below."""
 
 console = Console(highlight=False)
 
 
-class NotStarted(Exception):
+class StartError(Exception):
     """A process that the check needs did not come up."""
 
 
@@ -61,18 +61,18 @@ def check(
         RunLevel | None,
         typer.Option(help="How much is measured: smoke takes minutes, full hours.", show_default=RunLevel.smoke.value),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to make the same run again.")] = None,
-    nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce of an earlier run, to make it again.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed, to repeat a run.")] = None,
+    nonce: Annotated[str | None, typer.Option(metavar="X", help="Nonce of an earlier run, to repeat it.")] = None,
     profile: Profiles = None,
     requirement: Requirements = None,
     data: Data = None,
     probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Measure what this host sustains.")] = True,
-    strict: Annotated[bool, typer.Option("--strict", help="Let known shortfalls count.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Count known shortfalls as failures.")] = False,
     tolerate_busy: Annotated[
-        bool, typer.Option("--tolerate-busy", help="Let not count what this machine was too busy to test.")
+        bool, typer.Option("--tolerate-busy", help="Do not count what this machine was too busy to test.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in DIR where one was broken off; else begin one.")
+        bool, typer.Option("--resume", help="Resume the run in DIR where one was interrupted; otherwise start one.")
     ] = False,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the summary.")] = "en",
     full_requests: FullRequests = False,
@@ -89,7 +89,7 @@ def check(
     if begun is None:  # a run that is gone on with knows its own
         level = level or RunLevel.smoke
     nonce = nonce_of(seed, nonce) if begun is None or seed is not None else nonce
-    served = _Served.read(beside) if begun else _Served.new(beside)
+    served = _ServedReference.read(beside) if begun else _ServedReference.new(beside)
     target, own = served.target, served.own
     serve = [
         *("serve", "--port", str(served.port), "--database", f"sqlite:///{beside / 'kuayu.db'}"),
@@ -122,7 +122,7 @@ def check(
                 carried_out = go_on if begun else execute
                 report = carried_out(options, output, language, f"kuayu check --resume -o {output}")
                 console.print(_telemetry(_values(client, path), language))
-    except NotStarted as error:
+    except StartError as error:
         console.print(
             f"[bold red]error[/] {error}\n[dim]hint[/]  its last words are above; the whole log is in {beside}"
         )
@@ -147,7 +147,7 @@ def beyond_shortfalls(report: ConformanceReport, *, tolerate_busy: bool = False)
     if amiss:
         again = f"kuayu check --level {report.run_level} --nonce {report.nonce}"
         named = "".join(f" --requirement {result.requirement}" for result in amiss)
-        console.print(f"[dim]just these again:[/] {again}{named if len(amiss) <= MOST_NAMED else ''}")
+        console.print(f"[dim]just these again:[/] {again}{named if len(amiss) <= MAX_REQUIREMENTS_NAMED else ''}")
     return exit_code(result for result in amiss if not (tolerate_busy and result in busy))
 
 
@@ -161,7 +161,7 @@ def _found(result: RequirementResult) -> str:
 
 
 @dataclass(frozen=True)
-class _Served:
+class _ServedReference:
     """Where the reference is served, and whom it lets in; kept beside its database for a run that is gone on with."""
 
     port: int
@@ -174,7 +174,7 @@ class _Served:
         return f"http://127.0.0.1:{self.port}"
 
     @classmethod
-    def new(cls, folder: Path) -> "_Served":
+    def new(cls, folder: Path) -> "_ServedReference":
         """On a free port, with an empty database."""
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("kuayu.db*"):
@@ -187,7 +187,7 @@ class _Served:
         return served
 
     @classmethod
-    def read(cls, folder: Path) -> "_Served":
+    def read(cls, folder: Path) -> "_ServedReference":
         """As it was when the run began.
 
         Raises:
@@ -197,7 +197,7 @@ class _Served:
             return cls(**json.loads((folder / SERVED).read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
             cause = f"the run cannot be gone on with: {folder / SERVED} says no more where the reference was ({error})"
-            raise fail(cause, "leave --resume out to begin anew", 2) from error
+            raise fail(cause, "omit --resume to start again", 2) from error
 
 
 def _free_port() -> int:
@@ -229,15 +229,19 @@ def _until(what: str, process: subprocess.Popen[bytes], holds: Callable[[], bool
     Raises:
         NotStarted: It does not, or it has ended.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(httpx.HTTPError):
             if holds():
                 return
         time.sleep(0.1)
     console.print(log.read_text("utf-8", "replace")[-2000:], markup=False)
-    how = f"within {PATIENCE:.0f} s" if process.returncode is None else f"but ended with exit code {process.returncode}"
-    raise NotStarted(f"{what} did not answer {how}")
+    how = (
+        f"within {START_TIMEOUT_SECONDS:.0f} s"
+        if process.returncode is None
+        else f"but ended with exit code {process.returncode}"
+    )
+    raise StartError(f"{what} did not answer {how}")
 
 
 def _sampled(client: httpx.Client, path: str) -> bool:

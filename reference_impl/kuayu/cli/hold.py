@@ -1,4 +1,8 @@
-"""``kuayu hold``: the controller of a domain, until told to end."""
+"""``kuayu hold`` and ``kuayu engine``: the controller of a domain, and the engine that runs its jobs.
+
+1. ``kuayu hold`` controls a domain until told to end.
+2. ``kuayu engine`` checks what starts and watches the processes of jobs in a domain, and says what it lacks here.
+"""
 
 import json
 import logging
@@ -10,8 +14,102 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
 
-from kuayu.cli.probe import USAGE, Token, fail
+from kuayu.cli.terminal import USAGE, Token, fail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kuayu.engine.runs.protocol import Finding
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+console = Console(highlight=False)
+
+
+@app.callback()
+def parts() -> None:
+    """Check what runs jobs in a domain."""
+
+
+@app.command()
+def check(
+    *,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Engine: local, slurm, ray or kubernetes.")],
+    directory: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where it keeps its runs; nothing is written there.")
+    ] = Path("kuayu-data/engine"),
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Option of the engine, as JSON or as it stands; may be repeated."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """See whether an engine has what it needs, without starting anything. It ends with 1 where something is missing.
+
+    kuayu engine check local --option 'nodes={"n1": 8, "n2": 8}'
+
+    kuayu engine check slurm --directory /shared/kuayu --option partition=gpu
+    """
+    from kuayu.engine.runs import registry
+    from kuayu.engine.runs.protocol import EngineError, Finding
+
+    if name not in registry.names():
+        raise fail(f"there is no engine {name}", f"engines are {', '.join(registry.names())}", USAGE)
+    given = _options(option or ())
+    try:
+        known = registry.options(name)
+        if unknown := sorted(given.keys() - known.keys()):
+            hint = f"its options are {', '.join(known)}" if known else "it has none"
+            raise fail(f"the engine {name} has no option {unknown[0]}", hint, USAGE)
+        findings = registry.find(name, directory, **given).check()
+    except EngineError as error:
+        findings = [Finding("engine", present=False, detail=error.cause, hint=error.hint)]
+    except (TypeError, ValueError, AttributeError) as error:
+        raise fail(f"the engine {name} cannot take these options: {error}", "see its description", USAGE) from error
+    if as_json:
+        _print_json(name, findings)
+    else:
+        _show(findings)
+    if not all(finding.present for finding in findings):
+        raise typer.Exit(1)
+
+
+def _options(given: "Sequence[str]") -> dict[str, Any]:
+    """Options by name; a value that is no JSON is the text that it is."""
+    options: dict[str, Any] = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not separator or not key.isidentifier():
+            raise fail(f"--option {text!r} is not of the form KEY=VALUE", "write it as partition=gpu", USAGE)
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
+
+
+def _print_json(name: str, findings: "Sequence[Finding]") -> None:
+    from dataclasses import asdict
+
+    content = {"engine": name, "findings": [asdict(finding) for finding in findings]}
+    typer.echo(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def _show(findings: "Sequence[Finding]") -> None:
+    """Print what was looked at, what was found, and what to do about what is missing."""
+    from kuayu.cli.terminal import plain_table
+
+    table = plain_table("what", "is there", "found")
+    for finding in findings:
+        table.add_row(escape(finding.subject), "yes" if finding.present else "[bold red]no[/]", escape(finding.detail))
+    console.print(table)
+    for finding in findings:
+        if not finding.present:
+            console.print(f"[bold red]{escape(finding.subject)}[/] {escape(finding.detail)}", soft_wrap=True)
+            console.print(f"[dim]hint[/]  {escape(finding.hint)}", soft_wrap=True)
+
 
 if TYPE_CHECKING:
     from kuayu.engine.controller import DomainController
@@ -24,7 +122,7 @@ def hold(
     url: Annotated[str, typer.Option(metavar="URL", help="Base URL of the service; /v1 lies under it.")],
     domain: Annotated[str, typer.Option(metavar="ID", help="Domain whose devices they are.")],
     journal: Annotated[
-        Path, typer.Option(metavar="FILE", help="File with what is promised and held; made where there is none.")
+        Path, typer.Option(metavar="FILE", help="File with what is prepared and allocated; created if there is none.")
     ],
     token: Token = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each change.")] = False,
@@ -37,29 +135,30 @@ def hold(
     when devices are taken or given back, nodes are fenced or lifted, or a job is to be stopped, and at the beginning
     one for all that is held and fenced. No device of a fenced node is given out.
 
-    It starts and stops nothing itself: whoever runs jobs follows these lines. What it does not know, it refuses.
+    It starts and stops nothing itself: whoever runs jobs follows these lines, or runs kuayu domain run in its place.
+    What it does not know, it refuses.
     What is held under a lease is given back when the service has not answered for so long; leases are kept only while
     this command runs.
     """
-    from kuayu.cli.inventory import read_inventory
+    from kuayu.cli.domain import read_inventory
     from kuayu.client import Client, ClientError
     from kuayu.engine.controller import DomainController
     from kuayu.engine.journal import Journal, JournalError
     from kuayu_schemas import schema
 
     if schema.errors("Domain", {"id": domain}):
-        raise fail("--domain is no identifier", "letters, digits and ._- only, at most 128", USAGE)
+        raise fail("--domain is not a valid identifier", "letters, digits and ._- only, at most 128", USAGE)
     if not url.startswith(("http://", "https://")):
-        raise fail(f"--url: {url!r} is no http or https URL", "write it as http://HOST:PORT", USAGE)
+        raise fail(f"--url: {url!r} is not an http or https URL", "write it as http://HOST:PORT", USAGE)
     pools = read_inventory(inventory)
     logging.basicConfig(level=logging.INFO, format="%(levelname)-8s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         with closing(Journal(journal, domain)) as kept, Client(url, token=token, attempts=1) as client:
-            said = _Lines(as_json=as_json)
+            said = Lines(as_json=as_json)
             controller = DomainController(client, domain, pools, journal=kept, hands=said)
             typer.echo(f"kuayu hold for {domain} at {url}: {_inventory(pools)}", err=True)
-            _run(controller)
+            run_controller(controller)
             typer.echo(f"{_counted(controller.holdings)}, as {journal} says for the next start", err=True)
     except JournalError as error:
         raise fail(error.cause, error.hint) from error
@@ -67,7 +166,7 @@ def hold(
         raise fail(error.cause, error.hint) from error
 
 
-class _Lines:
+class Lines:
     """Prints what changes."""
 
     def __init__(self, *, as_json: bool) -> None:
@@ -118,35 +217,35 @@ def _because(cause: str | None) -> str:
     return f" ({cause})" if cause else ""
 
 
-class _Stopped(Exception):
+class _StopSignal(Exception):
     """The controller was told to stop while it waited."""
 
 
-def _run(controller: "DomainController") -> None:
+def run_controller(controller: "DomainController") -> None:
     """Carry out what is asked until SIGTERM or SIGINT; what has been begun is finished."""
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
         if controller.idle:
-            raise _Stopped  # a service may let it wait for long, and nothing is under way
+            raise _StopSignal  # a service may let it wait for long, and nothing is under way
         stopped.set()
 
     with _handled(stop):
         try:
             controller.run(stopped)
-        except _Stopped:
+        except _StopSignal:
             return
 
 
 @contextmanager
 def _handled(stop: Any) -> Iterator[None]:
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(each, stop) for each in signals]
+    before = [signal.signal(entry, stop) for entry in signals]
     try:
         yield
     finally:
-        for each, handler in zip(signals, before, strict=True):
-            signal.signal(each, handler)
+        for entry, handler in zip(signals, before, strict=True):
+            signal.signal(entry, handler)
 
 
 def _inventory(pools: "Pools") -> str:
@@ -157,7 +256,7 @@ def _inventory(pools: "Pools") -> str:
 
 def _counted(holdings: "Holdings") -> str:
     """What is held in words."""
-    devices = sum(sum(each.nodes.values()) for each in holdings.held)
+    devices = sum(sum(entry.nodes.values()) for entry in holdings.held)
     fenced = len({node for fence in holdings.fences for node in fence.nodes})
     also = f", {fenced} nodes are fenced" if fenced else ""
     return f"{devices} devices are held or promised in {len(holdings.held)} pieces{also}"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 if TYPE_CHECKING:
@@ -18,21 +17,7 @@ if TYPE_CHECKING:
     from kuayu.engine.workloads import WorkloadReport
     from kuayu_schemas.models import Corpus
 
-USAGE = 2
-"""Exit status of a command that was not called rightly."""
-
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
-
-Token = Annotated[
-    str | None, typer.Option(metavar="T", envvar="KUAYU_TOKEN", help="Bearer token, where the service asks for one.")
-]
-
-
-def fail(cause: str, hint: str, code: int = 1) -> typer.Exit:
-    """Print a cause and a hint; the exit to raise."""
-    errors.print(f"[bold red]error[/] {escape(cause)}\n[dim]hint[/]  {escape(hint)}")
-    return typer.Exit(code)
+from kuayu.cli.terminal import USAGE, Token, console, errors, fail
 
 
 def probe(
@@ -90,18 +75,18 @@ def probe(
         report = probe_all(host, share, progress, only=simple, storage_path=storage_path) if simple else None
         left = max(0.0, ends_at - time.monotonic())
         ran = run_workloads(host, left, progress, only=reference) if reference else None
-    found = fragment(ran, report.bandwidths() if report else {}) if ran else None
+    result = fragment(ran, report.bandwidths() if report else {}) if ran else None
     if as_json:
-        typer.echo(json.dumps(_as_json(report, ran, found), default=str, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(_as_json(report, ran, result), default=str, ensure_ascii=False, indent=2))
     else:
         show(report, ran)
-    if corpus and found:
+    if corpus and result:
         with _said():
-            write(corpus, merged(kept, found) if kept else found.to_wire())
-        errors.print(f"added {len(found.measurements)} measurements to {escape(str(corpus))}")
+            write(corpus, merged(kept, result) if kept else result.to_wire())
+        errors.print(f"added {len(result.measurements)} measurements to {escape(str(corpus))}")
     if upload and domain and node and report:
         _upload(report, host, upload, domain=domain, node=node, token=token)
-    if not (report and report.results) and not found:
+    if not (report and report.results) and not result:
         raise typer.Exit(1)
 
 
@@ -139,8 +124,8 @@ def _as_json(report: "ProbeReport | None", ran: "WorkloadReport | None", found: 
     if ran is None:
         return of_probes
     of_workloads = {
-        "results": [asdict(each) for each in ran.results],
-        "skipped": [asdict(each) for each in ran.skipped],
+        "results": [asdict(result) for result in ran.results],
+        "skipped": [asdict(entry) for entry in ran.skipped],
         "finished_at": ran.finished_at,
         "corpus": found.to_wire() if found else None,
     }
@@ -182,7 +167,7 @@ def _rows(report: "ProbeReport") -> Iterator[tuple[str, ...]]:
     """Rows of the simple probes, in the units that the indicator register shows."""
     from kuayu_schemas import registers
 
-    known = {measure.name: measure for each in registers.indicators().indicators for measure in each.measures}
+    known = {measure.name: measure for indicator in registers.indicators().indicators for measure in indicator.measures}
     for result in report.results:
         measure = known[result.measure]
         unit = measure.display_unit.replace("FLOP", "OP") if result.precision == "int8" else measure.display_unit
@@ -217,7 +202,9 @@ def _upload(report: "ProbeReport", host: "Host", url: str, *, domain: str, node:
     except ClientError as error:
         raise fail(error.cause, error.hint) from error
     except ValidationError as error:
-        raise fail("--domain or --node is no identifier", "letters, digits and ._- only, at most 128", USAGE) from error
+        raise fail(
+            "--domain or --node is not a valid identifier", "letters, digits and ._- only, at most 128", USAGE
+        ) from error
     except ValueError as error:
         raise fail(str(error), "write it as http://HOST:PORT", USAGE) from error
     for rejection in result.rejected if result else ():

@@ -1,6 +1,14 @@
-"""``kuayu serve``: the reference service on this host."""
+"""``kuayu serve``: the reference service on this host.
 
+1. Serving an application on a socket until SIGTERM or SIGINT.
+"""
+
+import errno
+import ipaddress
 import os
+import signal
+import socket
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -12,13 +20,103 @@ from kuayu.scheduling import Scheduler
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+GRACE_S = 5
+"""Seconds that requests under way, open streams among them, have to end once the program is told to stop."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; nobody is let in before :func:`run`.
+
+    Raises:
+        OSError: There is no such address, or another program has the port.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except UnicodeError as error:
+        raise OSError(errno.EINVAL, "no name of a host") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def is_own(listener: socket.socket, host: str, port: int | None) -> bool:
+    """Whether an address of another program is that of this listener itself."""
+    bound = ipaddress.ip_address(listener.getsockname()[0])
+    if port != listener.getsockname()[1]:
+        return False
+    try:
+        result = {
+            ipaddress.ip_address(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        }
+    except OSError:
+        return False
+    return bound in result or (bound.is_unspecified and any(entry.is_loopback or entry == bound for entry in result))
+
+
+def shown(host: str) -> str:
+    """A host as it stands in a URL (RFC 3986, 3.2.2)."""
+    return f"[{host}]" if ":" in host else host
+
+
+def run(app: "ASGIApp", listener: socket.socket, log_level: str, ending: Callable[[], None] = lambda: None) -> None:
+    """Serve until told to stop; returns when the application has ended in order.
+
+    Args:
+        app: What answers.
+        listener: Where.
+        log_level: Of the server.
+        ending: Called when the server is told to stop, before it waits for answers under way.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        access_log=False,
+        log_level=log_level,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    _server(config, ending).run(sockets=[listener])
+
+
+def _server(config: "uvicorn.Config", ending: Callable[[], None]) -> "uvicorn.Server":
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Ends streams when it is told to stop; otherwise it would wait for readers to go by themselves."""
+
+        @override
+        async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
+            ending()
+            await super().shutdown(sockets)
+
+    return Server(config)
+
+
+if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable
 
     import uvicorn
     from fastapi import FastAPI
 
+    from kuayu.service.audit import AuditLog
     from kuayu.service.edge import Edge
+    from kuayu.service.token_issuer import TokenIssuer
 
 GRACE = 10
 """Seconds that requests under way have to end once the service is told to stop."""
@@ -49,8 +147,25 @@ def serve(
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File with one TENANT=TOKEN in each line; read again when it changes."),
+        typer.Option(metavar="FILE", help="File with one TENANT=TOKEN [role=ROLE] a line; read again on changes."),
     ] = None,
+    jwt_issuer: Annotated[
+        str | None, typer.Option(metavar="ISS", help="Whose JSON Web Tokens are taken too, as their claim iss has it.")
+    ] = None,
+    jwt_audience: Annotated[
+        str | None, typer.Option(metavar="AUD", help="What these tokens have to be for, as their claim aud has it.")
+    ] = None,
+    jwt_keys: Annotated[
+        str | None,
+        typer.Option(metavar="URL|FILE", help="The issuer's public keys, a JSON Web Key Set; https, or a file."),
+    ] = None,
+    jwt_claim: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT=CLAIM", help="Claim for tenant, role or domain; a.b for b in a; may be repeated."),
+    ] = None,
+    jwt_leeway: Annotated[
+        float, typer.Option(min=0, max=300, metavar="SECONDS", help="By which the issuer's clock may differ.")
+    ] = 30.0,
     tokens: Annotated[
         str, typer.Option(envvar="KUAYU_TOKENS", hidden=True, help="TENANT=TOKEN, several with commas between.")
     ] = "",
@@ -89,7 +204,7 @@ def serve(
     metrics: Annotated[
         str | None,
         typer.Option(
-            metavar="WHO", help="Who gets /metrics: open, token or off; open on loopback, token elsewhere by default."
+            metavar="WHO", help="Who gets /metrics: open (default on loopback), token (elsewhere), operator or off."
         ),
     ] = None,
     max_connections: Annotated[
@@ -101,6 +216,14 @@ def serve(
     scheduler: Annotated[
         Scheduler, typer.Option(help="What places jobs: the rule, or the rule with constants that PPO sets.")
     ] = Scheduler.RULE,
+    pass_records: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keeps the inputs of the last decisions about jobs, to make them again."),
+    ] = None,
+    audit_log: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Keeps who wrote what and who was refused, as JSON lines; - for stdout."),
+    ] = None,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve the reference implementation until SIGTERM or SIGINT.
@@ -108,16 +231,19 @@ def serve(
     With any token the service has several tenants, who do not see each other; the tokens may also stand in the
     environment variable KUAYU_TOKENS, as TENANT=TOKEN with commas between. Without tokens it serves this host alone;
     on any other address than loopback it needs tokens, and TLS or a proxy that ends it. In a file a token may stand as
-    TENANT=sha256:HEX, the SHA-256 of the token, and after it role=reader or expires=INSTANT. Metrics of the service
-    itself are under /metrics.
+    TENANT=sha256:HEX, the SHA-256 of the token, and after it role=viewer (reads), role=tenant (reads and writes, the
+    default), role=domain domain=DOMAIN (does what the agent of that domain does) or role=operator (may act for any
+    tenant, by the header Kuayu-Tenant), name=NAME and expires=INSTANT. With --jwt-issuer, --jwt-audience and --jwt-keys
+    signed tokens of an OpenID provider are taken too (RS256, ES256, EdDSA), by their claims tenant, roles and domain.
+    The audit log has names, never tokens. Metrics of the service itself are under /metrics.
     """
-    from kuayu.service.allowlist import AllowList
     from kuayu.service.app import create_app
     from kuayu.service.auth import TokenFile, TokenFileError
     from kuayu.service.edge import Edge
+    from kuayu.service.scraper import AllowList
     from kuayu.service.settings import Settings
     from kuayu.service.storage.database import DatabaseError, open_database
-    from kuayu.service.storage.quotas import Quota
+    from kuayu.service.storage.resources import Quota
 
     if log_level not in {"debug", "info", "warning", "error"}:
         _fail(f"there is no log level {log_level!r}", "use debug, info, warning or error")
@@ -126,8 +252,8 @@ def serve(
         AllowList.parse(allowed)
     except ValueError as error:
         _fail(f"--scrape-allow: {error}", "give host names, addresses, or networks such as 10.0.0.0/8")
-    if metrics not in {None, "open", "token", "off"}:
-        _fail(f"nobody is {metrics!r}", "give --metrics open, token or off")
+    if metrics not in {None, "open", "token", "operator", "off"}:
+        _fail(f"--metrics cannot be {metrics!r}", "give --metrics open, token, operator or off")
     given = _read_tokens([*(token or ()), *tokens.split(",")])
     try:
         in_file = None if token_file is None else TokenFile(token_file)
@@ -135,20 +261,22 @@ def serve(
         _fail(str(error), "give a file with one TENANT=TOKEN in each line")
     if in_file is not None and not in_file.tenants:
         _fail(f"there is no token in {token_file}", "give a file with one TENANT=TOKEN in each line")
+    issuer = _token_issuer(jwt_issuer, jwt_audience, jwt_keys, jwt_claim or [], jwt_leeway)
     listener = _listen(host, port)
     local = ip_address(listener.getsockname()[0]).is_loopback
-    _check_exposure(local, bool(given or in_file), bool(tls_certificate and tls_key), behind_proxy)
+    _check_exposure(local, bool(given or in_file or issuer), bool(tls_certificate and tls_key), behind_proxy)
     if bool(tls_certificate) != bool(tls_key):
         _fail("TLS needs a certificate and its key", "give both --tls-certificate and --tls-key")
     if in_file is not None and in_file.exposed:
         if not local:
-            _fail(f"others than its owner may read {token_file}", f"chmod 600 {token_file}")
-        typer.echo(f"note  others than its owner may read {token_file}: chmod 600 {token_file}", err=True)
+            _fail(f"others than its owner and our group may read {token_file}", f"chmod 600 {token_file}")
+        typer.echo(f"note  others than its owner and our group may read {token_file}: chmod 600 {token_file}", err=True)
     os.umask(PRIVATE)
     settings = Settings(
         database=database,
         tokens=given,
         token_file=in_file,
+        issuer=issuer,
         metrics=metrics or ("open" if local else "token"),  # type: ignore[arg-type]
         scrape_allow=allowed,
         durability=durability,
@@ -158,17 +286,50 @@ def serve(
         quota=Quota(max_resources, max_resource, max_resources_together),
         graph_changes=graph_changes,
         max_streams=max_streams,
+        pass_records=pass_records,
+        audit_log=None if audit_log is None else _open_audit_log(audit_log),
     )
     try:
         opened = open_database(settings.database, settings.durability)
     except DatabaseError as error:
         _fail(error.cause, error.hint)
     address = f"http{'s' if tls_key else ''}://{host}:{listener.getsockname()[1]}"
-    tenants = {*given.values(), *(in_file.tenants if in_file else ())}
-    alone = "" if tenants else "; without tokens it serves this host alone"
-    typer.echo(f"kuayu serves {address} from {opened.shown}, {len(tenants) or 'no'} tenants{alone}")
+    tenants = settings.tenants
+    alone = "" if settings.asks_for_tokens else "; without tokens it serves this host alone"
+    others = "" if issuer is None else f" and those of {issuer.name}"
+    typer.echo(f"kuayu serves {address} from {opened.shown}, {len(tenants) or 'no'} tenants{others}{alone}")
     edge = Edge(connections=max_connections, per_address=max_connections_per_address)
     _run(create_app(settings, opened), listener, log_level, edge, (tls_certificate, tls_key))
+
+
+def _token_issuer(
+    name: str | None, audience: str | None, keys: str | None, claims: list[str], leeway: float
+) -> "TokenIssuer | None":
+    if name is None and audience is None and keys is None:
+        if claims:
+            _fail("claims are those of an issuer's tokens", "give --jwt-issuer, --jwt-audience and --jwt-keys too")
+        return None
+    if not (name and audience and keys):
+        hint = "give --jwt-issuer, --jwt-audience and --jwt-keys"
+        _fail("tokens of an issuer need its name, an audience and its keys", hint)
+    from kuayu.service.key_sets import KeySetError, KeyStore
+    from kuayu.service.token_issuer import TokenIssuer, read_claims
+
+    try:
+        return TokenIssuer(name, audience, KeyStore(keys), read_claims(claims), leeway)
+    except KeySetError as error:
+        _fail(f"--jwt-keys: {error}", "give the issuer's jwks_uri, or a file of its content")
+    except ValueError as error:
+        _fail(f"--jwt-claim: {error}", "for example --jwt-claim role=realm_access.roles")
+
+
+def _open_audit_log(place: str) -> "AuditLog":
+    from kuayu.service.audit import AuditLog
+
+    try:
+        return AuditLog(place)
+    except OSError as error:
+        _fail(f"cannot write the audit log {place}: {error.strerror}", "give a file that can be written, or -")
 
 
 def _check_exposure(local: bool, tokens: bool, tls: bool, behind_proxy: bool) -> None:  # noqa: FBT001 - four yes or no
@@ -218,7 +379,7 @@ def _run(
     # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    _server(app, config).run(sockets=[listener])
+    _service_server(app, config).run(sockets=[listener])
 
 
 def _allow_files(connections: int) -> None:
@@ -232,7 +393,7 @@ def _allow_files(connections: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def _server(app: "FastAPI", config: "uvicorn.Config") -> "uvicorn.Server":
+def _service_server(app: "FastAPI", config: "uvicorn.Config") -> "uvicorn.Server":
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -262,16 +423,16 @@ def _listen(host: str, port: int) -> "socket.socket":
 
 def _read_tokens(entries: "Iterable[str]") -> dict[str, str]:
     """Tenant of each token."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for entry in entries:
         if not entry.strip():
             continue
         tenant, separator, secret = entry.strip().partition("=")
         if not (tenant and separator and secret):
             _fail("a token is given as TENANT=TOKEN", "for example --token blue=8f2c…")
-        if found.setdefault(secret, tenant) != tenant:
-            _fail(f"the tenants {found[secret]} and {tenant} have the same token", "give each its own")
-    return found
+        if result.setdefault(secret, tenant) != tenant:
+            _fail(f"the tenants {result[secret]} and {tenant} have the same token", "give each its own")
+    return result
 
 
 def _fail(cause: str, hint: str) -> NoReturn:

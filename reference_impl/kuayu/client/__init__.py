@@ -9,10 +9,9 @@ members are passed over, unknown values of extensible enumerations become ``unkn
 :class:`ClientError` that says its cause and a hint.
 """
 
-from kuayu.client.adjustments import Adjustments
-from kuayu.client.connection import LOOPBACK
-from kuayu.client.demand import Demands
-from kuayu.client.errors import (
+from kuayu.client.computations import Adjustments, Demands, Forecasts, Indices, Recovery, Scheduling, Transfers
+from kuayu.client.connection import (
+    LOOPBACK,
     PROBLEM_PREFIX,
     BrokenStreamError,
     ClientError,
@@ -21,19 +20,15 @@ from kuayu.client.errors import (
     UnauthorisedError,
     UnexpectedAnswerError,
     UnreachableError,
+    read,
 )
-from kuayu.client.faults import Faults
-from kuayu.client.forecast import Forecasts
-from kuayu.client.graph import Graphs
-from kuayu.client.index import Indices
-from kuayu.client.reading import read
-from kuayu.client.recovery import Recovery
-from kuayu.client.scheduling import Scheduling
-from kuayu.client.telemetry import Telemetry
-from kuayu.client.transfers import Transfers
+from kuayu.client.jobs import Jobs
+from kuayu.client.telemetry import Faults, Graphs, Telemetry
 
 
-class Client(Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery, Adjustments, Faults):
+class Client(
+    Telemetry, Graphs, Indices, Scheduling, Demands, Forecasts, Transfers, Recovery, Adjustments, Faults, Jobs
+):
     """Connection to one service; safe to share between threads.
 
     Args:

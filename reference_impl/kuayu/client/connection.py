@@ -1,36 +1,232 @@
-"""Requests and their answers: sent again where that may help, read as the standard asks."""
+"""The connection to a service: requests, retries, server-sent events, problems, and lenient reading of answers.
 
+1. Server-sent events as a client reads them (WHATWG HTML, section 9.2.6).
+2. Answers, read as the standard asks of readers.
+3. What can go wrong with a request: every failure says its cause and a hint.
+4. Requests and their answers: sent again where that may help, read as the standard asks.
+"""
+
+import json
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
+from pydantic import ValidationError
 
-from kuayu.client.errors import (
-    BrokenStreamError,
-    RefusedError,
-    UnexpectedAnswerError,
-    UnreachableError,
-    refusal,
-    unexpected,
-    unreachable,
-)
-from kuayu.client.reading import read, read_one
-from kuayu.event_stream import Event, read_events
+from kuayu_schemas import registers
 from kuayu_schemas.base import KuayuModel
-from kuayu_schemas.models import Allocation, Domain, Link, Node
+from kuayu_schemas.models import Allocation, Domain, Link, Node, Problem
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event.
+
+    Attributes:
+        id: Identifier of the last event that had one, this one included; empty where none had.
+        type: Its type, ``message`` where none was stated.
+        data: Its data.
+    """
+
+    id: str
+    type: str
+    data: str
+
+
+def read_events(chunks: Iterable[bytes]) -> Iterator[Event]:
+    """Events out of a stream of bytes, however it is cut; what stands after the last empty line is no event."""
+    last, kind = "", ""
+    data: list[str] = []
+    for line in _lines(chunks):
+        if not line:
+            if data:
+                yield Event(last, kind or "message", "\n".join(data))
+            kind, data = "", []
+            continue
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            data.append(value)
+        elif name == "event":
+            kind = value
+        elif name == "id" and "\0" not in value:
+            last = value
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest, first, after_return = b"", True, False
+    for chunk in chunks:
+        if not chunk:
+            continue
+        part = chunk[1:] if after_return and chunk.startswith(b"\n") else chunk
+        after_return = chunk.endswith(b"\r")
+        *whole, rest = _LINE_END.split(rest + part)
+        for line in whole:
+            yield line.removeprefix(_BYTE_ORDER_MARK) if first else line
+            first = False
+
+
+Model = TypeVar("Model", bound=KuayuModel)
+
+
+def read(model: type[Model], content: bytes) -> Model:
+    """Read an answer as the standard asks of readers.
+
+    Members that the model does not know are passed over; values of extensible enumerations that it does not know become
+    ``unknown``.
+
+    Raises:
+        ValueError: It is no JSON, or no instance of the class all the same.
+    """
+    try:
+        return model.model_validate_json(content, extra="ignore")
+    except ValidationError as error:
+        if any(entry["type"] == "json_invalid" for entry in error.errors()):
+            raise
+        document: Any = json.loads(content)
+        for entry in error.errors():
+            if entry["type"] == "enum" and "'unknown'" in entry["ctx"]["expected"]:
+                _put_at(document, entry["loc"], "unknown")
+        return model.model_validate_json(json.dumps(document), extra="ignore")
+
+
+def read_one(models: Sequence[type[Model]], content: bytes) -> Model:
+    """Read an answer that may be of several classes: as the first that it is an instance of.
+
+    Raises:
+        ValueError: It is an instance of none.
+    """
+    *former, last = models
+    for model in former:
+        with suppress(ValueError):
+            return read(model, content)
+    return read(last, content)
+
+
+def _put_at(document: Any, place: Sequence[str | int], value: str) -> None:
+    for step in place[:-1]:
+        document = document[step]
+    document[place[-1]] = value
+
+
+SERVER_ERROR: Final = 500
+PROBLEM_PREFIX: Final = "urn:kuayu:problem:"
+
+
+class ClientError(Exception):
+    """A request failed.
+
+    Attributes:
+        cause: What went wrong.
+        hint: What the caller can do about it.
+        transient: Whether the same request may succeed later.
+    """
+
+    def __init__(self, cause: str, hint: str, *, transient: bool) -> None:
+        super().__init__(f"{cause}; {hint}")
+        self.cause = cause
+        self.hint = hint
+        self.transient = transient
+
+
+class UnreachableError(ClientError):
+    """No answer came: the service is away, the name is wrong, or the time limit passed."""
+
+
+class BrokenStreamError(UnreachableError):
+    """A stream broke off."""
+
+
+class UnexpectedAnswerError(ClientError):
+    """What answered does not follow the standard.
+
+    Attributes:
+        status: HTTP status code of the answer.
+    """
+
+    def __init__(self, cause: str, status: int) -> None:
+        hint = "check that the URL is that of a service of the standard, not of a proxy or another program"
+        super().__init__(cause, hint, transient=status >= SERVER_ERROR)
+        self.status = status
+
+
+class RefusedError(ClientError):
+    """The service answered with a problem.
+
+    Attributes:
+        problem: The problem as it was sent.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        places = "; ".join(
+            f"{place.parameter or place.pointer or 'body'}: {place.detail}" for place in problem.errors or ()
+        )
+        cause = ": ".join(part for part in (problem.title, problem.detail, places) if part)
+        super().__init__(cause, _remedy(problem), transient=problem.retryable or problem.status >= SERVER_ERROR)
+        self.problem = problem
+
+    @property
+    def name(self) -> str:
+        """Registered name of the problem type, such as ``not-found``."""
+        return self.problem.type.removeprefix(PROBLEM_PREFIX)
+
+
+class NotFoundError(RefusedError):
+    """Nothing is known under that identifier."""
+
+
+class UnauthorisedError(RefusedError):
+    """The token is missing or unknown."""
+
+
+_REFUSALS: Final[Mapping[int, type[RefusedError]]] = {401: UnauthorisedError, 404: NotFoundError}
+
+
+def unreachable(request: httpx.Request, error: httpx.HTTPError) -> UnreachableError:
+    """No answer came to a request."""
+    return UnreachableError(
+        f"no answer from {request.url.scheme}://{request.url.netloc.decode()} ({error})",
+        "check that the service runs and that the URL leads to it",
+        transient=True,
+    )
+
+
+def unexpected(request: httpx.Request, response: httpx.Response, expected: str) -> UnexpectedAnswerError:
+    """An answer is not what the standard has for it."""
+    cause = f"{request.method} {request.url.path} was answered with {response.status_code} and a body that is no"
+    return UnexpectedAnswerError(f"{cause} {expected}", response.status_code)
+
+
+def refusal(request: httpx.Request, response: httpx.Response) -> ClientError:
+    """What an answer that is no success says."""
+    try:
+        problem = read(Problem, response.content)
+    except ValueError:
+        return unexpected(request, response, "Problem")
+    return _REFUSALS.get(response.status_code, RefusedError)(problem)
+
+
+def _remedy(problem: Problem) -> str:
+    """What the register of problems advises."""
+    remedies = {entry.type: entry.remedy_en for entry in registers.problems().problems}
+    return remedies.get(problem.type, "see the service's documentation of this problem type")
+
 
 FIRST_PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 10.0
+MAX_PAUSE_S: Final = 10.0
 SILENCE_S: Final = 45.0
 """Silence of a stream after which its path is taken for broken; a service says something every 15 s."""
 OK: Final = 200
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-Model = TypeVar("Model", bound=KuayuModel)
 
 
 class Connection:
@@ -51,7 +247,7 @@ class Connection:
             ValueError: The URL is neither http nor https.
         """
         if not url.startswith(("http://", "https://")):
-            raise ValueError(f"{url!r} is no http or https URL")
+            raise ValueError(f"{url!r} is not an http or https URL")
         headers = {"authorization": f"Bearer {token}"} if token else {}
         base = httpx.URL(url.rstrip("/"))
         # A proxy of the environment cannot reach this very host.
@@ -118,8 +314,8 @@ class Connection:
                 left -= 1
                 if left <= 0 or not (isinstance(error, UnreachableError) or error.problem.retryable):
                     raise
-                asked = error.problem.retry_after if isinstance(error, RefusedError) else None
-                time.sleep(min(LONGEST_PAUSE_S, pause if asked is None else asked))
+                asked_for = error.problem.retry_after if isinstance(error, RefusedError) else None
+                time.sleep(min(MAX_PAUSE_S, pause if asked_for is None else asked_for))
                 pause *= 2
 
     @contextmanager
@@ -156,7 +352,7 @@ class Connection:
             UnreachableError: A service that was there stays away for longer than so many seconds.
             RefusedError: As with ``revision-expired``, where it no longer holds what comes next.
         """
-        heard, pause = time.monotonic(), FIRST_PAUSE_S
+        heard_at, pause = time.monotonic(), FIRST_PAUSE_S
         while True:
             try:
                 with self._stream(path, query, {"last-event-id": last}) as chunks:
@@ -165,16 +361,16 @@ class Connection:
                         if event.type == kind:
                             yield event
                             last = event.id
-                heard = time.monotonic()
+                heard_at = time.monotonic()
             except BrokenStreamError:
-                heard = time.monotonic()
+                heard_at = time.monotonic()
             except (UnreachableError, RefusedError) as error:
                 if isinstance(error, RefusedError) and not error.problem.retryable:
                     raise
-                if time.monotonic() - heard + pause > patience_s:
+                if time.monotonic() - heard_at + pause > patience_s:
                     raise
             time.sleep(pause)
-            pause = min(LONGEST_PAUSE_S, 2 * pause)
+            pause = min(MAX_PAUSE_S, 2 * pause)
 
     def _send(self, model: type[Model] | Sequence[type[Model]], request: httpx.Request) -> Model:
         models = [model] if isinstance(model, type) else model
@@ -187,7 +383,7 @@ class Connection:
         try:
             return read_one(models, response.content)
         except ValueError as error:
-            raise unexpected(request, response, " or ".join(each.__name__ for each in models)) from error
+            raise unexpected(request, response, " or ".join(entry.__name__ for entry in models)) from error
 
 
 def event_of(model: type[Model], event: Event) -> Model:

@@ -7,14 +7,14 @@ from typing import Any, Final
 import orjson
 
 from kuayu import json_patch
-from kuayu.client.errors import RefusedError
+from kuayu.client.connection import RefusedError
 from kuayu.scheduling.state_digest import CanonicalState
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlacementReport, PlacementRequest
 
 Json = dict[str, Any]
 
-WORTH: Final = 0.5
+MAX_PATCH_SHARE: Final = 0.5
 """Part of a state that its patch may be long; a longer one saves little."""
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -54,40 +54,40 @@ class PlacementSession:
             ValueError: The request brings a patch itself.
             ClientError: As any request.
         """
-        asked = request.to_wire()
-        if "state" not in asked:
+        body = request.to_wire()
+        if "state" not in body:
             raise ValueError("a session makes patches itself; give it the whole state")
-        state = asked.pop("state")
-        asked.pop("digest", None)
+        state = body.pop("state")
+        body.pop("digest", None)
         with self._lock:
             base, self._base = self._base, None
             canonical = CanonicalState(state)
             try:
-                report, canonical = self._patched(base, canonical, asked) if base else self._whole(canonical, asked)
+                report, canonical = self._patched(base, canonical, body) if base else self._whole(canonical, body)
             except schema.NotCanonicalError:
-                return self._send(content=orjson.dumps({**asked, "state": state}))
+                return self._send(content=orjson.dumps({**body, "state": state}))
             self._base = canonical
             return report
 
     def _patched(
-        self, base: CanonicalState, canonical: CanonicalState, asked: Json
+        self, base: CanonicalState, canonical: CanonicalState, document: Json
     ) -> tuple[PlacementReport, CanonicalState]:
         operations = list(json_patch.difference(base.state, canonical.state, _name))
         written = orjson.dumps(operations)
-        if len(written) > WORTH * base.size:
-            return self._whole(canonical, asked)
+        if len(written) > MAX_PATCH_SHARE * base.size:
+            return self._whole(canonical, document)
         # the same state, which shares with its base what has stayed: so its digest is soon made
         shared = CanonicalState(json_patch.apply(base.state, operations), base)
         patch = {"base": base.digest, "result": shared.digest, "operations": orjson.Fragment(written)}
         try:
-            return self._send(content=orjson.dumps({**asked, "patch": patch})), shared
+            return self._send(content=orjson.dumps({**document, "patch": patch})), shared
         except RefusedError as error:
             if error.name != "unknown-base":
                 raise
-        return self._whole(shared, asked)
+        return self._whole(shared, document)
 
-    def _whole(self, canonical: CanonicalState, asked: Json) -> tuple[PlacementReport, CanonicalState]:
-        body = {**asked, "state": canonical.state, "digest": canonical.digest}
+    def _whole(self, canonical: CanonicalState, document: Json) -> tuple[PlacementReport, CanonicalState]:
+        body = {**document, "state": canonical.state, "digest": canonical.digest}
         return self._send(content=orjson.dumps(body)), canonical
 
 

@@ -3,8 +3,7 @@
 Pure: no input or output, no clock, no chance. Layouts are columns, so that thousands are predicted at once.
 """
 
-from kuayu.demand.calibration import Calibration, calibrate
-from kuayu.demand.efficiency import CALIBRATED, PRIOR, Efficiency
+from kuayu.demand.efficiency import PRIOR, Efficiency
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.prediction import Demand, predict
 from kuayu.demand.profile import Segment, profile
@@ -13,9 +12,7 @@ from kuayu.demand.strategy import Layouts, Outermost, Recompute, Sharding, Strat
 from kuayu.demand.structure import LatentAttention, ModelStructure, of_parameters
 
 __all__ = [
-    "CALIBRATED",
     "PRIOR",
-    "Calibration",
     "Demand",
     "Efficiency",
     "Hardware",
@@ -28,7 +25,6 @@ __all__ = [
     "Segment",
     "Sharding",
     "Strategy",
-    "calibrate",
     "of_parameters",
     "predict",
     "profile",

@@ -7,11 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from kuayu.demand.efficiency import Efficiency
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.prediction import Demand, predict
 from kuayu.demand.reading import Training
-from kuayu.demand.strategy import Layouts, Whole
+from kuayu.demand.strategy import Floats, Layouts, Whole
 from kuayu.demand.structure import ModelStructure
 from kuayu.demand.terms import Terms, chosen, joined, terms
 
@@ -33,15 +32,15 @@ class Batch:
     needed: Terms
 
 
-def predicted(trainings: Sequence[Training], efficiency: Efficiency) -> Batch:
-    """Demands of trainings; at least one."""
+def predicted(trainings: Sequence[Training], slower: Floats) -> Batch:
+    """Demands of trainings, at least one, that take so many times as long as the law says, N."""
     groups = _grouped(trainings)
-    demands = [predict(*group.asked, efficiency) for group in groups]
+    demands = [predict(*group.asked).slower(slower[list(group.rows)]) for group in groups]
     place = [(0, 0)] * len(trainings)
     for number, group in enumerate(groups):
         for row, position in enumerate(group.rows):
             place[position] = (number, row)
-    return Batch(demands, place, _ordered([each.terms for each in demands], groups))
+    return Batch(demands, place, _ordered([demand.terms for demand in demands], groups))
 
 
 def ideal(trainings: Sequence[Training]) -> Terms:
@@ -65,8 +64,8 @@ class _Group:
 
 def _grouped(trainings: Sequence[Training]) -> list[_Group]:
     found: dict[Hashable, list[int]] = {}
-    for position, each in enumerate(trainings):
-        found.setdefault(_key(each), []).append(position)
+    for position, training in enumerate(trainings):
+        found.setdefault(_key(training), []).append(position)
     groups = []
     for rows in found.values():
         layouts = Layouts.of([trainings[row].strategy for row in rows])
@@ -75,19 +74,19 @@ def _grouped(trainings: Sequence[Training]) -> list[_Group]:
     return groups
 
 
-def _key(each: Training) -> Hashable:
+def _key(training: Training) -> Hashable:
     """What trainings of a group share; hardware is told by its name, which a request has once."""
-    of, common = each.structure, replace(each.strategy, **Layouts.neutral())
+    of, common = training.structure, replace(training.strategy, **Layouts.neutral())
     adapted = of.adapter and (of.adapter.attention, of.adapter.feed_forward)
     sort = of.gated, of.tied, of.dropout, of.window > 0, of.latent is None, adapted
-    return sort, common, each.hardware.name
+    return sort, common, training.hardware.name
 
 
 def _columns(alike: Sequence[T]) -> T:
     """Dataclasses of one sort as one whose numbers are columns, N; flags and a window of nought stay what they are."""
     made = copy(alike[0])
     for name, first in vars(made).copy().items():
-        values = [getattr(each, name) for each in alike]
+        values = [getattr(part, name) for part in alike]
         if is_dataclass(first):
             object.__setattr__(made, name, _columns(values))
         elif not (isinstance(first, bool | None) or (name == "window" and not first)):

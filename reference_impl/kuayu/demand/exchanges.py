@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
-from kuayu.demand.counting import BYTES, WIDTH, tokens
+from kuayu.demand.flop_counts import BYTES, WIDTH, tokens
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.memory import held, stage_layers, trained
-from kuayu.demand.placement import Exchange, all_to_all, groups, hop, ring
+from kuayu.demand.placement import Exchange, all_to_all, groups, hop, near, ring
 from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
 
@@ -64,14 +65,31 @@ def exchanges(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -
 def _expert(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:
     """What goes to the experts of a layer with experts, and comes back from there, for a micro-batch.
 
-    Where experts of a token lie on a limited number of nodes, it goes to each of these once, and from device to device
-    inside (arXiv:2412.19437, section 3.2.2).
+    A token goes to each node and each device that hold experts of it once, however many they hold (DeepEP, HybridEP;
+    arXiv:2412.19437, section 3.2.2). Experts are chosen evenly, on no more nodes than the model allows.
     """
     once = WIDTH * tokens(structure, layouts) * structure.hidden / layouts.tensor
-    limit, experts = np.asarray(structure.nodes_per_token), np.asarray(structure.experts_per_token)
-    relayed = np.where((limit > 0) & (limit < experts), limit / experts, 1.0)
+    group = groups(layouts).expert
+    inside = near(group, hardware.per_node)
+    limit, chosen = np.asarray(structure.nodes_per_token), np.asarray(structure.experts_per_token)
+    experts = np.asarray(structure.experts, dtype=float)
+    nodes = _holding(group.size / inside, experts, chosen)
+    nodes = np.where(limit > 0, np.minimum(nodes, limit), nodes)
+    # the devices of a node, given that it holds some of a token's experts
+    devices = nodes * _holding(np.asarray(inside, dtype=float), experts * inside / group.size, chosen / nodes)
     ways = BYTES[layouts.common.dispatch_precision] / WIDTH + 1.0
-    return all_to_all(groups(layouts).expert, once * experts, hardware, relayed).times(ways)
+    return all_to_all(group, once * devices, hardware, nodes / devices).times(ways)
+
+
+def _holding(parts: Floats, experts: Floats, chosen: Floats) -> Floats:
+    """Of so many equal parts of the experts, the expected number that hold some of the chosen (hypergeometric)."""
+    others = experts * (1 - 1 / parts)
+    left = np.maximum(others - chosen, 0.0)
+    logs = (
+        gammaln(others + 1) - gammaln(left + 1) - gammaln(experts + 1) + gammaln(np.maximum(experts - chosen, 0.0) + 1)
+    )
+    missed = np.where(others >= chosen, np.exp(logs), 0.0)
+    return np.maximum(1.0, parts * (1.0 - missed))
 
 
 def _gather(structure: ModelStructure, layouts: Layouts, hardware: Hardware) -> Exchange:

@@ -109,7 +109,7 @@ def broken(structure: ModelStructure, layouts: Layouts, hardware: Hardware, need
 
 def _left_over(structure: ModelStructure, layouts: Layouts) -> Flags:
     """Where stated layers of the ends and those of all other stages are not all layers."""
-    stated = [each for each in (layouts.common.first_layers, layouts.common.last_layers) if each >= 0]
+    stated = [layers for layers in (layouts.common.first_layers, layouts.common.last_layers) if layers >= 0]
     others, left = layouts.pipeline - len(stated), structure.layers - sum(stated)
     return np.asarray(bool(stated) & (layouts.pipeline > 1) & ((left < others) | ((others == 0) & (left != 0))))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.demand.counting import BYTES, tokens
+from kuayu.demand.flop_counts import BYTES, tokens
 from kuayu.demand.placement import groups
 from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
@@ -41,7 +41,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Held:
+class StageParameters:
     """Parameters that a device of a stage computes with, for N layouts."""
 
     shared: Floats
@@ -55,7 +55,7 @@ def stage_layers(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, F
     others share what is left.
     """
     common = layouts.common
-    stated = [each for each in (common.first_layers, common.last_layers) if each >= 0]
+    stated = [layers for layers in (common.first_layers, common.last_layers) if layers >= 0]
     ends = sum(stated) + structure.ahead * (common.last_layers >= 0)
     others = np.maximum(layouts.pipeline - len(stated), 0)
     whole = np.where(others > 0, (structure.all_layers - ends) / np.maximum(others, 1), 0.0)
@@ -66,16 +66,16 @@ def stage_layers(structure: ModelStructure, layouts: Layouts) -> tuple[Floats, F
     return np.maximum(most, common.first_layers), last
 
 
-def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
+def held(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> StageParameters:
     """Parameters of a stage with so many layers and embedding tables, divided by tensor and expert parallelism."""
     moe = structure.moe_layers / structure.all_layers
     dense = structure.attention_parameters + (1 - moe) * structure.dense_parameters + moe * structure.shared_parameters
     shared = (layers * dense + tables * structure.vocabulary * structure.hidden) / layouts.tensor
     experts = structure.experts * structure.expert_parameters
-    return Held(np.asarray(shared), layers * moe * experts / (groups(layouts).expert.size * layouts.tensor))
+    return StageParameters(np.asarray(shared), layers * moe * experts / (groups(layouts).expert.size * layouts.tensor))
 
 
-def trained(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> Held:
+def trained(structure: ModelStructure, layouts: Layouts, layers: Floats, tables: Floats | float) -> StageParameters:
     """Parameters of a stage that get gradients: all that it holds, or its adapters."""
     if structure.adapter is None:
         return held(structure, layouts, layers, tables)
@@ -83,7 +83,7 @@ def trained(structure: ModelStructure, layouts: Layouts, layers: Floats, tables:
     shared = structure.attention_adapter + (1 - moe) * structure.feed_forward_adapter(structure.feed_forward)
     shared += moe * structure.feed_forward_adapter(structure.shared_feed_forward)
     experts = structure.experts * structure.feed_forward_adapter(structure.expert_feed_forward)
-    return Held(
+    return StageParameters(
         np.asarray(layers * shared / layouts.tensor),
         np.asarray(layers * moe * experts / (groups(layouts).expert.size * layouts.tensor)),
     )
@@ -131,7 +131,7 @@ def _stage(
     copies = 1 + common.bidirectional  # of each stage: what replicas divide these divide too
     data, expert_data = copies * place.data.size, copies * place.expert_data.size
 
-    def kept(of: Held, size: float, stage: int) -> Floats:
+    def kept(of: StageParameters, size: float, stage: int) -> Floats:
         divided = sharded >= stage
         return size * (of.shared / np.where(divided, data, 1) + of.routed / np.where(divided, expert_data, 1))
 

@@ -1,19 +1,19 @@
 """The demand of layouts: FLOPs, memory, traffic, time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kuayu.demand.efficiency import PRIOR, Efficiency
 from kuayu.demand.exchanges import DIMENSIONS
 from kuayu.demand.feasibility import REASONS, broken
-from kuayu.demand.flops import hardware_flops, model_flops
+from kuayu.demand.flop_counts import hardware_flops, model_flops
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.memory import Memory, memory
+from kuayu.demand.step_time import Times, times
 from kuayu.demand.strategy import Flags, Floats, Layouts
 from kuayu.demand.structure import ModelStructure
 from kuayu.demand.terms import Terms, terms
-from kuayu.demand.timing import Times, times
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,10 @@ class Demand:
     def feasible(self) -> Flags:
         """Layouts that can run."""
         return np.asarray(~self.broken.any(axis=1))
+
+    def slower(self, factor: Floats | float) -> "Demand":
+        """The same, so many times as slow, N or one for all."""
+        return replace(self, times=self.times.slower(factor), utilization=self.utilization / factor)
 
     def reasons(self, row: int) -> tuple[str, ...]:
         """Why a layout cannot run; empty if it can."""

@@ -60,12 +60,12 @@ def profile(demand: Demand, row: int) -> tuple[Segment, ...]:
     work = {name: part["computation"] * share for name, share in shares.items()} | {"update": part["update"]}
     moved: dict[str, Floats] = {name: along * share for name, share in shares.items()}
     moved["exchange"] = sent["data"] if at_end else np.zeros(len(CLASSES))
-    segments, at = [], 0.0
+    segments, elapsed_s = [], 0.0
     for name, length in lasts.items():
         if length <= 0:
             continue
         rates = moved.get(name, np.zeros(len(CLASSES))) / length
         busy = min(1.0, work.get(name, 0.0) / length)
-        segments.append(Segment(name, at, length, busy, dict(zip(CLASSES, map(float, rates), strict=True))))
-        at += length
+        segments.append(Segment(name, elapsed_s, length, busy, dict(zip(CLASSES, map(float, rates), strict=True))))
+        elapsed_s += length
     return tuple(segments)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kuayu.demand.counting import BYTES
+from kuayu.demand.flop_counts import BYTES
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.strategy import Outermost, Recompute, Sharding, Strategy
 from kuayu.demand.structure import Adapter, LatentAttention, ModelStructure
@@ -114,8 +114,8 @@ def check(request: Plain) -> None:
         UnknownName: A case, a run or a request for layouts names hardware that the request does not hold.
         Impossible: A model, a strategy or hardware contradicts itself.
     """
-    names = [each["id"] for each in request["hardware"]]
-    cases = [each["id"] for each in request.get("cases", ())]
+    names = [device["id"] for device in request["hardware"]]
+    cases = [device["id"] for device in request.get("cases", ())]
     refuse(RepeatedName, [*repeated("/hardware", names), *repeated("/cases", cases)])
     known = set(names)
     refuse(UnknownName, [(place, f"{name} is no hardware of the request") for place, name in _named(request, known)])
@@ -128,9 +128,9 @@ def structure_of(model: Plain, sequence: int | None = None) -> ModelStructure:
     if "latent" in model:
         given["latent"] = LatentAttention(**{"query_rank": 0} | {name: int(of) for name, of in model["latent"].items()})
     if "adapter" in model:
-        told = model["adapter"]
-        sides = {name: bool(told.get(name, True)) for name in ("attention", "feed_forward")}
-        given["adapter"] = Adapter(int(told["rank"]), **sides, frozen_bytes=float(told.get("frozen_size", 2.0)))
+        adapter = model["adapter"]
+        sides = {name: bool(adapter.get(name, True)) for name in ("attention", "feed_forward")}
+        given["adapter"] = Adapter(int(adapter["rank"]), **sides, frozen_bytes=float(adapter.get("frozen_size", 2.0)))
     return ModelStructure(
         layers=int(model["layers"]),
         hidden=int(model["hidden"]),
@@ -218,31 +218,31 @@ def _stand_in(peak: dict[str, float], reached: dict[str, float], name: str, inst
 def _named(request: Plain, known: set[str]) -> Iterator[Complaint]:
     """Where hardware is named that is not there."""
     for where in ("runs", "cases"):
-        for position, each in enumerate(request.get(where, ())):
-            if each["hardware"] not in known:
-                yield f"/{where}/{position}/hardware", each["hardware"]
+        for position, entry in enumerate(request.get(where, ())):
+            if entry["hardware"] not in known:
+                yield f"/{where}/{position}/hardware", entry["hardware"]
     if "kind" in request and request["kind"] not in known:
         yield "/kind", request["kind"]
 
 
 def _impossible(request: Plain) -> Iterator[Complaint]:
-    for position, each in enumerate(request["hardware"]):
-        if not any(rate > 0 and name in BYTES for name, rate in each["peak_matrix_throughput"].items()):
+    for position, device in enumerate(request["hardware"]):
+        if not any(rate > 0 and name in BYTES for name, rate in device["peak_matrix_throughput"].items()):
             yield f"/hardware/{position}/peak_matrix_throughput", "it states no throughput"
     if "model" in request:
         yield from _impossible_model(request["model"], "/model")
     if request.get("precision", "bf16") not in BYTES:
         yield "/precision", f"{request['precision']} is no number format of training"
     for where in ("runs", "cases"):
-        for position, each in enumerate(request.get(where, ())):
-            yield from _impossible_model(each["model"], f"/{where}/{position}/model")
-            yield from _impossible_strategy(each["strategy"], f"/{where}/{position}/strategy")
+        for position, device in enumerate(request.get(where, ())):
+            yield from _impossible_model(device["model"], f"/{where}/{position}/model")
+            yield from _impossible_strategy(device["strategy"], f"/{where}/{position}/strategy")
 
 
 def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
-    experts, each = model.get("experts", 1), model.get("experts_per_token", 1)
-    if each > experts:
-        yield f"{place}/experts_per_token", f"a token cannot go to {each} of {experts} experts"
+    experts, per_token = model.get("experts", 1), model.get("experts_per_token", 1)
+    if per_token > experts:
+        yield f"{place}/experts_per_token", f"a token cannot go to {per_token} of {experts} experts"
     yield from _impossible_adapter(model.get("adapter", {"rank": 1}), model["hidden"], f"{place}/adapter")
     groups = model.get("key_value_heads", model["heads"])
     if groups > model["heads"]:
@@ -268,7 +268,7 @@ def _impossible_adapter(adapter: Plain, hidden: int, place: str) -> Iterator[Com
 
 
 def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
-    if strategy.get("outermost", "pipeline") not in {each.value for each in Outermost}:
+    if strategy.get("outermost", "pipeline") not in {dimension.value for dimension in Outermost}:
         yield f"{place}/outermost", "the outermost dimension is pipeline or data"
     if strategy.get("recomputation", "none").upper() not in Recompute.__members__:
         yield f"{place}/recomputation", f"{strategy['recomputation']} is no recomputation of this version"

@@ -43,7 +43,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Found:
+class FeasibleLayouts:
     """Layouts that can run.
 
     Attributes:
@@ -59,8 +59,8 @@ class Found:
 
 def divisors(number: int) -> list[int]:
     """Divisors, ascending."""
-    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
-    return sorted({*small, *(number // each for each in small)})
+    small = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
+    return sorted({*small, *(number // divisor for divisor in small)})
 
 
 def layouts(
@@ -87,7 +87,7 @@ def layouts(
         dividing: Leave out what does not divide the model, the batch or a node, before it is made.
     """
     every = np.array(divisors(hardware.devices))
-    experts = np.array([each for each in divisors(structure.experts) if each <= hardware.devices])
+    experts = np.array([choice for choice in divisors(structure.experts) if choice <= hardware.devices])
     axes = {
         "tensor": every[every <= 2 * hardware.per_node],
         "pipeline": every[every <= structure.layers],
@@ -95,8 +95,8 @@ def layouts(
         "micro_batch": np.array(micro_batches),
         "virtual": np.array(virtual),
         "expert": experts,
-        "sharding": np.array([int(each) for each in Sharding]),
-        "recompute": np.array([int(each) for each in Recompute]),
+        "sharding": np.array([int(choice) for choice in Sharding]),
+        "recompute": np.array([int(choice) for choice in Recompute]),
     }
     # A pair at a time, so that most combinations are never made.
     columns: dict[str, Whole] = {"data": np.array([hardware.devices])}
@@ -141,7 +141,9 @@ def search(
     return Ranking(demand, rows[np.lexsort((demand.memory.total[rows], step))])
 
 
-def ranked(structure: ModelStructure, hardware: Hardware, common: Strategy, efficiency: Efficiency = PRIOR) -> Found:
+def ranked(
+    structure: ModelStructure, hardware: Hardware, common: Strategy, efficiency: Efficiency = PRIOR
+) -> FeasibleLayouts:
     """Rank the layouts that can run; of the others nothing is kept, so that this is the quicker search.
 
     Args:
@@ -156,7 +158,7 @@ def ranked(structure: ModelStructure, hardware: Hardware, common: Strategy, effi
     listed = layouts(structure, hardware, common, dividing=True)
     able: Flags = ~np.asarray(broken(structure, listed, hardware).any(axis=1))
     demand = predict(structure, listed.only(able), hardware, efficiency)
-    return Found(len(listed), demand, np.lexsort((demand.memory.total, demand.times.step)))
+    return FeasibleLayouts(len(listed), demand, np.lexsort((demand.memory.total, demand.times.step)))
 
 
 def _thinned(columns: dict[str, Whole], most: int) -> dict[str, Whole]:

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.demand.sizing_cuts import cut
+from kuayu.demand.sizing_cuts import cut, worth
 from kuayu.demand.sizing_needs import THIN, headroom, needs
 from kuayu.demand.sizing_records import RESOURCES, Records, amounts, by_kind
-from kuayu.demand.sizing_scarcity import worth
 from kuayu.demand.sizing_times import COVERAGE, Times, fit
 from kuayu.demand.sizing_waits import learn
 from kuayu.demand.strategy import Floats
@@ -60,21 +59,21 @@ def size(request: Plain) -> dict[str, Any]:
         RepeatedName: Tasks share a name.
     """
     tasks = request["tasks"]
-    refuse(RepeatedName, repeated("/tasks", [each["id"] for each in tasks]))
+    refuse(RepeatedName, repeated("/tasks", [task["id"] for task in tasks]))
     allowed = float(request.get("slow_down", SLOW_DOWN))
     kinds = by_kind(request["history"])
     situation = _Situation(
         headroom(list(kinds.values())),
         worth(kinds.values()),
         # Where nobody ever held a part of an accelerator, parts cannot be had.
-        whole=all((np.mod(each.given[:, 0], 1) == 0).all() for each in kinds.values()),
+        whole=all((np.mod(kind.given[:, 0], 1) == 0).all() for kind in kinds.values()),
         allowed=allowed,
     )
     answers: list[dict[str, Any]] = [{}] * len(tasks)
-    for kind in dict.fromkeys(each["kind"] for each in tasks):
-        places = [place for place, each in enumerate(tasks) if each["kind"] == kind]
-        asked = np.array([amounts(tasks[place]["requested"]) for place in places], dtype=np.float64)
-        sized = _sized(kinds.get(kind), asked, situation)
+    for kind in dict.fromkeys(task["kind"] for task in tasks):
+        places = [place for place, task in enumerate(tasks) if task["kind"] == kind]
+        requested = np.array([amounts(tasks[place]["requested"]) for place in places], dtype=np.float64)
+        sized = _sized(kinds.get(kind), requested, situation)
         for row, place in enumerate(places):
             answers[place] = _answer(tasks[place], sized, row)
     return {
@@ -91,21 +90,21 @@ def _times(records: Records) -> Times:
     return fit(records)
 
 
-def _sized(records: Records | None, asked: Floats, situation: _Situation) -> _Sized:
-    nothing = np.zeros(len(asked))
+def _sized(records: Records | None, requested: Floats, situation: _Situation) -> _Sized:
+    nothing = np.zeros(len(requested))
     if records is None:
-        return _Sized(asked, None, 0.0, nothing, "As asked: no task of this kind ran before.")
+        return _Sized(requested, None, 0.0, nothing, "As asked: no task of this kind ran before.")
     if len(records) < THIN:
         reason = f"As asked: {len(records)} tasks of this kind ran before, too few to give less; {THIN} are enough."
-        duration, coverage = _seen(records, len(asked))
-        return _Sized(asked, duration, coverage, nothing, reason)
+        duration, coverage = _seen(records, len(requested))
+        return _Sized(requested, duration, coverage, nothing, reason)
     times = _times(records)
     waits = learn(records, situation.room)
     found = needs(records.given, waits.needed)
-    cuts = cut(asked, found, waits, situation.worth, situation.allowed, whole=situation.whole)
-    duration = times.duration(asked) * (1 + cuts.slower[:, None])
+    cuts = cut(requested, found, waits, situation.worth, situation.allowed, whole=situation.whole)
+    duration = times.duration(requested) * (1 + cuts.slower[:, None])
     reason = f"{len(records)} tasks of this kind ran before; what they needed leaves room for less"
-    depends = [name for name, told in zip(RESOURCES, times.matters, strict=True) if told]
+    depends = [name for name, matter in zip(RESOURCES, times.matters, strict=True) if matter]
     reason += f". Their time depends on {', '.join(depends)}." if depends else "; none of it shows in their time."
     return _Sized(cuts.given, duration, COVERAGE, cuts.slower, reason, learnt=True)
 
@@ -119,7 +118,7 @@ def _seen(records: Records, count: int) -> tuple[Floats | None, float]:
 
 
 def _answer(task: Plain, sized: _Sized, row: int) -> dict[str, Any]:
-    given = {name: float(sized.given[row, each]) for each, name in enumerate(RESOURCES)}
+    given = {name: float(sized.given[row, index]) for index, name in enumerate(RESOURCES)}
     answer: dict[str, Any] = {"task": task["id"], "recommended": given}
     if sized.duration is not None:
         low, expected, high = (float(value) for value in sized.duration[row])
@@ -133,10 +132,10 @@ def _answer(task: Plain, sized: _Sized, row: int) -> dict[str, Any]:
 def _importance(kind: str, records: Records) -> dict[str, Any]:
     if len(records) >= THIN:
         times = _times(records)
-        told, error = times.importance, times.error
+        importance, error = times.importance, times.error
     else:
-        told, error = (0.0, 0.0, 0.0), _unlearnt(records.duration)
-    return {"kind": kind, **dict(zip(RESOURCES, told, strict=True)), "error": error, "records": len(records)}
+        importance, error = (0.0, 0.0, 0.0), _unlearnt(records.duration)
+    return {"kind": kind, **dict(zip(RESOURCES, importance, strict=True)), "error": error, "records": len(records)}
 
 
 def _unlearnt(duration: Floats) -> float:

@@ -5,14 +5,19 @@ allowed. Here each resource has a scale of its own. Each scale has an expected s
 that kind and size may have; of all pairs of scales for accelerators and cores that together stay within what is
 allowed, that is taken which frees most, as resources are worth. Memory cannot be waited for: a task that lacks it dies
 and starts anew, so that memory is given which few exceed, and what they lose counts.
+
+What a resource is worth: a request does not tell the cluster that it is for. What machines with accelerators hold is
+known though, and what tasks ask for at the same time is in the history; a resource is the scarcer, the more kinds of
+machines it fills first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from kuayu.demand.sizing_needs import LEAST, Need
+from kuayu.demand.sizing_needs import MIN_SHARE, Need
+from kuayu.demand.sizing_records import RESOURCES, Records
 from kuayu.demand.sizing_waits import WAITING, Waits
 from kuayu.demand.strategy import Floats
 
@@ -36,6 +41,18 @@ BATCH = 200
 """Tasks that are looked at together."""
 
 
+GB = 1e9
+
+MACHINES = (
+    (8, 40, 512 * GB),
+    (16, 48, 1536 * GB),
+    (8, 128, 1024 * GB),
+    (8, 112, 2048 * GB),
+    (8, 192, 1024 * GB),
+)
+"""Accelerators, cores, memory: NVIDIA DGX-1, DGX-2, DGX A100 and DGX H100, Huawei Atlas 800 (9000), by data sheets."""
+
+
 @dataclass(frozen=True)
 class Cuts:
     """What N tasks of a kind are given, N × 3, and by how much longer than on what they ask for they should run, N."""
@@ -44,52 +61,59 @@ class Cuts:
     slower: Floats
 
 
-def cut(asked: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
+def cut(requested: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
     """Sizes of tasks of a kind.
 
     Args:
-        asked: What they ask for, N × 3.
+        requested: What they ask for, N × 3.
         found: Needs of the kind by resource.
         waits: How tasks of the kind wait.
         worth: Of what is asked for of each resource, 3.
         allowed: By how much longer they may run.
         whole: Whether accelerators cannot be shared.
     """
-    batches = [asked[place : place + BATCH] for place in range(0, len(asked), BATCH)]
-    parts = [_cut(each, found, waits, worth, allowed, whole=whole) for each in batches]
+    batches = [requested[place : place + BATCH] for place in range(0, len(requested), BATCH)]
+    parts = [_cut(batch, found, waits, worth, allowed, whole=whole) for batch in batches]
     return Cuts(np.concatenate([part.given for part in parts]), np.concatenate([part.slower for part in parts]))
 
 
-def _cut(asked: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
-    own, dying = asked[:, MEMORY], min(DYING, DYING_PART * allowed)
-    memory = np.minimum(own, np.maximum(found[MEMORY].most(asked, 1 - dying), LEAST * own))
+def _cut(requested: Floats, found: Sequence[Need], waits: Waits, worth: Floats, allowed: float, *, whole: bool) -> Cuts:
+    own, dying = requested[:, MEMORY], min(DYING, DYING_PART * allowed)
+    memory = np.minimum(own, np.maximum(found[MEMORY].most(requested, 1 - dying), MIN_SHARE * own))
     dead = np.where(memory < own, LOST * dying, 0.0)
-    parts, late = zip(*(_tried(asked, each, found[each], waits, whole=whole) for each in WAITING), strict=True)
+    parts, late = zip(
+        *(_tried(requested, resource, found[resource], waits, whole=whole) for resource in WAITING), strict=True
+    )
     # Beside each part of the accelerators, the least part of the cores that is still allowed; N × parts.
     room = allowed + 1e-12 - dead[:, None] - late[0]
-    least = np.array([np.searchsorted(each, left, side="right") for each, left in zip(late[1], room, strict=True)]) - 1
+    least = (
+        np.array([np.searchsorted(resource, left, side="right") for resource, left in zip(late[1], room, strict=True)])
+        - 1
+    )
     cores = np.take_along_axis(parts[1], np.maximum(least, 0), axis=1)
     freed = -(worth[0] * np.log(parts[0]) + worth[1] * np.log(cores))
     freed[least < 0] = -np.inf
     # All that is asked for is always allowed.
     freed[:, 0] = np.maximum(freed[:, 0], 0.0)
-    rows, first = np.arange(len(asked)), freed.argmax(axis=1)
+    rows, first = np.arange(len(requested)), freed.argmax(axis=1)
     chosen = first, np.maximum(least[rows, first], 0)
-    kept = [part[rows, each] for part, each in zip(parts, chosen, strict=True)]
-    given = np.column_stack([asked[:, each] * part for each, part in zip(WAITING, kept, strict=True)] + [memory])
-    return Cuts(np.minimum(given, asked), late[0][rows, chosen[0]] + late[1][rows, chosen[1]] + dead)
+    kept = [part[rows, resource] for part, resource in zip(parts, chosen, strict=True)]
+    given = np.column_stack(
+        [requested[:, resource] * part for resource, part in zip(WAITING, kept, strict=True)] + [memory]
+    )
+    return Cuts(np.minimum(given, requested), late[0][rows, chosen[0]] + late[1][rows, chosen[1]] + dead)
 
 
-def _tried(asked: Floats, resource: int, need: Need, waits: Waits, *, whole: bool) -> tuple[Floats, Floats]:
+def _tried(requested: Floats, resource: int, need: Need, waits: Waits, *, whole: bool) -> tuple[Floats, Floats]:
     """Parts of a resource that are tried, falling from one, and the slow-down that each is expected to lead to."""
-    parts = np.arange(STEPS, round(LEAST * STEPS) - 1, -1) / STEPS
-    parts = np.tile(parts, (len(asked), 1))
-    own = asked[:, resource]
+    parts = np.arange(STEPS, round(MIN_SHARE * STEPS) - 1, -1) / STEPS
+    parts = np.tile(parts, (len(requested), 1))
+    own = requested[:, resource]
     if whole and resource == 0:
         parts = np.minimum(np.ceil(parts * own[:, None] - 1e-9) / np.maximum(own, 1e-300)[:, None], 1.0)
     if not len(need.shares):
         return np.ones_like(parts), np.zeros_like(parts)
-    likely = need.likely(asked)
+    likely = need.likely(requested)
     over = likely / np.where(own > 0, own, np.inf)[:, None]
     before = waits.slower(resource, over)
     after = waits.slower(resource, over[:, None, :] / parts[:, :, None])
@@ -100,3 +124,19 @@ def _tried(asked: Floats, resource: int, need: Need, waits: Waits, *, whole: boo
     held = (np.median(over, axis=1) >= 1 - 1e-9) | (own <= 0)
     parts[held], late[held] = 1.0, 0.0
     return parts, late
+
+
+def worth(history: Iterable[Records]) -> Floats:
+    """Parts of the worth of all that tasks of a history asked for that fall to each resource, 3; their sum is one.
+
+    Share of the machines that are full of it first; each resource counts as one kind of machine more, equally divided,
+    so that none is worth nothing.
+    """
+    with np.errstate(over="ignore"):  # what is beyond doubles is scarce
+        held = sum((entry.duration @ entry.given for entry in history), np.zeros(len(RESOURCES)))
+    first = np.full(len(RESOURCES), 1 / len(RESOURCES))
+    for machine in np.array(MACHINES):
+        full = held / machine
+        if full.max() > 0:
+            first[int(full.argmax())] += 1
+    return np.asarray(first / first.sum())

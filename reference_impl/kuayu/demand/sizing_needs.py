@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from kuayu.demand.sizing_records import RESOURCES, Records
 from kuayu.demand.strategy import Floats
@@ -35,7 +35,7 @@ POINTS = 50
 HEADROOM = (1.25, 1.25, 1.5)
 """Peak over mean where no record of the whole history tells a peak. An assumption, on the safe side."""
 
-LEAST = 0.05
+MIN_SHARE = 0.05
 """Nothing is cut to less than this share of what is asked for, be it ever so idle."""
 
 
@@ -58,19 +58,19 @@ class Need:
     bounds: Floats
     groups: Floats
 
-    def likely(self, asked: Floats) -> Floats:
+    def likely(self, requested: Floats) -> Floats:
         """Needs of those that ask for so much, each as likely as the others, N × 3 → N × points."""
-        group = np.searchsorted(self.bounds, asked[:, self.resource])
-        return scale(asked, self.powers)[:, None] * self.groups[group]
+        group = np.searchsorted(self.bounds, requested[:, self.resource])
+        return scale(requested, self.powers)[:, None] * self.groups[group]
 
-    def most(self, asked: Floats, level: float) -> Floats:
+    def most(self, requested: Floats, level: float) -> Floats:
         """What those that ask for so much need at most, with this probability, N × 3 → N."""
-        return scale(asked, self.powers) * (upper(self.shares, level) if len(self.shares) else np.inf)
+        return scale(requested, self.powers) * (upper(self.shares, level) if len(self.shares) else np.inf)
 
 
-def scale(asked: Floats, powers: Floats) -> Floats:
+def scale(amounts: Floats, powers: Floats) -> Floats:
     """Product of powers of what is asked for, N × 3 → N; nothing asked for counts as one."""
-    return np.asarray(np.exp(np.log(np.where(asked > 0, asked, 1.0)) @ powers))
+    return np.asarray(np.exp(np.log(np.where(amounts > 0, amounts, 1.0)) @ powers))
 
 
 def headroom(every: Sequence[Records]) -> Floats:
@@ -89,7 +89,7 @@ def needs(given: Floats, needed: Floats) -> tuple[Need, ...]:
         given: What records of a kind asked for, N × 3.
         needed: What they needed at their peak, N × 3.
     """
-    return tuple(_need(given, needed[:, each], each) for each in range(len(RESOURCES)))
+    return tuple(_need(given, needed[:, number], number) for number in range(len(RESOURCES)))
 
 
 def upper(values: Floats, level: float) -> float:
@@ -106,28 +106,28 @@ def upper(values: Floats, level: float) -> float:
     if level >= 1 or len(logs) < 2:  # noqa: PLR2004 - a spread takes two
         return largest
     spread = logs.std(ddof=1) * np.sqrt(1 + 1 / len(logs))
-    return max(largest, float(np.exp(logs.mean() + student.ppf(level, len(logs) - 1) * spread)))
+    return max(largest, float(np.exp(logs.mean() + stdtrit(len(logs) - 1, level) * spread)))
 
 
 def _need(given: Floats, needed: Floats, resource: int) -> Need:
     own = np.eye(len(RESOURCES))[resource]
-    asked = given[:, resource] > 0
-    if asked.sum() < THIN:
+    requested = given[:, resource] > 0
+    if requested.sum() < THIN:
         return Need(resource, own, np.empty(0), np.empty(0), np.ones((1, 1)))
-    given, needed = given[asked], needed[asked]
+    given, needed = given[requested], needed[requested]
     # An idle resource is needed a little, for its logarithm's sake.
-    needed = np.maximum(needed, LEAST * given[:, resource])
+    needed = np.maximum(needed, MIN_SHARE * given[:, resource])
     candidates = [(power * own, needed / scale(given, power * own)) for power in POWERS]
     if len(needed) >= FITTED and (given > 0).all():
         candidates.append(_fitted(given, needed))
-    powers, shares = min(candidates, key=lambda each: round(float(np.log(each[1]).std()), 9))
+    powers, shares = min(candidates, key=lambda candidate: round(float(np.log(candidate[1]).std()), 9))
     asked_for = given[:, resource]
     bounds = np.unique(np.quantile(asked_for, np.arange(1, len(shares) // GROUP) / max(len(shares) // GROUP, 1)))
     group = np.searchsorted(bounds, asked_for)
     # Where many ask for the same, some groups may be empty.
-    bounds = bounds[[bool((group == each).any() and (group > each).any()) for each in range(len(bounds))]]
+    bounds = bounds[[bool((group == number).any() and (group > number).any()) for number in range(len(bounds))]]
     group = np.searchsorted(bounds, asked_for)
-    groups = np.array([_points(shares[group == each], len(shares)) for each in range(len(bounds) + 1)])
+    groups = np.array([_points(shares[group == number], len(shares)) for number in range(len(bounds) + 1)])
     return Need(resource, powers, shares, bounds, groups)
 
 
@@ -143,8 +143,8 @@ def _fitted(given: Floats, needed: Floats) -> tuple[Floats, Floats]:
     """Powers by least squares of logarithms, drawn a little towards nought, and c of records that were held back."""
     logs, target, fold = np.log(given), np.log(needed), np.arange(len(given)) % FOLDS
     missed = np.empty(len(given))
-    for each in range(FOLDS):
-        kept, out = fold != each, fold == each
+    for number in range(FOLDS):
+        kept, out = fold != number, fold == number
         powers, level = _powers(logs[kept], target[kept])
         missed[out] = target[out] - level - logs[out] @ powers
     powers, level = _powers(logs, target)
@@ -160,6 +160,6 @@ def _powers(logs: Floats, target: Floats) -> tuple[Floats, float]:
 
 def _ratios(records: Records, resource: int) -> Floats:
     used, peak = records.used[:, resource], records.peak[:, resource]
-    told = (used > 0) & (peak >= used)
+    usable = (used > 0) & (peak >= used)
     with np.errstate(over="ignore"):
-        return np.asarray(peak[told] / used[told])
+        return np.asarray(peak[usable] / used[usable])

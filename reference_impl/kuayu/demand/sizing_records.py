@@ -47,8 +47,8 @@ def by_kind(history: Sequence[Plain]) -> dict[str, Records]:
         history: ``TaskRecord`` as plain JSON.
     """
     rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for each in history:
-        rows[each["kind"]].append(_row(each))
+    for entry in history:
+        rows[entry["kind"]].append(_row(entry))
     return {kind: records_of(np.array(rows[kind], dtype=np.float64)) for kind in sorted(rows)}
 
 
@@ -68,14 +68,14 @@ def amounts(resources: Plain | None) -> tuple[float, float, float]:
     return resources["devices"], resources["cores"], resources["memory"]
 
 
-def _row(each: Plain) -> tuple[float, ...]:
-    beside = (each.get("network_flow"), each.get("accelerator_memory"))
+def _row(entry: Plain) -> tuple[float, ...]:
+    beside = (entry.get("network_flow"), entry.get("accelerator_memory"))
     flow, memory = (np.nan if value is None else value for value in beside)
     return (
-        *amounts(each["requested"]),
-        *amounts(each["used"]),
-        *amounts(each.get("peak")),
+        *amounts(entry["requested"]),
+        *amounts(entry["used"]),
+        *amounts(entry.get("peak")),
         flow,
         memory,
-        each["duration"],
+        entry["duration"],
     )

@@ -18,7 +18,7 @@ from kuayu.demand.strategy import Floats, Whole
 FOLDS = 3
 """Parts of the records that are held back in turn."""
 
-MOST = 6000
+MAX_RECORDS = 6000
 """Records of a kind that trees are fitted to; of more, every so-many-th in the order of their contents."""
 
 COVERAGE = 0.9
@@ -76,24 +76,24 @@ class Times:
 
 def fit(records: Records) -> Times:
     """Durations of a kind with at least a few times FOLDS records."""
-    every = slice(None, None, -(-len(records) // MOST))
+    every = slice(None, None, -(-len(records) // MAX_RECORDS))
     features = features_of(records)[every]
     logs = np.log(records.duration[every])
     fold = np.arange(len(logs)) % FOLDS
     with xgboost.config_context(verbosity=0, nthread=1):
-        course = tuple(boosted(features[fold != each, :3], logs[fold != each]) for each in range(FOLDS))
+        course = tuple(boosted(features[fold != number, :3], logs[fold != number]) for number in range(FOLDS))
         effect = tuple(
-            boosted(features[fold != each], logs[fold != each], {"monotone_constraints": str(NEVER_SLOWER)})
-            for each in range(FOLDS)
+            boosted(features[fold != number], logs[fold != number], {"monotone_constraints": str(NEVER_SLOWER)})
+            for number in range(FOLDS)
         )
         misses = logs - _held_back(course, features[:, :3], fold)
-        known, grown = _importance(effect, features, np.exp(logs), fold, [*GROUPS, *((each,) for each in range(3))])
+        known, grown = _importance(effect, features, np.exp(logs), fold, [*GROUPS, *((number,) for number in range(3))])
     tail = (1 - COVERAGE) / 2
     ends = _ends(misses, tail)
     importance, alone = grown[:3], [growth > MATTERS for growth in grown[3:]]
     error = known / float(records.duration[every].mean())
-    told = (importance[0], importance[1], importance[2])
-    return Times(course, ends, told, (alone[0], alone[1], alone[2]), error)
+    importance_of = (importance[0], importance[1], importance[2])
+    return Times(course, ends, importance_of, (alone[0], alone[1], alone[2]), error)
 
 
 def features_of(records: Records) -> Floats:
@@ -110,14 +110,14 @@ def boosted(features: Floats, target: Floats, more: dict[str, object] | None = N
 
 def _mean(models: tuple[xgboost.Booster, ...], features: Floats) -> Floats:
     with xgboost.config_context(verbosity=0, nthread=1):
-        logs = [each.inplace_predict(features) for each in models]
+        logs = [model.inplace_predict(features) for model in models]
     return np.asarray(np.mean(logs, axis=0), dtype=np.float64)
 
 
 def _held_back(models: tuple[xgboost.Booster, ...], features: Floats, fold: Whole) -> Floats:
     found = np.empty(len(features))
-    for each, model in enumerate(models):
-        found[fold == each] = model.inplace_predict(features[fold == each])
+    for index, model in enumerate(models):
+        found[fold == index] = model.inplace_predict(features[fold == index])
     return found
 
 

@@ -12,7 +12,7 @@ they would have used. Where they are too few, or their other use tells too littl
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from kuayu.demand.sizing_records import Records
 from kuayu.demand.strategy import Flags, Floats
@@ -65,25 +65,29 @@ def learn(records: Records, room: Floats) -> Waits:
     peak = np.where(np.isnan(records.peak), used * room, np.fmax(records.peak, used))
     lacking = (given > 0) & (peak >= given * (1 - 1e-6))
     part = np.divide(used, peak, out=np.zeros_like(used), where=peak > 0)
-    told = (part > 0) & ~np.isnan(records.peak)
-    usual = np.array([_usual(part[:, each], told[:, each], lacking[:, each], room[each]) for each in WAITING])
-    steady = _steady(part[:, :2], np.logical_and.reduce(told[:, :2] & ~lacking[:, :2], axis=1))
+    known = (part > 0) & ~np.isnan(records.peak)
+    usual = np.array(
+        [_usual(part[:, resource], known[:, resource], lacking[:, resource], room[resource]) for resource in WAITING]
+    )
+    steady = _steady(part[:, :2], np.logical_and.reduce(known[:, :2] & ~lacking[:, :2], axis=1))
     needed, share, late = peak.copy(), usual.copy(), np.zeros(len(records))
-    for each in WAITING:
-        other = 1 - each
-        single = lacking[:, each] & ~lacking[:, other] & told[:, each] & told[:, other]
+    for resource in WAITING:
+        other = 1 - resource
+        single = lacking[:, resource] & ~lacking[:, other] & known[:, resource] & known[:, other]
         # The other resource idles as much more as the task takes longer.
         longer = np.where(single, np.maximum(usual[other] / np.where(single, part[:, other], 1.0), 1.0), 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            over = np.where(lacking[:, each], used[:, each] * longer / (usual[each] * given[:, each]), 1.0)
+            over = np.where(
+                lacking[:, resource], used[:, resource] * longer / (usual[resource] * given[:, resource]), 1.0
+            )
         over = np.maximum(over, 1.0)
         if single.sum() >= TELLING:
-            both = lacking[:, each] & ~single
+            both = lacking[:, resource] & ~single
             over[both] = np.maximum(over[both], over[single].mean())
             if steady:
-                share[each] = _share(over[single], longer[single] - 1, float(usual[each]))
-        needed[lacking[:, each], each] = (over * given[:, each])[lacking[:, each]]
-        late += _slower(over, float(usual[each]), share[each])
+                share[resource] = _share(over[single], longer[single] - 1, float(usual[resource]))
+        needed[lacking[:, resource], resource] = (over * given[:, resource])[lacking[:, resource]]
+        late += _slower(over, float(usual[resource]), share[resource])
     return Waits(needed, usual, share, _factor(records, needed, late))
 
 
@@ -93,8 +97,8 @@ def _slower(over: Floats, usual: float, share: float | Floats) -> Floats:
     return np.maximum(longer, 0.0, out=longer)
 
 
-def _usual(part: Floats, told: Flags, lacking: Flags, room: float) -> float:
-    enough = part[told & ~lacking] if (told & ~lacking).sum() >= TELLING else part[told]
+def _usual(part: Floats, known: Flags, lacking: Flags, room: float) -> float:
+    enough = part[known & ~lacking] if (known & ~lacking).sum() >= TELLING else part[known]
     return float(np.median(enough)) if len(enough) >= TELLING else 1 / room
 
 
@@ -114,15 +118,15 @@ def _share(over: Floats, longer: Floats, usual: float) -> float:
     over, longer = over[near], longer[near]
     for share in np.arange(0, usual, 0.01):
         surplus = _slower(over, usual, share) - longer
-        if surplus.mean() >= norm.ppf(SURE) * surplus.std(ddof=1) / np.sqrt(len(over)):
+        if surplus.mean() >= ndtri(SURE) * surplus.std(ddof=1) / np.sqrt(len(over)):
             return float(share)
     return usual
 
 
 def _factor(records: Records, needed: Floats, late: Floats) -> float:
     """How waiting weighs in durations, by least squares of logarithms; one unless it surely weighs more."""
-    asked = (needed > 0).all(axis=0)
-    columns = np.column_stack([np.ones(len(late)), np.log(needed[:, asked]), np.log1p(late)])
+    requested = (needed > 0).all(axis=0)
+    columns = np.column_stack([np.ones(len(late)), np.log(needed[:, requested]), np.log1p(late)])
     if np.count_nonzero(late) < TELLING or len(late) <= 2 * columns.shape[1]:
         return 1.0
     target = np.log(records.duration)
@@ -131,4 +135,4 @@ def _factor(records: Records, needed: Floats, late: Floats) -> float:
         return 1.0
     left = target - columns @ found
     spread = np.sqrt(left @ left / (len(late) - rank) * np.linalg.inv(columns.T @ columns)[-1, -1])
-    return float(found[-1]) if found[-1] - norm.ppf(SURE) * spread > 1 else 1.0
+    return float(found[-1]) if found[-1] - ndtri(SURE) * spread > 1 else 1.0

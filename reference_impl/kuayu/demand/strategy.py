@@ -159,10 +159,10 @@ class Layouts:
         """
         if not strategies:
             raise ValueError("no layout")
-        plain = {replace(each, **cls.neutral()) for each in strategies}
+        plain = {replace(strategy, **cls.neutral()) for strategy in strategies}
         if len(plain) > 1:
             raise ValueError("layouts of one table differ in whole numbers only")
-        columns = {name: np.array([int(getattr(each, name)) for each in strategies]) for name in COLUMNS}
+        columns = {name: np.array([int(getattr(strategy, name)) for strategy in strategies]) for name in COLUMNS}
         return cls(**columns, common=plain.pop())
 
     @staticmethod

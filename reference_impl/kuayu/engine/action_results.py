@@ -13,11 +13,13 @@ class RefusalError(Exception):
     Args:
         name: Name of the registered problem.
         detail: Why, in words.
+        outcome: How the step ends: refused, or failed where that is the fault of what was to be done.
     """
 
-    def __init__(self, name: str, detail: str) -> None:
+    def __init__(self, name: str, detail: str, outcome: ActionOutcome = ActionOutcome.refused) -> None:
         super().__init__(detail)
         self.name = name
+        self.outcome = outcome
 
 
 def result_of(

@@ -8,19 +8,24 @@
 What it is asked it does in one thread, so nothing overtakes anything; a second one only lets go when a lease is over,
 whatever a request waits for. What it has promised is in its journal before the service hears of it, so that it keeps
 its word over a restart; what it has said it says again, so that an answer that got lost harms nobody.
+
+Where it has somebody who runs jobs (:class:`Runs`), devices that are given back count as free only when nothing runs on
+them any more. What takes its time, to start a run or to end one, is under way while the controller goes on asking; its
+action stays open and is answered when it is done.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 from kuayu.client import Client, ClientError, RefusedError
+from kuayu.engine.action_results import RefusalError, problem_of, result_of
 from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
 from kuayu.engine.journal import Journal, JournalError
 from kuayu.engine.leasing import Lease, shortest, this_boot
-from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionResult
+from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +40,12 @@ LEAST_WAIT_S = 0.05
 
 SHARE_OF_LEASE = 4
 """Requests that it makes at least while a lease goes on."""
+
+UNDER_WAY_S = 0.5
+"""Seconds between two requests at most while a run is being started or ended: a service answers at once then."""
+
+WARNING_SHARE = 5
+"""Part of a lease at its end, one in so many, in which runs may be asked to end, so that nothing is left at the end."""
 
 
 class Hands(Protocol):
@@ -59,6 +70,71 @@ class Hands(Protocol):
         """This job is to be stopped; its devices stay held until its owner gives them back."""
 
 
+class Runs(Protocol):
+    """Who runs jobs with what is held. Nothing here waits: what takes its time is begun, and asked for again.
+
+    All methods are called by one thread at a time. ``bind`` is given a function to call, from any thread but not from
+    within these methods, whenever something has come out.
+    """
+
+    def bind(self, changed: Callable[[], None]) -> None:
+        """Whom to tell."""
+
+    def start(self, action: Action, holding: Holding | None) -> bool:
+        """Run what an action of kind start says on what it reserved; tells whether that was taken over by now.
+
+        Nothing is begun before :meth:`go_on`.
+
+        Raises:
+            RefusalError: It cannot be; nothing of it runs, or will.
+        """
+
+    def go_on(self) -> None:
+        """Begin what was accepted: it is in the journal now."""
+
+    def stop(self, job: str, attempt: int | None, held: Collection[str], cause: str | None) -> bool:
+        """End runs of a job; tells whether nothing of them is alive.
+
+        Args:
+            job: The job.
+            attempt: Which attempt; all where it is None.
+            held: Actions by which devices are held for the job: no run is started with these any more.
+            cause: Why.
+        """
+
+    def clear(self, reservation: str, cause: str, grace_s: float | None = None) -> bool:
+        """End what runs on what an action reserved; tells whether nothing of it is alive.
+
+        Args:
+            reservation: The action.
+            cause: Why.
+            grace_s: Seconds that processes have to end; as long as the run says where it is None.
+        """
+
+    def clear_nodes(self, nodes: Collection[str], cause: str) -> bool:
+        """End what runs on some nodes; tells whether nothing of it is alive."""
+
+    def grace_s(self, reservation: str) -> float:
+        """Seconds that processes on what an action reserved have to end; zero where there are none."""
+
+    def given_back(self, reservation: str) -> None:
+        """What an action reserved is free again."""
+
+    def to_json(self) -> Any:
+        """All that has to outlive the process, as JSON values."""
+
+    def restore(self, kept: Any, held: Collection[str]) -> None:
+        """Go on from what :meth:`to_json` gave.
+
+        Args:
+            kept: What it gave; empty at the beginning.
+            held: Actions by which something is promised or held.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is something else.
+        """
+
+
 class DomainController:
     """Carries out what one service asks of one domain.
 
@@ -68,6 +144,11 @@ class DomainController:
         pools: Devices of each of its nodes, by kind of accelerator.
         journal: Keeps what is promised and held; None where it need not outlive the process.
         hands: Are told what is held or fenced and what no longer is, and which jobs are to be stopped.
+        runs: Runs jobs; actions of kind start are refused where it is None.
+        confirm: Asks the service whether it still counts on something that is held. Where leases were over while this
+            controller was away, they do not end by that alone then, for the service may have been away as well, as
+            where one program runs both; what the service does not count on any more is let go of. None where the lease
+            alone decides.
         wait_s: Seconds that the service is to wait for something to do before it answers.
         clock: Seconds since 1970.
         lease: Its count for leases.
@@ -85,6 +166,8 @@ class DomainController:
         *,
         journal: Journal | None = None,
         hands: Hands | None = None,
+        runs: Runs | None = None,
+        confirm: Callable[[Holding], bool] | None = None,
         wait_s: float = WAIT_S,
         clock: Callable[[], float] = time.time,
         lease: Lease | None = None,
@@ -100,6 +183,13 @@ class DomainController:
         self._domain = domain
         self._journal = journal
         self._hands = hands
+        self._runs = runs
+        self._runs_written: Any = None
+        self._confirm = confirm
+        self._doubtful: set[str] = set()
+        self._disowned: set[str] = set()
+        self._under_way: set[str] = set()
+        self._progress = 0
         self._wait_s = wait_s
         self._clock = clock
         self._lease = lease or Lease(boot=this_boot())
@@ -110,15 +200,21 @@ class DomainController:
             try:
                 self.holdings.restore(kept)
                 self._lease.restore(kept.get("lease", {}))
+                if runs is not None:
+                    runs.restore(kept.get("runs", {}), {each.action for each in self.holdings.held})
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
-        held = self._standing()
-        for each in self._lease.over(self.holdings.held):
-            self.holdings.lose(each.action, self._clock())
-        if self.holdings.unsaid:
-            self._write()
-        self._tell({name: gone for name, gone in held.items() if name not in self._standing()}, {})
-        self._tell({}, self._standing())
+        if confirm is not None:
+            self._doubtful = {each.action for each in self._lease.over(self.holdings.held) if not each.over}
+            self._lease.answered(self._lease.now())
+        if runs is not None:
+            runs.bind(self._has_changed)
+        with self._changed:  # runs that have to end tell by other threads when they have
+            held = self._standing()
+            if self._end_leases() or self.holdings.unsaid:
+                self._write()
+            self._tell({name: gone for name, gone in held.items() if name not in self._standing()}, {})
+            self._tell({}, self._standing())
 
     def run(self, stopped: threading.Event) -> None:
         """Carry out what is asked until told to stop; a service that is away is waited for.
@@ -138,6 +234,25 @@ class DomainController:
                 self._changed.notify_all()
             keeping.join()
 
+    def disown(self, reservation: str) -> None:
+        """Let go of something, and end what runs on it: the service does not know that, as after it was restored.
+
+        Args:
+            reservation: Action by which it was reserved.
+
+        Raises:
+            JournalError: It cannot be kept that it is let go of.
+        """
+        with self._changed:
+            holding = self.holdings.find(reservation)
+            if holding is None or holding.over:
+                return
+            logger.warning("let go of %s: the service does not know what runs on it", holding.job or reservation)
+            self._disowned.add(reservation)
+            self.holdings.end_lease(reservation)
+            self._write()
+            self._changed.notify_all()
+
     def _take_turns(self, stopped: threading.Event) -> None:
         pause = FIRST_PAUSE_S
         while not stopped.is_set():
@@ -146,6 +261,7 @@ class DomainController:
             try:
                 if self.turn():
                     pause = FIRST_PAUSE_S
+                    self._await_runs()
                     continue
                 logger.warning("what was said is not taken; again in %g s", pause)
             except ClientError as error:
@@ -164,12 +280,14 @@ class DomainController:
             ClientError: The service is away or refuses.
             JournalError: What is promised cannot be kept.
         """
-        sent = self._lease.now()
+        sent, self._progress = self._lease.now(), 0
         self.idle = True
         try:
-            asked = self._client.open_actions(self._domain, wait_s=min(self._wait_s, self._longest_wait))
+            wait_s = 0.0 if self._doubtful else min(self._wait_s, self._longest_wait)
+            asked = self._client.open_actions(self._domain, wait_s=wait_s)
         finally:
             self.idle = False
+        self._confirm_leases()
         self._let_go_of_what_is_over()  # until there was an answer it counted nothing
         with self._changed:
             self._lease.answered(sent)
@@ -180,19 +298,96 @@ class DomainController:
             with self._changed:
                 self.holdings.said(result)
                 self._write()
+        self._under_way.intersection_update(action.id for action in asked)
         taken = [self._carry_out(action) for action in asked]
         return all(taken)
 
     def _carry_out(self, action: Action) -> bool:
+        """Carry out a step and say what became of it; tells whether that was taken, or is under way."""
         with self._changed:
             before = self._standing()
-            result = self.holdings.carry_out(action, self._clock())
-            self._write()
+            result = self._result_of(action)
+            if result is not None or self._runs_to_write():
+                self._write()
+            if self._runs is not None:
+                self._runs.go_on()
             self._tell(before, self._standing())
             self._changed.notify_all()  # there may be a lease to keep
+        if result is None:
+            self._under_way.add(action.id)
+            return True
+        self._under_way.discard(action.id)
         if self._hands is not None and action.kind is ActionKind.stop and result.outcome is ActionOutcome.committed:
             self._hands.stop(str(action.job), action.cause)
         return self._say(result)
+
+    def _result_of(self, action: Action) -> ActionResult | None:
+        """What became of a step; None while runs are being started or ended for it."""
+        runs = self._runs
+        if runs is None:
+            return self.holdings.carry_out(action, self._clock())
+        match action.kind, action.phase:
+            case ActionKind.fence, ActionPhase.commit:
+                return self._fenced(runs, action)
+            case _ if self.holdings.answer_of(action) is not None:
+                pass
+            case ActionKind.start, ActionPhase.commit:
+                return self._started(runs, action)
+            case ActionKind.stop, ActionPhase.commit:
+                return self._stopped(runs, action)
+            case (ActionKind.release, ActionPhase.commit) | (_, ActionPhase.abort):
+                reservation = action.id if action.phase is ActionPhase.abort else action.reservation
+                if reservation is not None and not runs.clear(reservation, action.cause or "its devices go back"):
+                    return None
+        return self.holdings.carry_out(action, self._clock())
+
+    def _fenced(self, runs: Runs, action: Action) -> ActionResult | None:
+        """Give nothing out of nodes any more at once, and say so when nothing runs there."""
+        result = self.holdings.carry_out(action, self._clock())
+        nodes = next((fence.nodes for fence in self.holdings.fences if fence.action == action.id), {})
+        return result if runs.clear_nodes(nodes, action.cause or "its node was fenced") else None
+
+    def _stopped(self, runs: Runs, action: Action) -> ActionResult | None:
+        """End runs of a job. That nothing of an attempt is alive is said also where nothing ever was."""
+        if action.job is not None:
+            held = [each.action for each in self.holdings.held if each.job == action.job and each.until is None]
+            if not runs.stop(action.job, action.attempt, held, action.cause):
+                return None
+            if action.attempt is not None:
+                return self.holdings.keep(result_of(action, ActionOutcome.committed, self._clock()))
+        return self.holdings.carry_out(action, self._clock())
+
+    def _started(self, runs: Runs, action: Action) -> ActionResult | None:
+        now = self._clock()
+        holding = None if action.reservation is None else self.holdings.find(action.reservation)
+        try:
+            if not runs.start(action, holding):
+                return None
+        except RefusalError as refusal:
+            return self.holdings.keep(result_of(action, refusal.outcome, now, problem=problem_of(refusal)))
+        nodes = None if holding is None else holding.nodes
+        return self.holdings.keep(result_of(action, ActionOutcome.committed, now, nodes))
+
+    def _has_changed(self) -> None:
+        """A run was started, or has ended."""
+        with self._changed:
+            self._progress += 1
+            try:
+                if self._runs_to_write():
+                    self._write()
+            except JournalError as error:
+                self._trouble = error
+            self._changed.notify_all()
+
+    def _await_runs(self) -> None:
+        """Wait a moment where something is under way, or until something of that has come out."""
+        with self._changed:
+            if self._under_way and not self._progress:
+                self.idle = True
+                try:
+                    self._changed.wait(min(UNDER_WAY_S, self._longest_wait))
+                finally:
+                    self.idle = False
 
     def _say(self, result: ActionResult) -> bool:
         """Tell what became of a step; whether that was taken."""
@@ -217,7 +412,7 @@ class DomainController:
             while not ended.is_set():
                 self._let_go_of_what_is_over()
                 with self._changed:
-                    end = self._lease.first_end(self.holdings.held)
+                    end = self._next_end()
                     if not ended.is_set():
                         # A wait does not count what the machine sleeps through, so it is looked again now and then.
                         self._changed.wait(None if end is None else min(1.0, max(0.0, end - self._lease.now())))
@@ -227,21 +422,78 @@ class DomainController:
     def _let_go_of_what_is_over(self) -> None:
         with self._changed:
             before = self._standing()
-            over = self._lease.over(self.holdings.held)
-            for each in over:
-                logger.warning("let go of %s: no answer of the service for %g s", each.job or each.action, each.lease)
-                self.holdings.lose(each.action, self._clock())
+            ended = self._end_leases()
             self._tell(before, self._standing())
             try:
-                if over:
+                if ended:
                     self._write()
             except JournalError as error:  # by what it says, the lease is over at the next start, too
                 logger.warning("%s; %s", error, error.hint)
 
+    def _confirm_leases(self) -> None:
+        """Ask whether the service still counts on what leases were over for; it was just answered, and goes on to.
+
+        Raises:
+            ClientError: The service is away.
+        """
+        for name in sorted(self._doubtful):
+            holding = self.holdings.find(name)
+            counted_on = holding is None or self._confirm is None or self._confirm(holding)
+            with self._changed:
+                self._doubtful.discard(name)
+                if holding is not None and not counted_on:
+                    logger.warning("let go of %s: the service does not count on it any more", holding.job or name)
+                    self.holdings.end_lease(name)
+
+    def _end_leases(self) -> bool:
+        """Let go of what leases are over for, where nothing runs on it any more, and have end what runs on the rest.
+
+        Returns:
+            Whether that is to be written.
+        """
+        changed = False
+        for each in self._lease.over(self.holdings.held):
+            cause = UNKNOWN_RUN if each.action in self._disowned or each.lease is None else _silence(each)
+            if not each.over:
+                logger.warning("let go of %s: no answer of the service for %g s", each.job or each.action, each.lease)
+                self.holdings.end_lease(each.action)
+                changed = True
+            if self._runs is None or self._runs.clear(each.action, cause, 0.0):
+                self.holdings.lose(each.action, self._clock())
+                self._disowned.discard(each.action)
+                changed = True
+        if self._runs is None:
+            return changed
+        now = self._lease.now()
+        for each in self.holdings.held:
+            end = self._lease.ends(each)
+            if end is not None and not each.over and now >= end - self._warning(each):
+                self._runs.clear(each.action, _silence(each), max(0.0, end - now))
+        return changed
+
+    def _next_end(self) -> float | None:
+        """The count at which something is to be done about a lease; None where there are none."""
+        leased = [each for each in self.holdings.held if not each.over]
+        first, now = self._lease.first_end(leased), self._lease.now()
+        if first is None:
+            return None
+        warnings = [end - self._warning(each) for each in leased if (end := self._lease.ends(each)) is not None]
+        return min([first, *(count for count in warnings if count > now)])
+
+    def _warning(self, holding: Holding) -> float:
+        """Seconds before the end of a lease at which runs are asked to end."""
+        if self._runs is None or holding.lease is None:
+            return 0.0
+        return min(self._runs.grace_s(holding.action), holding.lease / WARNING_SHARE)
+
     def _write(self) -> None:
+        runs = {} if self._runs is None else {"runs": self._runs.to_json()}
         if self._journal is not None:
-            self._journal.write({**self.holdings.to_json(), "lease": self._lease.to_json()})
-        self._written = self._lease.now()
+            self._journal.write({**self.holdings.to_json(), "lease": self._lease.to_json(), **runs})
+        self._written, self._runs_written = self._lease.now(), runs.get("runs")
+
+    def _runs_to_write(self) -> bool:
+        return self._runs is not None and self._runs.to_json() != self._runs_written
 
     def _standing(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""
@@ -249,6 +501,9 @@ class DomainController:
         return {**held, **{each.action: each for each in self.holdings.fences}}
 
     def _tell(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
+        if self._runs is not None:
+            for name in _given_back(before, after):
+                self._runs.given_back(name)
         if self._hands is None:
             return
         for name in [*before, *(each for each in after if each not in before)]:
@@ -263,3 +518,15 @@ class DomainController:
                 self._hands.fence(come)
             elif come is not None:
                 self._hands.take(come)
+
+
+UNKNOWN_RUN = "the service does not know it"
+
+
+def _silence(holding: Holding) -> str:
+    return f"the service has not answered for {holding.lease:g} s, so that the lease of its devices is over"
+
+
+def _given_back(before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> list[str]:
+    """Actions of which nothing is held any more."""
+    return [name for name, standing in before.items() if isinstance(standing, Holding) and name not in after]

@@ -6,7 +6,7 @@ fenced, until that is released; what is held there stays held, for its owner to 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +31,7 @@ class Holding:
         nodes: Devices of each node.
         until: Until when they are promised, in seconds since 1970; None once they are held for good.
         lease: Seconds for which they may be held without an answer of the service; None for any time.
+        over: Whether the lease is over, so that they are let go of as soon as nothing runs on them any more.
     """
 
     action: str
@@ -39,6 +40,7 @@ class Holding:
     nodes: Mapping[str, int]
     until: float | None
     lease: float | None = None
+    over: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,24 @@ class Holdings:
         """The service has heard of it."""
         self._unsaid = [name for name in self._unsaid if name != result.action]
 
+    def find(self, name: str) -> Holding | None:
+        """What an action reserved; None where it reserved nothing, or that was let go of."""
+        return self._held.get(name)
+
+    def answer_of(self, action: Action) -> ActionResult | None:
+        """What was answered to a step; None where it was not answered yet."""
+        return self._answers.get(action.id, {}).get(action.phase)
+
+    def keep(self, result: ActionResult) -> ActionResult:
+        """Keep the answer to a step that was carried out elsewhere; from now on that is the answer to it."""
+        self._answers.setdefault(result.action, {})[result.phase] = result
+        self._forget_answers()
+        return result
+
+    def end_lease(self, name: str) -> None:
+        """The lease of something is over; it stays held until it is lost, whatever the service answers meanwhile."""
+        self._held[name] = replace(self._held[name], over=True)
+
     def lose(self, name: str, now: float) -> None:
         """Let go of something unasked; whoever asks for its commit again is told that it has expired.
 
@@ -122,9 +142,7 @@ class Holdings:
         said = self._answers.setdefault(action.id, {})
         if action.phase not in said:
             said[action.phase] = self._done(action, now)
-        for old in list(self._answers)[:-REMEMBERED]:
-            if old not in self._held and old not in self._fences and old not in self._unsaid:
-                del self._answers[old]
+        self._forget_answers()
         return said[action.phase]
 
     def to_json(self) -> dict[str, Any]:
@@ -138,6 +156,7 @@ class Holdings:
                 "nodes": dict(each.nodes),
                 "until": each.until,
                 "lease": each.lease,
+                "over": each.over,
             }
             for each in self.held
         ]
@@ -157,6 +176,11 @@ class Holdings:
         for each in kept["answers"]:
             result = ActionResult.model_validate(each)
             self._answers.setdefault(result.action, {})[result.phase] = result
+
+    def _forget_answers(self) -> None:
+        for old in list(self._answers)[:-REMEMBERED]:
+            if old not in self._held and old not in self._fences and old not in self._unsaid:
+                del self._answers[old]
 
     def _done(self, action: Action, now: float) -> ActionResult:
         try:

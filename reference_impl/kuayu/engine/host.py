@@ -1,7 +1,8 @@
 """What this host is, and how it stands.
 
 A host with accelerators that its driver shows has them as its devices. A host without has its processors as one device
-of kind ``cpu``, with the main memory as the memory of the accelerator. What cannot be known is absent.
+of kind ``cpu``, with the main memory as the memory of the accelerator; or as several, for jobs to share them, of which
+each counts as an equal part of processors, memory and power. What cannot be known is absent.
 """
 
 import time
@@ -28,23 +29,48 @@ def seconds_up() -> float:
     return time.time() - psutil.boot_time()
 
 
-class Host:
-    """This host, read again and again; what follows from counters is absent from the first reading."""
+PROCESSORS_OF_PART = 2
+"""Logical processors of a part, where nobody says how many parts there are."""
 
-    def __init__(self, nvidia: NvidiaAccelerators | None = None) -> None:
-        """Take ``nvidia`` for its devices, or its processors where that is None."""
+SHARED = ("accelerator_memory_used", "power")
+"""Measures of the processors that parts have an equal share of; all others are the same for each."""
+
+
+def usual_parts() -> int:
+    """Devices that the processors of this host count as where nobody says: one for each two of them."""
+    return max(1, (psutil.cpu_count() or 1) // PROCESSORS_OF_PART)
+
+
+class Host:
+    """This host, read again and again; what follows from counters is absent from the first reading.
+
+    Args:
+        nvidia: Its devices; its processors are where that is None.
+        parts: Devices that its processors count as.
+    """
+
+    def __init__(self, nvidia: NvidiaAccelerators | None = None, parts: int = 1) -> None:
         self.nvidia = nvidia
+        self.parts = parts
         self.processor = Processor()
         self._flows = {name: Counters() for name in ("read", "written", "sent", "received")}
 
     @classmethod
-    def here(cls) -> "Host":
-        """Host that this process runs on, with the accelerators that it has."""
-        return cls(NvidiaAccelerators.find())
+    def here(cls, parts: int = 1) -> "Host":
+        """Host that this process runs on, with the accelerators that it has.
+
+        Args:
+            parts: Devices that its processors count as, where it has none.
+        """
+        return cls(NvidiaAccelerators.find(), parts)
 
     def devices(self) -> list[Device]:
         """What does the matrix work here."""
-        return self.nvidia.describe() if self.nvidia else [self.processor.describe()]
+        if self.nvidia:
+            return self.nvidia.describe()
+        whole = self.processor.describe()
+        memory = None if whole.memory_capacity is None else whole.memory_capacity / self.parts
+        return [whole.model_copy(update={"id": name, "memory_capacity": memory}) for name in self._names()]
 
     def node(self, node: str, domain: str) -> Node:
         """Registration of this host under the identifiers ``node`` and ``domain``."""
@@ -57,13 +83,24 @@ class Host:
             pydantic.ValidationError: ``node`` is no identifier.
         """
         observed_at, at = datetime.now(UTC), time.monotonic()
-        by_device = self.nvidia.read(at) if self.nvidia else {DEVICE_ID: self.processor.read(at)}
+        by_device = self.nvidia.read(at) if self.nvidia else self._read_parts(at)
         samples = [
             Sample(subject=node, subject_kind=SubjectKind.device, device=device, observed_at=observed_at, **measures)
             for device, measures in by_device.items()
         ]
         of_node = self._node(at)
         return [Sample(subject=node, subject_kind=SubjectKind.node, observed_at=observed_at, **of_node), *samples]
+
+    def _names(self) -> list[str]:
+        """Identifiers of the devices that its processors count as."""
+        return [DEVICE_ID] if self.parts == 1 else [f"{DEVICE_ID}-{number}" for number in range(self.parts)]
+
+    def _read_parts(self, at: float) -> dict[str, dict[str, Any]]:
+        """Measures of each part of the processors. A fault is no part's own, so that the first tells of it."""
+        whole = self.processor.read(at)
+        part = {name: value / self.parts if name in SHARED else value for name, value in whole.items()}
+        rest = {name: value for name, value in part.items() if name != "faults"}
+        return {name: rest if number else part for number, name in enumerate(self._names())}
 
     def _node(self, at: float) -> dict[str, Any]:
         """Flows of storage and network, and what can be given out.

@@ -7,11 +7,11 @@ from typing import IO, Any
 
 from kuayu.engine.locking import lock, lock_of
 
-MEMBERS = {"domain", "holdings", "fences", "answers", "unsaid", "lease"}
+MEMBERS = {"domain", "holdings", "fences", "answers", "unsaid", "lease", "runs"}
 """What a journal holds."""
 
-LATER = {"fences", "unsaid", "lease"}
-"""What it did not hold before there were fences and leases."""
+LATER = {"fences", "unsaid", "lease", "runs"}
+"""What it did not hold before there were fences and leases, and does not hold where nothing is run."""
 
 
 class JournalError(Exception):

@@ -59,7 +59,7 @@ class Lease:
     def over(self, held: Iterable[Holding]) -> list[Holding]:
         """What it has to let go of now."""
         now = self.now()
-        return [each for each in held if (end := self.ends(each)) is not None and end <= now]
+        return [each for each in held if each.over or ((end := self.ends(each)) is not None and end <= now)]
 
     def to_json(self) -> dict[str, Any]:
         """The count as JSON values."""

@@ -1,4 +1,8 @@
-"""How far the ranks of a node are, as training jobs write it into a file: ``JOB RANK STEP``, a line for each step."""
+"""How far the ranks of a node are, as training jobs write it into a file: ``JOB RANK STEP``, a line for each step.
+
+``JOB RANK STEP checkpoint`` says that a checkpoint of the job has been written whole that holds the work up to that
+step; ``JOB RANK ended`` that a rank has ended as it should.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -9,17 +13,20 @@ from kuayu_schemas.models import RankStep
 MOST = 1024
 """Ranks of which a beat can tell."""
 
-ENDED = "ended"
+ENDED, CHECKPOINT = "ended", "checkpoint"
 
 
 class StepFile:
     """The last step of each rank that the lines of a file tell of.
 
-    ``JOB RANK ended`` says that a rank has ended as it should. That is told until somebody has heard it.
+    That a rank has ended is told until somebody has heard it.
 
     Args:
         source: Where the lines come from.
         complain: Is told of a line that is none of these, once for all of them.
+
+    Attributes:
+        checkpoints: Last step of which a checkpoint was written, by job.
     """
 
     def __init__(self, source: Source, complain: Callable[[str], None] = lambda _: None) -> None:
@@ -27,6 +34,7 @@ class StepFile:
         self._complain = complain
         self._complained = False
         self._steps: dict[tuple[str, int], RankStep] = {}
+        self.checkpoints: dict[str, int] = {}
 
     def steps(self) -> list[RankStep]:
         """The last step of each rank; of those that were heard of last, where there are more than a beat can hold."""
@@ -42,13 +50,18 @@ class StepFile:
                 del self._steps[step.job, step.rank]
 
     def _read(self, line: str) -> None:
-        told = _told(line)
-        if told is None:
+        words = line.split()
+        written = words[3:] == [CHECKPOINT]
+        told = _told(words[:3] if written else words)
+        if told is None or (written and told[2] is None):
             if not self._complained:
                 self._complained = True
                 self._complain(line)
             return
         job, rank, step = told
+        if written and step is not None:
+            self.checkpoints[job] = step
+            return
         before = self._steps.pop((job, rank), None)
         last = 0 if before is None else before.step
         self._steps[job, rank] = RankStep(
@@ -58,9 +71,9 @@ class StepFile:
             del self._steps[next(iter(self._steps))]
 
 
-def _told(line: str) -> tuple[str, int, int | None] | None:
+def _told(words: list[str]) -> tuple[str, int, int | None] | None:
     """Job, rank and step of a line, the step None where the rank has ended; None where it is no such line."""
-    match line.split():
+    match words:
         case [job, rank, step] if rank.isdecimal() and (step.isdecimal() or step == ENDED):
             told = {"job": job, "rank": int(rank), "step": 0 if step == ENDED else int(step)}
             return None if schema.errors("RankStep", told) else (job, int(rank), None if step == ENDED else int(step))

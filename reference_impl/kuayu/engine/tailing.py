@@ -29,10 +29,11 @@ class Tail:
 
     Args:
         path: The file.
+        whole: Whether lines count that are there already.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Go to its end.
+    def __init__(self, path: Path, *, whole: bool = False) -> None:
+        """Go to its end, or stay at its beginning.
 
         Raises:
             OSError: It is there and cannot be read.
@@ -40,7 +41,7 @@ class Tail:
         self._path = path
         self._cutter = _Cutter()
         self._descriptor: int | None = None
-        if self._open():
+        if self._open() and not whole:
             os.lseek(self._held(), 0, os.SEEK_END)
 
     def lines(self) -> list[str]:

@@ -2,25 +2,38 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kuayu.forecast.checking import check_forecast
-from kuayu.forecast.clocks import change, on_one_clock
-from kuayu.forecast.courses import courses
-from kuayu.forecast.gaps import filled, known, last_known
-from kuayu.forecast.history import told
-from kuayu.forecast.joining import Remembered, at_levels, believed, join, mixture, unannounced
-from kuayu.forecast.matching import matched, shifts
-from kuayu.forecast.outliers import cleaned
+from kuayu.forecast.courses import Standing, courses
+from kuayu.forecast.history import replayed, told
+from kuayu.forecast.hybrid import (
+    REPLAYED_LEVELS,
+    SHIPPED,
+    Choice,
+    Remembered,
+    Replay,
+    Weighing,
+    at_levels,
+    believed,
+    explained,
+    join,
+    mixture,
+    rest_moves,
+    structured,
+    unannounced,
+    usual_weighing,
+    weighed,
+)
+from kuayu.forecast.network import MIDDLE
 from kuayu.forecast.past import WEEK, WINDOW, Past
-from kuayu.forecast.standing import Standing
-from kuayu.forecast.structure import QUANTITIES, Crowd, Foreseen, foresee
-from kuayu.forecast.values import Floats, Plain, Whole, rounded, seconds
+from kuayu.forecast.requests import Flags, Floats, Plain, Whole, check_forecast, rounded, seconds
+from kuayu.forecast.series import all_cleaned, changes, filled, known, last_known, on_one_clock
+from kuayu.forecast.structure import QUANTITIES, Crowd, Foreseen, foresee, matched, nobody, shifts
 
-METHOD = {"name": "kuayu-hybrid", "version": "1.1.0"}
+METHOD = {"name": "kuayu-hybrid", "version": "1.2.0"}
 
 LONGEST = 12_288
 """Values of a series that are looked at: a week of minutes, and WINDOW before it."""
@@ -30,6 +43,15 @@ WEEKS = 5
 
 TOGETHER = 256
 """Series that are looked at together."""
+
+REPLAYED = 24
+"""Most instants of the past at which structure is tried again."""
+
+MIN_REPLAYED_SECONDS = 6 * 3600.0
+"""Least time that these instants cover, as what happened in less may be chance: horizons of half an hour and more."""
+
+REPLAYED_HORIZONS = 4
+"""Most horizons of a request at which it is; weights of those between lie between."""
 
 KNOTS = 24
 """Horizons of a series that history is asked for; between them it is straight."""
@@ -99,8 +121,8 @@ def _points(request: Plain, made: Answer, middle: int, wanted: Whole) -> list[di
             "horizon": horizon,
             "expected": rounded(values[middle]),
             "quantiles": [
-                {"level": level, "value": rounded(values[at])}
-                for level, at in zip(request["levels"], wanted.tolist(), strict=True)
+                {"level": level, "value": rounded(values[number])}
+                for level, number in zip(request["levels"], wanted.tolist(), strict=True)
             ],
             "structure_share": rounded(share),
         }
@@ -108,55 +130,198 @@ def _points(request: Plain, made: Answer, middle: int, wanted: Whole) -> list[di
     ]
 
 
-def answer(request: Plain, question: Question, remembered: Sequence[Remembered] | None = None) -> list[Answer]:
+def answer(
+    request: Plain, question: Question, remembered: Sequence[Remembered] | None = None, choice: Choice = SHIPPED
+) -> list[Answer]:
     """Forecast the series of a request at any horizons and levels.
 
     Args:
         request: Series, jobs and events.
         question: What is asked.
         remembered: What history says of the series, where that is known.
+        choice: Constants of how structure and history are put together.
     """
     series = request["series"]
     remembered = remember(series, question) if remembered is None else remembered
-    foreseen = _foreseen(request, question)
-    share = unannounced([each for at, each in foreseen.items() if "job" not in series[at]], len(question.after))
+    joined = _joined(request, question, remembered, choice)
     made = []
-    for at, (each, past) in enumerate(zip(series, remembered, strict=True)):
-        past = believed(foreseen[at], past) if at in foreseen else past  # noqa: PLW2901 - the same, known better
-        moved = shifts(each, request.get("events") or (), question.now, question.after)
-        if at in foreseen and "job" in each:
-            # nothing comes to a job, and there is no crowd
-            alone = replace(foreseen[at], sharpness=np.ones(len(question.after)))
-            values, part = join(alone, past, np.zeros(len(question.after)), question.levels)
-        elif at in foreseen:
-            values, part = join(foreseen[at], past, share, question.levels)
+    for index, (entry, past) in enumerate(zip(series, remembered, strict=True)):
+        moved = shifts(entry, request.get("events") or (), question.now, question.after)
+        if index in joined:
+            values, part = joined[index]
         else:
             values, part = at_levels(past.values, question.levels), np.zeros(len(question.after))
             values = np.round(values) if past.whole else values
-        most = 1.0 if each["quantity"] == "utilisation" else np.inf
+        most = 1.0 if entry["quantity"] == "utilisation" else np.inf
         made.append(Answer(np.clip(values + moved[:, None], 0.0, most), part))
     return made
 
 
-def _foreseen(request: Plain, question: Question) -> dict[int, Foreseen]:
-    """What jobs say of the series that they explain, by place of the series."""
-    jobs, series = request.get("jobs") or (), request["series"]
-    places = [at for at, each in enumerate(series) if each["quantity"] in QUANTITIES]
-    if not jobs or not places:
+def _joined(
+    request: Plain, question: Question, remembered: Sequence[Remembered], choice: Choice
+) -> dict[int, tuple[Floats, Floats]]:
+    """Forecasts of the series that jobs explain, T × P, with the share of structure, T, by place of the series."""
+    known, series = request.get("jobs") or (), request["series"]
+    places = [index for index, entry in enumerate(series) if entry["quantity"] in QUANTITIES]
+    jobs = [job for job in known if "ended_at" not in job]
+    if not known or not places:
         return {}
+    numbers = matched([series[place] for place in places], known)
+    places = [place for place, some in zip(places, numbers, strict=True) if len(some)]
+    numbers = [some for some in numbers if len(some)]
+    if not places:
+        return {}
+    picked = [series[place] for place in places]
+    present = np.array(["ended_at" not in job for job in known], dtype=bool)
+    foreseen = _foreseen(jobs, picked, _among(numbers, present), question)
+    pasts = [believed(one, remembered[place]) for one, place in zip(foreseen, places, strict=True)]
+    last = np.array([past.last for past in pasts])
+    weighing = usual_weighing(foreseen, last, choice)
+    of_job = np.array(["job" in entry for entry in picked], dtype=bool)
+    share = unannounced([one for one, alone in zip(foreseen, of_job, strict=True) if not alone], len(question.after))
+    # nothing comes to a job, and there is no crowd
+    unforeseen = np.where(of_job[:, None], 0.0, share)
+    if choice.replay and not present.all() and not of_job.all():
+        crowds = np.flatnonzero(~of_job)
+        some = _Past(known, [picked[crowd] for crowd in crowds], [numbers[crowd] for crowd in crowds], question, choice)
+        found = some.weighing([pasts[crowd] for crowd in crowds], _rows(weighing, crowds))
+        # what was announced beforehand was not at those instants, and they say nothing of its worth
+        for whole, part in zip(weighing, found, strict=True):
+            whole[crowds] += share * (part - whole[crowds])
+    weighing.structure[of_job] = 1.0
+    values, parts = join(foreseen, pasts, unforeseen, weighing, question.levels)
+    return {place: (value, part) for place, value, part in zip(places, values, parts, strict=True)}
+
+
+def _foreseen(
+    jobs: Sequence[Plain], series: Sequence[Plain], numbers: Sequence[Whole], question: Question
+) -> list[Foreseen]:
+    """What jobs say of series, of which these are the numbers."""
     standing = Standing.seen(jobs, question.now)
     crowd = Crowd.of(jobs, courses(jobs, question.now, question.after, standing=standing), question.now)
-    numbers = matched([series[at] for at in places], jobs)
-    return {
-        at: foresee(series[at]["quantity"], crowd, some, _end(series[at]) - question.now, question.after)
-        for at, some in zip(places, numbers, strict=True)
-        if len(some)
-    }
+    then = [min(_end(entry) - question.now, 0.0) for entry in series]
+    return foresee([entry["quantity"] for entry in series], crowd, numbers, then, question.after)
+
+
+def _among(numbers: Sequence[Whole], kept: Flags) -> list[Whole]:
+    """Numbers of jobs among those that are kept."""
+    place = np.cumsum(kept) - 1
+    return [place[some[kept[some]]] for some in numbers]
+
+
+def _rows(weighing: Weighing, rows: Whole) -> Weighing:
+    return Weighing(*(whole[rows] for whole in weighing))
 
 
 def _end(series: Plain) -> float:
     """Instant of the last value that is known, seconds since 1970."""
     return seconds(series["begin"]) + last_known(series) * float(series["step"])
+
+
+@dataclass(frozen=True)
+class _Past:
+    """The request as it would have been at instants of the past, by jobs that have ended since.
+
+    Attributes:
+        jobs: All jobs of the request.
+        series: Series that jobs explain, S.
+        numbers: Numbers of the jobs of each.
+        question: What is asked.
+        choice: Constants.
+    """
+
+    jobs: Sequence[Plain]
+    series: Sequence[Plain]
+    numbers: Sequence[Whole]
+    question: Question
+    choice: Choice
+
+    def weighing(self, pasts: Sequence[Remembered], usual: Weighing) -> Weighing:
+        """How structure and history are put together, by how well both did at each horizon."""
+        found = Weighing(*(whole.copy() for whole in usual))
+        after = self.question.after
+        knots = np.unique(np.linspace(0, len(after) - 1, min(len(after), REPLAYED_HORIZONS)).round().astype(int))
+        steps = {float(entry["step"]) for entry in self.series}
+        if len(steps) > 1:
+            return found
+        step = steps.pop()
+        for knot in knots.tolist():
+            ahead = round(after[knot] / step)
+            column = self._at(knot, ahead, step, pasts, _rows(usual, np.arange(len(pasts)))) if ahead else None
+            for whole, part in zip(found, column or (), strict=False):
+                whole[:, knot] = part
+        for whole in found:
+            for row in whole:
+                row[:] = np.interp(np.arange(len(after)), knots, row[knots])
+        return found
+
+    def _at(
+        self, knot: int, ahead: int, step: float, pasts: Sequence[Remembered], usual: Weighing
+    ) -> tuple[Floats, Floats, Floats] | None:
+        """Weights, widths and movements of the rest at one horizon, S each; nothing where too little has ended."""
+        parts = 2 if ahead % 2 == 0 else 1
+        stride = ahead // parts
+        now = self.question.now
+        ended = min(seconds(job["ended_at"]) for job in self.jobs if "ended_at" in job)
+        values = [filled(known(entry, LONGEST), step) for entry in self.series]
+        observed = [known(entry, LONGEST) for entry in self.series]
+        shortest = min(map(len, values))
+        count = min(int((now - ended) / (stride * step)), (shortest - 2) // stride - parts, REPLAYED + parts)
+        if count <= parts or count * stride * step < MIN_REPLAYED_SECONDS:
+            return None
+        back = stride * np.arange(count + 1)
+        longest = shortest - 1 - back
+        last = np.stack([row[len(row) - shortest :][longest] for row in values])
+        real = np.stack([row[len(row) - shortest :][longest] for row in observed])
+        medians = _replayed(values, observed, step, ahead, back)
+        spread = np.stack([past.values[knot] - past.values[knot][MIDDLE] for past in pasts])
+        left, seen, remembered = np.zeros_like(last), [], []
+        for index, moments in enumerate(back.tolist()):
+            foreseen = self._foreseen(now - moments * step, float(self.question.after[knot]))
+            left[:, index], _ = explained(foreseen, last[:, index])
+            rows = np.maximum(medians[:, index, None] + spread, 0.0)
+            seen.append(foreseen)
+            remembered.append(
+                [Remembered(float(one), row[None], False) for one, row in zip(last[:, index], rows, strict=True)]
+            )
+        now_real, before = real[:, :-parts], last[:, parts:]
+        prior = usual.rest[:, knot]
+        rest = rest_moves(left[:, parts:], left[:, :-parts], before, now_real, prior, self.choice.prior)
+        everybody, levels = np.ones((len(pasts), 1)), REPLAYED_LEVELS
+        by_jobs = [
+            structured(foreseen, past, everybody, rest[:, None], levels)[:, 0]
+            for foreseen, past in zip(seen[parts:], remembered[parts:], strict=True)
+        ]
+        by_history = [at_levels(np.stack([one.values[0] for one in past]), levels) for past in remembered[parts:]]
+        replay = Replay(np.stack(by_jobs, axis=1), np.stack(by_history, axis=1), now_real, before, 1 / parts)
+        return (*weighed(replay, usual.structure[:, knot], self.choice), rest)
+
+    def _foreseen(self, now: float, after: float) -> list[Foreseen]:
+        """What the jobs of then said of the series then, for one horizon."""
+        kept = np.zeros(len(self.jobs), dtype=bool)
+        jobs = []
+        for number, job in enumerate(self.jobs):
+            if seconds(job["submitted_at"]) > now or ("ended_at" in job and seconds(job["ended_at"]) <= now):
+                continue
+            kept[number] = True
+            waits = "started_at" in job and seconds(job["started_at"]) > now
+            jobs.append({name: value for name, value in job.items() if name != "started_at"} if waits else job)
+        question = Question(now, np.array([after]), REPLAYED_LEVELS)
+        if not jobs:
+            return [nobody(1) for _ in self.series]
+        return _foreseen(jobs, self.series, _among(self.numbers, kept), question)
+
+
+def _replayed(values: Sequence[Floats], observed: Sequence[Floats], step: float, ahead: int, back: Whole) -> Floats:
+    """What history would have said so many steps before the last values, S × K."""
+    groups: dict[int, list[int]] = defaultdict(list)
+    for number, row in enumerate(values):
+        groups[len(row)].append(number)
+    found = np.zeros((len(values), len(back)))
+    for length, numbers in groups.items():
+        past = Past(np.stack([values[one] for one in numbers]), step, np.stack([observed[one] for one in numbers]))
+        found[numbers] = replayed(past, ahead, length - 1 - back)[1]
+    return found
 
 
 @dataclass(frozen=True)
@@ -183,9 +348,8 @@ class _Looked:
 def remember(series: Sequence[Plain], question: Question) -> list[Remembered]:
     """What history says of series."""
     groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
-    for place, each in enumerate(series):
-        for looked in _looked_at(place, each, question):
-            groups[float(each["step"]), len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
+    for step, looked in _looked_at(series, question):
+        groups[step, len(looked.values), looked.fresh, tuple(looked.ahead.tolist())].append(looked)
     made: dict[int, list[tuple[_Looked, Remembered]]] = defaultdict(list)
     for (step, *_), alike in groups.items():
         for some in (alike[first : first + TOGETHER] for first in range(0, len(alike), TOGETHER)):
@@ -194,20 +358,25 @@ def remember(series: Sequence[Plain], question: Question) -> list[Remembered]:
     return [_mixed(made[place]) for place in range(len(series))]
 
 
-def _looked_at(place: int, series: Plain, question: Question) -> Iterator[_Looked]:
-    """A series as it is; where its end is new, as something new and as history has it, without what may be an error."""
-    step, ahead = float(series["step"]), np.array(steps(series, question))
-    most = min(LONGEST, max(WINDOW + 20 * int(ahead.max()), WEEKS * round(WEEK / step), round(WEEK / step) + WINDOW))
-    told = known(series, most)
-    clean = cleaned(filled(told, step))
-    values = clean.values
-    column, shift = change(values, step)
-    if shift:
-        told, values = on_one_clock(told, column, shift), filled(on_one_clock(values, column, shift), step)
-    yield _Looked(place, values, told, ahead, 0.0, clean.chance > 0)
-    if clean.chance:
-        upto = len(values) - clean.doubtful
-        yield _Looked(place, values[:upto], told[:upto], ahead + clean.doubtful, clean.chance, False)
+def _looked_at(series: Sequence[Plain], question: Question) -> Iterator[tuple[float, _Looked]]:
+    """Series as they are; where an end is new, as something new and as history has it, without what may be an error."""
+    groups: dict[tuple[float, int], list[tuple[int, Floats, Whole]]] = defaultdict(list)
+    for place, entry in enumerate(series):
+        step, ahead = float(entry["step"]), np.array(steps(entry, question))
+        weeks = max(WEEKS * round(WEEK / step), round(WEEK / step) + WINDOW)
+        seen = known(entry, min(LONGEST, max(WINDOW + 20 * int(ahead.max()), weeks)))
+        groups[step, len(seen)].append((place, seen, ahead))
+    for (step, _), alike in groups.items():
+        clean = all_cleaned(np.stack([filled(seen, step) for _, seen, _ in alike]))
+        clocks = changes(np.stack([one.values for one in clean]), step)
+        for (place, seen, ahead), one, (column, shift) in zip(alike, clean, clocks, strict=True):
+            values = one.values
+            if shift:
+                seen, values = on_one_clock(seen, column, shift), filled(on_one_clock(values, column, shift), step)  # noqa: PLW2901 - the same by one clock
+            yield step, _Looked(place, values, seen, ahead, 0.0, one.chance > 0)
+            if one.chance:
+                upto = len(values) - one.doubtful
+                yield step, _Looked(place, values[:upto], seen[:upto], ahead + one.doubtful, one.chance, False)
 
 
 def _mixed(found: Sequence[tuple[_Looked, Remembered]]) -> Remembered:
@@ -234,14 +403,14 @@ def steps(series: Plain, question: Question) -> list[int]:
 def _together(looked: Sequence[_Looked], step: float) -> Iterator[Remembered]:
     """What history says of series of one step and length, at so many steps after their last values."""
     ahead = looked[0].ahead
-    past = Past(np.stack([each.values for each in looked]), step, np.stack([each.told for each in looked]))
+    past = Past(np.stack([view.values for view in looked]), step, np.stack([view.told for view in looked]))
     distinct = np.unique(np.maximum(ahead, 1))
     if len(distinct) > KNOTS:
         distinct = np.unique(distinct[np.linspace(0, len(distinct) - 1, KNOTS).round().astype(int)])
     knots = np.stack([told(past, int(one), fresh=looked[0].fresh) for one in distinct])
     whole = (past.values % 1 == 0).all(axis=1)
-    for row, each in enumerate(looked):
-        last = float(each.values[-1])
+    for row, view in enumerate(looked):
+        last = float(view.values[-1])
         curves = _between(knots[:, row], distinct, ahead)
         curves[ahead == 0] = last
         yield Remembered(last, curves, bool(whole[row]))

@@ -1,12 +1,13 @@
 """What history says: forecasts that compete on each series' own past, and how far they missed there.
 
-The competitors are the last value, the fitted network, means of the last while, the same time of the day and of the
-week before, and what is usual at that time of the day. Each counts the more, the less it missed on the series over the
-last WINDOW values, again over past days and weeks at the same time, and again lately: a jump at eight every evening is
-missed by the last value once a day only, but then always. Where little is known, all but the network and the last
-value hardly count. Quantiles are those of what the mixture missed (split conformal prediction; A. N. Angelopoulos and
-S. Bates, arXiv:2107.07511), those at the same time of the day counting more, drawn to those of the network where that
-was seen seldom; they are at least as far apart as the competitors are.
+1. The competitors are the last value, the fitted network, means of the last while, the same time of the day and of the
+   week before, what is usual at that time of the day, and a regression on all of these. Each counts the more, the less
+   it missed on the series over the last WINDOW values, again over past days and weeks at the same time, and again
+   lately: a jump at eight every evening is missed by the last value once a day only, but then always. Where little is
+   known, all but the network and the last value hardly count.
+2. Quantiles are those of what the mixture missed (split conformal prediction; A. N. Angelopoulos and S. Bates,
+   arXiv:2107.07511), those at the same time of the day counting more, drawn to those of the network where that was
+   seen seldom; they are at least as far apart as the competitors are.
 """
 
 from collections.abc import Sequence
@@ -15,14 +16,15 @@ import numpy as np
 
 from kuayu.forecast.network import LEVELS, MIDDLE, medians, quantiles
 from kuayu.forecast.past import DAY, HABITUAL, WEEK, WINDOW, Past
-from kuayu.forecast.values import Flags, Floats, Whole
+from kuayu.forecast.requests import Flags, Floats, Whole
 
 ORIGINS = 96
 """Instants of the past at which every competitor is tried."""
 
-PRIOR = np.log([1.0, 3.0, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05])
+PRIOR = np.log([1.0, 3.0, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05])
 """How much the competitors count before anything is seen: last value, network, short and long mean, the day and the
-week before, as they were and moved to the present level, and likewise what is usual at that time of the day."""
+week before, as they were and moved to the present level, likewise what is usual at that time of the day, and a
+regression on all of them."""
 
 WEEKLY = slice(6, 8)
 """Places of the week before."""
@@ -34,6 +36,20 @@ SAME_TIME = 28
 """Most days at whose same time competitors are tried."""
 
 DAYS_OF_WEEK = 7
+
+_NONE: Whole = np.zeros(0, dtype=np.int64)
+
+RIDGE = 3.0
+"""Independent cases that say that the last value stays, against which the regression is drawn."""
+
+FITS = 4
+"""Times that the regression is fitted anew, with less weight for what missed by far, so that it meets the median."""
+
+FEWEST = 24.0
+"""Independent cases without which nothing is fitted."""
+
+WIDTHS = (0.5, 4.0, 32.0)
+"""Windows whose means the regression sees beside the competitors', in horizons."""
 
 LATE = 6
 """Last instants at which competitors are tried once more, so that one of which all is over does not go on."""
@@ -49,26 +65,34 @@ TRUST = 40.0
 
 
 def told(past: Past, ahead: int, *, fresh: bool = False) -> Floats:
-    """Forecast values.
+    """Forecast values: quantiles at the network's levels, S × Q (`replayed`)."""
+    return replayed(past, ahead, _NONE, fresh=fresh)[0]
+
+
+def replayed(past: Past, ahead: int, columns: Whole, *, fresh: bool = False) -> tuple[Floats, Floats]:
+    """Forecast values, and say what would have been forecast at instants of the past by the weights of now.
 
     Args:
         past: Series that were observed.
         ahead: Steps after the last value, one at least.
+        columns: Instants of the past, K.
         fresh: The last value is taken for the begin of something new, of which history knows nothing.
 
     Returns:
-        Quantiles at the network's levels, S × Q.
+        Quantiles at the network's levels, S × Q, and medians at the columns, S × K.
     """
     last = past.length - 1
     tried, days = origins(past, ahead), same_time(past, ahead)
     late = last - ahead - np.arange(LATE)[::-1] if len(days) else days
-    all_origins = np.concatenate([tried, days, late, [last]])
+    all_origins = np.concatenate([tried, days, late, columns, [last]])
     features, scale = past.features(ahead, all_origins)
     network = quantiles(features[:, -1]) * scale[:, -1:]
     rivals, known = _rivals(past, ahead, all_origins, medians(features) * scale)
-    targets = all_origins[:-1] + ahead
+    rivals, known = _with_regression(past, ahead, all_origins, len(tried), (rivals, known))
+    seen = slice(len(tried) + len(days) + len(late))
+    targets = all_origins[seen] + ahead
     # what nobody foresees tells nothing of who foresees best
-    losses = np.where(known[:-1], np.abs(rivals[:, :-1] - past.values[:, targets, None]), np.nan)
+    losses = np.where(known[seen], np.abs(rivals[:, seen] - past.values[:, targets, None]), np.nan)
     losses[np.isnan(past.real[:, targets])] = np.nan
     cases = independent(past, ahead)
     at_all, at_same, lately = np.split(losses, [len(tried), len(tried) + len(days)], axis=1)
@@ -78,14 +102,15 @@ def told(past: Past, ahead: int, *, fresh: bool = False) -> Floats:
     mixed = (rivals * weights[:, None]).sum(axis=2)
     judged = slice(len(tried) + len(days))
     missed = past.real[:, targets[judged]] - mixed[:, judged]
-    seen = _quantiles(missed, len(days))
+    usual = _quantiles(missed, len(days))
     fitted = network - network[:, MIDDLE : MIDDLE + 1]
     share = cases / (cases + TRUST)
-    values = np.maximum(mixed[:, -1:] + share * seen + (1 - share) * fitted, 0.0)
+    values = np.maximum(mixed[:, -1:] + share * usual + (1 - share) * fitted, 0.0)
     values = _apart(values, rivals[:, -1], weights)
     whole = (past.values[:, -WINDOW:] % 1 == 0).all(axis=1)
     values = np.where(whole[:, None], np.round(values), values)
-    return np.maximum.accumulate(values, axis=1)
+    then: Floats = mixed[:, seen.stop : -1]
+    return np.maximum.accumulate(values, axis=1), then
 
 
 def same_time(past: Past, ahead: int) -> Whole:
@@ -129,6 +154,68 @@ def _rivals(past: Past, ahead: int, origins: Whole, network: Floats) -> tuple[Fl
     if len(same_time(past, ahead)):
         knows[:, WEEKLY] = (origins >= round(WEEK / past.step))[:, None]
     return rivals, knows
+
+
+def _with_regression(
+    past: Past, ahead: int, origins: Whole, count: int, rivals: tuple[Floats, Flags]
+) -> tuple[Floats, Flags]:
+    """The competitors with one more: a regression on them, fitted to the series itself.
+
+    It says by how much the series leaves its last value, by least absolute errors (iteratively reweighted least squares
+    with a ridge; E. J. Schlossmacher, Journal of the American Statistical Association 68, 1973). What it says of the
+    older half of the past was fitted to the later one and the reverse, so that it is judged by what it did not see.
+
+    Args:
+        past: Series.
+        ahead: Steps from an origin.
+        origins: Columns, N; the first so many are those that it is fitted to.
+        count: How many.
+        rivals: Competitors, S × N × E, and which of them know something, N × E.
+    """
+    others, known = rivals
+    last = others[:, :, :1]
+    cases = independent(past, ahead)
+    if cases < FEWEST:
+        missing = np.zeros((len(origins), 1), dtype=bool)
+        return np.concatenate([others, last], axis=2), np.concatenate([known, missing], axis=1)
+    means = [past.mean(max(2, round(width * ahead)), origins) for width in WIDTHS]
+    seen = np.concatenate([others[:, :, 1:], np.stack(means, axis=2)], axis=2) - last
+    scale = np.sqrt(np.square(seen[:, :count]).mean(axis=1, keepdims=True)) + 1e-9
+    seen = np.concatenate([seen / scale, np.ones((*seen.shape[:2], 1))], axis=2)
+    moved = past.real[:, origins[:count] + ahead] - others[:, :count, 0]
+    half = count // 2
+    fits = [_fitted(seen[:, some], moved[:, some], cases * part) for some, part in _halves(count)]
+    older, later, whole = (np.einsum("snf,sf->sn", seen, fit) for fit in fits)
+    said = np.where(np.arange(len(origins)) < half, later, whole)
+    said[:, half:count] = older[:, half:count]
+    # days of the past that were not fitted to lie mostly before: what was fitted to the later half judges them
+    said[:, count:-1] = np.where(origins[count:-1] < origins[half], later[:, count:-1], older[:, count:-1])
+    values = np.maximum(last + said[:, :, None], 0.0)
+    usable = np.ones((len(origins), 1), dtype=bool)
+    return np.concatenate([others, values], axis=2), np.concatenate([known, usable], axis=1)
+
+
+def _halves(count: int) -> list[tuple[slice, float]]:
+    """Older half, later half, and all of so many places, each with its share."""
+    half = count // 2
+    return [(slice(0, half), 0.5), (slice(half, count), 0.5), (slice(0, count), 1.0)]
+
+
+def _fitted(seen: Floats, moved: Floats, cases: float) -> Floats:
+    """Coefficients of least absolute errors, S × F, for S × N × F and S × N."""
+    usable = ~np.isnan(moved)
+    target = np.where(usable, moved, 0.0)
+    size = np.abs(target).sum(axis=1, keepdims=True) / np.maximum(usable.sum(axis=1, keepdims=True), 1) + 1e-9
+    weight = usable.astype(float)
+    ridge = RIDGE / cases * seen.shape[1] * np.eye(seen.shape[2])
+    found = np.zeros((len(seen), seen.shape[2]))
+    for _ in range(FITS):
+        weighted = seen * weight[:, :, None]
+        normal = np.einsum("snf,sng->sfg", weighted, seen, optimize=True) + ridge
+        found = np.linalg.solve(normal, np.einsum("snf,sn->sf", weighted, target)[:, :, None])[:, :, 0]
+        missed = np.abs(target - np.einsum("snf,sf->sn", seen, found))
+        weight = usable * size / np.maximum(missed, 0.1 * size)
+    return found
 
 
 def _apart(values: Floats, rivals: Floats, weights: Floats) -> Floats:
@@ -182,8 +269,8 @@ def _weights(losses: Floats, alike: Sequence[Floats], cases: float, competes: Fl
 
 def _mean(losses: Floats) -> Floats:
     """Means of the losses that are known, S × E; nought where none is."""
-    there = ~np.isnan(losses)
-    found: Floats = np.where(there, losses, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    known = ~np.isnan(losses)
+    found: Floats = np.where(known, losses, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     return found
 
 
@@ -198,15 +285,15 @@ def _quantiles(missed: Floats, days: int) -> Floats:
     if not count:
         return np.zeros((len(missed), len(LEVELS)))
     part = days / (days + DAYS_TRUST)
-    each = np.concatenate([np.full(count, (1 - part)), np.full(days, part * count / max(days, 1))])
+    mixed = np.concatenate([np.full(count, (1 - part)), np.full(days, part * count / max(days, 1))])
     order = np.argsort(missed, axis=1)  # what is not a number comes last
     ordered = np.take_along_axis(missed, order, axis=1)
-    weight = np.where(np.isnan(ordered), 0.0, each[order])
+    weight = np.where(np.isnan(ordered), 0.0, mixed[order])
     sums = np.cumsum(weight, axis=1)
     place = sums - weight / 2 + 0.5
     found = np.zeros((len(missed), len(LEVELS)))
-    for row, (values, places, there) in enumerate(zip(ordered, place, (weight > 0).sum(axis=1), strict=True)):
-        if there:
+    for row, (values, places, present) in enumerate(zip(ordered, place, (weight > 0).sum(axis=1), strict=True)):
+        if present:
             # the level p stands at p·(n + 1) of what counts n, as split conformal prediction wants it
-            found[row] = np.interp(LEVELS * (sums[row, -1] + 1), places[:there], values[:there])
+            found[row] = np.interp(LEVELS * (sums[row, -1] + 1), places[:present], values[:present])
     return found

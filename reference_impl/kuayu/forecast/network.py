@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from kuayu.forecast.values import Floats
+from kuayu.forecast.requests import Floats
 
 WEIGHTS = "history.npz"
 
@@ -41,14 +41,14 @@ def quantiles(features: Floats) -> Floats:
     Returns:
         … × Q, rising.
     """
-    told: Floats = _rising(_told(features, slice(None))).reshape(*features.shape[:-1], len(LEVELS))
-    return told
+    predicted: Floats = _rising(_told(features, slice(None))).reshape(*features.shape[:-1], len(LEVELS))
+    return predicted
 
 
 def medians(features: Floats) -> Floats:
     """Medians of the movement alone, which take less time: … for features of … × FEATURES."""
-    told: Floats = _told(features, slice(MIDDLE, MIDDLE + 1)).reshape(features.shape[:-1])
-    return told
+    predicted: Floats = _told(features, slice(MIDDLE, MIDDLE + 1)).reshape(features.shape[:-1])
+    return predicted
 
 
 def _told(features: Floats, places: slice) -> Floats:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kuayu.forecast.values import Flags, Floats, Whole
+from kuayu.forecast.requests import Flags, Floats, Whole
 
 WINDOW = 2000
 """Values over which it is measured how much a series moves."""

@@ -39,18 +39,18 @@ def recognise(request: Plain) -> dict[str, Any]:
         Impossible: The steps of a curve do not rise.
     """
     curves = request["curves"]
-    refuse(RepeatedName, repeated("/curves", [each["id"] for each in curves]))
-    columns = [_columns(each["points"]) for each in curves]
+    refuse(RepeatedName, repeated("/curves", [curve["id"] for curve in curves]))
+    columns = [_columns(curve["points"]) for curve in curves]
     refuse(
         Impossible,
         [
-            (f"/curves/{place}/points/{int(np.argmax(np.diff(each[0]) <= 0)) + 1}/step", "steps do not rise")
-            for place, each in enumerate(columns)
-            if (np.diff(each[0]) <= 0).any()
+            (f"/curves/{place}/points/{int(np.argmax(np.diff(column[0]) <= 0)) + 1}/step", "steps do not rise")
+            for place, column in enumerate(columns)
+            if (np.diff(column[0]) <= 0).any()
         ],
     )
     answers: list[dict[str, Any]] = []
-    asked, rows = [], []
+    wanted, rows = [], []
     for curve, (steps, losses, rates) in zip(curves, columns, strict=True):
         begin, sure = risen(steps, rates)
         if begin is None:
@@ -61,11 +61,11 @@ def recognise(request: Plain) -> dict[str, Any]:
         if final and place is not None:
             answers.append(_answer(curve, "stable_convergence", steps[place], sure))
             continue
-        asked.append((len(answers), float(steps[begin]), float(steps[-1 if place is None else place]), sure))
+        wanted.append((len(answers), float(steps[begin]), float(steps[-1 if place is None else place]), sure))
         rows.append(signs(steps, losses, rates, slopes, begin))
         answers.append({})
     if rows:
-        for (place, begun, slow, sure), share in zip(asked, chances(np.array(rows)).tolist(), strict=True):
+        for (place, begun, slow, sure), share in zip(wanted, chances(np.array(rows)).tolist(), strict=True):
             stable = share > 0.5  # noqa: PLR2004 - what is likelier
             phase, since = ("stable_convergence", slow) if stable else ("fast_convergence", begun)
             answers[place] = _answer(curves[place], phase, since, sure * max(share, 1 - share))
@@ -104,7 +104,7 @@ def _trees() -> xgboost.Booster:
 
 
 def _columns(points: Any) -> tuple[Floats, Floats, Floats]:
-    table = np.array([(each["step"], each["loss"], each["learning_rate"]) for each in points], dtype=np.float64)
+    table = np.array([(point["step"], point["loss"], point["learning_rate"]) for point in points], dtype=np.float64)
     return table[:, 0], table[:, 1], table[:, 2]
 
 

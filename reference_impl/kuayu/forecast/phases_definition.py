@@ -56,15 +56,15 @@ def falls(steps: Floats, losses: Floats) -> Floats:
         steps: Rising, N.
         losses: Losses of training, N.
     """
-    here = np.arange(1, len(steps) + 1)
-    before = np.maximum(np.minimum(np.searchsorted(steps, steps / RATIO, side="right"), here - POINTS), 0)
-    after = np.minimum(np.maximum(np.searchsorted(steps, steps * RATIO, side="right"), here + POINTS), len(steps))
+    middle = np.arange(1, len(steps) + 1)
+    before = np.maximum(np.minimum(np.searchsorted(steps, steps / RATIO, side="right"), middle - POINTS), 0)
+    after = np.minimum(np.maximum(np.searchsorted(steps, steps * RATIO, side="right"), middle + POINTS), len(steps))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        losses_to, steps_to = (np.concatenate([[0.0], np.cumsum(each)]) for each in (losses, steps))
-        high, early = ((each[here] - each[before]) / (here - before) for each in (losses_to, steps_to))
-        low, late = ((each[after] - each[here]) / (after - here) for each in (losses_to, steps_to))
-        told = (high > 0) & (low > 0) & (early > 0)
-        return np.where(told, np.log(high / low) / np.log(late / early), np.nan)
+        losses_to, steps_to = (np.concatenate([[0.0], np.cumsum(sums)]) for sums in (losses, steps))
+        high, early = ((sums[middle] - sums[before]) / (middle - before) for sums in (losses_to, steps_to))
+        low, late = ((sums[after] - sums[middle]) / (after - middle) for sums in (losses_to, steps_to))
+        defined = (high > 0) & (low > 0) & (early > 0)
+        return np.where(defined, np.log(high / low) / np.log(late / early), np.nan)
 
 
 def reaches(steps: Floats) -> Places:
@@ -110,9 +110,9 @@ def slow_so_far(steps: Floats, slopes: Floats, first: int) -> tuple[int | None, 
         slopes: g, N.
         first: Where to begin.
     """
-    told = told_so_far(steps)
-    place = slow_from(steps, slopes[:told], first)
-    return place, place is not None and int(reaches(steps)[place]) <= told
+    known = told_so_far(steps)
+    place = slow_from(steps, slopes[:known], first)
+    return place, place is not None and int(reaches(steps)[place]) <= known
 
 
 def boundaries(steps: Floats, losses: Floats, rates: Floats) -> tuple[int, int]:

@@ -55,7 +55,7 @@ def signs(steps: Floats, losses: Floats, rates: Floats, slopes: Floats, begin: i
     # Units do not count, and nothing overflows.
     losses = losses / max(float(np.abs(losses).max()), 1e-300)
     edges = _edges(steps)
-    sums, squares, passed = (np.concatenate([[0.0], np.cumsum(each)])[edges] for each in (losses, losses**2, steps))
+    sums, squares, passed = (np.concatenate([[0.0], np.cumsum(values)])[edges] for values in (losses, losses**2, steps))
     number = -np.diff(edges).astype(np.float64)
     ahead = max(np.log(RATIO), float(np.log1p(POINTS * (steps[-1] - steps[0]) / max(len(steps) - 1, 1) / steps[-1])))
     found = [_slope(edges, sums, passed, width, 0) for width in WIDTHS]
@@ -99,8 +99,8 @@ def _edges(steps: Floats) -> Places:
 
 def _slope(edges: Places, sums: Floats, passed: Floats, width: int, back: int) -> float:
     """As g is: between two neighbours of so many windows each, so many windows back."""
-    ends = [min(back + each * width, WINDOWS) for each in range(3)]
-    number, loss, step = (-np.diff(each[ends]) for each in (edges, sums, passed))
+    ends = [min(back + part * width, WINDOWS) for part in range(3)]
+    number, loss, step = (-np.diff(sums[ends]) for sums in (edges, sums, passed))
     if (number <= 0).any() or (loss <= 0).any() or (step <= 0).any():
         return np.nan
     (low, high), (late, early) = loss / number, step / number
@@ -109,50 +109,50 @@ def _slope(edges: Places, sums: Floats, passed: Floats, width: int, back: int) -
 
 def _fit(logs: Floats, back: Floats, number: Floats, degree: int, ahead: float) -> list[float]:
     """Fall of a polynomial at the middle of the window to come, and its standard error."""
-    told = np.isfinite(logs) & np.isfinite(back) & (number > 0)
-    if told.sum() < degree + 2:
+    usable = np.isfinite(logs) & np.isfinite(back) & (number > 0)
+    if usable.sum() < degree + 2:
         return [np.nan, np.nan]
-    weights = np.sqrt(number[told])
-    table = back[told, None] ** np.arange(degree + 1) * weights[:, None]
+    weights = np.sqrt(number[usable])
+    table = back[usable, None] ** np.arange(degree + 1) * weights[:, None]
     inverse = np.linalg.pinv(table.T @ table)
-    found = inverse @ table.T @ (logs[told] * weights)
-    left = logs[told] * weights - table @ found
-    variance = float(left @ left) / (told.sum() - degree - 1)
+    found = inverse @ table.T @ (logs[usable] * weights)
+    left = logs[usable] * weights - table @ found
+    variance = float(left @ left) / (usable.sum() - degree - 1)
     way = np.array([0.0, 1.0, 2 * ahead][: degree + 1])
     return [-float(way @ found), float(np.sqrt(max(variance * float(way @ inverse @ way), 0.0)))]
 
 
 def _held(steps: Floats, slopes: Floats, begin: int) -> list[float]:
     """For what share of what is needed g has been low, as told and with what is open; how low, and how often."""
-    told = told_so_far(steps)
+    known = told_so_far(steps)
     first = max(int(np.searchsorted(steps, steps[-1] / RATIO**4, side="right")), begin)
-    if told <= first:
+    if known <= first:
         return [0.0, (len(steps) - begin) / max(int(reaches(steps)[begin]) - begin, 1), np.nan, np.nan, np.nan, np.nan]
-    high = np.flatnonzero(~(slopes[first:told] < SLOW))
+    high = np.flatnonzero(~(slopes[first:known] < SLOW))
     since = first + int(high[-1]) + 1 if len(high) else first
     needed = int(np.searchsorted(steps, steps[since] * RATIO, side="right"))
     if needed >= len(steps):  # by the spacing of late
         gap = max(float(steps[-1] - steps[max(len(steps) - POINTS, 0)]) / min(len(steps) - 1, POINTS - 1), 1e-9)
         needed = len(steps) + int((steps[since] * RATIO - steps[-1]) / gap)
     needed = max(needed - since, POINTS)
-    held = slopes[since:told]
+    held = slopes[since:known]
     if len(held) == 0:
-        held = slopes[told - 1 : told]
+        held = slopes[known - 1 : known]
     return [
-        (told - since) / needed,
+        (known - since) / needed,
         (len(steps) - since) / needed,
         float(held.mean()),
         float(held.max()),
         float(held.std()),
-        float((slopes[first:told] < SLOW).mean()),
+        float((slopes[first:known] < SLOW).mean()),
     ]
 
 
 def _open(steps: Floats, slopes: Floats, begin: int) -> list[float]:
     """The latest g that is told, and means of g as of now over the earlier parts of what is open."""
-    told = told_so_far(steps)
-    found = [float(slopes[told - 1]) if told > begin else np.nan]
-    cuts = np.linspace(max(told, begin), len(steps) - 1, OPEN + 1).round().astype(int)
+    known = told_so_far(steps)
+    found = [float(slopes[known - 1]) if known > begin else np.nan]
+    cuts = np.linspace(max(known, begin), len(steps) - 1, OPEN + 1).round().astype(int)
     for early, late in pairwise(cuts[:-1]):
         found.append(float(slopes[early:late].mean()) if late > early else np.nan)
     return found
@@ -170,8 +170,8 @@ def _rates(steps: Floats, rates: Floats) -> list[float]:
 
 def _floor(logs: Floats, number: Floats) -> float:
     """Fall of late over the fall two powers of 1.25 before: how quickly the fall itself falls."""
-    told = np.isfinite(logs) & (number > 0)
-    if not told[:18].all():
+    usable = np.isfinite(logs) & (number > 0)
+    if not usable[:18].all():
         return np.nan
     late = np.average(logs[3:6], weights=number[3:6]) - np.average(logs[:3], weights=number[:3])
     early = np.average(logs[12:18], weights=number[12:18]) - np.average(logs[6:12], weights=number[6:12])

@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.forecast.checking import check_reservations
 from kuayu.forecast.forecasting import LONGEST, Question, answer, remember, steps
-from kuayu.forecast.gaps import filled, known
 from kuayu.forecast.history import TRUST, independent, origins
-from kuayu.forecast.joining import Remembered, at_levels
-from kuayu.forecast.outliers import cleaned
+from kuayu.forecast.hybrid import Remembered, at_levels
 from kuayu.forecast.past import Past
-from kuayu.forecast.values import Floats, Plain, rounded, seconds
+from kuayu.forecast.requests import Floats, Plain, check_reservations, rounded, seconds
+from kuayu.forecast.series import cleaned, filled, known
 
 METHOD = {"name": "kuayu-reserve", "version": "1.0.0"}
 
@@ -37,21 +35,21 @@ def reserve(request: dict[str, Any]) -> dict[str, Any]:
         kuayu.refusals.Impossible: The request contradicts itself.
     """
     check_reservations(request)
-    promised = {each["tenant"]: float(each["violations"]) for each in request["qualities"]}
-    wanted = [each for each in request["series"] if "domain" in each and each.get("tenant") in promised]
-    values = np.unique(np.clip([1 - promised[each["tenant"]] for each in wanted], CLOSEST, 1 - CLOSEST))
+    promised = {entry["tenant"]: float(entry["violations"]) for entry in request["qualities"]}
+    wanted = [entry for entry in request["series"] if "domain" in entry and entry.get("tenant") in promised]
+    values = np.unique(np.clip([1 - promised[entry["tenant"]] for entry in wanted], CLOSEST, 1 - CLOSEST))
     levels = np.unique(np.append(values, 0.5))
     now, horizon = seconds(request["now"]), float(request["horizon"])
     found = _highest(request | {"series": wanted}, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
     reservations = []
-    for each, row in zip(wanted, found, strict=True):
-        level = min(max(1 - promised[each["tenant"]], CLOSEST), 1 - CLOSEST)
+    for entry, row in zip(wanted, found, strict=True):
+        level = min(max(1 - promised[entry["tenant"]], CLOSEST), 1 - CLOSEST)
         most = float(row[np.searchsorted(levels, level)])
         reservations.append(
             {
-                "series": each["id"],
-                "tenant": each["tenant"],
-                "domain": each["domain"],
+                "series": entry["id"],
+                "tenant": entry["tenant"],
+                "domain": entry["domain"],
                 "expected": rounded(float(row[np.searchsorted(levels, 0.5)])),
                 "devices": ceil(most - 1e-6),
             }
@@ -69,9 +67,9 @@ def _highest(request: Plain, now: float, horizon: float, levels: Floats) -> Floa
     remembered = remember(request["series"], question)
     made = answer(request, question, remembered)
     found = []
-    for each, past, forecast in zip(request["series"], remembered, made, strict=True):
+    for entry, past, forecast in zip(request["series"], remembered, made, strict=True):
         ends = at_levels(past.values, levels).max(axis=0)
-        more = np.maximum(_passed(each, past, question) - ends, 0.0)
+        more = np.maximum(_passed(entry, past, question) - ends, 0.0)
         found.append(forecast.values.max(axis=0) + (1 - forecast.structure[-1]) * more)
     highest: Floats = np.stack(found)
     return highest

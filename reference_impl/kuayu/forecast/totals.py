@@ -1,30 +1,41 @@
-"""Distribution of the devices that independent jobs hold together, from its characteristic function.
+"""Distributions of the devices that independent jobs hold together, from their characteristic functions.
 
-Each job holds one of a few counts, each with its chance; the product of their characteristic functions on the roots of
-unity, transformed back, is the distribution of the sum (Y. Hong, "On computing the distribution function for the
-Poisson binomial distribution", Computational Statistics & Data Analysis 59, 2013).
+1. Each job holds one of a few counts, each with its chance; the product of their characteristic functions on the roots
+   of unity, transformed back, is the distribution of the sum (Y. Hong, "On computing the distribution function for the
+   Poisson binomial distribution", Computational Statistics & Data Analysis 59, 2013).
+2. A job that surely holds what it holds moves the sum and widens nothing.
+3. Sums of many series are transformed together, those on lattices of one size in one array.
+
+Example: two jobs of 8 and 16 devices that each stay with a chance of one half hold 0, 8, 16 or 24, a quarter each.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from kuayu.forecast.values import Floats, Whole
+from kuayu.forecast.requests import Floats, Whole
 
 Waves = npt.NDArray[np.complex128]
 
 LATTICE = 4096
 """Most points of a distribution; sums that are wider are told in larger units."""
 
+RESOLUTION = 2000.0
+"""Most points of a sum with what comes to jobs: a quantile is off by no more than so small a part of its range."""
+
 FAR = 9.0
 """Standard deviations on each side of the mean beyond which a sum of many is not looked for."""
+
+FAR_VISITORS = 14.0
+"""The same above the mean of visitors, whose numbers have longer tails."""
 
 SURE = 1e-12
 """A chance that is closer to nought or to one is taken for it."""
 
-TOGETHER = 200_000
+MAX_NUMBERS = 400_000
 """Most numbers in a table of characteristic functions."""
 
 
@@ -50,12 +61,34 @@ class Spread:
 
     def at(self, levels: Floats) -> Floats:
         """Quantiles, T × Q: the least point that is not exceeded in so large a share."""
-        summed = np.cumsum(self.mass, axis=1)
-        summed /= summed[:, -1:]
-        found = np.array([np.searchsorted(row, levels - SURE) for row in summed], dtype=float)
-        last = self.mass.shape[1] - 1
-        quantiles: Floats = np.maximum(self.first[:, None] + self.unit * np.minimum(found, last), 0.0)
-        return quantiles
+        return quantiles(self.first, np.full(len(self.first), self.unit), self.mass, levels)
+
+
+@dataclass(frozen=True)
+class Additions:
+    """What comes to the jobs of one series, all independent of them.
+
+    Attributes:
+        cases: Equally frequent values of what they do not explain, T × M.
+        count: Visitors on average, T.
+        sizes: Devices of a visitor, each equally often, K.
+        shape: Shape of the gamma distribution by which the count varies, T; the less, the more come together.
+    """
+
+    cases: Floats
+    count: Floats
+    sizes: Floats
+    shape: Floats
+
+
+def quantiles(first: Floats, unit: Floats, mass: Floats, levels: Floats) -> Floats:
+    """Quantiles of N distributions, N × Q, for first points and units of N and masses of N × G."""
+    summed = np.cumsum(mass, axis=1)
+    summed /= summed[:, -1:]
+    found = np.array([row.searchsorted(levels - SURE) for row in summed], dtype=float).reshape(len(mass), len(levels))
+    last = mass.shape[1] - 1
+    values: Floats = np.maximum(first[:, None] + unit[:, None] * np.minimum(found, last), 0.0)
+    return values
 
 
 def total(job: Whole, devices: Floats, chance: Floats) -> Spread:
@@ -66,48 +99,131 @@ def total(job: Whole, devices: Floats, chance: Floats) -> Spread:
         devices: Devices that a row stands for, R.
         chance: Chance that the row holds, R × T; those of a job sum up to one at most.
     """
+    return totals(np.zeros(len(job), dtype=np.int64), job, devices, chance, 1)[0]
+
+
+def totals(owner: Whole, job: Whole, devices: Floats, chance: Floats, count: int) -> list[Spread]:
+    """Add up what the jobs of several series hold.
+
+    Args:
+        owner: Number of the series of each row, rising, R.
+        job: Number of the job of each row, rows of a job and series next to each other, R.
+        devices: Devices that a row stands for, R.
+        chance: Chance that the row holds, R × T; those of a job sum up to one at most.
+        count: How many series there are.
+    """
     instants = chance.shape[1]
+    base = np.zeros((count, instants))
+    found = [Spread(1.0, row, np.ones((instants, 1))) for row in base]
     if not len(job):
-        return Spread(1.0, np.zeros(instants), np.ones((instants, 1)))
-    starts = np.flatnonzero(np.diff(job, prepend=job[0] - 1))
+        return found
+    starts = _starts(owner, job)
     single = np.add.reduceat(devices[:, None] * chance, starts, axis=0)
     square = np.add.reduceat(devices[:, None] ** 2 * chance, starts, axis=0)
-    middle, wide = single.sum(axis=0), np.sqrt(np.maximum(square - single**2, 0.0).sum(axis=0))
-    most = float(np.maximum.reduceat(devices, starts).sum())
-    width = min(most, float((2 * (FAR * wide + 2 * devices.max())).max()))
-    # where all counts are multiples of one, nothing lies between its multiples
-    common = max(1.0, float(np.gcd.reduce(devices.astype(np.int64))))
-    unit = common * max(1.0, float(np.ceil(width / common / (LATTICE - 2))))
-    points = 1 << int(np.ceil(np.log2(width / unit + 2)))
-    # what lies outside of the points comes back in at the other end, so they may begin anywhere
-    first = np.floor(np.where(most <= width, 0.0, np.maximum(middle / unit - points / 2, 0.0)))
-    product = _product(starts, devices / unit, chance, points)
-    mass = np.fft.irfft(product, points, axis=1)
-    mass = np.stack([np.roll(row, -int(at)) for row, at in zip(mass, first, strict=True)])
+    sure = (square - single**2 <= SURE * np.maximum.reduceat(devices, starts)[:, None] ** 2).all(axis=1)
+    np.add.at(base, owner[starts[sure]], np.round(single[sure], 6))
+    rows = np.repeat(~sure, np.diff(np.append(starts, len(job))))
+    if not rows.any():
+        return found
+    owner, job, devices, chance = owner[rows], job[rows], devices[rows], chance[rows]
+    lattice = _Lattices.of(owner, job, devices, single[~sure], square[~sure])
+    for points, unit in sorted(set(zip(lattice.points.tolist(), lattice.unit.tolist(), strict=True))):
+        alike = np.flatnonzero((lattice.points == points) & (lattice.unit == unit))
+        most = max(1, MAX_NUMBERS // (instants * (points // 2 + 1)))
+        for some in (alike[number : number + most] for number in range(0, len(alike), most)):
+            picked = np.isin(owner, lattice.owner[some])
+            waves = _products(owner[picked], job[picked], devices[picked] / unit, chance[picked], points)
+            for series, first, mass in zip(lattice.owner[some], lattice.first[some], _back(waves, points), strict=True):
+                turned = np.take_along_axis(
+                    mass, (np.arange(points) + first[:, None].astype(np.int64)) % points, axis=1
+                )
+                found[series] = _plain(unit, base[series] + first * unit, turned)
+    return found
+
+
+def _starts(owner: Whole, job: Whole) -> Whole:
+    """First rows of the jobs of each series."""
+    return np.flatnonzero((np.diff(job, prepend=-1) != 0) | (np.diff(owner, prepend=-1) != 0))
+
+
+@dataclass(frozen=True)
+class _Lattices:
+    """Points on which the sums of some series lie.
+
+    Attributes:
+        owner: Numbers of the series, N.
+        unit: Devices from one point to the next, N.
+        points: How many, powers of two, N.
+        first: Units of the first point, N × T.
+    """
+
+    owner: Whole
+    unit: Floats
+    points: Whole
+    first: Floats
+
+    @staticmethod
+    def of(owner: Whole, job: Whole, devices: Floats, single: Floats, square: Floats) -> "_Lattices":
+        """Lattices of rows, R, whose jobs have these first and second moments, J × T."""
+        starts = _starts(owner, job)
+        jobs = np.flatnonzero(np.diff(owner[starts], prepend=-1))
+        rows = starts[jobs]
+        middle = np.add.reduceat(single, jobs, axis=0)
+        wide = np.sqrt(np.add.reduceat(np.maximum(square - single**2, 0.0), jobs, axis=0))
+        most = np.add.reduceat(np.maximum.reduceat(devices, starts), jobs)
+        largest = np.maximum.reduceat(devices, rows)
+        width = np.minimum(most, 2 * (FAR * wide.max(axis=1) + 2 * largest))
+        # where all counts are multiples of one, nothing lies between its multiples
+        common = np.maximum(1.0, np.gcd.reduceat(devices.astype(np.int64), rows).astype(float))
+        unit = common * np.maximum(1.0, np.ceil(width / common / (LATTICE - 2)))
+        points = 1 << np.ceil(np.log2(width / unit + 2)).astype(np.int64)
+        # what lies outside of the points comes back in at the other end, so they may begin anywhere
+        first = np.maximum(middle / unit[:, None] - points[:, None] / 2, 0.0)
+        first = np.floor(np.where((most <= width)[:, None], 0.0, first))
+        return _Lattices(owner[rows], unit, points, first)
+
+
+def _back(waves: Waves, points: int) -> Floats:
+    """Masses of characteristic functions, … × points, nothing below SURE."""
+    mass = np.fft.irfft(waves, points, axis=-1)
     mass = np.where(mass < SURE, 0.0, mass)
-    mass /= mass.sum(axis=1, keepdims=True)
+    found: Floats = mass / mass.sum(axis=-1, keepdims=True)
+    return found
+
+
+def _plain(unit: float, first: Floats, mass: Floats) -> Spread:
+    """A distribution in single devices, where that is not too long."""
+    points = mass.shape[1]
     if unit == 1 or points * unit > 4 * LATTICE:
-        return Spread(unit, first * unit, mass)
-    single = np.zeros((instants, points * int(unit)))
+        return Spread(unit, first, mass)
+    single = np.zeros((len(mass), points * int(unit)))
     single[:, :: int(unit)] = mass
-    return Spread(1.0, first * unit, single)
+    return Spread(1.0, first, single)
 
 
-def _product(starts: Whole, values: Floats, chance: Floats, points: int) -> Waves:
-    """Characteristic function of the sum, T × W."""
+def _products(owner: Whole, job: Whole, values: Floats, chance: Floats, points: int) -> Waves:
+    """Characteristic functions of the sums of each series, S × T × W."""
     distinct, which = np.unique(values, return_inverse=True)
-    waves = _waves(distinct, points)
-    product = np.ones((chance.shape[1], points // 2 + 1), dtype=complex)
-    rows_at_once = max(1, TOGETHER // product.size)
+    waves = _waves(distinct, points) - 1
+    starts = _starts(owner, job)
+    of_job = owner[starts]
+    series = np.flatnonzero(np.diff(of_job, prepend=-1))
+    product = np.ones((len(series), chance.shape[1], points // 2 + 1), dtype=complex)
+    place = np.cumsum(np.diff(of_job, prepend=-1) != 0) - 1
+    width = max(1, MAX_NUMBERS // product[0].size)
     bounds = np.append(starts, len(values))
-    at = 0
-    while at < len(starts):
-        upto = int(np.searchsorted(bounds, bounds[at] + rows_at_once, side="right")) - 1
-        upto = min(max(upto, at + 1), len(starts))
-        rows = slice(int(bounds[at]), int(bounds[upto]))
-        terms = chance[rows, :, None] * (waves[which[rows]] - 1)[:, None, :]
-        product *= (1 + np.add.reduceat(terms, starts[at:upto] - bounds[at], axis=0)).prod(axis=0)
-        at = upto
+    offset = 0
+    while offset < len(starts):
+        upto = int(np.searchsorted(bounds, bounds[offset] + width, side="right")) - 1
+        upto = min(max(upto, offset + 1), len(starts))
+        rows = slice(int(bounds[offset]), int(bounds[upto]))
+        terms = chance[rows, :, None] * waves[which[rows]][:, None, :]
+        if bounds[upto] - bounds[offset] > upto - offset:
+            terms = np.add.reduceat(terms, starts[offset:upto] - bounds[offset], axis=0)
+        terms += 1
+        own = np.flatnonzero(np.diff(place[offset:upto], prepend=-1))
+        product[place[offset:upto][own]] *= np.multiply.reduceat(terms, own, axis=0)
+        offset = upto
     return product
 
 
@@ -134,50 +250,99 @@ def near(job: Whole, devices: Floats, chance: Floats, levels: Floats) -> Floats:
 
 
 def added(spread: Spread, cases: Floats) -> Spread:
-    """The sum with something independent that takes each of some values equally often.
-
-    Args:
-        spread: Distributions at T instants.
-        cases: Its values, T × M.
-    """
-    least = cases.min(axis=1)
-    own = (np.arange(spread.mass.shape[1]) * spread.unit).astype(np.float64)
-    most = float(own[-1] + (cases - least[:, None]).max())
-    unit = max(spread.unit, float(np.ceil(most / (2 * LATTICE))))
-    points = 1 << int(np.ceil(np.log2(most / unit + 4)))
-    mine = np.stack([_laid(own / unit, row, points) for row in spread.mass])
-    even: Floats = np.full(cases.shape[1], 1 / cases.shape[1])
-    other = np.stack([_laid(row / unit, even, points) for row in cases - least[:, None]])
-    both = np.fft.irfft(np.fft.rfft(mine, axis=1) * np.fft.rfft(other, axis=1), points, axis=1)
-    mass = np.where(both < SURE, 0.0, both)
-    return Spread(unit, spread.first + least, mass / mass.sum(axis=1, keepdims=True))
+    """The sum with something independent that takes each of some values equally often, T × M."""
+    none = np.zeros(len(cases))
+    return convolved([spread], [Additions(cases, none, none[:0], none + 1)])[0]
 
 
 def visited(spread: Spread, count: Floats, sizes: Floats, shape: Floats) -> Spread:
-    """The sum with visitors who come in groups and hold each of some sizes equally often.
-
-    How many come is distributed by Poisson's law with a mean that is itself distributed as gamma: negative binomial.
-
-    Args:
-        spread: Distributions at T instants.
-        count: Visitors on average, T.
-        sizes: Devices, M.
-        shape: Shape of the gamma distribution, T; the less, the more do visitors come together.
-    """
+    """The sum with visitors who come in groups and hold each of some sizes equally often (`Additions`)."""
     if not len(sizes) or not (count > SURE).any():
         return spread
-    mean = count * sizes.mean()
-    square = count * np.square(sizes).mean() + mean**2 / shape
-    most = float((mean + FAR * np.sqrt(square) + 2 * sizes.max()).max())
-    own = (np.arange(spread.mass.shape[1]) * spread.unit).astype(np.float64)
-    unit = max(spread.unit, float(np.ceil((own[-1] + most) / (2 * LATTICE))))
-    points = 1 << int(np.ceil(np.log2((own[-1] + most) / unit + 4)))
-    mine = np.stack([_laid(own / unit, row, points) for row in spread.mass])
-    visitor = np.fft.rfft(_laid(sizes / unit, np.full(len(sizes), 1 / len(sizes)), points))
-    visitors = (1 + (count / shape)[:, None] * (1 - visitor)) ** -shape[:, None]
-    both = np.fft.irfft(np.fft.rfft(mine, axis=1) * visitors, points, axis=1)
-    mass = np.where(both < SURE, 0.0, both)
-    return Spread(unit, spread.first, mass / mass.sum(axis=1, keepdims=True))
+    return convolved([spread], [Additions(np.zeros((len(count), 1)), count, sizes, shape)])[0]
+
+
+def convolved(spreads: Sequence[Spread], additions: Sequence[Additions]) -> list[Spread]:
+    """Sums of what jobs hold, of what they do not explain, and of visitors.
+
+    How many visitors come is distributed by Poisson's law with a mean that is itself distributed as gamma: negative
+    binomial.
+
+    Args:
+        spreads: Of jobs, for each series.
+        additions: What comes to them, for each series.
+    """
+    groups: dict[tuple[int, float, float, int], list[int]] = {}
+    for number, (spread, addition) in enumerate(zip(spreads, additions, strict=True)):
+        groups.setdefault(_lattice(spread, addition), []).append(number)
+    found: list[Spread] = list(spreads)
+    for (_, own, unit, points), numbers in groups.items():
+        instants = len(spreads[numbers[0]].first)
+        most = max(1, MAX_NUMBERS // (instants * points))
+        for some in (numbers[number : number + most] for number in range(0, len(numbers), most)):
+            summed = _summed([spreads[one] for one in some], [additions[one] for one in some], own, unit, points)
+            for one, spread in zip(some, summed, strict=True):
+                found[one] = spread
+    return found
+
+
+def _lattice(spread: Spread, addition: Additions) -> tuple[int, float, float, int]:
+    """Length and unit of a distribution, and unit and points of the sum."""
+    cases, count, sizes = addition.cases, addition.count, addition.sizes
+    length = spread.mass.shape[1]
+    most = (length - 1) * spread.unit + float((cases.max(axis=1) - cases.min(axis=1)).max())
+    if len(sizes) and count.max() > SURE:
+        mean = count * float(sizes.mean())
+        square = count * float(sizes @ sizes) / len(sizes) + mean**2 / addition.shape
+        most += float((mean + FAR_VISITORS * np.sqrt(square)).max()) + 2 * float(sizes.max())
+    unit = max(spread.unit, float(np.ceil(most / RESOLUTION)))
+    return length, spread.unit, unit, 1 << int(np.ceil(np.log2(most / unit + 4)))
+
+
+def _summed(
+    spreads: Sequence[Spread], additions: Sequence[Additions], own: float, unit: float, points: int
+) -> Iterator[Spread]:
+    """Sums of distributions on one lattice with additions."""
+    instants = len(spreads[0].first)
+    mass = np.concatenate([spread.mass for spread in spreads])
+    if own != unit:
+        places = np.broadcast_to(np.arange(mass.shape[1]) * (own / unit), mass.shape)
+        mass = _laid(places, mass, points)
+    waves = np.fft.rfft(mass, points, axis=1)
+    cases = np.concatenate([addition.cases for addition in additions])
+    least = cases.min(axis=1)
+    if np.ptp(cases, axis=1).any():
+        even = np.full(cases.shape, 1 / cases.shape[1])
+        waves *= np.fft.rfft(_laid((cases - least[:, None]) / unit, even, points), axis=1)
+    count = np.concatenate([addition.count for addition in additions])
+    unsure = count > SURE
+    if unsure.any():
+        waves[unsure] *= _visitors(additions, count, unsure, unit, points)
+    masses = _back(waves, points)
+    for number, spread in enumerate(spreads):
+        rows = slice(number * instants, (number + 1) * instants)
+        yield Spread(unit, spread.first + least[rows], masses[rows])
+
+
+def _visitors(
+    additions: Sequence[Additions], count: Floats, chosen: npt.NDArray[np.bool_], unit: float, points: int
+) -> Waves:
+    """Characteristic functions of visitors where some come, N × W."""
+    longest = max(len(addition.sizes) for addition in additions)
+    sizes, weights = np.zeros((2, len(additions), longest))
+    for row, weight, addition in zip(sizes, weights, additions, strict=True):
+        row[: len(addition.sizes)] = addition.sizes / unit
+        weight[: len(addition.sizes)] = 1 / max(len(addition.sizes), 1)
+    visitor = np.fft.rfft(_laid(sizes, weights, points), axis=1)
+    shape = np.concatenate([addition.shape for addition in additions])[chosen, None]
+    owner = np.repeat(np.arange(len(additions)), [len(addition.count) for addition in additions])[chosen]
+    mean = count[chosen, None] / shape
+    # the power of a complex number by its modulus and its angle, which take less time apart
+    real, imaginary = 1 + mean * (1 - visitor.real[owner]), -mean * visitor.imag[owner]
+    size = np.exp(-shape / 2 * np.log(real**2 + imaginary**2))
+    angle = -shape * np.arctan2(imaginary, real)
+    found: Waves = size * np.cos(angle) + 1j * (size * np.sin(angle))
+    return found
 
 
 def _waves(values: Floats, points: int) -> Waves:
@@ -191,10 +356,15 @@ def _waves(values: Floats, points: int) -> Waves:
 
 
 def _laid(places: Floats, mass: Floats, points: int) -> Floats:
-    """Mass laid on whole places, each on its two neighbours."""
-    low = np.floor(places).astype(np.int64)
+    """Mass laid on whole places, each on its two neighbours, N × points for N × M."""
+    low = np.floor(places)
     part = places - low
-    laid = np.zeros(points)
-    np.add.at(laid, low, mass * (1 - part))
-    np.add.at(laid, low + 1, mass * part)
-    return laid
+    index = (low.astype(np.int64) + np.arange(len(places))[:, None] * points).ravel()
+    size = len(places) * points
+    lower: Floats = (mass * (1 - part)).ravel()
+    laid: Floats = np.bincount(index, lower, size)[:size].astype(np.float64)
+    upper = (mass * part).ravel()
+    if upper.any():
+        laid = laid + np.bincount(index + 1, upper, size)[:size]
+    found: Floats = laid.reshape(len(places), points)
+    return found

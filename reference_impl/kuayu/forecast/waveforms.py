@@ -1,4 +1,10 @@
-"""The waveform of demand over a coming period, and what it will cost."""
+"""What a waveform adds up to: cases of whole courses, laid side by side.
+
+A sum over instants goes in steps, and few jobs make no bell; so its interval is taken from stratified cases, always the
+same ones (M. D. McKay et al., Technometrics 21(2), 1979). Each job has its own order of strata for each of its periods.
+
+The waveform of demand over a coming period, and what it will cost.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,11 +12,79 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from kuayu.forecast.checking import check_waveform
-from kuayu.forecast.courses import SURE, Courses, courses
-from kuayu.forecast.sums import drawn, interval
+from kuayu.forecast.courses import SURE, Courses, Spans, Standing, courses, truncated
+from kuayu.forecast.requests import Floats, Plain, check_waveform, rounded, seconds
 from kuayu.forecast.totals import near, total
-from kuayu.forecast.values import Floats, Plain, rounded, seconds
+
+MAX_CASES, MIN_CASES = 16_384, 2048
+"""Cases of few jobs, and of many."""
+
+WORK = 4_000_000
+"""Periods × cases; with more periods than leave MIN_CASES cases, there are no cases."""
+
+SEED = 1979
+
+
+def drawn(jobs: Sequence[Plain], now: float, after: Floats, weights: Floats) -> Floats | None:
+    """Weighted sums of what jobs hold at instants, in equally frequent cases, rising; nothing where jobs are too many.
+
+    Args:
+        jobs: Jobs of the class ``ForeseenJob``.
+        now: Present instant, seconds since 1970.
+        after: Instants, seconds from now, rising, T.
+        weights: Weight of a device at each, T × W.
+
+    Returns:
+        W × C.
+    """
+    rows = sum(len(job["periods"]) for job in jobs)
+    count = min(MAX_CASES, WORK // max(rows, 1))
+    if count < MIN_CASES:
+        return None
+    begins = Standing.plain(jobs, now).begins
+    upto = np.concatenate([np.zeros((1, weights.shape[1])), np.cumsum(weights, axis=0)])
+    total = np.zeros((count, weights.shape[1]))
+    for number, (job, begin) in enumerate(zip(jobs, begins.tolist(), strict=True)):
+        ends = begin + _ends(job, -begin, count, number)
+        devices = np.array([period["devices"] for period in job["periods"]], dtype=float)
+        # at the instant at which a period ends, the next one holds
+        places = np.searchsorted(after, np.concatenate([np.full((1, count), max(begin, 0.0)), ends]), side="left")
+        total += np.einsum("k,kcw->cw", devices, np.diff(upto[places], axis=0))
+    return np.sort(total.T, axis=1)
+
+
+def interval(cases: Floats, coverage: float) -> tuple[float, float]:
+    """The narrowest values at which neither end leaves out more than half of what is not covered.
+
+    Args:
+        cases: Equally frequent, rising.
+        coverage: Share of cases between both ends.
+    """
+    outside = int(np.floor(len(cases) * (1 - coverage) / 2 + 1e-9))
+    outside = min(outside, (len(cases) - 1) // 2)
+    return float(cases[outside]), float(cases[len(cases) - 1 - outside])
+
+
+def _ends(job: Plain, run: float, count: int, number: int) -> Floats:
+    """Seconds from its begin after which each period of a job ends, in cases in which it is there now, K × C."""
+    spans = Spans.of([period["duration"] for period in job["periods"]])
+    length = len(spans.median)
+    middles = (np.arange(count) + 0.5) / count
+    levels = np.stack([np.random.default_rng([SEED, number, period]).permutation(middles) for period in range(length)])
+    if run > 0 and length == 1 and float(spans.within(np.array([[run]]))[0, 0]) < 1 - SURE:
+        return truncated(spans, np.array([run]), levels)
+    ends: Floats = np.cumsum(spans.at(ndtri(levels)), axis=0)
+    if run <= 0:
+        return ends
+    places = np.flatnonzero(ends[-1] > run)
+    if len(places):
+        chosen: Floats = ends[:, places[np.arange(count) % len(places)]]
+        return chosen
+    # it has outlived its estimate: it lasts as long again in every second case
+    ends = np.full((length, count), run)
+    ends[-1] += (float(spans.median.sum()) + run) * levels[-1] / (1 - levels[-1])
+    return ends
+
 
 METHOD = {"name": "kuayu-courses", "version": "1.0.0"}
 
@@ -40,12 +114,13 @@ def waveform(request: dict[str, Any]) -> dict[str, Any]:
         kuayu.refusals.Impossible: Prices do not begin at midnight or do not rise.
     """
     check_waveform(request)
+    request = request | {"jobs": [job for job in request["jobs"] if "ended_at" not in job]}
     now, step, period = seconds(request["now"]), float(request["step"]), float(request["period"])
     after = (step * np.arange(int(period / step + 1e-9) + 1)).astype(np.float64)
     coverage = request.get("coverage", USUAL)
     rows = sum(len(job["periods"]) for job in request["jobs"])
     width = max(1, TOGETHER // max(rows, 1))
-    parts = [courses(request["jobs"], now, after[at : at + width], SURE) for at in range(0, len(after), width)]
+    parts = [courses(request["jobs"], now, after[index : index + width], SURE) for index in range(0, len(after), width)]
     ends = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
     low, high = np.concatenate([_between(part, ends) for part in parts]).T
     expected = np.round(np.concatenate([part.devices @ part.chance for part in parts]), 6)
@@ -54,12 +129,12 @@ def waveform(request: dict[str, Any]) -> dict[str, Any]:
         "method": METHOD,
         "points": [
             {
-                "at": at,
+                "at": index,
                 "expected": rounded(middle),
                 "low": rounded(min(least, middle)),
                 "high": rounded(max(most, middle)),
             }
-            for at, middle, least, most in zip(
+            for index, middle, least, most in zip(
                 after.tolist(), expected.tolist(), low.tolist(), high.tolist(), strict=True
             )
         ],
@@ -87,8 +162,8 @@ def _between(part: Courses, ends: Floats) -> Floats:
 
 def _prices(prices: Sequence[Plain], instants: Floats) -> Floats:
     """Price of a device and an hour at instants, seconds since 1970."""
-    begins = np.array([each["begin"] for each in prices], dtype=float)
-    rates = np.array([each["price"] for each in prices], dtype=float)
+    begins = np.array([price["begin"] for price in prices], dtype=float)
+    rates = np.array([price["price"] for price in prices], dtype=float)
     found: Floats = rates[np.searchsorted(begins, instants % DAY, side="right") - 1]
     return found
 
@@ -118,10 +193,10 @@ def _summed(parts: Sequence[Courses], after: Floats, weights: Floats, coverage: 
     upto = np.cumsum(weights)
     # points before a job comes are no part of it
     skipped = np.append(0.0, upto)[np.searchsorted(after, np.maximum(first.begins, 0.0))][first.job]
-    mean, at = 0.0, 0
+    mean, position = 0.0, 0
     for part in parts:
-        some = slice(at, at + part.chance.shape[1])
-        at = some.stop
+        some = slice(position, position + part.chance.shape[1])
+        position = some.stop
         mean += float(part.devices @ part.chance @ weights[some])
         lasts = np.cumsum(part.chance, axis=0)
         lasts -= np.repeat(lasts[starts] - part.chance[starts], np.diff(np.append(starts, len(part.job))), axis=0)

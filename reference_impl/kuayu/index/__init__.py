@@ -4,7 +4,7 @@ Pure: an answer depends on the request alone. No input or output, no clock, no c
 """
 
 from kuayu.index.method import METHOD_NAME, METHOD_VERSION
-from kuayu.index.planning import plan_probes
+from kuayu.index.probe_plan import plan_probes
 from kuayu.index.report import compute_indices
 
 __all__ = ["METHOD_NAME", "METHOD_VERSION", "compute_indices", "plan_probes"]

@@ -244,6 +244,6 @@ class _Fit:
         return largest
 
 
-def factors_at(at: Cells, measured: Cells, shares: Floats, variances: Variances, pulls: Floats) -> Floats:
+def factors_at(cells: Cells, measured: Cells, shares: Floats, variances: Variances, pulls: Floats) -> Floats:
     """Log factors on the capabilities at cells, given what the same devices' measured rows pull at, (B, n, K)."""
-    return np.asarray(np.einsum("bqnk,bn->bqk", factor_weights(at, measured, shares, variances.devices), pulls))
+    return np.asarray(np.einsum("bqnk,bn->bqk", factor_weights(cells, measured, shares, variances.devices), pulls))

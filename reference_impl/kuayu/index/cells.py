@@ -64,9 +64,11 @@ def cells(devices: Whole, task: Whole, place: Levels, terms: TaskTerms, number: 
         terms: Terms of all tasks.
         number: K.
     """
-    at = (devices[:, None], task)
-    gaps = np.sqrt(place.variance[at])[..., :number]
-    return Cells(devices, task, place.logs[at][..., :number], gaps, place.chosen[at], terms.present[task][..., :number])
+    pairs = (devices[:, None], task)
+    gaps = np.sqrt(place.variance[pairs])[..., :number]
+    return Cells(
+        devices, task, place.logs[pairs][..., :number], gaps, place.chosen[pairs], terms.present[task][..., :number]
+    )
 
 
 @dataclass(frozen=True)

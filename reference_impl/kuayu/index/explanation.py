@@ -16,7 +16,7 @@ from kuayu.index.calibration import Calibration
 from kuayu.index.cells import cells
 from kuayu.index.observations import Floats, Whole
 from kuayu.index.prediction import Indices, cells_at
-from kuayu.index.ranges import LARGEST, SMALLEST, raised
+from kuayu.index.ranges import MAX_AMOUNT, MIN_AMOUNT, raised
 from kuayu.index.sheets import MEMORY, SCALE_OUT, VECTOR
 from kuayu.index.terms import MATRIX_TERM, MEMORY_TERM, SCALE_OUT_TERM, TERMS, VECTOR_TERM, Flags
 
@@ -55,7 +55,7 @@ def explain(calibration: Calibration, devices: Whole, tasks: Whole, found: Indic
     parts = weights / ratios
     total = parts.sum(axis=2, keepdims=True)
     value = raised(found.mean[devices])
-    residual = np.clip(value * total[..., 0], SMALLEST, LARGEST)
+    residual = np.clip(value * total[..., 0], MIN_AMOUNT, MAX_AMOUNT)
     present = held.present[0]
     levers = _levers(calibration, devices, tasks, found)
     return Explained(weights[0], ratios, parts / total, residual, present, levers)
@@ -74,8 +74,8 @@ def _levers(calibration: Calibration, devices: Whole, tasks: Whole, found: Indic
         changed = sheets.copy()
         changed[:, columns] += np.log(FACTOR)
         place = calibration.levels_of(changed)
-        at = np.broadcast_to(tasks[on], (len(devices), int(on.sum())))
-        held = cells(np.arange(len(devices)), at, place, calibration.terms, calibration.number)
+        tasks_at = np.broadcast_to(tasks[on], (len(devices), int(on.sum())))
+        held = cells(np.arange(len(devices)), tasks_at, place, calibration.terms, calibration.number)
         after, _ = held.times(calibration.demands, factors[:, on])
         value = raised(found.mean[devices][:, on] + before[:, on] - after)
         made[:, on, term] = np.where(stated.reshape(-1, 1), value, np.nan)
@@ -104,7 +104,7 @@ def written(explained: Explained, device: int) -> list[dict[str, Any]]:
     residual = explained.residual[device].tolist()
     found: list[dict[str, Any]] = []
     for task, present in enumerate(explained.present.tolist()):
-        shown = [term for term, there in enumerate(present) if there]
+        shown = [term for term, is_present in enumerate(present) if is_present]
         share = shares[task]
         terms = [
             {

@@ -13,8 +13,8 @@ slowest of them counts, since the exchange above waits for all.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kuayu.index.ranges import LARGEST, positive
-from kuayu.index.scaling import exchange_traffic
+from kuayu.index.device_scale import exchange_traffic
+from kuayu.index.ranges import MAX_AMOUNT, positive
 from kuayu_schemas.models import DeviceGroup, GroupIndex
 
 MOST_DEVICES = 2**53 - 1
@@ -91,8 +91,8 @@ def _put_together(
     return _Whole(
         devices=min(sum(count * part.devices for count, part in members), MOST_DEVICES),
         value=positive(sum(count * part.value for count, part in members)),
-        low=min(sum(count * part.low for count, part in members), LARGEST),
-        high=min(sum(count * part.high for count, part in members), LARGEST),
+        low=min(sum(count * part.low for count, part in members), MAX_AMOUNT),
+        high=min(sum(count * part.high for count, part in members), MAX_AMOUNT),
         power=None if None in powers else positive(sum(power for power in powers if power is not None)),
         wire=_wire(number, group.scale_out_bandwidth, below),
     )

@@ -18,7 +18,7 @@ DIRECTIONS = 4
 REACH = 1.0
 """ℓ: root mean square difference of log capabilities at which likeness has faded to exp(−½)."""
 
-LEAST = 1e-6
+MIN_TRACE_SHARE = 1e-6
 """Directions with less than this part of the kernel's trace are noise."""
 
 
@@ -42,6 +42,6 @@ def features(points: Floats, basis: Whole) -> Floats:
     kernel = np.exp(-np.mean((points[:, None, :] - near[None, :, :]) ** 2, axis=-1) / (2 * REACH**2))
     sizes, directions = np.linalg.eigh(kernel[basis])
     kept = np.argsort(-sizes)[: min(DIRECTIONS, len(basis) - 1)]
-    kept = kept[sizes[kept] > LEAST * sizes.sum()]
+    kept = kept[sizes[kept] > MIN_TRACE_SHARE * sizes.sum()]
     made = kernel @ directions[:, kept] / np.sqrt(sizes[kept])
     return np.asarray(made - made[basis].mean(axis=0))

@@ -4,26 +4,43 @@ A calibration depends on nothing but the corpus and the reference, so keeping so
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
 
 from kuayu.index.calibration import Calibration, calibrate
+from kuayu.index.gaussian_process import KERNEL, Kernel, Process
 from kuayu.index.observations import observe
 from kuayu_schemas.models import Corpus, IndexMethod
 
-METHOD_NAME = "Harmonic mean of calibrated capabilities with a Gaussian process"
-METHOD_VERSION = "1.0.0"
+METHOD_NAME = "Harmonic mean of calibrated capabilities, averaged with a Gaussian process"
+METHOD_VERSION = "2.0.0"
 
 METHOD = IndexMethod(name=METHOD_NAME, version=METHOD_VERSION)
 
 KEPT = 8
 """How many calibrations are kept."""
 
-_kept: OrderedDict[tuple[bytes, str], Calibration] = OrderedDict()
+
+@dataclass(frozen=True)
+class Estimators:
+    """Both estimates of a corpus: the calibrated harmonic mean, and the process, computed when it is needed."""
+
+    calibration: Calibration
+    _processes: dict[Kernel, Process | None] = field(default_factory=dict)
+
+    def process(self, kernel: Kernel = KERNEL) -> Process | None:
+        """The Gaussian process; None where the reference was not measured or the process has no weight."""
+        if kernel.weight and kernel not in self._processes:
+            self._processes[kernel] = Process.of(self.calibration, kernel)
+        return self._processes.get(kernel)
+
+
+_kept: OrderedDict[tuple[bytes, str], Estimators] = OrderedDict()
 _lock = Lock()
 
 
-def calibrated(corpus: Corpus, reference: str) -> Calibration:
+def calibrated(corpus: Corpus, reference: str) -> Estimators:
     """Calibrate by a corpus whose names have been checked."""
     key = (sha256(corpus.model_dump_json().encode()).digest(), reference)
     with _lock:
@@ -32,7 +49,7 @@ def calibrated(corpus: Corpus, reference: str) -> Calibration:
             _kept.move_to_end(key)
             return found
     seen = observe(corpus)
-    made = calibrate(seen, seen.device_at[reference])
+    made = Estimators(calibrate(seen, seen.device_at[reference]))
     with _lock:
         _kept[key] = made
         while len(_kept) > KEPT:

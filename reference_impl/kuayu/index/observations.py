@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.index.scaling import Scaled, at_count, exchange_of, least_counts
+from kuayu.index.device_scale import Scaled, at_count, exchange_of, least_counts
 from kuayu.index.sheets import SHEET, sheet_of
 from kuayu_schemas.models import Corpus, IndexedDevice, IndexedTask
 

@@ -48,16 +48,17 @@ class Predicted:
     def own_covariance(self, calibration: Calibration, row: int, columns: list[int], *, lend: bool) -> Floats:
         """Covariance of some cells of one device given the tasks' parameters; nought where they are known."""
         chosen = part(self.held, np.array([row]))
-        at = chosen.columns(columns)
-        _, shares = at.times(calibration.demands, self.factors[[row]][:, columns])
+        cells = chosen.columns(columns)
+        _, shares = cells.times(calibration.demands, self.factors[[row]][:, columns])
         variances = calibration.variances.devices
-        by_factor = factor_weights(at, at, shares, variances)
-        made = np.einsum("bqk,bqnk->bqn", shares, by_factor) + rest_weights(at, at, calibration.seen.alike, variances)
+        by_factor = factor_weights(cells, cells, shares, variances)
+        rest = rest_weights(cells, cells, calibration.seen.alike, variances)
+        made = np.einsum("bqk,bqnk->bqn", shares, by_factor) + rest
         made = made[0] - self.weights[row, columns] @ self.covariances[row, columns].T
         if not self.weights.shape[2] and not lend:
             likeness = calibration.likeness[self.device[row]]
             own, family = calibration.variances.likeness * float(likeness @ likeness)
-            tasks = at.task[0]
+            tasks = cells.task[0]
             made += own * (tasks[:, None] == tasks) + family * calibration.seen.alike[np.ix_(tasks, tasks)]
         known = self.known[row, columns]
         made[known] = 0.0
@@ -82,24 +83,56 @@ def predict(calibration: Calibration, devices: Whole, tasks: Whole, *, lend: boo
         yield _without_rows(calibration, others[start : start + step], tasks, lend=lend)
 
 
+def means(calibration: Calibration, devices: Whole, tasks: Whole) -> Floats:
+    """Log throughputs of measured devices on tasks, (B, Q), without their variances."""
+    found = np.full((len(calibration.seen.devices), len(tasks)), np.nan)
+    for batch, rows in enumerate(calibration.rows):
+        which = np.flatnonzero(np.isin(rows.cells.device, devices))
+        if len(which):
+            found[rows.cells.device[which]] = _BatchMeans.at(calibration, batch, which, tasks).mean
+    table = calibration.seen.measured[:, tasks]
+    return np.where(np.isfinite(table), table, found)[devices]
+
+
 def cells_at(calibration: Calibration, devices: Whole, tasks: Whole) -> Cells:
     """Cells of all pairs of devices and tasks."""
     task = np.broadcast_to(tasks, (len(devices), len(tasks)))
     return cells(devices, task, calibration.place, calibration.terms, calibration.number)
 
 
+@dataclass(frozen=True)
+class _BatchMeans:
+    """Devices of a batch with what their rows say of queried cells; fields as those of :class:`Predicted`."""
+
+    measured: Cells
+    held: Cells
+    factors: Floats
+    shares: Floats
+    rest: Floats
+    mean: Floats
+
+    @staticmethod
+    def at(calibration: Calibration, batch: int, which: Whole, tasks: Whole) -> "_BatchMeans":
+        measured, pulls = part(calibration.rows[batch].cells, which), calibration.solved.pulls[batch][which]
+        shares = -calibration.linear[batch].slopes[which][:, :, : calibration.number]
+        variances = calibration.variances
+        held = cells_at(calibration, measured.device, tasks)
+        factors = factors_at(held, measured, shares, variances, pulls)
+        time, own_shares = held.times(calibration.demands, factors)
+        rest = rest_weights(held, measured, calibration.seen.alike, variances.devices)
+        likeness = calibration.likeness[measured.device]
+        mean = -time + likeness @ calibration.likings[tasks].T + np.einsum("bqn,bn->bq", rest, pulls)
+        return _BatchMeans(measured, held, factors, own_shares, rest, mean)
+
+
 def _with_rows(calibration: Calibration, batch: int, which: Whole, tasks: Whole) -> Predicted:
-    rows, linear = calibration.rows[batch], calibration.linear[batch]
-    measured, slopes = part(rows.cells, which), linear.slopes[which]
-    pulls, inverse = calibration.solved.pulls[batch][which], calibration.solved.inverses[batch][which]
+    slopes, inverse = calibration.linear[batch].slopes[which], calibration.solved.inverses[batch][which]
     shares = -slopes[:, :, : calibration.number]
-    alike, variances = calibration.seen.alike, calibration.variances
-    held = cells_at(calibration, measured.device, tasks)
-    factors = factors_at(held, measured, shares, variances, pulls)
-    time, own_shares = held.times(calibration.demands, factors)
-    rest = rest_weights(held, measured, alike, variances.devices)
+    variances = calibration.variances
+    found = _BatchMeans.at(calibration, batch, which, tasks)
+    measured, held, factors, own_shares = found.measured, found.held, found.factors, found.shares
+    rest, mean = found.rest, found.mean
     likeness = calibration.likeness[measured.device]
-    mean = -time + likeness @ calibration.likings[tasks].T + np.einsum("bqn,bn->bq", rest, pulls)
     by_factor = factor_weights(held, measured, shares, variances.devices)
     covariances = np.einsum("bqk,bqnk->bqn", own_shares, by_factor) + rest
     weights = covariances @ inverse

@@ -11,12 +11,13 @@ from scipy.special import stdtrit
 
 from kuayu.index.calibration import Calibration
 from kuayu.index.explanation import explain, written
+from kuayu.index.gaussian_process import KERNEL, Kernel, average
 from kuayu.index.groups import DeviceWorth, TaskScale, group_indices
-from kuayu.index.method import METHOD, calibrated
+from kuayu.index.method import METHOD, Estimators, calibrated
 from kuayu.index.names import check_indices
 from kuayu.index.observations import Floats, Whole
 from kuayu.index.prediction import Indices, indices
-from kuayu.index.ranges import WIDEST, positive, raised
+from kuayu.index.ranges import MAX_LOG, positive, raised
 from kuayu_schemas.models import ComputeIndex, GroupIndex, IndexBasis, IndexReport, IndexRequest
 
 USUAL_COVERAGE, USUAL_TOLERANCE = 0.9, 0.4
@@ -29,8 +30,10 @@ _INDICES = TypeAdapter(list[ComputeIndex])
 """Makes indices of plain values, checked, and faster than one by one."""
 
 
-def compute_indices(request: IndexRequest) -> IndexReport:
+def compute_indices(request: IndexRequest, kernel: Kernel = KERNEL) -> IndexReport:
     """Compute indices of devices and groups for tasks, each with its interval and, where asked for, its explanation.
+
+    ``kernel`` is other than the usual one only where constants are compared.
 
     Raises:
         RepeatedName: Devices, tasks or groups share a name.
@@ -47,7 +50,7 @@ def compute_indices(request: IndexRequest) -> IndexReport:
             indices=[],
             groups=[],
         )
-    answer = _Answer.to(request, calibrated(request.corpus, request.reference))
+    answer = _Answer.to(request, calibrated(request.corpus, request.reference), kernel)
     return IndexReport.model_construct(
         revision=request.revision,
         reference=request.reference,
@@ -75,7 +78,8 @@ class _Answer:
     tolerance: float
 
     @staticmethod
-    def to(request: IndexRequest, calibration: Calibration) -> "_Answer":
+    def to(request: IndexRequest, estimators: Estimators, kernel: Kernel) -> "_Answer":
+        calibration = estimators.calibration
         seen = calibration.seen
         coverage = USUAL_COVERAGE if request.coverage is None else request.coverage
         names = _asked(request.tasks, [task.id for task in request.corpus.tasks])
@@ -83,8 +87,8 @@ class _Answer:
         wanted = set(_asked(request.devices, [device.id for device in request.corpus.devices]))
         wanted |= {member.device for group in request.groups or [] for member in group.members if member.device}
         devices = np.array(sorted(seen.device_at[name] for name in wanted), dtype=np.int64)
-        found = indices(calibration, devices, tasks)
-        half = np.minimum(quantile(calibration, coverage) * np.sqrt(found.variance), 2 * WIDEST)
+        found = average(indices(calibration, devices, tasks), estimators.process(kernel), devices, tasks)
+        half = np.minimum(quantile(calibration, coverage) * np.sqrt(found.variance), 2 * MAX_LOG)
         value = raised(found.mean)
         middle = np.log(value)
         ends = value, np.exp(middle - half), np.exp(middle + half)
@@ -153,8 +157,8 @@ class _Answer:
         column = {name: position for position, name in enumerate(names)}
 
         def worth(device: str, task: str) -> DeviceWorth:
-            place, at = seen.device_at[device], column[task]
-            value, low, high = (float(end[place, at]) for end in (self.value, self.low, self.high))
+            place, task_at = seen.device_at[device], column[task]
+            value, low, high = (float(end[place, task_at]) for end in (self.value, self.low, self.high))
             return DeviceWorth(value, low, high, self._power(place, seen.task_at[task]))
 
         scales = {name: self._scale(seen.task_at[name], column[name]) for name in names}

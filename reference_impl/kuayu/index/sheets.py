@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.index.ranges import LARGEST
+from kuayu.index.ranges import MAX_AMOUNT
 from kuayu_schemas.models import IndexedDevice, PrecisionThroughput
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ def sheet_of(device: IndexedDevice) -> Floats:
     peaks = device.peak_matrix_throughput
     values = [None if peaks is None else getattr(peaks, name) for name in FORMATS]
     values += [device.accelerator_memory_bandwidth, device.scale_out_bandwidth]
-    return np.array([math.nan if value is None else math.log(min(max(value, 1.0), LARGEST)) for value in values])
+    return np.array([math.nan if value is None else math.log(min(max(value, 1.0), MAX_AMOUNT)) for value in values])
 
 
 @dataclass(frozen=True)

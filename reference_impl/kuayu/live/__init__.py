@@ -1,7 +1,7 @@
 """A real training that goes on while domains fail: live proof of RES-003, RES-004 and, in small, of RES-011.
 
 Processes stand for domains. Each trains the same small transformer on its share of every batch and is told nothing of
-faults; :mod:`~kuayu.live.faults` stops, kills, slows and cuts them off from outside. The control plane
+faults; :mod:`~kuayu.live.run` stops, kills, slows and cuts them off from outside. The control plane
 (:mod:`~kuayu.live.control`) is a process of its own and knows only what workers send. All traffic, heartbeats included,
 runs through a gateway for each domain (:mod:`~kuayu.live.links`), where it can be cut and shaped without root.
 

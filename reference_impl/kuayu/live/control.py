@@ -2,7 +2,7 @@
 
     python -m kuayu.live.control PARENT UNTIL RECORD PORT SETTINGS
 
-What it takes and decides goes to its record (:mod:`~kuayu.live.record`), from which it goes on where it is started
+What it takes and decides goes to its record (:mod:`~kuayu.live.plan`), from which it goes on where it is started
 anew; on standard input it is told when to finish, and ends with it. Time in which it was itself held up does not count
 as silence of others.
 """
@@ -15,13 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kuayu.live.conductor import ENDLESS, Conductor
-from kuayu.live.ending import end_with_parent
-from kuayu.live.judging import Adaptive, Judge
-from kuayu.live.plan import Member
-from kuayu.live.record import SNAPSHOT, Record
-from kuayu.live.settings import Settings
-from kuayu.live.wire import frame, read
+from kuayu.live.controller import ENDLESS_STEPS, RunController
+from kuayu.live.detection import AdaptiveJudge, Judge
+from kuayu.live.plan import SNAPSHOT, Member, Record, Settings
+from kuayu.live.transport import end_with_parent, frame, read
 
 TICK_S = 0.05
 SNAPSHOT_ENTRIES = 2000
@@ -42,20 +39,20 @@ class Control:
         self._writers: dict[str, asyncio.StreamWriter] = {}
         self._held_up = 0.0
         self._record = record
-        self._conductor = Conductor(settings, judge, self._tell, self._cut, record.write, until)
+        self._controller = RunController(settings, judge, self._tell, self._cut, record.write, until)
 
     async def run(self, port: int) -> None:
         """Serve at a port, any that is free where it is 0, until standard input ends."""
         if self._record.entries:
-            self._conductor.recover(self._record.entries, self._now())
+            self._controller.recover(self._record.entries, self._now())
             self._record.entries.clear()
         server = await asyncio.start_server(self._serve, "127.0.0.1", port)
         self._record.write("listening", port=server.sockets[0].getsockname()[1])
         ticking = asyncio.create_task(self._tick())
         await self._obey()
         ticking.cancel()
-        for each in list(self._writers):
-            self._tell(each, {"kind": "end"})
+        for writer in list(self._writers):
+            self._tell(writer, {"kind": "end"})
         await asyncio.sleep(TICK_S)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,18 +64,18 @@ class Control:
                     worker = header["id"]
                     self._writers[worker] = writer
                     member = Member(worker, header["domain"], header["port"])
-                    self._conductor.joined(member, header["generation"], self._now())
+                    self._controller.joined(member, header["generation"], self._now())
                 else:
-                    self._conductor.told(worker, header, self._now())
+                    self._controller.take_report(worker, header, self._now())
                     if self._record.since >= SNAPSHOT_ENTRIES:
-                        self._record.write(SNAPSHOT, **self._conductor.snapshot())
+                        self._record.write(SNAPSHOT, **self._controller.snapshot())
         except OSError:
             pass
         finally:
             writer.close()
             if self._writers.get(worker) is writer:
                 del self._writers[worker]
-                self._conductor.gone(worker, self._now())
+                self._controller.gone(worker, self._now())
 
     async def _tick(self) -> None:
         before = time.monotonic()
@@ -88,14 +85,14 @@ class Control:
             if now - before > 3 * TICK_S:
                 self._held_up += now - before - TICK_S
             before = now
-            self._conductor.look(self._now())
+            self._controller.look(self._now())
 
     async def _obey(self) -> None:
         loop = asyncio.get_running_loop()
         orders = asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
         while line := await orders.readline():
-            self._conductor.finish(json.loads(line)["finish"])
+            self._controller.finish(json.loads(line)["finish"])
 
     def _now(self) -> float:
         return time.monotonic() - self._held_up
@@ -111,12 +108,12 @@ class Control:
             writer.close()
 
 
-def main(arguments: list[str], judge_of: Callable[[Settings], Judge] = lambda its: Adaptive(its.period)) -> None:
+def main(arguments: list[str], judge_of: Callable[[Settings], Judge] = lambda its: AdaptiveJudge(its.period)) -> None:
     """Start from the arguments of the command line, with a judge of heartbeats."""
     parent, until, record, port, settings = arguments
     end_with_parent(int(parent))
     its = Settings.of_json(settings)
-    control = Control(its, int(until) or ENDLESS, Record(Path(record)), judge_of(its))
+    control = Control(its, int(until) or ENDLESS_STEPS, Record(Path(record)), judge_of(its))
     asyncio.run(control.run(int(port)))
 
 

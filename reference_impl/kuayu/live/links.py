@@ -16,9 +16,8 @@ import sys
 import time
 from typing import Any
 
-from kuayu.live.ending import end_with_parent
-from kuayu.live.settings import Settings
-from kuayu.live.wire import read
+from kuayu.live.plan import Settings
+from kuayu.live.transport import end_with_parent, read
 
 CHUNK = 1 << 18
 """Most bytes that pass at once."""
@@ -160,9 +159,9 @@ async def _listen(serve: Any) -> int:
 
 
 async def _open(ways: list[asyncio.Event]) -> None:
-    while not all(each.is_set() for each in ways):
-        for each in ways:
-            await each.wait()
+    while not all(way.is_set() for way in ways):
+        for way in ways:
+            await way.wait()
 
 
 def _say(line: dict[str, Any]) -> None:

@@ -1,9 +1,11 @@
-"""A character transformer of about 62 000 parameters, whose gradients are exact sums.
+"""The model that a run trains, and the text that it learns.
 
-Floating-point sums depend on their order, and with the number of workers the order changes. So the gradient of each
-part of a batch, which always has the same shape, is rounded to a multiple of 2⁻⁴⁰ and summed as an integer: the sum is
-then the same in any order (the idea of fixed-point accumulators; Demmel and Nguyen, Fast Reproducible Floating-Point
-Summation, ARITH 2013). Loaded by workers alone, since it loads PyTorch.
+1. Text without data: sentences of a small grammar, each a function of seed, step and place in the batch.
+2. A character transformer of about 62 000 parameters, whose gradients are exact sums. Floating-point sums depend on
+   their order, and with the number of workers the order changes. So the gradient of each part of a batch, which
+   always has the same shape, is rounded to a multiple of 2⁻⁴⁰ and summed as an integer: the sum is then the same in
+   any order (the idea of fixed-point accumulators; Demmel and Nguyen, Fast Reproducible Floating-Point Summation,
+   ARITH 2013). Loaded by workers alone, since it loads PyTorch.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,53 @@ from torch import Tensor, nn
 from torch.nn import functional
 from typing_extensions import override
 
-from kuayu.live.language import ALPHABET, characters
+ALPHABET = " .,abcdefghijklmnopqrstuvwxyz"
+"""Characters of the text; a character's number is its place here."""
+
+_ARTICLES = ("the", "a", "every", "no")
+_ADJECTIVES = ("small", "distant", "busy", "idle", "northern", "new")
+_NOUNS = ("node", "link", "domain", "job", "cluster", "gateway")
+_VERBS = ("sends", "takes", "keeps", "loses", "shares", "awaits")
+_ADVERBS = ("again", "at night", "in time", "slowly")
+
+_NUMBERS = {character: number for number, character in enumerate(ALPHABET)}
+
+
+def characters(seed: int, step: int, part: int, sequences: int, length: int) -> NDArray[np.int64]:
+    """The text of one part of a batch.
+
+    Args:
+        seed: Of the training.
+        step: Number of the step.
+        part: Which part of the batch.
+        sequences: How many stretches of text.
+        length: Characters of each.
+
+    Returns:
+        Numbers of characters, shape (sequences, length).
+    """
+    generator = np.random.default_rng([seed, step, part])
+    rows = [[_NUMBERS[entry] for entry in _text(generator, length)] for _ in range(sequences)]
+    return np.array(rows, dtype=np.int64)
+
+
+def _text(generator: np.random.Generator, length: int) -> str:
+    text = ""
+    while len(text) < length:
+        text += _sentence(generator)
+    return text[:length]
+
+
+def _sentence(generator: np.random.Generator) -> str:
+    def one(words: tuple[str, ...]) -> str:
+        return words[int(generator.integers(len(words)))]
+
+    def thing() -> str:
+        adjective = f"{one(_ADJECTIVES)} " if generator.random() < 0.5 else ""  # noqa: PLR2004 - as often as not
+        return f"{one(_ARTICLES)} {adjective}{one(_NOUNS)}"
+
+    return f"{thing()} {one(_VERBS)} {thing()}, {one(_ADVERBS)}. "
+
 
 WIDTH, HEADS, LAYERS, CONTEXT, SEQUENCES = 48, 4, 2, 48, 3
 SCALE = float(1 << 40)
@@ -101,7 +149,7 @@ class Model:
         scores = self._network(text[:, :-1])
         loss = functional.cross_entropy(scores.reshape(-1, len(ALPHABET)), text[:, 1:].reshape(-1)) / self._parts
         gradients = torch.autograd.grad(loss, self._own)
-        flat = torch.cat([each.reshape(-1) for each in gradients]).double().numpy()
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients]).double().numpy()
         if not np.isfinite(flat).all():
             raise FloatingPointError(f"the gradient of step {step} is not finite")
         return Gradient(np.rint(flat * SCALE).astype(np.int64), round(float(loss.detach()) * SCALE))

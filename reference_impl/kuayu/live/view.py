@@ -1,6 +1,12 @@
-"""What one sees while it runs: a view that is drawn anew on a terminal, lines elsewhere."""
+"""Views of a run: on the terminal while it runs, and as a picture afterwards.
 
+1. The picture of a run: the curve with and without faults, and progress over time with the incidents in it.
+2. What one sees while it runs: a view that is drawn anew on a terminal, lines elsewhere.
+"""
+
+import html
 import time
+from collections.abc import Sequence
 from typing import Any, Self
 
 from rich.console import Console, Group
@@ -8,11 +14,127 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kuayu.live.findings import DELAYS, delays, not_over
-from kuayu.live.timeline import Incident, Timeline
+from kuayu.live.findings import DELAYS, Findings, Incident, Timeline, delays, not_over
+from kuayu.live.supervisor import Kind
+
+_WIDTH, _LEFT, _RIGHT, _HEIGHT, _TOP, _GAP = 900, 64, 20, 230, 66, 62
+_MAX_POINTS = 1200  # points of a line
+_COLOURS = {
+    Kind.kill: "#b3261e",
+    Kind.hang: "#7b3fa0",
+    Kind.slow: "#9a6a00",
+    Kind.cut: "#0b6bcb",
+    Kind.partial: "#00796b",
+    Kind.control: "#5d4037",
+    Kind.amid: "#c2185b",
+}
+_STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#444}.title{font-size:14px;font-weight:600;fill:#111}"
+    ".axis{stroke:#bbb;fill:none}.grid{stroke:#eee}.line{fill:none;stroke-linejoin:round}"
+)
+
+Point = tuple[float, float]
+
+
+class _Panel:
+    """Axes from zero, with room for so much."""
+
+    def __init__(self, number: int, across: float, up: float) -> None:
+        self.top = _TOP + number * (_HEIGHT + _GAP)
+        self._across, self._up = across or 1.0, up or 1.0
+
+    def x(self, figure: float) -> float:
+        return round(_LEFT + figure / self._across * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(self, figure: float) -> float:
+        return round(self.top + _HEIGHT * (1 - figure / self._up), 1)
+
+    def frame(self, title: str, across: str, up: str) -> str:
+        parts = [f'<text class="title" x="{_LEFT}" y="{self.top - 12}">{html.escape(title)}</text>']
+        for figure in _round(self._up):
+            y = self.y(figure)
+            parts.append(f'<path class="grid" d="M{_LEFT} {y}H{_WIDTH - _RIGHT}"/>')
+            parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{figure:g}</text>')
+        bottom = self.top + _HEIGHT
+        parts.extend(
+            f'<text x="{self.x(figure)}" y="{bottom + 16}" text-anchor="middle">{figure:g}</text>'
+            for figure in _round(self._across)
+        )
+        parts.append(f'<path class="axis" d="M{_LEFT} {self.top}V{bottom}H{_WIDTH - _RIGHT}"/>')
+        parts.append(f'<text x="{_WIDTH - _RIGHT}" y="{bottom + 32}" text-anchor="end">{html.escape(across)}</text>')
+        parts.append(f'<text x="{_WIDTH - _RIGHT}" y="{self.top - 12}" text-anchor="end">{html.escape(up)}</text>')
+        return "".join(parts)
+
+    def line(self, points: Sequence[Point], colour: str, width: float) -> str:
+        stride = max(1, len(points) // _MAX_POINTS)
+        places = "L".join(f"{self.x(a)} {self.y(b)}" for a, b in [*points[::stride], points[-1]])
+        return f'<path class="line" stroke="{colour}" stroke-width="{width}" d="M{places}"/>'
+
+    def mark(self, at: float, colour: str, until: float | None = None) -> str:
+        a = self.x(at)
+        b = max(self.x(until) if until is not None else a, a + 1)
+        shade = f'<rect x="{a}" y="{self.top}" width="{b - a:.1f}" height="{_HEIGHT}" fill="{colour}" opacity=".18"/>'
+        return f'{shade}<path d="M{a} {self.top}V{self.top + _HEIGHT}" stroke="{colour}" stroke-width=".8"/>'
+
+
+def picture(findings: Findings) -> str:
+    """The picture as SVG."""
+    line = findings.timeline
+    losses = [(float(step), line.losses[step]) for step in sorted(line.losses)]
+    if not losses:
+        return '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    origin = line.progress[0][0]
+    moved = [(at - origin, float(step)) for at, step in line.progress]
+    over = [incident for incident in line.incidents if not not_over(incident)]
+    curve = _Panel(0, losses[-1][0], max(loss for _, loss in losses) * 1.05)
+    course = _Panel(1, moved[-1][0], moved[-1][1])
+    parts = [curve.frame("Loss", "step", "nats a character")]
+    for entry in over:
+        step = max((step for at, step in line.progress if at <= entry.at), default=0)
+        parts.append(curve.mark(step, _COLOURS[entry.kind]))
+    parts.append(curve.line(losses, "#9cc3ee", 5))
+    if findings.calm is not None and findings.calm.losses:
+        calm = [(float(step), findings.calm.losses[step]) for step in sorted(findings.calm.losses)]
+        parts.append(curve.line(calm, "#111", 1.2))
+    parts.append(course.frame("Steps made, without those made again", "seconds", "step"))
+    parts.extend(
+        course.mark(entry.at - origin, _COLOURS[entry.kind], (entry.progress or entry.at) - origin) for entry in over
+    )
+    parts.extend((course.line(moved, "#111", 1.4), _legend(findings)))
+    height = _TOP + 2 * (_HEIGHT + _GAP) + 10
+    box = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
+    ground = f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" aria-label="Course of a live run">'
+        f"<style>{_STYLE}</style>{ground}{''.join(parts)}</svg>\n"
+    )
+
+
+def _legend(findings: Findings) -> str:
+    entries = [("#9cc3ee", "with faults")]
+    if findings.calm is not None:
+        entries.append(("#111", "same seed, undisturbed"))
+    entries += [(_COLOURS[kind], f"{kind} ({len(some)})") for kind, some in findings.by_kind().items()]
+    parts, x, y = [], _LEFT, 18
+    for colour, label in entries:
+        width = 30 + 7 * len(label)
+        if x + width > _WIDTH:
+            x, y = _LEFT, y + 16
+        parts.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 14}" y="{y}">{html.escape(label)}</text>')
+        x += width
+    return "".join(parts)
+
+
+def _round(most: float) -> list[float]:
+    """Round figures from zero to the greatest, five or so."""
+    power = 10.0 ** len(str(int(most / 5))) / 10 if most >= 5 else 0.1  # noqa: PLR2004 - five figures
+    step = next((power * entry for entry in (1, 2, 5, 10) if most / (power * entry) <= 6), power * 10)  # noqa: PLR2004
+    return [round(step * number, 6) for number in range(int(most / step) + 1)]
+
 
 REDRAW_S = 0.25
-SAID_STEPS = 50
+PRINTED_STEPS = 50
 SHOWN_INCIDENTS, SPARK_WIDTH = 12, 60
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -60,7 +182,7 @@ class View:
     def _line(self, event: dict[str, Any]) -> str:
         match event["kind"]:
             case "step":
-                if event["step"] < self._said + SAID_STEPS:
+                if event["step"] < self._said + PRINTED_STEPS:
                     return ""
                 self._said = event["step"]
                 return f"step {event['step']:>5}  loss {event['loss']:.4f}  {event['world']} workers"
@@ -108,10 +230,10 @@ def incident_table(incidents: list[Incident], last: int = SHOWN_INCIDENTS) -> Ta
         table.add_column(heading)
     for heading in ("detected s", "decided s", "in place s", "first step s", "interruption s", "steps again"):
         table.add_column(heading, justify="right")
-    for each in incidents[-last:]:
-        told = delays(each)
-        figures = ["missed" if not_over(each) and each.lifted else _figure(told[name]) for name in DELAYS]
-        table.add_row(each.kind, each.worker, each.fault or "–", *figures, str(each.again))
+    for incident in incidents[-last:]:
+        report = delays(incident)
+        figures = ["missed" if not_over(incident) and incident.lifted else _figure(report[name]) for name in DELAYS]
+        table.add_row(incident.kind, incident.worker, incident.fault or "–", *figures, str(incident.again))
     return table
 
 
@@ -122,9 +244,9 @@ def spark(losses: dict[int, float], width: int = SPARK_WIDTH) -> str:
         return ""
     count = min(width, len(values))
     stretches = [values[number * len(values) // count : (number + 1) * len(values) // count] for number in range(count)]
-    means = [sum(each) / len(each) for each in stretches]
+    means = [sum(stretch) / len(stretch) for stretch in stretches]
     top = max(means) or 1.0
-    return "".join(_BARS[min(len(_BARS) - 1, int(each / top * len(_BARS)))] for each in means)
+    return "".join(_BARS[min(len(_BARS) - 1, int(mean / top * len(_BARS)))] for mean in means)
 
 
 def _figure(value: float | None) -> str:

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kuayu.perception.states import worst
 from kuayu_schemas.models import Aggregation, HealthState, Measure, Provenance
 
 Quantity = float | str | Mapping[str, float]
@@ -35,6 +34,21 @@ class Value:
 
 Values = Mapping[str, Value]
 """Values of one subject, by the name of the measure."""
+
+
+FROM_BEST = (
+    HealthState.healthy,
+    HealthState.degraded,
+    HealthState.unknown,
+    HealthState.faulty,
+    HealthState.offline,
+)
+"""A part of which nothing is known is worse than one that works and better than one that does not."""
+
+
+def worst(states: Iterable[HealthState]) -> HealthState:
+    """Worst of the states, of which there must be one at least."""
+    return max(states, key=FROM_BEST.index)
 
 
 def _total(numbers: Sequence[float]) -> float:
@@ -80,9 +94,9 @@ def aggregate(measure: Measure, parts: Sequence[Values]) -> Value | None:
     return _made_of(values, quantity) if _is_finite(quantity) else None
 
 
-def is_stale(measure: Measure, observed: int, at: int) -> bool:
-    """Whether a value is too old to stand for ``at``: a dynamic one lives for five of its periods."""
-    return measure.period is not None and at - observed > 5 * measure.period * 1000
+def is_stale(measure: Measure, observed: int, instant: int) -> bool:
+    """Whether a value is too old to stand for ``instant``: a dynamic one lives for five of its periods."""
+    return measure.period is not None and instant - observed > 5 * measure.period * 1000
 
 
 def _reduced(reduce: Callable[[Sequence[float]], float], quantities: Sequence[Quantity]) -> Quantity:

@@ -23,10 +23,10 @@ from zlib import crc32
 
 from kuayu.perception import counters as counting
 from kuayu.perception import plausibility, repetition
+from kuayu.perception.aggregation import worst
 from kuayu.perception.counters import Counters, Step
 from kuayu.perception.exposition import Series
 from kuayu.perception.plausibility import UNLIMITED, DeviceLimits
-from kuayu.perception.states import worst
 from kuayu_schemas.models import (
     CollectionEntry,
     Exporter,

@@ -102,7 +102,7 @@ class Known:
         if not rest:
             return cls(instant, value)
         began, pace, earlier, rises, falls, returned = rest
-        return cls(instant, value, began, pace, tuple((at, held) for at, held in earlier), rises, falls, returned)
+        return cls(instant, value, began, pace, tuple((when, held) for when, held in earlier), rises, falls, returned)
 
 
 Counters = Mapping[str, Known]
@@ -209,8 +209,8 @@ def _begun_anew(known: Known, instant: int, value: float, began: int, seconds: f
 
 
 def _returned(known: Known, instant: int, value: float, began: int | None, earlier: Point) -> Step:
-    at, held = earlier
-    seconds = (instant - at) / 1000
+    when, held = earlier
+    seconds = (instant - when) / 1000
     others = tuple(point for point in _noted(known) if point != earlier)
     now = Known(instant, value, began, (value - held) / seconds, others, known.rises, known.falls)
     now = _back(now, known, instant, rose=value > known.value)
@@ -230,8 +230,8 @@ def _earlier(known: Known, value: float, seconds: float) -> Point | None:
             return None
         share = NEAR_UNSURE
     near = (
-        (at, held)
-        for at, held in known.earlier
+        (when, held)
+        for when, held in known.earlier
         if held >= SMALL_COUNT and (held > known.value) == rose and 0 <= value - held <= share * leap
     )
     return min(near, key=lambda point: value - point[1], default=None)

@@ -104,14 +104,16 @@ class _Times:
 
     def of(self, source: str, destination: str) -> float | None:
         """The time between two domains, measured either way or estimated; None where nothing is known."""
-        here, there = self._near.get(source, {}), self._near.get(destination, {})
-        if destination in here:
-            return here[destination]
-        between = here.keys() & there.keys()
+        source_times, destination_times = self._near.get(source, {}), self._near.get(destination, {})
+        if destination in source_times:
+            return source_times[destination]
+        between = source_times.keys() & destination_times.keys()
         straight = self._in_fibre(source, destination)
         if between:
-            longest = min(here[third] + there[third] for third in between)
-            shortest = max([*(abs(here[third] - there[third]) for third in between), straight or 0.0])
+            longest = min(source_times[third] + destination_times[third] for third in between)
+            shortest = max(
+                [*(abs(source_times[third] - destination_times[third]) for third in between), straight or 0.0]
+            )
             return (min(shortest, longest) + longest) / 2
         return None if straight is None else straight * self._detour
 

@@ -30,26 +30,26 @@ def wire_exceeds(body: bytes, most: int) -> bool:  # noqa: C901 - one case for e
     total = 0
     try:
         while inside:
-            at, end, kind = inside.pop()
+            position, end, kind = inside.pop()
             fields = kind.fields_by_number
-            while at < end:
+            while position < end:
                 total += 1
                 if total > most:
                     return True
-                tag, at = _varint(body, at)
+                tag, position = _varint(body, position)
                 match tag & 7:
                     case 0:
-                        _, at = _varint(body, at)
+                        _, position = _varint(body, position)
                     case 1:
-                        at += 8
+                        position += 8
                     case 2:
-                        length, at = _varint(body, at)
+                        length, position = _varint(body, position)
                         field = fields.get(tag >> 3)
                         if field is not None and field.message_type is not None:
-                            inside.append((at, min(at + length, end), field.message_type))
-                        at += length
+                            inside.append((position, min(position + length, end), field.message_type))
+                        position += length
                     case 5:
-                        at += 4
+                        position += 4
                     case _:
                         return False
     except IndexError:
@@ -57,15 +57,15 @@ def wire_exceeds(body: bytes, most: int) -> bool:  # noqa: C901 - one case for e
     return False
 
 
-def _varint(body: bytes, at: int) -> tuple[int, int]:
+def _varint(body: bytes, position: int) -> tuple[int, int]:
     """A number of 64 bits at most, and where it ends."""
     value = shift = 0
     while True:
-        byte = body[at]
-        at += 1
+        byte = body[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80 or shift > 63:  # noqa: PLR2004 - the bit that says that more follows; the widest number
-            return value, at
+            return value, position
         shift += 7
 
 

@@ -40,10 +40,10 @@ def unused(page: Collection[Series], exporter: CollectionMap, register: Indicato
     if named:
         return f"no series has the labels that the map of {mine} asks for: {_labels(named[0], exporter)}"
     names = {series.name for series in page}
-    told = f"no series of the page is in the map of {mine} ({len(names)} names, such as {min(names)[:80]!r})"
-    fields = {each.id: _fields(register, each.id) for each in register.exporters}
+    summary = f"no series of the page is in the map of {mine} ({len(names)} names, such as {min(names)[:80]!r})"
+    fields = {exporter.id: _fields(register, exporter.id) for exporter in register.exporters}
     guess = _guess(names, mine, fields)
-    return f"{told}; {guess}" if guess else told
+    return f"{summary}; {guess}" if guess else summary
 
 
 def _labels(series: Series, exporter: CollectionMap) -> str:
@@ -63,7 +63,7 @@ def _guess(names: Collection[str], mine: str, fields: Mapping[str, set[str]]) ->
         return f"they look like those of {other}: name it in the parameter exporter"
     for form, tell in ((str.lower, _in_another_case), (str, _prefixed)):
         alike = {form(name) for name in names}
-        for exporter in sorted(fields, key=lambda each: each != mine):
+        for exporter in sorted(fields, key=lambda field: field != mine):
             word = tell(alike, fields[exporter])
             if word is not None:
                 return f"they look like those of {exporter} {word}"

@@ -57,17 +57,17 @@ def distinct(
     sharing = frozenset(exporter.sharing_labels or ())
     ignored = sharing.union(exporter.identity_labels or ())
     label = exporter.device_label or ""
-    shared = {(each.name, each.labels.get(label)) for each in series if any(map(each.labels.get, sharing))}
+    shared = {(entry.name, entry.labels.get(label)) for entry in series if any(map(entry.labels.get, sharing))}
     parts = frozenset(exporter.part_labels or ()).union(telling, [label])
     found: dict[str, Distinct] = {}
-    for each in series:
-        in_part = bool(label) and (each.name, each.labels.get(label)) in shared
-        key = _key(each, parts if in_part else each.labels.keys() - ignored)
-        first = found.setdefault(key, Distinct(each, key, [each.value]))
-        if each.value not in first.values:
-            first.values.append(each.value)
-            step = steps.get(each.name, 0.0)
-            first.contradicts |= not math.isclose(first.series.value, each.value, rel_tol=NEAR, abs_tol=step)
+    for entry in series:
+        in_part = bool(label) and (entry.name, entry.labels.get(label)) in shared
+        key = _key(entry, parts if in_part else entry.labels.keys() - ignored)
+        first = found.setdefault(key, Distinct(entry, key, [entry.value]))
+        if entry.value not in first.values:
+            first.values.append(entry.value)
+            step = steps.get(entry.name, 0.0)
+            first.contradicts |= not math.isclose(first.series.value, entry.value, rel_tol=NEAR, abs_tol=step)
     return list(found.values())
 
 

@@ -109,6 +109,7 @@ class Availability:
             later = np.repeat(until[its], count[its])[: max(int(pools.devices[number]) - now, 0)]
             self._when[number, :now] = 0.0
             self._when[number, now : now + len(later)] = later
+        self._by_slot, self._slots = self._when.reshape(-1), most
         self._show(snapshot)
         self._kept: dict[int, list[tuple[float, int]]] = {}
         self._columns: tuple[Floats, Counts] | None = None
@@ -130,18 +131,28 @@ class Availability:
             row.sort()
 
     def earliest(self, pools: Numbers, devices: Counts) -> Floats:
-        """Seconds until so many devices are free, in all pools of a row; infinite if nothing says so."""
-        if pools.shape[1] == 1:
-            only: Floats = self._when[pools[:, 0], devices[:, 0] - 1]
+        """Seconds until so many devices are free, in all pools of a row; infinite if nothing says so.
+
+        Here and below a row that has one pool may stand as a number, (rows,), which takes half of the time.
+        """
+        if pools.ndim == 1:
+            only: Floats = self._by_slot.take(pools * self._slots + devices - 1)
             return only
         found: Floats = self._when[pools, devices - 1].max(axis=1)
         return found
 
+    def waits(self, pools: Numbers, devices: Counts, now: Flags) -> Floats:
+        """Seconds until devices are free, of which some can be taken now; who does not start now waits an epoch."""
+        seconds = self.earliest(pools, devices)
+        np.maximum(seconds, EPOCH, out=seconds)
+        np.putmask(seconds, now, 0.0)
+        return seconds
+
     def fits(self, pools: Numbers, devices: Counts) -> Flags:
         """Whether devices are free now, whoever waits for them."""
-        there: Flags = devices <= self._limit[pools]
-        if there.shape[1] == 1:
-            return there[:, 0]
+        there: Flags = devices <= self._limit.take(pools)
+        if there.ndim == 1:
+            return there
         fits: Flags = np.logical_and.reduce(there, axis=1)
         return fits
 
@@ -166,8 +177,8 @@ class Availability:
         """Whether devices are free now, and holding them for so many seconds delays no reservation.
 
         Args:
-            pools: Numbers, (rows, shares).
-            devices: Of each, (rows, shares).
+            pools: Numbers, (rows, shares) or (rows,).
+            devices: Of each, likewise.
             seconds: By row.
             fits: Whether they are free now, if that is known.
         """
@@ -175,6 +186,10 @@ class Availability:
         if not self._kept or not admitted.any():
             return admitted
         start, extra = self._kept_by
+        if pools.ndim == 1:
+            delays = (seconds > start.take(pools, axis=1)) & (devices > extra.take(pools, axis=1))
+            found: Flags = np.greater(admitted, np.logical_or.reduce(delays, axis=0))
+            return found
         over = (seconds[:, None] > start[:, pools]) & (devices > extra[:, pools])
         return admitted & ~over.any(axis=(0, 2))
 

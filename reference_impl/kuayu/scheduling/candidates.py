@@ -51,6 +51,13 @@ class Candidates:
         """How many candidates."""
         return len(self.job)
 
+    @property
+    def narrow(self) -> tuple[Numbers, Counts]:
+        """Pools and devices; numbers by row where none has more than one pool."""
+        if self.pools.shape[1] == 1:
+            return self.pools[:, 0].copy(), self.devices[:, 0].copy()
+        return self.pools, self.devices
+
     def of(self, rows: Numbers) -> "Candidates":
         """Some of them."""
         return Candidates(self.job[rows], self.pools[rows], self.devices[rows], self.mode[rows], self.period[rows])

@@ -27,6 +27,8 @@ NodeAssignment = tuple[tuple[int, int], ...]
 LIGHT = 1.25e8
 """Bytes a second between nodes below which distance does not matter: a hundredth of what a port of 100 Gbit/s sends."""
 
+_UNLIMITED = np.iinfo(np.int64).max
+
 SAME_SWITCH, OTHER_SWITCH = 1.0, 2.0
 """Hops between two devices on different nodes."""
 
@@ -83,11 +85,15 @@ class FreeNodes:
 
     def whole(self, devices: int) -> NodeAssignment:
         """So many devices of one node: the tightest, of these one on the switch that is fullest; empty without any."""
-        enough = np.flatnonzero(self.free >= devices)
-        if not len(enough):
+        room = np.where(self.free >= devices, self.free, _UNLIMITED)
+        node = int(room.argmin())
+        tightest = int(room[node])
+        if tightest == _UNLIMITED:
             return ()
-        best = np.lexsort((self._free_by_switch()[self.switch[enough]], self.free[enough]))[0]
-        return ((int(enough[best]), devices),)
+        (same,) = (room == tightest).nonzero()
+        if len(same) > 1:
+            node = int(same[self._free_by_switch()[self.switch[same]].argmin()])
+        return ((node, devices),)
 
     def portions(self, devices: int, each: int, *, one_switch: bool) -> NodeAssignment | None:
         """Seats with so many devices on each node, on as few switches as will do; none where there are none.

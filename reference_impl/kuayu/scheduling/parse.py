@@ -237,14 +237,11 @@ class PlainJobs:
     Attributes:
         waiting: How many of them wait.
         specs: Specifications.
-        columns: What these tell, if that has been looked at.
         saved: Name of the domain of its last checkpoint, or none.
         used: Share of the requested devices that it keeps busy, or none.
         done: Work, or none.
         held: What running jobs hold.
     """
-
-    columns: Columns | None = None
 
     def __init__(self, state: Plain) -> None:
         entries: list[Plain] = [*state["waiting"], *state["running"]]
@@ -254,6 +251,11 @@ class PlainJobs:
         self.used: Sequence[float | None] = [entry.get("used") for entry in entries]
         self.done: Sequence[float | None] = [entry.get("done") for entry in entries]
         self.held = ParsedHeld.of(state["running"])
+
+    @staticmethod
+    def columns_of(specs: Sequence[Plain]) -> Columns:
+        """What specifications tell, of jobs that the state before did not have: all of them where there was none."""
+        return _columns_of(specs)
 
     @staticmethod
     def artefacts(reads: Sequence[Plain]) -> tuple[Sequence[Any], ...]:
@@ -317,11 +319,8 @@ class ParsedSpecs:
             have to lie or none.
     """
 
-    def __init__(
-        self, specs: list[Plain], columns: Columns | None = None, known: Mapping[str, dict[Any, int]] | None = None
-    ) -> None:
+    def __init__(self, specs: list[Plain], columns: Columns, known: Mapping[str, dict[Any, int]] | None = None) -> None:
         self.specs: list[Plain] = specs
-        columns = _columns_of(specs) if columns is None else columns
         self.columns: dict[str, Sequence[Any]] = {name: columns[name] for name in ("id", "data", "start")}
         known = known or {name: {} for name in _NUMBERED}
         self.numbered = {name: Numbered(columns[name], known[name]) for name in _NUMBERED}
@@ -329,28 +328,42 @@ class ParsedSpecs:
         for row, name in enumerate(_FIGURES):
             self.figures[row] = _seconds(columns[name]) if name in _INSTANTS else columns[name]
 
-    def followed_by(self, specs: list[Plain]) -> "ParsedSpecs":
-        """What is read of other specifications, of which those that are the very same objects are not read again."""
-        if any(len(each.known) > STALE * len(specs) + 100 for each in self.numbered.values()):
-            return ParsedSpecs(specs)
-        rows = {id(spec): row for row, spec in enumerate(self.specs)}
-        order = _numbers([rows.get(id(spec), NOWHERE) for spec in specs])
+    @property
+    def stale(self) -> bool:
+        """Whether values of jobs that are gone should be let go."""
+        return any(len(each.known) > STALE * len(self.specs) + 100 for each in self.numbered.values())
+
+    def followed_by(self, specs: list[Plain], columns_of: Callable[[Sequence[Plain]], Columns]) -> "ParsedSpecs":
+        """What is read of other specifications, of which those that are the very same objects are not read again.
+
+        Args:
+            specs: All of them.
+            columns_of: Tells what those tell that are not known.
+        """
+        rows = dict(zip(map(id, self.specs), range(len(self.specs)), strict=True))
+        order = _numbers([rows.get(number, NOWHERE) for number in map(id, specs)])
         missing = np.flatnonzero(order == NOWHERE)
         known = {name: each.known for name, each in self.numbered.items()}
-        fresh = ParsedSpecs([specs[row] for row in missing.tolist()], known=known)
+        new = [specs[row] for row in missing.tolist()]
+        fresh = ParsedSpecs(new, columns_of(new), known)
         order[missing] = len(self.specs) + np.arange(len(missing))
         places = order.tolist()
         made = object.__new__(ParsedSpecs)
         made.specs = specs
         made.figures = np.concatenate([self.figures, fresh.figures], axis=1)[:, order]
         made.columns = {
-            name: list(map([*column, *fresh.columns[name]].__getitem__, places))
-            for name, column in self.columns.items()
+            name: _gathered([*column, *fresh.columns[name]], places) for name, column in self.columns.items()
         }
         made.numbered = {
             name: column.followed_by(fresh.numbered[name], order) for name, column in self.numbered.items()
         }
         return made
+
+
+def _gathered(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
+    """Values of a column by their places."""
+    found: Sequence[Any] = itemgetter(*places)(column) if len(places) > 1 else [column[place] for place in places]
+    return found
 
 
 class ParsedJobs:
@@ -380,10 +393,12 @@ class ParsedJobs:
     def __init__(self, jobs: "PlainJobs | TypedJobs", before: "ParsedJobs | None" = None) -> None:
         specs, self.held, self.waiting = jobs.specs, jobs.held, jobs.waiting
         self.specs: ParsedSpecs = (
-            ParsedSpecs(specs, jobs.columns) if before is None else before.specs.followed_by(specs)
+            ParsedSpecs(specs, jobs.columns_of(specs))
+            if before is None
+            else before.specs.followed_by(specs, jobs.columns_of)
         )
         columns = self.specs.columns
-        self.names: Sequence[str] = columns["id"]
+        self.names: tuple[str, ...] = tuple(columns["id"])
         self.saved = jobs.saved
         starts = [(number, start) for number, start in enumerate(columns["start"]) if start is not None]
         _, sizes, begun, _ = jobs.artefacts([start for _, start in starts])
@@ -431,7 +446,7 @@ def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
         state: A ``SchedulingState``.
         before: What was read of the state that this one was made of by a patch.
     """
-    return ParsedJobs(PlainJobs(state), before)
+    return ParsedJobs(PlainJobs(state), None if before is not None and before.specs.stale else before)
 
 
 def check_state(
@@ -588,16 +603,17 @@ def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
 
 def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
     found = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
-    names: list[str] = []
-    places: list[str] = []
+    names = [node["id"] for pool in pools for node in pool.get("nodes") or ()]
     for position, pool in enumerate(pools):
-        for number, node in enumerate(pool.get("nodes") or ()):
-            names.append(node["id"])
-            places.append(f"{place}/{position}/nodes/{number}/id")
         offers = [offer["purchase"] for offer in pool.get("offers") or ()]
         found += repeated(f"{place}/{position}/offers", offers, "/purchase")
     if len(set(names)) < len(names):
         seen: set[str] = set()
+        places = [
+            f"{place}/{position}/nodes/{number}/id"
+            for position, pool in enumerate(pools)
+            for number in range(len(pool.get("nodes") or ()))
+        ]
         for pointer, name in zip(places, names, strict=True):
             if name in seen:
                 found.append((pointer, f"{name} stands twice"))
@@ -731,7 +747,7 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
         links=links_of(state["links"], domains),
         jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
         held=_held(parsed.held, parsed.waiting, now, domains, accelerators, numbers),
-        names=Names(tuple(accelerators), tuple(domains), tuple(parsed.names)),
+        names=Names(tuple(accelerators), tuple(domains), parsed.names),
         now=now,
         denied=frozenset(
             number for number, name in enumerate(parsed.names[: parsed.waiting]) if refused and name in refused

@@ -185,7 +185,7 @@ class Account:
                 if self._particular(attempt)
                 else "devices that it can run on"
             )
-            return f"No pool that can be reached has {what}, with its data at hand."
+            return f"{NO_WAY} {what}, with its data at hand."
         features = attempt.features[attempt.chosen]
         where = self._where(attempt.row)
         if not attempt.starts:
@@ -222,6 +222,9 @@ WITH_NETWORK = "Least weighed completion with reservations, constants set by PPO
 METHOD_VERSION = "1.5.0"
 ALTERNATIVES = 3
 """How many of the next-best are told where a request does not say."""
+
+NO_WAY = "No pool that can be reached has"
+"""Begins the reason of a job that could start nowhere, whatever were free."""
 
 CHANGES = {
     "resize": "It keeps fewer devices busy than it holds, and others wait for them; it goes on with those it uses.",

@@ -61,6 +61,39 @@ class VictimOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """Options of one pool that may be open to jobs of one priority, side by side.
+
+    Attributes:
+        its: Rows of the options, ascending.
+        left: Seconds that the job has before it; infinite where it makes room however little that is.
+        row: And the others as in :class:`VictimOptions`.
+        pool: Likewise.
+        devices: Likewise.
+        freed: Likewise.
+        stays: Whether it goes on in its pool, or nowhere.
+        shrinks: Whether it goes on in its pool on fewer devices.
+        slower: Likewise.
+        cost: Likewise.
+        worth: What a device of the pool where it goes on is worth.
+        weight: What a second counts that it loses.
+    """
+
+    its: Numbers
+    left: Floats
+    row: Numbers
+    pool: Numbers
+    devices: Counts
+    freed: Counts
+    stays: Flags
+    shrinks: Flags
+    slower: Floats
+    cost: Floats
+    worth: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class VictimSet:
     """Who has to make room, and what it costs.
 
@@ -240,13 +273,16 @@ class Preemption:
         self._snapshot, self._availability = snapshot, availability
         self.migrations: list[Migration] = []
         self._tries = MAX_TRIES
-        self._open: dict[tuple[int, int], tuple[Numbers, Numbers, Floats]] = {}
+        self._blocks: dict[tuple[int, int], PoolOptions] = {}
 
-    def better(self, attempt: Attempt, candidates: Candidates, scoring: Scoring, delay: float) -> int | None:
+    def better(
+        self, attempt: Attempt, its: slice, candidates: Candidates, scoring: Scoring, delay: float
+    ) -> int | None:
         """A way that is better than the one chosen, if others make room for it; they are told to.
 
         Args:
             attempt: Of the job that is looked at; waits, crowd and score of the candidate are brought up to date.
+            its: Rows of the job.
             candidates: All.
             scoring: Scores them.
             delay: Jobs that a device second delays.
@@ -260,13 +296,11 @@ class Preemption:
         if attempt.chosen is not None:
             least = float(attempt.scores[attempt.chosen])
             least -= MIN_SCORE_GAIN * abs(least)
-        optimistic_bounds = scoring.optimistic_bounds(
-            slice(attempt.rows[0], attempt.rows[-1] + 1), EPOCH, INTERRUPTION_SECONDS
-        )
+        optimistic_bounds = scoring.optimistic_bounds(its, EPOCH, INTERRUPTION_SECONDS)
         promising = optimistic_bounds < least
         if not promising.any():
             return None
-        hopeful = np.flatnonzero(promising & ~attempt.now & (candidates.mode[attempt.rows] == NONE))
+        (hopeful,) = (np.greater(promising, attempt.now) & (candidates.mode[its] == NONE)).nonzero()
         if not len(hopeful):
             return None
         seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
@@ -310,14 +344,15 @@ class Preemption:
         more = devices - int(free[pool])
         if more <= 0:
             return None
-        its = self._able(pool, int(self._snapshot.jobs.priority[job]), seconds)
-        its = its[
-            ~self._gone[options.row[its]] & (self._stays[its] | (options.devices[its] <= free[options.pool[its]]))
-        ]
+        block = self._block(pool, int(self._snapshot.jobs.priority[job]))
+        able = np.greater(block.left >= MIN_REMAINING_RATIO * seconds, self._gone.take(block.row))
+        (place,) = (able & (block.stays | (block.devices <= free.take(block.pool)))).nonzero()
         # of what a job gives up where it stays, no more is taken than is needed
-        freed = options.freed[its]
-        part = np.where(self._shrinks[its], np.minimum(more / freed, 1.0), 1.0)
-        lost = self._lost(job, its, options.slower[its] * part, options.cost[its], seconds, delay)
+        its, freed = block.its.take(place), block.freed.take(place)
+        part = np.where(block.shrinks.take(place), np.minimum(more / freed, 1.0), 1.0)
+        elsewhere = delay * block.worth.take(place) * block.devices.take(place) * seconds
+        counts = block.slower.take(place) * part * seconds + block.cost.take(place)
+        lost = block.weight.take(place) * counts + np.where(block.stays.take(place), 0.0, elsewhere)
         order = np.argsort(lost / np.minimum(freed, more), kind="stable")
         chosen = list(self._chosen(its[order], more))
         beyond = sum(int(options.freed[row]) for row in chosen) - more
@@ -332,19 +367,32 @@ class Preemption:
         lost = self._lost(job, rows, slower, cost, seconds, delay)
         return VictimSet(rows.tolist(), keeps.tolist(), start, float(lost.sum()))
 
-    def _able(self, pool: int, own: int, seconds: float) -> Numbers:
-        """Options of a pool that are open to a job of some priority that holds the devices for so long, ascending."""
-        if (pool, own) not in self._open:
+    def _block(self, pool: int, own: int) -> "PoolOptions":
+        """Options of a pool that may be open to a job of some priority."""
+        if (pool, own) not in self._blocks:
             options, (begin, end) = self._options, self._bounds[pool : pool + 2].tolist()
             its = np.arange(begin, end)
             priority, pause, left = self._priority[options.row[its]], options.pause[its], options.left[its]
-            able = (priority >= own) & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[its] > 0)
+            lower = priority < own
+            able = ~lower & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[its] > 0)
             able &= (priority == own) | (pause <= MAX_PAUSE_SECONDS)
-            longest = its[able][np.argsort(-left[able])]
-            self._open[pool, own] = its[priority < own], longest, -options.left[longest]
-        lower, longest, shortness = self._open[pool, own]
-        enough = int(shortness.searchsorted(-MIN_REMAINING_RATIO * seconds, side="right"))
-        return np.sort(np.concatenate([lower, longest[:enough]]))
+            its = its[lower | able]
+            lower = self._priority[options.row[its]] < own
+            self._blocks[pool, own] = PoolOptions(
+                its=its,
+                left=np.where(lower, inf, options.left[its]),
+                row=options.row[its],
+                pool=options.pool[its],
+                devices=options.devices[its],
+                freed=options.freed[its],
+                stays=self._stays[its],
+                shrinks=self._shrinks[its],
+                slower=options.slower[its],
+                cost=options.cost[its],
+                worth=self._worth[its],
+                weight=np.where(lower, LOWER_PRIORITY_WEIGHT, 1.0),
+            )
+        return self._blocks[pool, own]
 
     def _lost(self, job: int, its: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
         """Seconds that options count, those of others included who find devices taken elsewhere."""
@@ -523,7 +571,7 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
     if not len(spare):
         return found
     now = Elsewhere(snapshot)
-    row, pool, devices = _migration_candidates(snapshot, now, spare, availability.free)
+    row, pool, devices = _migration_candidates(snapshot, result, now, spare, availability.free)
     quick = now.speeds(row, pool, devices) > MIN_SPEED
     row, pool, devices = row[quick], pool[quick], devices[quick]
     gained, seconds = _gains(snapshot, result, now, row, pool, devices)
@@ -545,7 +593,7 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
 
 
 def _migration_candidates(
-    snapshot: Snapshot, now: Elsewhere, spare: Numbers, free: Counts
+    snapshot: Snapshot, result: EpochResult, now: Elsewhere, spare: Numbers, free: Counts
 ) -> tuple[Numbers, Numbers, Counts]:
     """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free.
 
@@ -557,7 +605,7 @@ def _migration_candidates(
     own, domain = snapshot.worth[job[rows], accelerator[now.pool[rows]]], snapshot.pools.domain[spare]
     fastest = now.fastest[rows, None] * worth[:, accelerator[spare]] * now.paces[domain]
     usable = fastest > (MIN_SPEED * own * now.paces[snapshot.pools.domain[now.pool[rows]]])[:, None]
-    usable &= np.isfinite(snapshot.data_staging[0][job[rows]])[:, domain]
+    usable &= _near_enough(snapshot, result, now, rows)[:, domain] | (now.pool[rows, None] == spare)
     place, column = np.nonzero(usable)
     row = rows[place]
     pool = spare[column]
@@ -574,6 +622,39 @@ def _migration_candidates(
     return row[place], pool[place], sizes[which, place]
 
 
+def _crowd(snapshot: Snapshot, result: EpochResult) -> float:
+    """Jobs that wait, or will, for each device."""
+    waiting = snapshot.waiting - sum(attempt.starts for attempt in result.attempts)
+    to_come = EXPECTED_ARRIVALS_SHARE * (len(snapshot.jobs) - snapshot.waiting)
+    return float((waiting + to_come) / max(int(snapshot.pools.devices.sum()), 1))
+
+
+def _near_enough(snapshot: Snapshot, result: EpochResult, running: Elsewhere, rows: Numbers) -> Flags:
+    """Whether data and checkpoint of jobs get to a domain in so little time and for so little money that it may pay.
+
+    Reading, writing and starting are left out, and a little more is allowed than :func:`_gains` does, as sums are
+    rounded; most domains are ruled out so. (rows, domains)
+    """
+    job, left = running.job[rows], running.left[rows]
+    most = np.minimum(MAX_MIGRATION_PAUSE_SHARE * left, MAX_PAUSE_PER_UNDISTURBED * running.undisturbed[rows])
+    most = np.minimum(most, np.minimum(left, GAIN_HORIZON_SECONDS) / MIN_GAIN_PER_PAUSE)
+    bits = snapshot.jobs.checkpoint[job, None] * BITS
+    here = snapshot.pools.domain[running.pool[rows]]
+    staging, paid = snapshot.data_staging
+    seconds = staging[job] + snapshot.paths.seconds(bits, here)
+    money = paid[job] + snapshot.paths.money(bits, here)
+    freed = _crowd(snapshot, result) * snapshot.device_value[running.pool[rows]] * running.devices[rows] * left
+    worth = np.minimum(left, GAIN_HORIZON_SECONDS) + freed
+    with np.errstate(invalid="ignore"):
+        found: Flags = seconds <= most[:, None] * (1.0 + ROUNDING)
+        found &= MONEY * money <= worth[:, None] * (1.0 + ROUNDING)
+    return found
+
+
+ROUNDING = 1e-6
+"""Relative error of sums, and much more than that."""
+
+
 def _gains(
     snapshot: Snapshot, result: EpochResult, running: Elsewhere, row: Numbers, pool: Numbers, devices: Counts
 ) -> tuple[Floats, Floats]:
@@ -581,16 +662,14 @@ def _gains(
 
     Nought is gained where it does not pay.
     """
-    jobs, pools, value = snapshot.jobs, snapshot.pools, snapshot.device_value
+    value = snapshot.device_value
     was, held, left = running.pool[row], running.devices[row], running.left[row]
     change = running.change(row, pool, devices)
     with np.errstate(divide="ignore", invalid="ignore"):
         then = left / change.speed
         near = np.minimum(left, GAIN_HORIZON_SECONDS)
         gained = np.minimum(left - then, near * (1.0 - 1.0 / change.speed)) - change.pause
-    waiting = snapshot.waiting - sum(attempt.starts for attempt in result.attempts)
-    crowd = (waiting + EXPECTED_ARRIVALS_SHARE * (len(jobs) - snapshot.waiting)) / max(int(pools.devices.sum()), 1)
-    others = crowd * (value[pool] * devices * (change.pause + then) - value[was] * held * left)
+    others = _crowd(snapshot, result) * (value[pool] * devices * (change.pause + then) - value[was] * held * left)
     pays = (
         (gained >= MIN_GAIN_SHARE * near)
         & (gained >= MIN_GAIN_PER_PAUSE * change.pause)

@@ -22,7 +22,7 @@ from math import inf
 import numpy as np
 
 from kuayu.scheduling.attempts import Attempt, EpochResult
-from kuayu.scheduling.availability import EPOCH, Availability, ends, trusted
+from kuayu.scheduling.availability import Availability, ends, trusted
 from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage
 from kuayu.scheduling.packing import NodeAllocator, gang_of, shaped
 from kuayu.scheduling.preemption import Preemption
@@ -139,30 +139,30 @@ def decide(
     preemption, node_room = Preemption(snapshot, availability), NodeRoom(snapshot)
     scoring = Scoring(scorer, weights, columns)
     result = EpochResult(candidates, prediction, availability, scoring, preemption=preemption.migrations)
-    seconds = prediction.begins + prediction.runs
-    hopeful = _any(availability.fits(candidates.pools, candidates.devices), first).tolist()
-    bounds, rows = first.tolist(), np.arange(len(candidates))
+    (all_pools, all_devices), seconds = candidates.narrow, prediction.begins + prediction.runs
+    hopeful = _any(availability.fits(all_pools, all_devices), first).tolist()
+    bounds, rows, delays = first.tolist(), np.arange(len(candidates)), delay.tolist()
     kept = waiting = 0
     for place, job in enumerate(order.tolist()):
         its = slice(bounds[place], bounds[place + 1])
-        pools, devices = candidates.pools[its], candidates.devices[its]
-        fits = None
+        pools, devices, fits = all_pools[its], all_devices[its], None
         idle = waiting >= BOOKED and not (hopeful[place] and (fits := availability.fits(pools, devices)).any())
         idle |= place >= LOOKED_AT
         if its.start == its.stop or (idle and not everyone):
             continue
         if job in snapshot.denied and not idle:
             _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
-        now, unseated = node_room.admits(availability, candidates, its, seconds[its], fits)
-        now &= not idle
-        columns[its, WAITS] = np.where(now, 0.0, np.maximum(availability.earliest(pools, devices), EPOCH))
+        now = availability.admits(pools, devices, seconds[its], fits)
+        unseated = node_room.unseated(now, candidates, its)
+        now = np.greater(now, unseated | idle)
+        columns[its, WAITS] = availability.waits(pools, devices, now)
         attempt = Attempt(job, rows[its], columns[its], now, scoring.scores(its), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
             room
             and not (idle or node_room.particular[job])
-            and (better := preemption.better(attempt, candidates, scoring, float(delay[place]))) is not None
+            and (better := preemption.better(attempt, its, candidates, scoring, delays[place])) is not None
         ):
             attempt.chosen = better
         if attempt.chosen is None:
@@ -189,30 +189,24 @@ class NodeRoom:
         particular: Whether a job needs something of nodes, by job.
     """
 
+    particular: list[bool]
+
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
-        self.particular = (snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)
+        self.particular = ((snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)).tolist()
 
-    def admits(
-        self, availability: Availability, candidates: Candidates, its: slice, seconds: Floats, fits: Flags | None
-    ) -> tuple[Flags, Flags]:
-        """Which of the candidates of a job could start now, and which could, were it not for what it needs of nodes.
+    def unseated(self, now: Flags, candidates: Candidates, its: slice) -> Flags:
+        """Which candidates of a job could start now, were it not for what it needs of nodes.
 
         Args:
-            availability: What is free, and for whom.
+            now: Which could start as far as devices of pools go.
             candidates: All.
             its: Rows of the job.
-            seconds: For which each of them would hold its devices.
-            fits: Whether these are free now, if that is known.
         """
-        now = availability.admits(candidates.pools[its], candidates.devices[its], seconds, fits)
-        unseated = np.zeros(len(now), dtype=np.bool_)
-        if self.particular[candidates.job[its.start]]:
-            unseated[:] = [
-                free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)
-            ]
-            now &= ~unseated
-        return now, unseated
+        if not self.particular[candidates.job[its.start]]:
+            return np.zeros(len(now), dtype=np.bool_)
+        flags = [free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)]
+        return np.array(flags, dtype=np.bool_)
 
     def _allows(self, candidates: Candidates, row: int) -> bool:
         shares = zip(candidates.pools[row].tolist(), candidates.devices[row].tolist(), strict=True)

@@ -3,13 +3,18 @@
 1. msgspec reads jobs into objects whose types are made of the published schema, so that types, bounds, enumerations,
    lengths and names of members are checked while they are read. It holds no text against a pattern and takes a name
    that stands twice: both are looked at afterwards, column by column.
-2. Everything else of a request, a small part of it, stays plain JSON and is judged by the schema as ever.
-3. Only what is sure to be right is read so. Whatever else a body is, :func:`read` says nothing of it, and whoever asked
+2. Specifications and placements are most of a state, and from one minute to the next nearly all of them are the same
+   texts. So jobs are split into such texts first, and only those that the state before did not have are read
+   (:class:`JobCache`); the others are the objects that were made of the same text then.
+3. Everything else of a request, a small part of it, stays plain JSON and is judged by the schema as ever.
+4. Only what is sure to be right is read so. Whatever else a body is, :func:`read` says nothing of it, and whoever asked
    reads it in the way that says what is wrong and where.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from itertools import chain
@@ -21,7 +26,7 @@ import numpy as np
 import orjson
 from msgspec.structs import astuple
 
-from kuayu.scheduling.parse import Columns, ParsedHeld
+from kuayu.scheduling.parse import Columns, ParsedHeld, ParsedJobs
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -33,6 +38,9 @@ INSTANT_FORMAT = "date-time"
 """The only format: that there is such an instant is looked at when it is read."""
 
 _JOBS = ("waiting", "running")
+
+_STAYING = {"placement": "JobPlacement", "spec": "JobSpec"}
+"""Members of jobs that stay as they are for long, with their classes: they are kept as texts at first."""
 
 COLONS_IN_INSTANT = 2
 
@@ -90,7 +98,7 @@ class _Types:
                 inside = self._resolved(judging["properties"][member])
                 its = _Member(member, inside, required=member in required)
                 try:
-                    kind = self._kind(inside)
+                    kind = msgspec.Raw if inside.get("class") in _STAYING.values() else self._kind(inside)
                 except _NotCoveredError:
                     if its.required:
                         raise
@@ -153,7 +161,7 @@ _PERIODIC = {
 @cache
 def _types() -> _Types:
     types = _Types()
-    for name in ("WaitingJob", "RunningJob"):
+    for name in ("WaitingJob", "RunningJob", *_STAYING.values()):
         types.of(name)
     judging = schema.document()["$defs"]["JobPlacement"]
     if {key: judging[key] for key in judging.keys() - _NAMING if key in _PERIODIC} != _PERIODIC or (
@@ -183,6 +191,12 @@ def _decoder() -> tuple[msgspec.json.Decoder[Any], tuple[str, ...], tuple[str, .
     return msgspec.json.Decoder(request), outside, inside
 
 
+@cache
+def _part_decoder(name: str) -> msgspec.json.Decoder[Any]:
+    """Reads an array of objects of a class."""
+    return msgspec.json.Decoder(list[_types().of(name)])  # type: ignore[misc]
+
+
 def _most(queue: str) -> int:
     most: int = schema.document()["$defs"]["SchedulingState"]["properties"][queue]["maxItems"]
     return most
@@ -192,32 +206,127 @@ class _Doubtful(Exception):
     """Something that is not sure to be right."""
 
 
+Texts = dict[bytes, tuple[Any, int]]
+"""What was read of texts, and how many colons stand in each."""
+
+
+@dataclass(slots=True)
+class JobCache:
+    """What was read of the jobs of a state, by their texts.
+
+    Attributes:
+        specs: Of specifications.
+        placements: Of placements.
+        parsed: All jobs, column by column; None before there was a state.
+    """
+
+    specs: Texts = field(default_factory=dict)
+    placements: Texts = field(default_factory=dict)
+    parsed: ParsedJobs | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all texts."""
+        return sum(map(len, self.specs)) + sum(map(len, self.placements))
+
+
+class JobCaches:
+    """The jobs of the state that each tenant sent last, in bounded memory.
+
+    What is answered does not depend on them: a text means the same, whoever sent it, and whenever.
+
+    Args:
+        room: Bytes of texts that all of them may have together; what was read of a text takes about three times more.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._caches: OrderedDict[str, tuple[JobCache, int]] = OrderedDict()
+
+    def of(self, tenant: str) -> JobCache:
+        """What is known of a tenant's jobs; empty where nothing is."""
+        found = self._caches.get(tenant)
+        return found[0] if found else JobCache()
+
+    def keep(self, tenant: str, cache: JobCache) -> None:
+        """Keep what was read of a tenant's state, in place of the one before."""
+        self._caches.pop(tenant, None)
+        self._caches[tenant] = cache, cache.size
+        while sum(size for _, size in self._caches.values()) > self._room:
+            self._caches.popitem(last=False)
+
+
 class TypedJobs:
     """Jobs of a state in columns; what attributes are says :class:`kuayu.scheduling.parse.PlainJobs`.
 
     Attributes:
         colons: That stand in the text of the jobs, if no name stands twice in any object.
+        placements: Of jobs that run, as they were read.
+        cache: What was read of this state, by texts; columns are missing.
 
     Args:
         waiting: Jobs that wait.
         running: Jobs that run.
+        before: What was read of a state before.
 
     Raises:
         _Doubtful: Something may be wrong.
     """
 
-    def __init__(self, waiting: Sequence[Any], running: Sequence[Any]) -> None:
+    def __init__(self, waiting: Sequence[Any], running: Sequence[Any], before: JobCache) -> None:
         self.colons = 0
         self._texts: dict[str, set[Any]] = {}
+        self.cache = JobCache()
         queued, runs = self._read("WaitingJob", waiting), self._read("RunningJob", running)
         self.waiting = len(waiting)
-        self.specs: list[Any] = [*queued["spec"], *runs["spec"]]
         self.saved: Sequence[str | None] = [*queued["checkpoint_domain"], *runs["checkpoint_domain"]]
         self.used: Sequence[float] = [*queued["used"], *runs["used"]]
         self.done: Sequence[float] = [*queued["done"], *runs["done"]]
-        self.columns: Columns = self._columns_of(self.specs)
-        self.held = self._held(runs)
+        outside, self.colons = self.colons, 0
+        texts = list(map(bytes, [*queued["spec"], *runs["spec"]]))
+        self._new, new_colons = self._missing("JobSpec", texts, before.specs)
+        self._columns = self._columns_of(self._new)
+        self._settle(new_colons)
+        self.specs, self.cache.specs, inside = self._all(texts, before.specs)
+        if len(self.cache.specs) < len(texts):  # a job stands twice
+            raise _Doubtful
+        texts = list(map(bytes, runs["placement"]))
+        placed, new_colons = self._missing("JobPlacement", texts, before.placements)
+        self._check_placements(placed)
+        self._settle(new_colons)
+        self.placements, self.cache.placements, more = self._all(texts, before.placements)
+        self.held = _held(self.placements, runs)
+        self.colons = outside + inside + more
         self._check()
+
+    def columns_of(self, specs: Sequence[Any]) -> Columns:
+        """What specifications tell that no state before had."""
+        if len(specs) != len(self._new):
+            raise ValueError("columns are of the specifications that are new")
+        return self._columns
+
+    def _missing(self, name: str, texts: Sequence[bytes], known: Texts) -> tuple[list[Any], int]:
+        """Objects of texts that are not known, which are numbered from then on, and their colons."""
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        objects = _part_decoder(name).decode(b"[" + b",".join(new) + b"]")
+        if len(objects) != len(new):
+            raise _Doubtful
+        colons = [text.count(b":") for text in new]
+        self._fresh: Texts = dict(zip(new, zip(objects, colons, strict=True), strict=True))
+        return objects, sum(colons)
+
+    def _settle(self, colons: int) -> None:
+        """No name stands twice in what was just read, if it has as many colons as members."""
+        if colons != self.colons:
+            raise _Doubtful
+        self.colons = 0
+
+    def _all(self, texts: Sequence[bytes], known: Texts) -> tuple[list[Any], Texts, int]:
+        """Objects of all texts, what is known of these texts alone, and all their colons."""
+        if self._fresh:
+            known = known | self._fresh
+        pairs = list(map(known.__getitem__, texts))
+        return [made for made, _ in pairs], dict(zip(texts, pairs, strict=True)), sum([colons for _, colons in pairs])
 
     @staticmethod
     def artefacts(reads: Sequence[Any]) -> tuple[Sequence[Any], ...]:
@@ -301,28 +410,14 @@ class TypedJobs:
             "per_node": nodes["devices_per_node"],
         }
 
-    def _held(self, runs: Mapping[str, Sequence[Any]]) -> ParsedHeld:
-        placements = self._read("JobPlacement", runs["placement"])
-        modes, periods = placements["split_mode"], placements["sync_period"]
+    def _check_placements(self, placed: Sequence[Any]) -> None:
+        """Look at placements that are new as at everything that is read."""
+        columns = self._read("JobPlacement", placed)
+        modes, periods = columns["split_mode"], columns["sync_period"]
         if any(mode == "periodic" and period is NO_NUMBER for mode, period in zip(modes, periods, strict=True)):
             raise _Doubtful
-        shares = self._read("DomainShare", list(chain.from_iterable(placements["shares"])))
-        lengths = [len(each or ()) for each in shares["nodes"]]
-        nodes = self._read("NodeShare", list(chain.from_iterable(filter(None, shares["nodes"]))))
-        return ParsedHeld(
-            lengths=list(map(len, placements["shares"])),
-            domains=shares["domain"],
-            accelerators=shares["accelerator"],
-            devices=shares["devices"],
-            purchases=shares["purchase"],
-            nodes=(np.repeat(np.arange(len(lengths)), lengths).tolist(), nodes["node"]),
-            modes=modes,
-            periods=[None if period is NO_NUMBER else period for period in periods],
-            phases=runs["phase"],
-            rates=runs["rate"],
-            ready=runs["ready_at"],
-            interrupted=runs["interrupted_at"],
-        )
+        shares = self._read("DomainShare", list(chain.from_iterable(columns["shares"])))
+        self._read("NodeShare", list(chain.from_iterable(filter(None, shares["nodes"]))))
 
     def _check(self) -> None:
         """Hold texts against their patterns."""
@@ -334,6 +429,30 @@ class TypedJobs:
                 raise _Doubtful
         for text in self._texts.get(_instant(), ()):
             datetime.fromisoformat(text)
+
+
+def _held(placements: Sequence[Any], runs: Mapping[str, Sequence[Any]]) -> ParsedHeld:
+    """What running jobs hold, from their placements and the columns of what else they tell."""
+    by_job = [each.shares for each in placements]
+    shares = list(chain.from_iterable(by_job))
+    by_share = [each.nodes or () for each in shares]
+    return ParsedHeld(
+        lengths=list(map(len, by_job)),
+        domains=[each.domain for each in shares],
+        accelerators=[each.accelerator for each in shares],
+        devices=[each.devices for each in shares],
+        purchases=[each.purchase for each in shares],
+        nodes=(
+            np.repeat(np.arange(len(shares)), list(map(len, by_share))).tolist(),
+            [each.node for each in chain.from_iterable(by_share)],
+        ),
+        modes=[each.split_mode for each in placements],
+        periods=[None if each.sync_period is NO_NUMBER else each.sync_period for each in placements],
+        phases=runs["phase"],
+        rates=runs["rate"],
+        ready=runs["ready_at"],
+        interrupted=runs["interrupted_at"],
+    )
 
 
 def _is_simple(texts: set[str]) -> bool:
@@ -366,15 +485,19 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern[1:-1], re.ASCII)
 
 
-def read(body: bytes) -> tuple[Json, TypedJobs, Sequence[Any]] | None:
+_NONE_BEFORE = JobCache()
+
+
+def read(body: bytes, before: JobCache = _NONE_BEFORE) -> tuple[Json, TypedJobs] | None:
     """Read a request for placements that brings a whole state without its digest.
 
     Args:
         body: The request.
+        before: What was read of a state before; texts that it had are not read again.
 
     Returns:
-        The request in plain JSON, a valid ``PlacementRequest``, but that nobody waits or runs in its state; the jobs of
-        the state; and those that run as they were read. None where it is not sure that the request is valid.
+        The request in plain JSON, a valid ``PlacementRequest``, but that nobody waits or runs in its state; and the
+        jobs of the state. None where it is not sure that the request is valid.
     """
     if b"\\" in body:  # a colon may hide in an escape, and names need none
         return None
@@ -384,13 +507,13 @@ def read(body: bytes) -> tuple[Json, TypedJobs, Sequence[Any]] | None:
         state = found.state
         text = _object([*_members(found, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
         asked = orjson.loads(text)
-        jobs = TypedJobs(state.waiting, state.running)
+        jobs = TypedJobs(state.waiting, state.running, before)
     except (msgspec.DecodeError, ValueError, RecursionError, _Doubtful):
         return None
     if not schema.is_valid("PlacementRequest", asked):
         return None
     again = orjson.dumps(asked).count(b":") + jobs.colons
-    return (asked, jobs, state.running) if again == count(body, b":") else None
+    return (asked, jobs) if again == count(body, b":") else None
 
 
 def count(body: bytes, character: bytes) -> int:

@@ -9,31 +9,11 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu import __version__
 from kuayu.service import openapi, problems
-from kuayu.service.admission import Admission
-from kuayu.service.lives import Lives
+from kuayu.service.access import Gate
+from kuayu.service.edge import Admission
 from kuayu.service.metrics import Metrics, MetricsMiddleware
-from kuayu.service.routes import (
-    about,
-    actions,
-    adjustments,
-    allocations,
-    demands,
-    expositions,
-    faults,
-    forecasts,
-    graph,
-    identifiers,
-    indices,
-    otlp,
-    placements,
-    recovery,
-    reports,
-    resources,
-    samples,
-    series,
-    targets,
-    transfers,
-)
+from kuayu.service.routes import about, faults, jobs, observation, placements, pure, resources, telemetry
+from kuayu.service.runtime import RuntimeSupervisor
 from kuayu.service.settings import Settings
 from kuayu.service.storage.database import Database
 from kuayu_schemas.base import build_models
@@ -55,13 +35,16 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        lives = Lives(app, settings, metrics)
-        await lives.begin(database)
-        tokens = asyncio.create_task(_read_tokens_again(settings), name="tokens")
+        supervisor = RuntimeSupervisor(app, settings, metrics)
+        await supervisor.begin(database)
+        following = [asyncio.create_task(_read_tokens_again(settings), name="tokens")]
+        if settings.issuer is not None:
+            following.append(asyncio.create_task(settings.issuer.keys.follow(), name="keys of tokens"))
         yield
-        tokens.cancel()
-        await asyncio.gather(tokens, return_exceptions=True)
-        await lives.end()
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+        await supervisor.end()
 
     app = FastAPI(
         title="Kuayu",
@@ -76,17 +59,17 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
         openapi_url="/openapi.json",
     )
     app.state.settings = settings
-    app.add_middleware(Admission, settings=settings)
-    app.add_middleware(MetricsMiddleware, metrics=metrics)
     problems.install(app)
     openapi.install(app)
-    groups = (
-        *(about, resources, identifiers, samples, series, expositions, otlp, reports, graph, targets, indices),
-        *(placements, allocations, actions, demands, forecasts, transfers, recovery, adjustments, faults),
+    routers = (
+        *(about.router, resources.router, telemetry.router, observation.router, pure.index_router),
+        *(placements.router, jobs.router, pure.router, faults.router),
     )
-    for group in groups:
+    for router in routers:
         # Flat, not nested: who asks which methods a path takes must see every route.
-        app.router.routes.extend(group.router.routes)
+        app.router.routes.extend(router.routes)
+    app.add_middleware(Admission, gate=Gate(app.router.routes, settings), settings=settings)
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
     return app
 
 

@@ -1,38 +1,67 @@
-"""Bearer tokens → tenants, and what each token may do.
+"""Bearer tokens → tenants, roles and names.
 
-A file of tokens holds one in each line: ``TENANT=TOKEN``, or ``TENANT=sha256:HEX`` with the SHA-256 of the token, so
-that who reads the file has none; then, as may be, ``role=reader`` (it may only read) and ``expires=INSTANT``. A line
-that begins with ``#`` is a remark. The file is read again when it changes. Tokens are random, so that a fast hash is
-enough (NIST SP 800-63B, 5.1.2.2: of look-up secrets with 112 bits or more).
+1. A file of tokens holds one in each line: ``TENANT=TOKEN``, or ``TENANT=sha256:HEX`` with the SHA-256 of the token, so
+   that who reads the file has none; then, as may be, ``role=ROLE``, ``domain=DOMAIN`` (of the role domain alone),
+   ``name=NAME`` (what the audit log calls it) and ``expires=INSTANT``. A line that begins with ``#`` is a remark. The
+   file is read again when it changes. Tokens are random, so that a fast hash is enough (NIST SP 800-63B, 5.1.2.2: of
+   look-up secrets with 112 bits or more).
+2. Whom a request speaks for. A bearer token is looked for among those of the operator first; one that is not there and
+   has the form of a JSON Web Token is the issuer's affair, where there is one (:mod:`kuayu.service.token_issuer`). What
+   a role may call is the subject of :mod:`kuayu.service.access`. Refusals are those of RFC 6750, 3.
 """
 
 import hashlib
 import hmac
 import logging
+import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
 from fastapi import Request
 
-from kuayu.service.problems import ProblemException
+from kuayu.service.problems import Place, ProblemException
 from kuayu.service.settings import SOLE_TENANT, Settings
 
 logger = logging.getLogger(__name__)
 
 HASHED = re.compile(r"sha256:[0-9a-f]{64}")
-READING = frozenset({"GET", "HEAD"})
-"""Methods that change nothing."""
+IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""Names of domains and of tokens, as type Identifier has them."""
 
-OTHERS_MAY_READ = 0o044
-"""Bits of a file's mode by which its group and everybody may read it."""
+ACTING_FOR = "kuayu-tenant"
+"""Header in which an operator names the tenant that a request is for."""
+
+GROUP_MAY_READ, EVERYBODY_MAY_READ = 0o040, 0o004
+"""Bits of a file's mode."""
 
 
 class TokenFileError(ValueError):
     """The file cannot be used; the message says why and in which line."""
+
+
+class Role(StrEnum):
+    """What somebody is to the service."""
+
+    VIEWER = "viewer"
+    """Reads what is its tenant's."""
+
+    TENANT = "tenant"
+    """Reads and writes what is its tenant's."""
+
+    DOMAIN = "domain"
+    """Does what the agent of one domain does, for that domain alone."""
+
+    OPERATOR = "operator"
+    """Administers all tenants."""
+
+
+ROLES = {**{role.value: role for role in Role}, "reader": Role.VIEWER, "writer": Role.TENANT}
+"""Roles as a file of tokens may name them; the last two are names from before there were four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +70,16 @@ class Grant:
 
     Attributes:
         tenant: Whom it speaks for.
-        reads_only: Whether it may only read.
+        role: What it may do.
+        domain: The only domain that it speaks for; None where it speaks for all of the tenant's.
+        name: What it is called where who did something is kept; empty where it has no name.
         expires: Unix seconds from which it is none any more.
     """
 
     tenant: str
-    reads_only: bool = False
+    role: Role = Role.TENANT
+    domain: str | None = None
+    name: str = ""
     expires: float = float("inf")
 
 
@@ -61,7 +94,8 @@ class TokenFile:
 
     Attributes:
         in_the_clear: How many stand there as they are.
-        exposed: Whether others than its owner may read it.
+        exposed: Whether others than its owner and a group of this process may read it. Credentials of systemd and
+            volumes of Kubernetes are readable by such a group (``LoadCredential=``, ``fsGroup``).
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,11 +143,15 @@ class TokenFile:
             except ValueError as error:
                 raise TokenFileError(f"{self._path}, line {number}: {error}") from error
             hashed = secret if HASHED.fullmatch(secret) else hash_of(secret)
-            if grants.setdefault(hashed, grant) != grant:
+            if not grant.name:
+                grant = replace(grant, name=f"line-{number}")
+            if hashed in grants and replace(grants[hashed], name="") != replace(grant, name=""):
                 raise TokenFileError(f"{self._path}, line {number}: the same token stands in another line")
+            grants.setdefault(hashed, grant)
             in_the_clear += hashed != secret
         self._grants, self.in_the_clear = grants, in_the_clear
-        self.exposed = bool(status.st_mode & OTHERS_MAY_READ)
+        mode, own = status.st_mode, {os.getegid(), *os.getgroups()}
+        self.exposed = bool(mode & EVERYBODY_MAY_READ or (mode & GROUP_MAY_READ and status.st_gid not in own))
         return True
 
     def read_again(self) -> None:
@@ -130,37 +168,75 @@ def hash_of(token: str) -> str:
     return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
 
 
-def tenant_of(request: Request, settings: Settings) -> str:
-    """Tenant that a request speaks for.
+ANYONE = Grant(SOLE_TENANT, Role.OPERATOR, name="anyone")
+"""Whoever sends a request where no token is asked for."""
+
+
+def identify(request: Request, settings: Settings) -> Grant:
+    """What the token of a request is good for.
 
     Raises:
-        ProblemException: unauthorised.
+        ProblemException: unauthorised; overloaded, as long as the keys of an issuer are not known.
     """
     if not settings.asks_for_tokens:
-        return SOLE_TENANT
+        return ANYONE
+    secret = bearer(request)
+    if not secret:
+        raise ProblemException("unauthorised", "the request has no bearer token", headers={CHALLENGE: BEARER})
+    grant = _grant(secret, settings)
+    if grant is None:
+        raise unauthorised("the token is unknown")
+    if grant.expires <= time.time():
+        raise unauthorised("the token has expired")
+    return grant
+
+
+def acting(request: Request, grant: Grant, settings: Settings) -> Grant:
+    """The same for the tenant that a request names, which only operators may name.
+
+    Raises:
+        ProblemException: forbidden, or invalid-parameter where there is no such tenant.
+    """
+    named = request.headers.get(ACTING_FOR)
+    if named is None or named == grant.tenant or not settings.asks_for_tokens:
+        return grant
+    if grant.role is not Role.OPERATOR:
+        raise ProblemException("forbidden", "the token speaks for its own tenant alone")
+    if not (named in settings.tenants or (settings.issuer is not None and IDENTIFIER.fullmatch(named))):
+        detail = "no token is of that tenant"
+        raise ProblemException("invalid-parameter", detail, [Place(detail, parameter="Kuayu-Tenant")])
+    return replace(grant, tenant=named)
+
+
+def bearer(request: Request) -> str:
+    """The bearer token of a request; empty where it has none."""
     scheme, _, stated = request.headers.get("authorization", "").partition(" ")
-    detail = "the token is unknown" if stated else "the request has no bearer token"
-    if scheme.lower() == "bearer":
-        grant = _grant(stated.strip(), settings)
-        if grant is not None and grant.expires <= time.time():
-            detail = "the token has expired"
-        elif grant is not None and grant.reads_only and request.method not in READING:
-            detail = "the token may only read"
-        elif grant is not None:
-            return grant.tenant
-    raise ProblemException("unauthorised", detail, headers={"WWW-Authenticate": 'Bearer realm="kuayu"'})
+    return stated.strip() if scheme.lower() == "bearer" else ""
+
+
+CHALLENGE = "WWW-Authenticate"
+BEARER = 'Bearer realm="kuayu"'
+
+
+def unauthorised(detail: str) -> ProblemException:
+    """The token of a request is none. The detail goes into a header: it is ASCII without quotes, and nothing of it."""
+    stated = f'{BEARER}, error="invalid_token", error_description="{detail}"'
+    return ProblemException("unauthorised", detail, headers={CHALLENGE: stated})
 
 
 def _grant(given: str, settings: Settings) -> Grant | None:
     # Every token is compared, each in constant time, so that the time taken tells nothing of any of them.
-    tenants = [
-        tenant
-        for token, tenant in settings.tokens.items()
+    found = [
+        Grant(tenant, name=f"token-{number}")
+        for number, (token, tenant) in enumerate(settings.tokens.items(), start=1)
         if hmac.compare_digest(token.encode(), given.encode()) and token  # one that is empty is none
     ]
-    if tenants:
-        return Grant(tenants[0])
-    return settings.token_file.find(given) if settings.token_file is not None and given else None
+    if found:
+        return found[0]
+    in_file = settings.token_file.find(given) if settings.token_file is not None else None
+    if in_file is None and settings.issuer is not None and settings.issuer.recognises(given):
+        return settings.issuer.verify(given)
+    return in_file
 
 
 def _entry(line: str) -> tuple[str, Grant]:
@@ -175,18 +251,25 @@ def _entry(line: str) -> tuple[str, Grant]:
         raise ValueError("a token is given as TENANT=TOKEN")
     if secret.startswith("sha256:") and not HASHED.fullmatch(secret):
         raise ValueError("after sha256: stand 64 hexadecimal digits in lower case")
-    reads_only, expires = False, float("inf")
+    grant = Grant(tenant)
     for other in others:
         match other.partition("="):
-            case ("role", "=", "reader"):
-                reads_only = True
-            case ("role", "=", "writer"):
-                pass
+            case ("role", "=", role) if role in ROLES:
+                grant = replace(grant, role=ROLES[role])
+            case ("domain", "=", domain) if IDENTIFIER.fullmatch(domain):
+                grant = replace(grant, domain=domain)
+            case ("name", "=", name) if IDENTIFIER.fullmatch(name):
+                grant = replace(grant, name=name)
             case ("expires", "=", text):
                 moment = datetime.fromisoformat(text)
                 if moment.tzinfo is None:
                     raise ValueError(f"{text} has no time zone; write it as 2027-01-01T00:00:00Z")
-                expires = moment.timestamp()
+                grant = replace(grant, expires=moment.timestamp())
             case _:
-                raise ValueError(f"after the token stand role=reader, role=writer or expires=INSTANT, not {other!r}")
-    return secret, Grant(tenant, reads_only, expires)
+                roles = ", ".join(f"role={role}" for role in ROLES)
+                raise ValueError(
+                    f"after the token stand {roles}, domain=DOMAIN, name=NAME or expires=INSTANT, not {other!r}"
+                )
+    if (grant.role is Role.DOMAIN) != (grant.domain is not None):
+        raise ValueError("role=domain and domain=DOMAIN stand together")
+    return secret, grant

@@ -1,26 +1,36 @@
-"""What a connection may do before there is a request: how many there are, how long a head may be and take.
+"""Connections and admission: what is checked before a request reaches its route.
 
-uvicorn leaves this to a proxy, and so would a service that is never reached but through one. Here it is bounded in any
-case: connections in all and from one address, bytes and fields of a head and of what follows the chunks of a body,
-seconds until a head is complete, and seconds for which a client may take nothing of its answer. How fast a body has to
-come is looked at where it is read. Whoever is refused is answered first, in turn, and the connection is closed so that
-the answer arrives.
-
-Sources: RFC 6585, 5 (431); RFC 9110, 15.5.9 (408) and 15.6.4 (503); RFC 9112, 9.3 and 9.6 (connections that persist,
-and how they are closed); RFC 9457 for what the answers look like.
+1. What a connection may do before there is a request: how many there are, how long a head may be and take. uvicorn
+   leaves this to a proxy, and so would a service that is never reached but through one. Here it is bounded in any
+   case: connections in all and from one address, bytes and fields of a head and of what follows the chunks of a body,
+   seconds until a head is complete, and seconds for which a client may take nothing of its answer. How fast a body
+   has to come is looked at where it is read. Whoever is refused is answered first, in turn, and the connection is
+   closed so that the answer arrives. Sources: RFC 6585, 5 (431); RFC 9110, 15.5.9 (408) and 15.6.4 (503); RFC 9112,
+   9.3 and 9.6 (connections that persist, and how they are closed); RFC 9457 for what the answers look like.
+2. What is looked at before a request is: who sends it, how much is in hand already, and how fast its body comes.
+   Requests that tell of faults, and of what is done about them, have places of their own; the others of all tenants
+   share the rest. Bodies are counted while they come, so that what is in hand at a time is bounded, whoever sends it.
+   A body that hardly comes is given up, with an answer that lets its sender try again (RFC 9110, 15.6.4).
 """
 
 import asyncio
+import re
 from collections import Counter
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import cast
 
 import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from kuayu.service.access import Gate
+from kuayu.service.audit import Watch
+from kuayu.service.concurrency import Lane
 from kuayu.service.problems import MEDIA_TYPE, ProblemException
+from kuayu.service.settings import Settings
 
 LINGER = 5.0
 """Seconds in which what is left of a body may still come once it was answered without being read."""
@@ -57,13 +67,13 @@ class Edge:
 def protocol(edge: Edge) -> type[HttpToolsProtocol]:
     """The protocol that uvicorn is to speak."""
 
-    class Guarded(_Guarded):
+    class Guarded(_GuardedProtocol):
         limits = edge
 
     return Guarded
 
 
-class _Guarded(HttpToolsProtocol):
+class _GuardedProtocol(HttpToolsProtocol):
     limits: Edge
     _address: str | None = None
     _head: asyncio.TimerHandle | None = None
@@ -133,7 +143,7 @@ class _Guarded(HttpToolsProtocol):
             self._refuse_head()
         if not self._over:
             super().on_headers_complete()
-            self.cycle.transport = cast("asyncio.Transport", _Closing(self, self.cycle))
+            self.cycle.transport = cast("asyncio.Transport", _AnswerTransport(self, self.cycle))
 
     def on_chunk_header(self) -> None:
         """A chunk of a body begins; the last one is empty, and fields may follow."""
@@ -274,10 +284,10 @@ class _Guarded(HttpToolsProtocol):
             self.transport.close()
 
 
-class _Closing:
+class _AnswerTransport:
     """The transport as the answer to one request has it: to close it is left to the protocol."""
 
-    def __init__(self, protocol: _Guarded, cycle: RequestResponseCycle) -> None:
+    def __init__(self, protocol: _GuardedProtocol, cycle: RequestResponseCycle) -> None:
         self._protocol = protocol
         self._cycle = cycle
 
@@ -305,3 +315,152 @@ def _answer(status: HTTPStatus, detail: str) -> bytes:
         *(status.value, status.phrase.encode(), MEDIA_TYPE.encode(), retry, len(body)),
         body,
     )
+
+
+MAX_CONCURRENT_REQUESTS = 64
+"""Requests that are worked on at a time, in each lane."""
+
+MAX_WAITING = 4_096
+"""Requests that may wait in each lane."""
+
+URGENT = ("/v1/heartbeats", "/v1/log-lines", "/v1/faults", "/v1/action-results", "/v1/run-reports")
+"""Where faults and the states of runs, and what was done about them, are told and read."""
+
+NOT_LIMITED_HERE = {
+    *("/v1/health", "/v1/actions", "/v1/faults/events", "/v1/graph/events", "/v1/jobs/events"),
+    *("/v1/placements", "/v1/pareto-fronts", "/v1/allocation-plans", "/v1/routes"),
+    *("/v1/training-demands", "/v1/layouts", "/v1/task-sizes", "/v1/compute-indices", "/v1/probe-plans"),
+    *("/v1/forecasts", "/v1/training-phases", "/v1/waveforms", "/v1/peak-plans", "/v1/reservations"),
+    *("/v1/shard-plans", "/v1/collectives", "/v1/backup-plans", "/v1/failover-plans", "/v1/adjustments"),
+}
+"""Where little is done, or where who waits is bounded by who does the work."""
+
+_LOG = re.compile(r"/v1/jobs/[^/]+/logs")
+"""The log of a job; whoever reads it may wait for lines, and those who wait are bounded by who keeps them."""
+
+
+class Admission:
+    """Lets requests in, and counts their bodies.
+
+    Args:
+        app: What answers.
+        gate: Knows who may call what.
+        settings: What the operator set.
+    """
+
+    def __init__(self, app: ASGIApp, gate: Gate, settings: Settings) -> None:
+        self._app = app
+        self._gate = gate
+        self._settings = settings
+        self._urgent, self._others = (
+            Lane(
+                MAX_CONCURRENT_REQUESTS,
+                settings.share(MAX_CONCURRENT_REQUESTS),
+                MAX_WAITING,
+                settings.share(MAX_WAITING),
+            )
+            for _ in range(2)
+        )
+        self._bytes: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on once there is a place for it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        call = self._gate.call(scope)
+        watch = Watch(self._settings.audit_log, scope, call, send)
+        try:
+            try:
+                await self._gate.prepare(scope, call)
+                grant = self._gate.admit(scope, call)
+            except ProblemException as problem:
+                watch.refused = True
+                await problem.response()(scope, receive, watch.send)
+                return
+            if grant is None:  # what needs no token takes no body
+                await self._app(scope, receive, watch.send)
+            else:
+                await self._pass(grant.tenant, scope, receive, watch.send)
+        finally:
+            watch.end()
+
+    async def _pass(self, tenant: str, scope: Scope, receive: Receive, send: Send) -> None:
+        body = _Body(self, tenant, receive)
+        async with AsyncExitStack() as stack:
+            stack.callback(body.let_go)
+            if scope["path"] not in NOT_LIMITED_HERE and not _LOG.fullmatch(scope["path"]):
+                lane = self._urgent if scope["path"].startswith(URGENT) else self._others
+                try:
+                    await stack.enter_async_context(lane.place(tenant))
+                except ProblemException as problem:
+                    await problem.response()(scope, receive, send)
+                    return
+            await self._app(scope, body.receive, send)
+
+    def take(self, tenant: str, size: int) -> None:
+        """Take so many bytes more in hand.
+
+        Raises:
+            ProblemException: overloaded.
+        """
+        most = self._settings.body_bytes
+        if self._bytes.total() + size > most or self._bytes[tenant] + size > self._settings.share(most):
+            raise ProblemException(
+                "overloaded", "more bodies are in hand than the service takes", retry_after=1, headers=CLOSE
+            )
+        self._bytes[tenant] += size
+
+    def give_back(self, tenant: str, size: int) -> None:
+        """Have so many bytes less in hand."""
+        self._bytes[tenant] -= size
+        if not self._bytes[tenant]:
+            del self._bytes[tenant]
+
+    def patience(self, size: int) -> float:
+        """Seconds that so many bytes may take to come."""
+        return self._settings.body_grace + size / self._settings.body_rate
+
+
+CLOSE = {"Connection": "close"}
+"""What is left of the body is not read."""
+
+
+class _Body:
+    """The body of one request, as it comes."""
+
+    def __init__(self, admission: Admission, tenant: str, receive: Receive) -> None:
+        self._admission = admission
+        self._tenant = tenant
+        self._receive = receive
+        self._size = 0
+        self._whole = False
+        self._waited = 0.0
+
+    async def receive(self) -> Message:
+        """The next piece; after the last, what the client does.
+
+        Raises:
+            ProblemException: overloaded, where too much is in hand or the body comes too slowly.
+        """
+        if self._whole:
+            return await self._receive()
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(max(0.0, self._admission.patience(self._size) - self._waited)):
+                message = await self._receive()
+        except TimeoutError:
+            seconds = self._waited + clock() - began
+            detail = f"{self._size} bytes of the body came in {seconds:.0f} s; the service waits no longer for the rest"
+            raise ProblemException("overloaded", detail, retry_after=1, headers=CLOSE) from None
+        self._waited += clock() - began
+        self._whole = not message.get("more_body", False)
+        size = len(message.get("body", b""))
+        self._admission.take(self._tenant, size)
+        self._size += size
+        return message
+
+    def let_go(self) -> None:
+        """The request is over."""
+        self._admission.give_back(self._tenant, self._size)

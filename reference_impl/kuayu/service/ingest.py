@@ -1,28 +1,49 @@
-"""Bulk requests: what a body holds, which items break the schema, and what the sender is told.
+"""Ingest of samples: from the bytes of a bulk request to the blocks that the writer takes.
 
-A valid batch is parsed by orjson and validated by jsonschema-rs as a whole; only where the whole is not valid is each
-item looked at by itself.
+1. Bulk requests: what a body holds, which items break the schema, and what the sender is told. A valid batch is
+   parsed by orjson and validated by jsonschema-rs as a whole; only where the whole is not valid is each item looked
+   at by itself.
+2. Samples decoded and validated in one pass, by msgspec, against types that are made from the published schema. A
+   type stands for samples with certain members. Names of subjects are plain strings in it: that they are registered,
+   or that they are valid, is for whoever decodes to see. Instants are strings as well, since one comes for many
+   samples.
+3. Bulk ingest in one pass: from the bytes of a request to the blocks that go to the writer. This is the hot path:
+   samples are decoded and validated at once, by types that are made for the members that they have, and go on column
+   by column. What samples have in common is judged once: a subject that is registered has a valid name, and an
+   instant is judged when it first comes. A large body is read piece by piece, so that what is in hand stays in the
+   processor's cache, and nobody waits for Python's lock until all of it is parsed. As soon as anything is found that
+   may not be valid, the request is begun anew by the careful way of :mod:`kuayu.service.ingest`, which says what is
+   wrong.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache, lru_cache
+from itertools import compress
+from typing import Annotated, Any, Literal
 
+import msgspec
 import orjson
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import astuple
 
 from kuayu.perception import clock
-from kuayu.service import batches, bodies, instants, strict_json
-from kuayu.service.batches import Form
-from kuayu.service.problems import MAX_TEXT, Place, ProblemException, invalid_body
+from kuayu.service import bodies, instants
+from kuayu.service.bodies import ItemForm
+from kuayu.service.problems import MAX_TEXT, Place, ProblemException, invalid_body, unknown_reference
 from kuayu.service.storage.blocks import Block
-from kuayu.service.storage.tables import PRECISION_MEASURES
+from kuayu.service.storage.resources import DEVICE, SubjectKey
+from kuayu.service.storage.tables import MEASURES, PRECISION_MEASURES, STATE_MEASURES
 from kuayu_schemas import schema
 from kuayu_schemas.models import WarningKind
 
 EXAMPLE = {"subject": "a", "subject_kind": "node", "observed_at": "2000-01-01T00:00:00Z"}
 """A valid sample with no more members than it needs."""
 
-SAMPLES = Form("SampleBatch", "samples", "Sample", EXAMPLE)
+SAMPLES = ItemForm("SampleBatch", "samples", "Sample", EXAMPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +76,7 @@ class Reception:
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class IngestWarning:
     """What is to be known of an exporter's page that was taken."""
 
     kind: WarningKind
@@ -67,14 +88,14 @@ class Warned:
 
 
 @dataclass(slots=True)
-class Sorted:
+class IngestResult:
     """A bulk request, sorted into what can be taken and what cannot."""
 
     reception: Reception
     accepted: int = 0
     blocks: list[Block] = field(default_factory=list)
     rejected: list[tuple[int, ProblemException]] = field(default_factory=list)
-    warnings: list[Warned] = field(default_factory=list)
+    warnings: list[IngestWarning] = field(default_factory=list)
 
     def reject(self, index: int, problem: ProblemException) -> None:
         """Name an item that cannot be taken."""
@@ -84,7 +105,7 @@ class Sorted:
         """The answer, class BatchResult."""
         wire: dict[str, Any] = {
             "accepted": self.accepted,
-            "rejected": batches.rejected(self.rejected),
+            "rejected": bodies.rejected(self.rejected),
             "durability": durability,
             "received_at": instants.to_text(self.reception.received),
             "clock_offset": self.reception.offset / 1000,
@@ -120,10 +141,10 @@ def read_batch(body: bytes, max_batch: int) -> Batch:
         ProblemException: malformed-json or invalid-body, for the request as a whole.
     """
     try:
-        value = strict_json.parse_leniently(body)
-    except strict_json.TooManyValuesError as error:
+        value = bodies.load_leniently(body)
+    except bodies.TooManyValuesError as error:
         raise ProblemException("payload-too-large", str(error)) from error
-    except strict_json.MalformedJsonError as error:
+    except bodies.MalformedJsonError as error:
         raise ProblemException("malformed-json", str(error)) from error
     SAMPLES.check_length(value, max_batch)
     if not (schema.is_valid(SAMPLES.class_name, value) and _has_no_repetition(body, value)):
@@ -165,3 +186,419 @@ def _when(moment: int) -> str:
         return instants.to_text(moment)
     except OverflowError:
         return f"{moment} ms"
+
+
+NEEDED = frozenset({"subject", "subject_kind", "observed_at"})
+"""Members that every sample has."""
+
+ENVELOPE = NEEDED | {"device"}
+"""Members that are no measures."""
+
+_JUDGING = {"type", "minimum", "maximum"}
+"""Keywords of the schema that a number is judged by here."""
+
+_DESCRIPTIVE_KEYWORDS = {"title", "description"}
+"""Keywords that judge nothing; nor do those of the model's own, which begin with x-."""
+
+
+class UnfitError(Exception):
+    """What was to be decoded is no array of valid samples of this form, or may not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Samples, member by member.
+
+    Attributes:
+        subjects: str[n].
+        kinds: str[n].
+        devices: str[n], None where a sample has none.
+        instants: str[n].
+        measures: For each measure of the form, by name, its values, n of them; None where a sample does not state it.
+        members: How many members they have in all, those of tables among them.
+        uniform: Whether all of them state all measures.
+    """
+
+    subjects: Sequence[str]
+    kinds: Sequence[str]
+    devices: Sequence[str | None]
+    instants: Sequence[str]
+    measures: Mapping[str, Sequence[Any]]
+    members: int
+    uniform: bool
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def shapes(self) -> Mapping[tuple[str, ...], Sequence[int]]:
+        """Where samples stand that state the same measures, by the names of these."""
+        if self.uniform:
+            return {tuple(self.measures): range(len(self))}
+        result: dict[tuple[bool, ...], list[int]] = {}
+        stated = ([value is not None for value in column] for column in self.measures.values())
+        for place, marks in enumerate(zip(*stated, strict=True)):
+            result.setdefault(marks, []).append(place)
+        return {tuple(compress(self.measures, marks)): places for marks, places in result.items()}
+
+
+class SampleForm:
+    """Samples that all have certain members and may have some others.
+
+    Attributes:
+        optional: Members that a sample may lack.
+        measures: Names of the measures that it may have, sorted.
+        tables: Those that are tables.
+    """
+
+    def __init__(self, common: frozenset[str], optional: frozenset[str]) -> None:
+        self.optional = optional
+        self.measures = tuple(sorted((common | optional) - ENVELOPE))
+        self.tables = tuple(name for name in self.measures if name in PRECISION_MEASURES)
+        fields: list[Any] = [(name, _type(name)) for name in sorted(common)]
+        fields += [(name, _type(name) | UnsetType, UNSET) for name in sorted(optional)]
+        self._members = tuple(field[0] for field in fields)
+        # Nothing in a sample can lead back to it, so that the garbage collector need not look.
+        outcome = msgspec.defstruct("Sample", fields, forbid_unknown_fields=True, gc=not self.tables)
+        self._decoder: msgspec.json.Decoder[list[Struct]] = msgspec.json.Decoder(list[outcome])  # type: ignore[valid-type]
+
+    def decode(self, array: bytes) -> Columns:
+        """Decode a JSON array of samples.
+
+        Of members that stand twice the last is decoded, and counted once.
+
+        Raises:
+            UnfitError: It is none, or one of another form.
+        """
+        try:
+            samples = self._decoder.decode(array)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UnfitError from error
+        if not samples:
+            raise UnfitError
+        columns: dict[str, Any] = dict(zip(self._members, zip(*map(astuple, samples), strict=True), strict=True))
+        members = len(samples) * len(columns)
+        for name in self.optional:
+            columns[name] = [None if value is UNSET else value for value in columns[name]]
+            members -= columns[name].count(None)
+        for name in self.tables:
+            tables = [table for table in columns[name] if table is not None]
+            if not schema.are_valid("Sample", name, tables):
+                raise UnfitError
+            members += sum(map(len, tables))
+            columns[name] = [None if table is None else _text(table) for table in columns[name]]
+        return Columns(
+            columns["subject"],
+            columns["subject_kind"],
+            columns.get("device") or [None] * len(samples),
+            columns["observed_at"],
+            {name: columns[name] for name in self.measures},
+            members,
+            uniform=self.optional.isdisjoint(self.measures),
+        )
+
+
+def _text(table: Mapping[str, float]) -> str:
+    try:
+        return orjson.dumps(table).decode()
+    except TypeError as error:  # an integer of more than 64 bits, which is a double to whoever looks closely
+        raise UnfitError from error
+
+
+@lru_cache(maxsize=256)
+def sample_form(common: frozenset[str], optional: frozenset[str]) -> SampleForm:
+    """The form of samples that have all of some members and may have some others.
+
+    Raises:
+        UnfitError: No valid samples are of such a form.
+    """
+    if not (common >= NEEDED and ENVELOPE.union(MEASURES) >= common | optional):
+        raise UnfitError
+    return SampleForm(common, optional)
+
+
+@cache
+def _type(member: str) -> Any:
+    """The type that takes what the schema takes in a member of a sample.
+
+    Raises:
+        LookupError: The schema has come to judge a measure by something that this module does not know.
+    """
+    if member in PRECISION_MEASURES:
+        return dict[str, int | float]
+    if member not in ENVELOPE | {"subject_kind"} | STATE_MEASURES:
+        judging = _judging(member)
+        if not (judging["type"] == "number" and judging.keys() <= _JUDGING):
+            raise LookupError(f"{member} is judged by {', '.join(judging)}")
+        bounds = {"ge": judging.get("minimum"), "le": judging.get("maximum")}
+        return Annotated[float, Meta(**bounds)] if any(bound is not None for bound in bounds.values()) else float
+    if member == "subject_kind" or member in STATE_MEASURES:
+        return Literal[tuple(_judging(member)["enum"])]
+    return str
+
+
+def _judging(member: str) -> dict[str, Any]:
+    """Keywords that the schema judges a member of a sample by."""
+    definitions = schema.document()["$defs"]
+    (reference,) = _without_words(definitions["Sample"]["properties"][member]).values()
+    return _without_words(definitions[str(reference).rpartition("/")[2]])
+
+
+def _without_words(definition: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        word: value
+        for word, value in definition.items()
+        if word not in _DESCRIPTIVE_KEYWORDS and not word.startswith("x-")
+    }
+
+
+PIECE = 256 * 1024
+"""Bytes of a large body that are read at once."""
+
+_BEGINNING = re.compile(rb'"samples"\s*:\s*\[')
+_BETWEEN = re.compile(rb"(?<=})\s*,\s*(?={)")
+
+_lately: deque[SampleForm] = deque(maxlen=2)
+"""Forms that samples had lately: those that come next are likely to be of one of them."""
+
+Numbers = Mapping[SubjectKey, int]
+ReceptionOf = Callable[[int | None], Reception]
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRequest:
+    """A bulk request that was read.
+
+    Attributes:
+        atomic: Whether one bad item keeps the others out.
+        items: How many it has.
+        result: What can be taken and what cannot.
+    """
+
+    atomic: bool
+    items: int
+    result: IngestResult
+
+
+def take_at_once(body: bytes, max_batch: int, numbers: Numbers, reception_of: ReceptionOf) -> BulkRequest | None:
+    """What :func:`take` gives, or None where that needs a closer look, which may take a hundred times as long.
+
+    Raises:
+        ProblemException: payload-too-large.
+    """
+    try:
+        bodies.check_values(body)
+        return _take_at_once(body, max_batch, numbers, reception_of)
+    except bodies.TooManyValuesError as error:
+        raise ProblemException("payload-too-large", str(error)) from error
+    except (UnfitError, orjson.JSONDecodeError):
+        return None
+
+
+def take(body: bytes, max_batch: int, numbers: Numbers, reception_of: ReceptionOf) -> BulkRequest:
+    """Read the body of a bulk request, judge and sort its items.
+
+    Args:
+        body: A SampleBatch, it is hoped.
+        max_batch: Most items.
+        numbers: Numbers of the registered subjects.
+        reception_of: Gives the reception of something whose sender's clock showed so many milliseconds, if it told.
+
+    Raises:
+        ProblemException: malformed-json, invalid-body or payload-too-large, for the request as a whole.
+    """
+    taken = take_at_once(body, max_batch, numbers, reception_of)
+    if taken is None:
+        batch = read_batch(body, max_batch)
+        return BulkRequest(batch.atomic, len(batch.samples), _sort(batch, numbers, reception_of(batch.sent)))
+    return taken
+
+
+def _take_at_once(body: bytes, max_batch: int, numbers: Numbers, reception_of: ReceptionOf) -> BulkRequest:
+    shell, pieces = _open(body)
+    if not schema.is_valid("SampleBatch", shell):
+        raise UnfitError
+    sent = shell.get("sent_at")
+    sorting = _BlockBuilder(numbers, reception_of(None if sent is None else read_instant(sent, "/sent_at")))
+    members = len(shell) + 2 * ("sent_at" in shell)
+    for piece in pieces:
+        columns = _decode(piece)
+        sorting.add(columns)
+        if sorting.items > max_batch:
+            raise UnfitError
+        members += columns.members + 2 * len(columns)
+    # In the strings of a valid batch colons stand only in instants, two in each. Unless a string is written with
+    # escapes, more colons than members and instants explain are those of members that stand twice.
+    if b"\\" in body or body.count(b":") != members:
+        raise UnfitError
+    return BulkRequest(shell["mode"] == "atomic", sorting.items, sorting.result())
+
+
+def _open(body: bytes) -> tuple[dict[str, Any], Iterator[bytes]]:
+    """All but the samples of a batch, with one example in their place, and the samples as arrays of JSON.
+
+    What is cut out between the brackets of an array and reads as items of an array is just that.
+    """
+    beginning, end = _BEGINNING.search(body), body.rfind(b"]")
+    if beginning is None or end < beginning.end():
+        raise UnfitError
+    shell = orjson.loads(body[: beginning.end()] + orjson.dumps(EXAMPLE) + body[end:])
+    return shell, _cut(body, beginning.end(), end)
+
+
+def _cut(body: bytes, start: int, end: int) -> Iterator[bytes]:
+    while True:
+        gap = _BETWEEN.search(body, start + PIECE, end)
+        until = end if gap is None else gap.start()
+        yield b"[" + body[start:until] + b"]"
+        if gap is None:
+            return
+        start = gap.end()
+
+
+def _decode(piece: bytes) -> Columns:
+    """Samples of an array of JSON.
+
+    Raises:
+        UnfitError: It holds something else, or may do so.
+    """
+    for form in tuple(_lately):
+        try:
+            return form.decode(piece)
+        except UnfitError:
+            continue
+    samples = orjson.loads(piece)
+    if set(map(type, samples)) != {dict}:
+        raise UnfitError
+    shapes = set(map(frozenset, samples))
+    common = frozenset.intersection(*shapes)
+    form = sample_form(common, frozenset.union(*shapes) - common)
+    columns = form.decode(piece)
+    _lately.appendleft(form)
+    return columns
+
+
+class _BlockBuilder:
+    """Samples on their way into blocks.
+
+    Attributes:
+        items: How many samples there were so far.
+    """
+
+    def __init__(self, numbers: Numbers, reception: Reception) -> None:
+        self.items = 0
+        self._numbers = numbers
+        self._moments: dict[str, int] = {}
+        self._untimely: dict[str, ProblemException] = {}
+        self._blocks: dict[tuple[str, ...], Block] = {}
+        self._done = IngestResult(reception)
+
+    def add(self, found: Columns) -> None:
+        """Sort more samples.
+
+        Raises:
+            UnfitError: One of them may not be valid.
+        """
+        self._judge(set(found.instants) - self._moments.keys() - self._untimely.keys())
+        refused: Mapping[int, ProblemException] = {}
+        try:
+            numbers = list(map(self._numbers.__getitem__, _keys(found)))
+            moments = list(map(self._moments.__getitem__, found.instants))
+        except KeyError:
+            refused = dict(self._refusals(found))
+            numbers = [self._numbers.get(key, 0) for key in _keys(found)]
+            moments = [self._moments.get(text, 0) for text in found.instants]
+        for measures, places in found.shapes().items():
+            block = self._blocks.setdefault(measures, Block(measures))
+            columns = (numbers, moments, *(found.measures[name] for name in measures))
+            if refused or len(places) < len(found):
+                columns = tuple([column[place] for place in places if place not in refused] for column in columns)
+            block.extend(*columns)
+        self._done.rejected += ((self.items + place, problem) for place, problem in refused.items())
+        self.items += len(found)
+
+    def result(self) -> IngestResult:
+        """What became of them."""
+        self._done.blocks = list(self._blocks.values())
+        self._done.accepted = self.items - len(self._done.rejected)
+        return self._done
+
+    def _judge(self, instants: AbstractSet[str]) -> None:
+        """Read instants that have not come before.
+
+        Raises:
+            UnfitError: One of them is none.
+        """
+        if instants and not schema.are_valid("Sample", "observed_at", list(instants)):
+            raise UnfitError
+        for text in instants:
+            try:
+                self._moments[text] = _moment(text, self._done.reception)
+            except ProblemException as problem:
+                self._untimely[text] = problem
+
+    def _refusals(self, found: Columns) -> Iterator[tuple[int, ProblemException]]:
+        """Which samples cannot be taken, and why."""
+        for place, key in enumerate(_keys(found)):
+            if key not in self._numbers:
+                yield place, _unknown_subject(key, self._numbers)
+            elif (untimely := self._untimely.get(found.instants[place])) is not None:
+                yield place, untimely
+
+
+def _sort(batch: Batch, numbers: Numbers, reception: Reception) -> IngestResult:
+    """Sort samples one by one."""
+    done = IngestResult(reception)
+    outcome: dict[tuple[str, ...], Block] = {}
+    for index, sample in enumerate(batch.samples):
+        if index in batch.broken:
+            done.reject(index, batch.broken[index])
+            continue
+        measures = tuple(sorted(sample.keys() - ENVELOPE))
+        block = outcome.setdefault(measures, Block(measures))
+        key = (sample["subject_kind"], sample["subject"], sample.get("device"))
+        try:
+            if key not in numbers:
+                raise _unknown_subject(key, numbers)
+            moment = _moment(sample["observed_at"], reception)
+        except ProblemException as problem:
+            done.reject(index, problem)
+            continue
+        block.add(numbers[key], moment, (_kept(sample[name]) for name in measures))
+        done.accepted += 1
+    done.blocks = list(outcome.values())
+    return done
+
+
+def _keys(found: Columns) -> Iterator[SubjectKey]:
+    return zip(found.kinds, found.subjects, found.devices, strict=True)
+
+
+def _moment(text: str, reception: Reception) -> int:
+    """An instant that has the form of the schema, corrected.
+
+    Raises:
+        ProblemException: invalid-body, clock-skew or too-old.
+    """
+    return reception.instant(read_instant(text, "/observed_at"))
+
+
+def _kept(value: Any) -> float | str:
+    """A measure as the table keeps it; a number is a double, also where it is written as an integer of more bits."""
+    if isinstance(value, dict):
+        return orjson.dumps(value).decode()
+    return float(value) if isinstance(value, int) else value
+
+
+def _unknown_subject(key: SubjectKey, numbers: Numbers) -> ProblemException:
+    """Why there is no such subject.
+
+    Raises:
+        UnfitError: Nor could there be.
+    """
+    kind, name, device = key
+    stated = EXAMPLE | {"subject": name, "subject_kind": kind} | ({} if device is None else {"device": device})
+    if not schema.is_valid("Sample", stated):
+        raise UnfitError
+    if kind == DEVICE and ("node", name, None) in numbers:
+        return unknown_reference("/device", f"the node {name!r} has no device {device!r}")
+    return unknown_reference("/subject", f"no {'node' if kind == DEVICE else kind} {name!r} is registered")

@@ -108,6 +108,37 @@ class Metrics:
             "kuayu_action_results", "Results of actions taken.", ["phase", "outcome"], registry=self.registry
         )
         self.action_readers = Gauge("kuayu_action_readers", "Domains that wait for actions.", registry=self.registry)
+        self.jobs = Counter("kuayu_jobs", "Jobs by the states that they came into.", ["state"], registry=self.registry)
+        self.run_reports = Counter(
+            "kuayu_run_reports", "Reports of runs taken, by what they say.", ["state"], registry=self.registry
+        )
+        self.run_log_lines = Counter(
+            "kuayu_run_log_lines",
+            "Lines of runs' logs by what became of them.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.job_log_readers = Gauge(
+            "kuayu_job_log_readers", "Readers that wait for lines of jobs' logs.", registry=self.registry
+        )
+        self.job_passes = Counter(
+            "kuayu_job_passes", "Passes of the control loop of jobs by outcome.", ["outcome"], registry=self.registry
+        )
+        self.job_pass_seconds = Histogram(
+            "kuayu_job_pass_seconds",
+            "Time of the parts of a pass: gathering what is known, deciding, carrying out.",
+            ["part"],
+            buckets=LATENCY_BUCKETS,
+            registry=self.registry,
+        )
+        self.job_steps = Counter(
+            "kuayu_job_steps",
+            "Steps that passes lead to, by what they do with a job.",
+            ["verb"],
+            registry=self.registry,
+        )
+        self.jobs_waiting = Gauge("kuayu_jobs_waiting", "Jobs that are queued.", registry=self.registry)
+        self.job_subscribers = Gauge("kuayu_job_subscribers", "Readers that follow jobs.", registry=self.registry)
         self.graph_tick_seconds = Histogram(
             "kuayu_graph_tick_seconds",
             "Time from taking in what arrived until the resource graph shows it.",

@@ -8,11 +8,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from kuayu.service import access
 from kuayu_schemas import registers, schema
 
 Json = dict[str, Any]
 
-EVERYWHERE = ("invalid-parameter", "unauthorised", "overloaded", "internal")
+EVERYWHERE = ("invalid-parameter", "unauthorised", "forbidden", "overloaded", "internal")
 """Problems that any operation may answer with."""
 
 BODY = ("malformed-json", "payload-too-large", "unsupported-media-type", "invalid-body")
@@ -52,8 +53,8 @@ def reference(class_name: str) -> Json:
 
 def answer(class_name: str, description: str, headers: Json | None = None) -> Json:
     """An answer that is an instance of a class."""
-    found = answer_of_any((class_name,), description)
-    return found | {"headers": headers} if headers else found
+    result = answer_of_any((class_name,), description)
+    return result | {"headers": headers} if headers else result
 
 
 def answer_of_any(class_names: Sequence[str], description: str) -> Json:
@@ -86,14 +87,14 @@ def events(kind: str, class_name: str) -> Json:
 def problems(*names: str) -> dict[int | str, Json]:
     """Answers that are problems, by status; those that any operation may give are added."""
     types = _problem_types()
-    found: dict[int | str, Json] = {}
+    result: dict[int | str, Json] = {}
     for status in sorted({types[name][0] for name in (*names, *EVERYWHERE)}):
         titles = [f"{name}: {types[name][1]}" for name in (*EVERYWHERE, *names) if types[name][0] == status]
-        found[status] = {
+        result[status] = {
             "description": "; ".join(dict.fromkeys(titles)) + ".",
             "content": {"application/problem+json": {"schema": reference("Problem")}},
         }
-    return found
+    return result
 
 
 def body(class_name: str, *parameters: Json) -> Json:
@@ -115,7 +116,7 @@ def install(app: FastAPI) -> None:
 
 def _document(app: FastAPI) -> Json:
     if app.openapi_schema is None:
-        made = get_openapi(
+        outcome = get_openapi(
             title=app.title,
             version=app.version,
             openapi_version="3.1.0",
@@ -124,16 +125,17 @@ def _document(app: FastAPI) -> Json:
             routes=app.routes,
             license_info=app.license_info,
         )
-        for operation in _operations(made):
+        for operation in _operations(outcome):
+            operation.update(access.shown(operation["operationId"]))
             operation["responses"] = {
-                status: found
-                for status, found in operation["responses"].items()
-                if "HTTPValidationError" not in str(found)
+                status: result
+                for status, result in operation["responses"].items()
+                if "HTTPValidationError" not in str(result)
             }
         bearer = {"type": "http", "scheme": "bearer"}
-        made["components"] = {"schemas": _components(), "securitySchemes": {"bearer": bearer}}
-        made["security"] = [{}, {"bearer": []}]
-        app.openapi_schema = made
+        outcome["components"] = {"schemas": _components(), "securitySchemes": {"bearer": bearer}}
+        outcome["security"] = [{}, {"bearer": []}]
+        app.openapi_schema = outcome
     return app.openapi_schema
 
 

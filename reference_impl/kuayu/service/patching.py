@@ -12,8 +12,8 @@ from typing import Any
 from kuayu import json_patch
 from kuayu.scheduling.state_digest import STAYING, CanonicalState, grouped
 from kuayu.service.bases import Base, Bases
+from kuayu.service.bodies import MAX_DEPTH
 from kuayu.service.problems import Place, ProblemException, invalid_body
-from kuayu.service.strict_json import MAX_DEPTH
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -21,29 +21,29 @@ Json = dict[str, Any]
 LABEL = "x-label-zh"
 
 
-def whole(asked: Json) -> CanonicalState:
+def whole(request: Json) -> CanonicalState:
     """The state of a request that states its digest.
 
     Args:
-        asked: A valid PlacementRequest with a state and a digest.
+        request: A valid PlacementRequest with a state and a digest.
 
     Raises:
         ProblemException: invalid-body, where that is another state's.
     """
-    canonical = CanonicalState(asked["state"])
+    canonical = CanonicalState(request["state"])
     found = _digest(canonical, "/state")
-    if found != asked["digest"]:
+    if found != request["digest"]:
         raise invalid_body(Place(f"the state has the digest {found}; send that, or none", "/digest"))
     return canonical
 
 
-def patched(bases: Bases, tenant: str, asked: Json, most: int) -> tuple[Base, CanonicalState]:
+def patched(bases: Bases, tenant: str, request: Json, most: int) -> tuple[Base, CanonicalState]:
     """What the patch of a request leads from and to.
 
     Args:
         bases: What it may start from.
         tenant: Who sends it.
-        asked: A valid PlacementRequest with a patch.
+        request: A valid PlacementRequest with a patch.
         most: Bytes of the largest state.
 
     Returns:
@@ -53,7 +53,7 @@ def patched(bases: Bases, tenant: str, asked: Json, most: int) -> tuple[Base, Ca
         ProblemException: unknown-base, or invalid-body where the patch cannot be applied, does not lead to the stated
             digest, or leads to a state that is not valid; payload-too-large.
     """
-    patch = asked["patch"]
+    patch = request["patch"]
     base = bases.get(tenant, patch["base"])
     if base is None:
         detail = f"no state of the digest {patch['base']} is held; send the whole state"
@@ -69,16 +69,16 @@ def patched(bases: Bases, tenant: str, asked: Json, most: int) -> tuple[Base, Ca
         detail = f"the patch leads to {found} and not to what it states; make it anew, or send the whole state"
         raise invalid_body(Place(detail, "/patch/result"))
     if canonical is None:
-        errors = schema.errors("PlacementRequest", with_state(asked, state))
+        errors = schema.errors("PlacementRequest", with_state(request, state))
         raise invalid_body(*(Place(error.detail, error.pointer) for error in errors))
     if canonical.size > most:
         raise ProblemException("payload-too-large", f"the state that the patch leads to is larger than {most} bytes")
     return base, canonical
 
 
-def with_state(asked: Json, state: Any) -> Json:
+def with_state(request: Json, state: Any) -> Json:
     """The request that brings a state in place of the patch that leads to it."""
-    return {name: value for name, value in asked.items() if name != "patch"} | {"state": state}
+    return {name: value for name, value in request.items() if name != "patch"} | {"state": state}
 
 
 def _digest(state: Any, pointer: str) -> str:

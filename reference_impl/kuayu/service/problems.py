@@ -132,8 +132,10 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         places = [
-            Place(str(found["msg"]), parameter=".".join(str(step) for step in found["loc"][1:]) or str(found["loc"][0]))
-            for found in error.errors()
+            Place(
+                str(result["msg"]), parameter=".".join(str(step) for step in result["loc"][1:]) or str(result["loc"][0])
+            )
+            for result in error.errors()
         ]
         detail = f"{places[0].parameter}: {places[0].detail}"
         return ProblemException("invalid-parameter", detail, places).response()

@@ -7,10 +7,8 @@ from typing import Any
 from kuayu.perception.aggregation import Quantity, Value, Values, is_stale, whole
 from kuayu.service import instants
 from kuayu.service.kinds import DOMAIN, NODE, Kind
-from kuayu.service.storage.catalogue import DEVICE, Catalogue
-from kuayu.service.storage.newest import Observed
-from kuayu.service.storage.resources import Record
-from kuayu.service.storage.store import Store
+from kuayu.service.storage.queries import ObservedValue, Store
+from kuayu.service.storage.resources import DEVICE, Catalogue, ResourceRecord
 from kuayu_schemas import registers
 from kuayu_schemas.models import Measure, Provenance
 
@@ -32,21 +30,21 @@ class NodeValues:
 class Reporter:
     """Makes reports for one tenant at one instant. Blocking: use it in a worker thread."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, tenant: str, at: int) -> None:
+    def __init__(self, store: Store, catalogue: Catalogue, tenant: str, instant: int) -> None:
         self._store = store
         self._catalogue = catalogue
         self._tenant = tenant
-        self._at = at
+        self._at = instant
         self._measures = {measure.name: measure for measure in _measures()}
 
-    def report(self, kind: Kind, record: Record) -> dict[str, Any]:
+    def report(self, kind: Kind, record: ResourceRecord) -> dict[str, Any]:
         """Report on a registered resource, class IndicatorReport."""
         name = str(record.body["id"])
         revision = self._store.revision(self._tenant)
         devices: Mapping[str, Values] = {}
         if kind is NODE:
-            found = self._nodes([record])[0]
-            own, devices = found.node, found.devices
+            result = self._nodes([record])[0]
+            own, devices = result.node, result.devices
         elif kind is DOMAIN:
             nodes = self._nodes(self._store.members_of(self._tenant, name))
             own = whole(self._measures.values(), self._reported([(kind.name, name, None)])[0], [n.node for n in nodes])
@@ -60,7 +58,7 @@ class Reporter:
             "revision": revision.to_wire(),
         }
 
-    def _nodes(self, records: Sequence[Record]) -> list[NodeValues]:
+    def _nodes(self, records: Sequence[ResourceRecord]) -> list[NodeValues]:
         """Values of nodes, each from what was reported for it and from its devices."""
         keys: list[tuple[str, str, str | None]] = []
         for record in records:
@@ -68,15 +66,15 @@ class Reporter:
             keys.append((NODE.name, name, None))
             keys.extend((DEVICE, name, device["id"]) for device in record.body.get("devices", ()))
         reported = iter(self._reported(keys))
-        found: list[NodeValues] = []
+        result: list[NodeValues] = []
         for record in records:
             own = next(reported)
             devices = {
                 device["id"]: {**self._registered(device, record.updated), **next(reported)}
                 for device in record.body.get("devices", ())
             }
-            found.append(NodeValues(whole(self._measures.values(), own, list(devices.values())), devices))
-        return found
+            result.append(NodeValues(whole(self._measures.values(), own, list(devices.values())), devices))
+        return result
 
     def _reported(self, keys: Sequence[tuple[str, str, str | None]]) -> list[Values]:
         """Newest values that were sampled and are not stale, subject by subject."""
@@ -85,11 +83,11 @@ class Reporter:
         newest = self._store.newest(known, self._at)
         return [self._fresh(newest.get(numbers.get(key, -1), {})) for key in keys]
 
-    def _fresh(self, observed: Mapping[str, Observed]) -> dict[str, Value]:
+    def _fresh(self, observed: Mapping[str, ObservedValue]) -> dict[str, Value]:
         return {
-            name: Value(found.quantity, found.instant, Provenance.measured)
-            for name, found in observed.items()
-            if not is_stale(self._measures[name], found.instant, self._at)
+            name: Value(result.quantity, result.instant, Provenance.measured)
+            for name, result in observed.items()
+            if not is_stale(self._measures[name], result.instant, self._at)
         }
 
     def _registered(self, device: Mapping[str, Any], updated: int) -> dict[str, Value]:

@@ -1,4 +1,10 @@
-"""What lives while the service runs, and what more than one route does with it."""
+"""The parts of a running service, and their supervisor, which starts them anew when the database is not as it was left.
+
+1. What lives while the service runs, and what more than one route does with it.
+2. Lives of what stands behind the routes: one as a rule, and another where the database is not as it was left. What
+   is in memory follows from the database, so that nothing of it can be kept then. Requests are turned away until the
+   database was opened anew.
+"""
 
 import asyncio
 import logging
@@ -7,46 +13,33 @@ from functools import cache, partial
 from zlib import crc32
 
 import orjson
-from fastapi import Request
+from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 
 from kuayu.perception import clock, exposition
 from kuayu.perception.collection import CollectionMap, UnknownExporterError
-from kuayu.service import (
-    adjusting,
-    auth,
-    demanding,
-    forecasting,
-    indexing,
-    instants,
-    recovering,
-    scheduling,
-    transferring,
-)
-from kuayu.service.allocating.coordinator import Coordinator
-from kuayu.service.asking import Asking
-from kuayu.service.bells import Bell
-from kuayu.service.decisions import Decisions
-from kuayu.service.graph.graphs import Graphs
+from kuayu.service import access, computations, instants, scheduling
+from kuayu.service.action_dispatcher import ActionDispatcher, DomainReachability
+from kuayu.service.allocation_commands import AllocationCoordinator
+from kuayu.service.concurrency import Notifier, Threads
+from kuayu.service.fault_watcher import Watcher
 from kuayu.service.ingest import Reception
+from kuayu.service.job_loop import JobCoordinator, JobLoop
+from kuayu.service.job_snapshot import SnapshotReader
 from kuayu.service.kinds import SCRAPE_TARGET
-from kuayu.service.lanes import Threads
-from kuayu.service.maintenance import Maintenance
+from kuayu.service.maintenance import Maintenance, Prober
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import Place, ProblemException
 from kuayu.service.scraper import Scraper, Target, Warnings
 from kuayu.service.settings import Settings
-from kuayu.service.storage.answers import Answer, Key, Once
-from kuayu.service.storage.catalogue import Catalogue
-from kuayu.service.storage.database import Database, open_database
-from kuayu.service.storage.pages import StorePage
-from kuayu.service.storage.presence import Doubt
-from kuayu.service.storage.probing import Prober
-from kuayu.service.storage.resources import Record, Scope
-from kuayu.service.storage.samples import Feed
-from kuayu.service.storage.store import Store
-from kuayu.service.storage.writer import Command, Writer
-from kuayu.service.watching.watcher import Watcher
+from kuayu.service.storage.availability import Doubt
+from kuayu.service.storage.database import Database, DatabaseError, open_database
+from kuayu.service.storage.queries import Store
+from kuayu.service.storage.resources import Catalogue, ResourceRecord, Scope
+from kuayu.service.storage.sample_commands import Feed, StorePage
+from kuayu.service.storage.writer import Answer, Command, Key, Once, Writer
+from kuayu.service.tenant_graphs import Graphs
+from kuayu.service.worker_pool import WorkerPool
 from kuayu_schemas import registers
 
 logger = logging.getLogger(__name__)
@@ -64,16 +57,18 @@ class Runtime:
     writer: Writer
     prober: Prober
     graphs: Graphs
-    bell: Bell
+    notifier: Notifier
     watcher: Watcher
     threads: Threads
     urgent: Threads
     scraper: Scraper = field(init=False)
-    decisions: Decisions = field(init=False)
-    searches: Decisions = field(init=False)
-    patches: tuple[Decisions, ...] = field(init=False)
-    coordinator: Coordinator = field(init=False)
-    asking: Asking = field(init=False)
+    decisions: WorkerPool = field(init=False)
+    searches: WorkerPool = field(init=False)
+    patches: tuple[WorkerPool, ...] = field(init=False)
+    coordinator: AllocationCoordinator = field(init=False)
+    jobs: JobCoordinator = field(init=False)
+    job_loop: JobLoop = field(init=False)
+    dispatcher: ActionDispatcher = field(init=False)
 
     @classmethod
     def open(
@@ -101,44 +96,71 @@ class Runtime:
         writer = Writer(database.write, settings.max_queue, metrics, share, database.presence, database.mark)
         prober = Prober(database, writer)
         graphs = Graphs(settings, metrics, database, store, catalogue)
-        bell = Bell()
-        watcher = Watcher(settings, metrics, database, store, writer, bell)
+        notifier = Notifier()
+        watcher = Watcher(settings, metrics, database, store, writer, notifier)
         threads = Threads("work", settings.threads, settings.share(settings.threads))
         # What tells of faults, and what is done about them, waits for nothing else.
         urgent = Threads("urgent", settings.threads, settings.share(settings.threads))
-        parts = (database, store, catalogue, writer, prober, graphs, bell, watcher, threads, urgent)
+        parts = (database, store, catalogue, writer, prober, graphs, notifier, watcher, threads, urgent)
         return cls(settings, metrics, *parts)
 
     def start(self) -> None:
-        """Begin to write, to recognise, to watch, to decide, to allocate and to scrape. Call it in the event loop."""
+        """Begin to write, recognise, watch, decide, allocate, run jobs and scrape. Call it in the event loop."""
         self.writer.start()
         self.prober.start()
         self.graphs.start()
         self.watcher.start()
         self.decisions = self._decisions(self.settings.workers)
-        parts = (indexing, scheduling, demanding, forecasting, transferring, recovering, adjusting)
-        self.decisions.prepare(*(part.warm for part in parts))
+        self.decisions.prepare(
+            *(
+                computations.warm_indices,
+                scheduling.warm,
+                computations.warm_demands,
+                computations.warm_forecasts,
+                computations.warm_transfers,
+                computations.warm_recovery,
+            ),
+            *(computations.warm_adjustments, computations.warm_passes),
+        )
         # A Pareto front or a plan of capacity takes seconds; who wants a placement does not wait behind them.
         self.searches = self._decisions(1)
         # A worker holds the states that patches start from; so each tenant has its own, which begins when it is needed.
         self.patches = tuple(self._decisions(1) for _ in range(self.settings.workers))
         pools = (self.decisions, self.searches, *self.patches)
         self.metrics.decisions_waiting.set_function(lambda: sum(pool.waiting for pool in pools))
-        self.coordinator = Coordinator(self.settings, self.metrics, self.database, self.writer, self.bell)
+        self.coordinator = AllocationCoordinator(self.settings, self.metrics, self.database, self.writer, self.notifier)
         self.coordinator.start()
+        self.jobs = JobCoordinator(
+            self.settings, self.metrics, self.database, self.writer, self.coordinator, self.threads
+        )
+        self.jobs.start()
+        reach = DomainReachability()
+        self.job_loop = JobLoop(
+            self.metrics,
+            SnapshotReader(self.database, self.store, self.catalogue, self.graphs),
+            self.decisions,
+            self.jobs,
+            self.threads,
+            reach,
+            self.settings.pass_records,
+        )
+        self.coordinator.listen(self.job_loop.heed)
+        self.watcher.listen(self.job_loop.wake)
+        self.job_loop.start()
         leases, follower = self.coordinator.leases, self.coordinator.follow
-        self.asking = Asking(
-            *(self.settings, self.metrics, self.database, self.writer, self.bell, leases, follower),
+        self.dispatcher = ActionDispatcher(
+            *(self.settings, self.metrics, self.database, self.writer, self.notifier, leases, follower),
             self.urgent,
             self.coordinator.clock,
+            reach,
         )
         self.scraper = Scraper(self.settings, self.metrics, self._take_scraped)
         for tenant, record in self.store.records(SCRAPE_TARGET):
             self.scraper.start(self.target(tenant, record))
 
-    def _decisions(self, workers: int) -> Decisions:
+    def _decisions(self, workers: int) -> WorkerPool:
         settings = self.settings
-        return Decisions(
+        return WorkerPool(
             workers, settings.max_waiting, self.metrics, shared=settings.shared, deadline=settings.deadline
         )
 
@@ -146,6 +168,8 @@ class Runtime:
         """End streams, stop all that was begun, write all that waits, let go of the database."""
         self.end_waiting()
         await self.scraper.close()
+        await self.job_loop.close()
+        await self.jobs.close()
         await self.coordinator.close()
         await run_in_threadpool(self.decisions.close)
         for workers in (self.searches, *self.patches):
@@ -162,13 +186,14 @@ class Runtime:
         """End streams, and answer those who wait for something to happen. Call it in the event loop."""
         self.graphs.hub.close()
         self.watcher.hub.close()
-        self.bell.close()
+        self.jobs.end_waiting()
+        self.notifier.close()
 
     async def doubted(self) -> Doubt:
         """Wait until the database is not as it was left, so that this cannot go on."""
-        loop, found = asyncio.get_running_loop(), asyncio.Event()
-        self.database.presence.follow(lambda: loop.call_soon_threadsafe(found.set))
-        await found.wait()
+        loop, result = asyncio.get_running_loop(), asyncio.Event()
+        self.database.presence.follow(lambda: loop.call_soon_threadsafe(result.set))
+        await result.wait()
         doubt = self.database.presence.doubt
         assert doubt is not None
         return doubt
@@ -186,13 +211,14 @@ class Runtime:
 
     def scope(self, tenant: str) -> Scope:
         """What commands on a tenant's resources share."""
-        return Scope(tenant, self.database.epoch, self.catalogue, (self.graphs, self.watcher), self.settings.quota)
+        followers = (self.graphs, self.watcher, self.job_loop)
+        return Scope(tenant, self.database.epoch, self.catalogue, followers, self.settings.quota)
 
     def feed(self, tenant: str) -> Feed:
         """What takes a tenant's samples once they are durable."""
         return partial(self.graphs.feed, tenant)
 
-    def target(self, tenant: str, record: Record) -> Target:
+    def target(self, tenant: str, record: ResourceRecord) -> Target:
         """A registered scrape target as the scraper wants it."""
         body = record.body
         period = body.get("period", self.settings.scrape_period)
@@ -203,7 +229,7 @@ class Runtime:
         received = instants.now() if received is None else received
         return Reception(received, clock.offset(sent, received), round(self.settings.retention * 1000))
 
-    def holders(self, tenant: str) -> Decisions:
+    def holders(self, tenant: str) -> WorkerPool:
         """The worker that holds what a tenant's patches start from."""
         return self.patches[crc32(tenant.encode()) % len(self.patches)]
 
@@ -273,4 +299,77 @@ def tenant_of(request: Request) -> str:
     Raises:
         ProblemException: unauthorised.
     """
-    return auth.tenant_of(request, request.app.state.settings)
+    return access.grant_of(request, request.app.state.settings).tenant
+
+
+REOPEN_SECONDS = 1.0
+"""Seconds after which it is tried again to open the database."""
+
+
+class RuntimeSupervisor:
+    """Begins and ends them, in the event loop.
+
+    Args:
+        app: Its state holds the present one.
+        settings: What the operator set.
+        metrics: Go on over all of them.
+    """
+
+    def __init__(self, app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self, database: Database | None) -> None:
+        """Begin the first.
+
+        Raises:
+            DatabaseError: The database cannot be used.
+        """
+        self._start(await run_in_threadpool(Runtime.open, self._settings, self._metrics, database))
+        self._task = asyncio.create_task(self._go_on(), name="lives")
+
+    async def end(self) -> None:
+        """End the present one, in order."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._runtime.close()
+
+    @property
+    def _runtime(self) -> Runtime:
+        runtime: Runtime = self._app.state.runtime
+        return runtime
+
+    def _start(self, runtime: Runtime) -> None:
+        runtime.start()
+        self._app.state.runtime = runtime
+
+    async def _go_on(self) -> None:
+        """Have the database looked after, and begin another life whenever there is a doubt."""
+        while True:
+            maintaining = asyncio.create_task(self._runtime.maintain(), name="maintenance")
+            try:
+                doubt = await self._runtime.doubted()
+            finally:
+                maintaining.cancel()
+                await asyncio.gather(maintaining, return_exceptions=True)
+            logger.error("%s; the service begins anew%s", doubt.cause, ", with another epoch" if doubt.lost else "")
+            try:
+                await self._runtime.close()
+            except Exception:
+                logger.exception("what was in memory was not ended in order")
+            self._start(await self._opened(doubt))
+
+    async def _opened(self, doubt: Doubt) -> Runtime:
+        said = ""
+        while True:
+            try:
+                return await run_in_threadpool(Runtime.open, self._settings, self._metrics, None, doubt)
+            except (DatabaseError, ProblemException) as error:
+                cause = str(error)
+            if cause != said:
+                said = cause
+                logger.error("%s; again every %g s", said, REOPEN_SECONDS)
+            await asyncio.sleep(REOPEN_SECONDS)

@@ -7,15 +7,19 @@ objects are made.
 from collections import Counter
 from collections.abc import Container, Iterator
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from kuayu.service import bodies, patching, strict_json
+from kuayu.service import bodies, patching
 from kuayu.service.bases import Base, Bases
-from kuayu.service.computing import Decided, check, check_instants, or_problem
+from kuayu.service.computations import Decided, check, check_instants, or_problem
 from kuayu.service.problems import ProblemException
 from kuayu_schemas import schema
+
+if TYPE_CHECKING:
+    from kuayu.scheduling import typed
 
 Json = dict[str, Any]
 
@@ -41,6 +45,17 @@ REQUESTS = ("PlacementRequest", "ParetoRequest", "AllocationPlanRequest", "Route
 
 _bases = Bases()
 """Of this worker. What a decision is does not depend on them; whether a patch is taken does."""
+
+CACHED_BYTES = 1 << 24
+"""Bytes of texts of jobs that a worker remembers having read; those of ten thousand jobs are 9 MB."""
+
+
+@cache
+def _caches() -> "typed.JobCaches":
+    """Of this worker. They save time alone."""
+    from kuayu.scheduling import typed
+
+    return typed.JobCaches(CACHED_BYTES)
 
 
 def warm() -> None:
@@ -80,19 +95,19 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
         from kuayu.scheduling import place as placement
 
         network = policy_network.shipped() if learned else None
-        if (report := _placed(body, network)) is not None:
+        if (report := _placed(body, tenant, network)) is not None:
             return _decided(report)
-        asked = _read(body, "PlacementRequest")
+        request = _read(body, "PlacementRequest")
         base, canonical = None, None
-        if "patch" in asked:
-            base, canonical = patching.patched(_bases, tenant, asked, most)
-            asked = patching.with_state(asked, canonical.state)
-            _check_instants_of(asked, base.canonical.parts)
-        elif "digest" in asked:
-            canonical = patching.whole(asked)
-        _check_state(asked["state"])
-        parsed = parse.parse_jobs(asked["state"], base.parsed if base else None)
-        report = placement.place(asked, parsed=parsed, network=network)
+        if "patch" in request:
+            base, canonical = patching.patched(_bases, tenant, request, most)
+            request = patching.with_state(request, canonical.state)
+            _check_instants_of(request, base.canonical.parts)
+        elif "digest" in request:
+            canonical = patching.whole(request)
+        _check_state(request["state"])
+        parsed = parse.parse_jobs(request["state"], base.parsed if base else None)
+        report = placement.place(request, parsed=parsed, network=network)
         if canonical is not None:
             _bases.hold(tenant, Base(canonical, parsed), room)
         return _decided(report)
@@ -100,21 +115,26 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
     return or_problem(decide)
 
 
-def _placed(body: bytes, network: Any) -> Json | None:
+def _placed(body: bytes, tenant: str, network: Any) -> Json | None:
     """The answer to a request in which nothing is wrong; None where something may be, which is then looked for."""
     from kuayu.scheduling import parse, typed
     from kuayu.scheduling import place as placement
 
     try:
-        strict_json.check_values(body)
-    except strict_json.TooManyValuesError:
+        bodies.check_values(body)
+    except bodies.TooManyValuesError:
         return None
-    found = typed.read(body)
+    before = _caches().of(tenant)
+    if before.parsed is not None and before.parsed.specs.stale:
+        before = typed.JobCache()
+    found = typed.read(body, before)
     if found is None:
         return None
-    asked, jobs, running = found
-    state, parsed = asked["state"], parse.ParsedJobs(jobs)
-    shared = [each["domain"] for each in asked.get("shares") or ()]
+    request, jobs = found
+    state, parsed = request["state"], parse.ParsedJobs(jobs, before.parsed)
+    jobs.cache.parsed = parsed
+    _caches().keep(tenant, jobs.cache)
+    shared = [share["domain"] for share in request.get("shares") or ()]
     if len(set(shared)) < len(shared) or not parse.is_sound(state, parsed, shared):
         return None
     try:
@@ -123,11 +143,11 @@ def _placed(body: bytes, network: Any) -> Json | None:
     except (ValueError, ProblemException):
         return None
     snapshot = parse.snapshot_of(state, parsed)
-    return placement.report(asked, snapshot, lambda job: typed.plain(running[job].placement.shares[0]), network=network)
+    return placement.report(request, snapshot, lambda job: typed.plain(jobs.placements[job].shares[0]), network=network)
 
 
 def _decided(report: Json) -> Decided:
-    decisions: Counter[tuple[str, ...]] = Counter((each["verb"],) for each in report["decisions"])
+    decisions: Counter[tuple[str, ...]] = Counter((decision["verb"],) for decision in report["decisions"])
     return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 
 
@@ -137,10 +157,10 @@ def find_front(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.scheduling import pareto
 
-        asked = _read(body, "ParetoRequest")
-        _check_state(asked["state"])
-        check(len(asked["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
-        return Decided(200, orjson.dumps(pareto.front(asked)))
+        request = _read(body, "ParetoRequest")
+        _check_state(request["state"])
+        check(len(request["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
+        return Decided(200, orjson.dumps(pareto.front(request)))
 
     return or_problem(decide)
 
@@ -151,11 +171,11 @@ def plan_allocation(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.scheduling import capacity_plan
 
-        asked = _read(body, "AllocationPlanRequest")
-        _check_state(asked["state"])
-        forecasts = len(asked.get("forecast", ())) * _pools(asked["state"])
+        request = _read(body, "AllocationPlanRequest")
+        _check_state(request["state"])
+        forecasts = len(request.get("forecast", ())) * _pools(request["state"])
         check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
-        return Decided(200, orjson.dumps(capacity_plan.plan(asked)))
+        return Decided(200, orjson.dumps(capacity_plan.plan(request)))
 
     return or_problem(decide)
 
@@ -166,10 +186,10 @@ def find_routes(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.scheduling import routing
 
-        asked = _read(body, "RouteRequest")
-        sources = sum(len(each["sources"]) for each in asked["demands"])
-        check(sources * len(asked["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
-        return Decided(200, orjson.dumps(routing.route(asked)))
+        request = _read(body, "RouteRequest")
+        sources = sum(len(demand["sources"]) for demand in request["demands"])
+        check(sources * len(request["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
+        return Decided(200, orjson.dumps(routing.route(request)))
 
     return or_problem(decide)
 
@@ -180,24 +200,24 @@ def _read(body: bytes, class_name: str) -> Json:
     Raises:
         ProblemException: malformed-json or invalid-body.
     """
-    asked: Json = bodies.parse(body, class_name)
-    if "state" in asked:
-        _check_instants_of(asked)
-    return asked
+    request: Json = bodies.parse(body, class_name)
+    if "state" in request:
+        _check_instants_of(request)
+    return request
 
 
-def _check_instants_of(asked: Json, known: Container[int] = ()) -> None:
+def _check_instants_of(request: Json, known: Container[int] = ()) -> None:
     """Refuse a state with instants that there are not.
 
     Args:
-        asked: A request with a state.
+        request: A request with a state.
         known: Numbers of jobs and specifications that have been looked at before.
 
     Raises:
         ProblemException: invalid-body.
     """
-    if not _all_exist(asked["state"], known):
-        check_instants(_instants(asked["state"]))
+    if not _all_exist(request["state"], known):
+        check_instants(_instants(request["state"]))
 
 
 def _all_exist(state: Json, known: Container[int]) -> bool:

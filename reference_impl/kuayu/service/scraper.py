@@ -1,22 +1,175 @@
-"""Fetches exporters' pages by itself: one task for each target, first at once and then every period."""
+"""The scraper: fetches exporters' pages from allowed hosts, and keeps those that cannot be written yet.
+
+1. Which hosts may be scraped. A host that is listed by name is trusted by name. Any other is resolved, and only
+   addresses within the listed networks will do. Whoever connects must connect to the address that was checked here: a
+   name that is resolved twice may give two answers.
+2. Pages that were fetched while they could not be written: kept for a while, the oldest given up first.
+3. Fetches exporters' pages by itself: one task for each target, first at once and then every period.
+"""
 
 import asyncio
+import ipaddress
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
-from kuayu.service import instants, unpacking
-from kuayu.service.allowlist import AllowList, Destination, NotAllowedError
-from kuayu.service.backlog import Backlog
-from kuayu.service.lanes import Lane
+from kuayu.service import bodies, instants
+from kuayu.service.concurrency import Lane
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+PORTS = {"http": 80, "https": 443}
+
+
+class NotAllowedError(Exception):
+    """The target is not one that the operator allows, or is none at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A target that is allowed, with the address to connect to."""
+
+    host: str
+    port: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """Hosts and networks that an operator allows."""
+
+    hosts: frozenset[str]
+    networks: tuple[Network, ...]
+
+    @classmethod
+    def parse(cls, entries: Iterable[str]) -> "AllowList":
+        """Read hosts (``exporter.example``), addresses and CIDRs (``10.0.0.0/8``).
+
+        Raises:
+            ValueError: An entry looks like a network but is none.
+        """
+        hosts: set[str] = set()
+        networks: list[Network] = []
+        for entry in entries:
+            try:
+                networks.append(ipaddress.ip_network(entry))
+            except ValueError:
+                if "/" in entry or not entry.strip():
+                    raise
+                hosts.add(entry.lower().rstrip("."))
+        return cls(frozenset(hosts), tuple(networks))
+
+    async def check(self, url: str) -> Destination:
+        """Resolve a URL's host to an address that may be connected to.
+
+        Raises:
+            NotAllowedError: There is none.
+        """
+        host, port = _host_and_port(url)
+        addresses = await _resolve(host, port)
+        if host not in self.hosts:
+            addresses = [address for address in addresses if self._holds(address)]
+        if not addresses:
+            raise NotAllowedError(f"{host!r} is not among the hosts that the operator of this service allows")
+        return Destination(host, port, addresses[0])
+
+    def _holds(self, address: str) -> bool:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+        mapped = getattr(parsed, "ipv4_mapped", None) or parsed
+        return any(mapped in network for network in self.networks)
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise NotAllowedError(f"{url!r} is not a URL: {error}") from error
+    if parts.scheme not in PORTS or not host:
+        raise NotAllowedError("only http://HOST/… and https://HOST/… can be scraped")
+    if parts.username is not None:
+        raise NotAllowedError("the URL of a target holds no credentials")
+    return host.lower().rstrip("."), port or PORTS[parts.scheme]
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    """Addresses of a host; none where the name is unknown."""
+    try:
+        result = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(address[0]) for *_, address in result]
+
+
+MAX_BACKLOG_PAGES = 120
+"""Pages of a target that are kept at most; at a period of a second these are two minutes."""
+
+MAX_BACKLOG_CHARACTERS = 64 * 1024 * 1024
+"""Characters of all pages that are kept at most."""
+
+Key = tuple[str, str]
+Write = Callable[[str, int], Awaitable[Sequence[Mapping[str, Any]]]]
+"""Writes a page that was received at an instant in milliseconds; gives what is to be known of it."""
+
+
+class Backlog:
+    """Pages by target, in order. For the event loop alone."""
+
+    def __init__(self) -> None:
+        self._pages: dict[Key, deque[tuple[str, int]]] = {}
+        self._characters = 0
+
+    async def hand_over(self, key: Key, page: str, received: int, write: Write) -> Sequence[Mapping[str, Any]]:
+        """Write what was kept of a target, and then a page.
+
+        Raises:
+            ProblemException: overloaded, where it was kept; anything else where it is wrong.
+        """
+        pages = self._pages.setdefault(key, deque())
+        pages.append((page, received))
+        self._characters += len(page)
+        while len(pages) > MAX_BACKLOG_PAGES or (self._characters > MAX_BACKLOG_CHARACTERS and len(pages) > 1):
+            self._drop(pages)
+        warnings: Sequence[Mapping[str, Any]] = ()
+        while pages:
+            try:
+                warnings = await write(*pages[0])
+            except ProblemException as problem:
+                if problem.name == "overloaded" and self._pages.get(key) is pages:
+                    raise
+                self._drop(pages)
+                if not pages:
+                    raise
+            except BaseException:
+                self._drop(pages)
+                raise
+            else:
+                self._drop(pages)
+        if self._pages.get(key) is pages:
+            del self._pages[key]
+        return warnings
+
+    def forget(self, key: Key) -> None:
+        """Give up what is kept of a target."""
+        pages = self._pages.pop(key, deque())
+        while pages:
+            self._drop(pages)
+
+    def _drop(self, pages: "deque[tuple[str, int]]") -> None:
+        if pages:
+            self._characters -= len(pages.popleft()[0])
+
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +286,7 @@ class Scraper:
 
     async def _scrape(self, target: Target) -> Status:
         """Scrape once. Whatever goes wrong becomes the target's status and stops neither it nor any other."""
-        at = instants.now()
+        instant = instants.now()
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._settings.scrape_timeout):
@@ -146,18 +299,18 @@ class Scraper:
                 # What cannot be written now, since the database is away, is written with one of the next pages.
                 warnings = await self._backlog.hand_over(key, page, instants.now(), write)
         except ProblemException as error:
-            return Status("failed", at, error.to_wire())
+            return Status("failed", instant, error.to_wire())
         except NotAllowedError as error:
-            return Status("failed", at, ProblemException("target-not-allowed", str(error)).to_wire())
+            return Status("failed", instant, ProblemException("target-not-allowed", str(error)).to_wire())
         except TimeoutError:
             slow = f"no whole page within {self._settings.scrape_timeout:g} s"
-            return Status("failed", at, ProblemException("scrape-failed", slow).to_wire())
+            return Status("failed", instant, ProblemException("scrape-failed", slow).to_wire())
         except (ScrapeError, httpx.HTTPError, httpx.InvalidURL, UnicodeDecodeError) as error:
-            return Status("failed", at, ProblemException("scrape-failed", _words(error)).to_wire())
+            return Status("failed", instant, ProblemException("scrape-failed", _words(error)).to_wire())
         except Exception as error:
             logger.exception("scraping %s", target.name)
-            return Status("failed", at, ProblemException("internal", type(error).__name__).to_wire())
-        return Status("succeeded", at, warnings=warnings)
+            return Status("failed", instant, ProblemException("internal", type(error).__name__).to_wire())
+        return Status("succeeded", instant, warnings=warnings)
 
     async def _open(self, url: str) -> httpx.Response:
         """Ask for a page at the very address that the allow-list approved; redirects are not followed."""
@@ -169,11 +322,11 @@ class Scraper:
         try:
             if response.status_code != httpx.codes.OK:
                 raise ScrapeError(f"the exporter answered {response.status_code}")
-            page = unpacking.Page(response.headers.get("content-encoding", ""), self._settings.max_body)
+            page = bodies.Page(response.headers.get("content-encoding", ""), self._settings.max_body)
             async for chunk in response.aiter_raw():
                 page.add(chunk)
             body = page.whole()
-        except unpacking.UnpackingError as error:
+        except bodies.UnpackingError as error:
             raise ScrapeError(str(error)) from error
         return body.decode("utf-8")
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from kuayu.scheduling import Scheduler
-from kuayu.service.storage.quotas import Quota
+from kuayu.service.storage.resources import Quota
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
+    from kuayu.service.audit import AuditLog
     from kuayu.service.auth import TokenFile
+    from kuayu.service.token_issuer import TokenIssuer
 
 SOLE_TENANT = "default"
 """Tenant of everyone where the feature tenancy is off."""
@@ -33,7 +36,9 @@ class Settings:
         tokens: Tenant of each bearer token. With any token the service has the feature tenancy; without, everyone is
             one tenant and no token is asked for.
         token_file: More tokens, in a file that is read again when it changes.
-        metrics: Who gets the service's own metrics: everyone (open), who has a token, or nobody (off).
+        issuer: Whose JSON Web Tokens are taken beside these.
+        metrics: Who gets the service's own metrics: everyone (open), who has a token of a tenant or the operator
+            (token), the operator alone (operator), or nobody (off).
         scrape_allow: Hosts and CIDRs that may be scraped. With any the service has the feature scrape.
         durability: Which crash an acknowledged write survives.
         retention: Seconds that samples are kept at least.
@@ -60,7 +65,7 @@ class Settings:
         scrape_period: Seconds between scrapes of a target that does not say; with its jitter no more than a second.
         scrape_timeout: Seconds that one scrape may take.
         maintenance_period: Seconds between rounds of pruning.
-        max_streams: Readers of change streams that are served at once, of graphs and of faults each.
+        max_streams: Readers of change streams that are served at once, of graphs, of faults and of jobs each.
         graph_period: Seconds between two looks at the states of nodes, at least.
         graph_changes: Changes of a tenant's graph from which streams can still be resumed.
         graph_bytes: Bytes that these may take in memory, about.
@@ -68,12 +73,21 @@ class Settings:
         allocation_retention: Seconds that allocations are remembered that hold nothing any more.
         fault_period: Seconds between two looks at what is at fault.
         fault_retention: Seconds that faults are remembered that are over; the clause asks for an hour.
+        job_retention: Seconds that jobs are remembered that have ended, with what they have printed.
+        job_lease: Seconds for which domains may run a job without an answer of the service.
+        job_patience: Seconds that a domain has to answer when devices are reserved for a job.
+        starting_patience: Seconds within which all runs of a job have to run once it was placed.
+        run_log: Characters of what a run has printed that are kept; its oldest lines go first.
+        max_log_readers: Readers of jobs' logs that may wait for further lines at once.
+        pass_records: Folder in which the inputs of the last passes of the control loop are kept; None to keep none.
+        audit_log: Where it is kept who changed what; None to keep it nowhere.
     """
 
     database: str = "sqlite:///kuayu.db"
     tokens: Mapping[str, str] = field(default_factory=dict)
     token_file: "TokenFile | None" = None
-    metrics: Literal["open", "token", "off"] = "open"
+    issuer: "TokenIssuer | None" = None
+    metrics: Literal["open", "token", "operator", "off"] = "open"
     scrape_allow: tuple[str, ...] = ()
     durability: Durability = Durability.process
     retention: float = 7 * 86_400.0
@@ -106,16 +120,29 @@ class Settings:
     allocation_retention: float = 7 * 86_400.0
     fault_period: float = 0.1
     fault_retention: float = 86_400.0
+    job_retention: float = 7 * 86_400.0
+    job_lease: float = 30.0
+    job_patience: float = 10.0
+    starting_patience: float = 600.0
+    run_log: int = 4 * 1024 * 1024
+    max_log_readers: int = 1_024
+    pass_records: Path | None = None
+    audit_log: "AuditLog | None" = None
 
     @property
     def asks_for_tokens(self) -> bool:
         """Whether a request needs a token."""
-        return bool(self.tokens) or self.token_file is not None
+        return bool(self.tokens) or self.token_file is not None or self.issuer is not None
+
+    @property
+    def tenants(self) -> set[str]:
+        """All whom a token of the operator speaks for; an issuer may have others."""
+        return {*self.tokens.values(), *(self.token_file.tenants if self.token_file is not None else ())}
 
     @property
     def shared(self) -> bool:
         """Whether several tenants share the service."""
-        return self.token_file is not None or len(set(self.tokens.values())) > 1
+        return self.token_file is not None or self.issuer is not None or len(set(self.tokens.values())) > 1
 
     def share(self, number: int) -> int:
         """How much of something a tenant may have at a time."""

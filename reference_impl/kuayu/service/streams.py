@@ -14,19 +14,19 @@ from fastapi.responses import Response
 from prometheus_client import Gauge
 from starlette.types import Receive, Scope, Send
 
-from kuayu.service.lanes import Threads
+from kuayu.service.concurrency import Threads
 from kuayu.service.problems import ProblemException
 
 HEARTBEAT = 10.0
 """Seconds of silence after which a comment is sent; the clause allows 15."""
 
-MOST_QUEUED = 8 * 1024 * 1024
+MAX_QUEUED_BYTES = 8 * 1024 * 1024
 """Bytes that may wait for a reader. One that is slower than that is let go; it may come back and resume."""
 
-AT_ONCE = 64 * 1024
+BYTES_PER_WRITE = 64 * 1024
 """Bytes that are sent at once, where so many wait."""
 
-LOOKED_AT = 512
+MISSED_CHANGE_BYTES = 512
 """Bytes that a change counts for which a reader has missed, whatever it holds of what was asked for."""
 
 FAREWELL = 2.0
@@ -39,7 +39,7 @@ HEADERS = [
 ]
 
 
-class Numbered(Protocol):
+class NumberedChange(Protocol):
     """A change; its number is that of the revision that it led to."""
 
     @property
@@ -47,7 +47,7 @@ class Numbered(Protocol):
         """Greater than that of the change before."""
 
 
-ChangeT = TypeVar("ChangeT", bound=Numbered)
+ChangeT = TypeVar("ChangeT", bound=NumberedChange)
 PartT = TypeVar("PartT", bound=Hashable)
 
 Writing = Callable[[ChangeT, PartT], bytes | None]
@@ -55,7 +55,7 @@ Writing = Callable[[ChangeT, PartT], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Joined(Generic[ChangeT]):
+class StreamStart(Generic[ChangeT]):
     """Where a reader of changes begins.
 
     Attributes:
@@ -85,13 +85,13 @@ class Subscriber(Generic[ChangeT, PartT]):
         self._queued = 0
         self._early: list[tuple[int, bytes]] | None = []
 
-    def begin(self, joined: Joined[ChangeT]) -> None:
+    def begin(self, joined: StreamStart[ChangeT]) -> None:
         """Begin with what was missed; whatever came meanwhile and is not part of that follows."""
         self._backlog.extend(joined.backlog)
         early, self._early = self._early or [], None
-        for each, written in early:
-            if each > joined.number:
-                self.offer(each, written)
+        for entry, written in early:
+            if entry > joined.number:
+                self.offer(entry, written)
         self._arrived.set()
 
     def offer(self, number: int, written: bytes) -> None:
@@ -100,7 +100,7 @@ class Subscriber(Generic[ChangeT, PartT]):
             self._early.append((number, written))
             return
         self._queued += len(written)
-        if self._queued > MOST_QUEUED:
+        if self._queued > MAX_QUEUED_BYTES:
             self.ended.set()
             return
         self._queue.append(written)
@@ -110,8 +110,8 @@ class Subscriber(Generic[ChangeT, PartT]):
         """Events that are to be sent now, or a comment where there was nothing to say for long."""
         while True:
             self._arrived.clear()
-            if found := b"".join(self._ready()):
-                return found
+            if result := b"".join(self._ready()):
+                return result
             if self._backlog:
                 await asyncio.sleep(0)  # nothing of the last few was asked for; others may run before the next few
                 continue
@@ -122,10 +122,10 @@ class Subscriber(Generic[ChangeT, PartT]):
 
     def _ready(self) -> Iterator[bytes]:
         size = 0
-        while size < AT_ONCE:
+        while size < BYTES_PER_WRITE:
             if self._backlog:
                 written = self._writing(self._backlog.popleft(), self.part) or b""
-                size += LOOKED_AT
+                size += MISSED_CHANGE_BYTES
             elif self._queue:
                 written = self._queue.popleft()
                 self._queued -= len(written)
@@ -157,7 +157,9 @@ class Hub(Generic[ChangeT, PartT]):
         """Whether anyone follows a tenant's changes. Any thread may ask."""
         return bool(self._readers.get(tenant))
 
-    async def follow(self, tenant: str, part: PartT, join: Callable[[], Joined[ChangeT]], threads: Threads) -> Response:
+    async def follow(
+        self, tenant: str, part: PartT, join: Callable[[], StreamStart[ChangeT]], threads: Threads
+    ) -> Response:
         """The stream for a new reader.
 
         Args:
@@ -203,9 +205,9 @@ class Hub(Generic[ChangeT, PartT]):
         for subscriber in self._readers.get(tenant, ()):
             if subscriber.part not in written:
                 written[subscriber.part] = self._writing(change, subscriber.part)
-            found = written[subscriber.part]
-            if found is not None:
-                subscriber.offer(change.number, found)
+            result = written[subscriber.part]
+            if result is not None:
+                subscriber.offer(change.number, result)
 
     def close(self) -> None:
         """End all streams and let nobody in any more."""
@@ -255,8 +257,8 @@ class EventStream(Response, Generic[ChangeT, PartT]):
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         await send({"type": "http.response.body", "body": b": hello\n\n", "more_body": True})
         while True:
-            found = await self._subscriber.next()
-            await send({"type": "http.response.body", "body": found, "more_body": True})
+            result = await self._subscriber.next()
+            await send({"type": "http.response.body", "body": result, "more_body": True})
 
 
 async def _gone(receive: Receive) -> None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau
 
-from kuayu.demand import PRIOR, Calibration, Efficiency, calibrate
+from kuayu.demand import PRIOR, Efficiency
+from kuayu.demand.experience import learn
 from kuayu.demand.memory import memory
+from kuayu.demand.reading import Training
+from kuayu.demand.step_time import times
 from kuayu.demand.strategy import Floats, Whole
 from kuayu.demand.terms import Terms, chosen, joined, terms
-from kuayu.demand.timing import times
 from kuayu_training.demand.runs import Run, timed
 
 ALIKE = 0.02
@@ -26,13 +28,11 @@ class Judged:
         runs: The runs.
         predicted: Seconds of a step, N.
         yardstick: 6·P·tokens at the constant utilisation of the other groups, N.
-        calibrations: What was fitted, by the group that was left out.
     """
 
     runs: Sequence[Run]
     predicted: Floats
     yardstick: Floats
-    calibrations: dict[str, Calibration]
 
     @property
     def measured(self) -> Floats:
@@ -46,28 +46,21 @@ def table(runs: Sequence[Run]) -> Terms:
 
 
 def leave_out(runs: Sequence[Run], group: Callable[[Run], str]) -> Judged:
-    """Predict every group of runs by the law calibrated on the runs of all others."""
+    """Predict every group of runs by the law and what the runs of all others teach."""
     usable = timed(runs)
     needed, names = table(usable), np.array([group(run) for run in usable])
     sources = np.array([run.source for run in usable])
     measured = np.array([run.seconds for run in usable], dtype=float)
     ideal = np.array([_flops_at_peak(run) for run in usable])
     predicted, yardstick = np.zeros(len(usable)), np.zeros(len(usable))
-    calibrations = {}
+    trainings = [Training(run.structure, run.strategy, run.hardware) for run in usable]
     for name in dict.fromkeys(names.tolist()):
         out, rest = np.flatnonzero(names == name), np.flatnonzero(names != name)
-        made = calibrate(chosen(needed, rest), measured[rest], sources[rest].tolist())
-        calibrations[name] = made
-        predicted[out] = times(chosen(needed, out), made.efficiency).step
+        made = learn([trainings[row] for row in rest], chosen(needed, rest), measured[rest], sources[rest].tolist())
+        slower = made.slower([trainings[row] for row in out])
+        predicted[out] = times(chosen(needed, out), PRIOR).step * slower
         yardstick[out] = ideal[out] / _usual((ideal / measured)[rest], sources[rest])
-    return Judged(usable, predicted, yardstick, calibrations)
-
-
-def calibrated(runs: Sequence[Run]) -> Calibration:
-    """Efficiency from all runs with a time."""
-    usable = timed(runs)
-    measured = np.array([run.seconds for run in usable], dtype=float)
-    return calibrate(table(usable), measured, [run.source for run in usable])
+    return Judged(usable, predicted, yardstick)
 
 
 def by_prior(runs: Sequence[Run], efficiency: Efficiency = PRIOR) -> Floats:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from kuayu.demand import Calibration
 from kuayu.demand.efficiency import NAMES, PRIOR
 from kuayu.demand.strategy import Floats
-from kuayu_training.demand.judging import Judged, Ranked, by_prior, calibrated, errors, leave_out, ranked, remembered
+from kuayu_training.demand.judging import Judged, Ranked, by_prior, errors, leave_out, ranked, remembered
 from kuayu_training.demand.runs import Run, timed
 
 CALCULON = {
@@ -48,7 +47,7 @@ def report(runs: Sequence[Run], left: dict[int, str]) -> dict[str, Any]:
         "ranking": _ranking(ranked(main.runs, main.predicted)),
         "ranking of the yardstick": _ranking(ranked(main.runs, main.yardstick), detailed=False),
         "memory": _memory(runs),
-        "efficiency": _efficiency(judged["source"], calibrated(runs)),
+        "efficiency": {name: getattr(PRIOR, name) for name in NAMES},
     }
 
 
@@ -189,18 +188,3 @@ def _memory(runs: Sequence[Run]) -> dict[str, Any]:
             for row, real, told in zip(seen.rows, seen.reported, seen.predicted, strict=True)
         ],
     }
-
-
-def _efficiency(judged: Judged, whole: Calibration) -> dict[str, Any]:
-    made: dict[str, Any] = {"prior": {name: getattr(PRIOR, name) for name in NAMES}}
-    for name, each in {
-        "all runs": whole,
-        **{f"without {name}": one for name, one in judged.calibrations.items()},
-    }.items():
-        made[name] = {
-            "runs": each.runs,
-            "effective": round(each.effective, 2),
-            "free": list(each.free),
-            **{part: float(f"{getattr(each.efficiency, part):.4g}") for part in NAMES},
-        }
-    return made

@@ -14,7 +14,7 @@ from typing import Any
 
 from kuayu.demand import Hardware, Layouts, ModelStructure, Recompute, Sharding, Strategy, of_parameters
 from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.flops import hardware_flops, model_flops
+from kuayu.demand.flop_counts import hardware_flops, model_flops
 from kuayu_training.demand.models import family
 from kuayu_training.demand.sources import SOURCES, VIRTUAL, Source
 

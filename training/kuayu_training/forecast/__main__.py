@@ -1,15 +1,17 @@
 """Judge the forecaster by public traces, or fit it.
 
-``python -m kuayu_training.forecast [judge|fit|arrivals] [--json FILE]``. The traces are ``demand_series`` and
+``python -m kuayu_training.forecast [judge|fit|arrivals|flows] [--json FILE]``. The traces are ``demand_series`` and
 ``job_traces`` in the folder that KUAYU_DATA names (default ../shared/data). The network was fitted to the first half of
 every source; the last quarter is what is judged by. *arrivals* shows how jobs come together in the first half, which
-the forecaster knows as one number.
+the forecaster knows as one number. *flows* judges submissions and requests. How structure and history are put
+together is chosen by ``python -m kuayu_training.forecast.validation``.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 import kuayu.forecast
-from kuayu_training.forecast import arrivals
+from kuayu_training.forecast import arrivals, flows
 from kuayu_training.forecast.jobs import as_before, missing_by, read
 from kuayu_training.forecast.judging import AHEAD, Judged, judge, judge_jobs, judge_slow
 from kuayu_training.forecast.report import figures, tables
 from kuayu_training.forecast.rivals import Boosting
 from kuayu_training.forecast.sources import Source, folder, sources
+from kuayu_training.forecast.sources import flows as flows_of
 
 SHIPPED = Path(kuayu.forecast.__file__).parent / "history.npz"
 
@@ -35,7 +38,9 @@ SEED = 11
 def main() -> int:
     """Fit and write the weights, or print the judgement; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m kuayu_training.forecast", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("judge", "fit", "arrivals"), default="judge", help="what to do")
+    parser.add_argument(
+        "what", nargs="?", choices=("judge", "fit", "arrivals", "flows"), default="judge", help="what to do"
+    )
     parser.add_argument("--data", type=Path, default=folder(), help="folder with demand_series and job_traces in it")
     parser.add_argument("--origins", type=int, default=240, help="instants from which each source is forecast")
     parser.add_argument("--slow", type=int, default=16, help="instants for AutoARIMA and AutoETS; 0 leaves them out")
@@ -47,6 +52,11 @@ def main() -> int:
             return _fit(found)
         if arguments.what == "arrivals":
             return _print(arrivals.tables(list(arrivals.shapes(arguments.data, found))))
+        if absent := [name for name in ("statsforecast", "lightgbm") if find_spec(name) is None]:
+            sys.stderr.write(f"not installed, and left out: {', '.join(absent)}\n")
+        if arguments.what == "flows":
+            judged = (flows.judge(flow, arguments.origins, arguments.slow) for flow in flows_of(arguments.data))
+            return _print(tables(figures([row for rows in judged for row in rows])))
         rows = figures(_judge(arguments.data, found, arguments.origins, arguments.slow))
     except FileNotFoundError as error:
         sys.stderr.write(f"no {error.filename}; set KUAYU_DATA to the folder of the public data\n")

@@ -13,13 +13,10 @@ import numpy as np
 from rich.table import Table
 
 from kuayu.forecast.past import DAY
-from kuayu.forecast.values import Floats
-from kuayu_training.forecast.jobs import Jobs, read
+from kuayu.forecast.requests import Floats
+from kuayu_training.forecast.jobs import TRACES, Jobs, read
 from kuayu_training.forecast.judging import AHEAD
 from kuayu_training.forecast.sources import MINUTE, Source
-
-TRACES = ("itp", "philly")
-"""Sources with a trace of jobs beside them."""
 
 FEWEST = 0.3
 """Arrivals within a horizon, on the mean, below which a domain says too little."""

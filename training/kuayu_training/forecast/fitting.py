@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from kuayu.forecast.network import LEVELS, MIDDLE
 from kuayu.forecast.past import FEATURES, Past
-from kuayu.forecast.values import Floats
+from kuayu.forecast.requests import Floats
 from kuayu_training.forecast.sources import MINUTE, Source
 
 SEED = 20_261_121

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
-from kuayu.forecast.values import Floats, Whole
+from kuayu.forecast.requests import Floats, Whole
 
 COVERAGE = 0.9
 
@@ -57,18 +57,36 @@ class Teller:
         return {"expected": median, "low": median / factor, "high": median * factor, "coverage": COVERAGE}
 
 
-def read(data: Path, trace: str, domains: tuple[str, ...]) -> Jobs:
-    """Jobs with devices of the domains.
+TRACES: dict[str, tuple[str, float]] = {
+    "itp": ("itp", 0.0),
+    "philly": ("philly", 86_400.0),
+    "openb": ("openb_2023", 0.0),
+}
+"""Trace of the jobs of a source, and seconds of its time zero before that of the series of the source."""
+
+
+def read(data: Path, source: str, domains: tuple[str, ...]) -> Jobs:
+    """Jobs of a source that hold whole devices, from their start where it is known, else from their submission.
 
     Raises:
         FileNotFoundError: The trace is not there.
     """
+    trace, later = TRACES[source]
     place = {name: number for number, name in enumerate(domains)}
     with gzip.open(data / "job_traces" / f"{trace}.csv.gz", "rt", newline="") as file:
         found = [
-            (place[row["domain"]], float(row["submit_time_s"]), float(row["duration_s"]), float(row["gpus"]))
+            (
+                place.get(row["domain"], 0),
+                float(row["start_time_s"] or row["submit_time_s"]) - later,
+                float(row["duration_s"]),
+                float(row["gpus"]),
+            )
             for row in csv.DictReader(file)
-            if row["domain"] in place and float(row["gpus"] or 0) >= 1 and float(row["duration_s"] or 0) > 0
+            if (row["domain"] in place or len(domains) == 1)
+            and (row["start_time_s"] or row["submit_time_s"])
+            and float(row["duration_s"] or 0) > 0
+            and float(row["gpus"] or 0) >= 1
+            and float(row["gpus"]).is_integer()
         ]
     table = np.array(found).T
     return Jobs(table[0].astype(np.int64), table[1], table[2], table[3])

@@ -1,6 +1,7 @@
 """Forecasts of the last quarter of every source, which nothing was fitted to, beside those of rivals."""
 
 import datetime as dt
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kuayu.forecast.forecasting import forecast
-from kuayu.forecast.values import Floats, Whole
+from kuayu.forecast.requests import Floats, Whole
 from kuayu_training.forecast.jobs import Jobs, Teller
 from kuayu_training.forecast.rivals import Boosting, automatic, seasonal
 from kuayu_training.forecast.sources import MINUTE, Source
@@ -90,9 +91,23 @@ def judge_slow(source: Source, count: int) -> list[Judged]:
 
 
 def request_at(
-    source: Source, minute: int, jobs: Jobs | None, teller: Teller | None, announced: float = 0.0
+    source: Source,
+    minute: int,
+    jobs: Jobs | None,
+    teller: Teller | None,
+    announced: float = 0.0,
+    ended: float = 0.0,
 ) -> dict[str, Any]:
-    """What a service would be asked when the value of a minute has just become known."""
+    """What a service would be asked when the value of a minute has just become known.
+
+    Args:
+        source: Series.
+        minute: The last that is known.
+        jobs: Jobs, where they are known.
+        teller: What was said of their durations.
+        announced: Seconds for which arrivals are known beforehand.
+        ended: Seconds for which jobs that ended are known.
+    """
     now = source.offset + MINUTE * (minute + 1) - 0.001
     begin = _instant(source.offset + MINUTE * (minute - SEEN + 1))
     made: dict[str, Any] = {
@@ -116,6 +131,10 @@ def request_at(
         coming = np.flatnonzero((now < jobs.came) & (jobs.came <= now + announced))
         made["jobs"] = [_job(source, jobs, teller, one) for one in jobs.at(now).tolist()]
         made["jobs"] += [_job(source, jobs, teller, one, runs=False) for one in coming.tolist()]
+        ends = jobs.came + jobs.lasts
+        gone = np.flatnonzero((now - ended < ends) & (ends <= now)).tolist()
+        over = [_job(source, jobs, teller, one) | {"ended_at": _instant(float(ends[one]))} for one in gone]
+        made["jobs"] += over
     return made
 
 
@@ -145,8 +164,11 @@ def skills(judged: Judged, place: int) -> tuple[Floats, float, float, float]:
     summed = [np.stack([each[blocks == day][:, counted].sum(axis=0) for day in days]) for each in (mine, theirs)]
     drawn = np.random.default_rng(SEED).integers(0, len(days), (DRAWS, len(days)))
     found = _skill(summed[0].sum(axis=0), summed[1].sum(axis=0))
-    again = [float(np.nanmedian(_skill(summed[0][some].sum(axis=0), summed[1][some].sum(axis=0)))) for some in drawn]
-    low, high = np.nanquantile(again, [0.05, 0.95]).tolist()
+    with warnings.catch_warnings():
+        # days may be drawn on which the last value never misses
+        warnings.simplefilter("ignore", RuntimeWarning)
+        again = [np.nanmedian(_skill(summed[0][some].sum(axis=0), summed[1][some].sum(axis=0))) for some in drawn]
+        low, high = np.nanquantile(again, [0.05, 0.95]).tolist()
     return found, float(np.median(found)), float(low), float(high)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import xgboost
 
 from kuayu.forecast.past import DAY, Past
-from kuayu.forecast.values import Floats, Whole
+from kuayu.forecast.requests import Floats, Whole
 from kuayu_training.forecast.fitting import FIRST, MOST, SEED
 from kuayu_training.forecast.sources import MINUTE, Source
 
@@ -73,14 +73,18 @@ def seasonal(values: Floats, minutes: int) -> Floats:
 
 
 def automatic(values: Floats, minutes: Sequence[int]) -> Mapping[str, Floats]:
+    """Forecasts of AutoARIMA and AutoETS, S × T each, from values of each minute, S × L (`automatic_at`)."""
+    thin = values[:, ::-1][:, ::THIN][:, :THIN_VALUES][:, ::-1]
+    return automatic_at(thin, np.array([one // THIN for one in minutes]))
+
+
+def automatic_at(values: Floats, steps: Whole) -> Mapping[str, Floats]:
     """Forecasts of AutoARIMA and AutoETS, S × T each, from values of S × L; nothing where they are not installed."""
     if find_spec("statsforecast") is None:
         return {}
     models = import_module("statsforecast.models")
-    thin = values[:, ::-1][:, ::THIN][:, :THIN_VALUES][:, ::-1]
-    steps = np.array([one // THIN for one in minutes])
     made = {"AutoARIMA": models.AutoARIMA, "AutoETS": models.AutoETS}
-    return {name: np.stack([_automatic(make, row, steps) for row in thin]) for name, make in made.items()}
+    return {name: np.stack([_automatic(make, row, steps) for row in values]) for name, make in made.items()}
 
 
 def _automatic(make: Any, row: Floats, steps: Whole) -> Floats:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from kuayu.resilience.transfers.choosing import collective
-from kuayu.resilience.transfers.scene import Floats
+from kuayu.resilience.transfers.collective_selector import collective
+from kuayu.resilience.transfers.network import Floats
 from kuayu_conformance.testbed.transfers.collectives import WAYS
 from kuayu_conformance.testbed.transfers.collectives_run import follow, opponents
 from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, draw

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kuayu.resilience.logs.mining import Miner
-from kuayu.resilience.logs.reading import LogReader
-from kuayu.resilience.logs.unusual import Rarity, Sessions, calm
+from kuayu.resilience.logs.anomalies import Rarity, Sessions, is_calm
+from kuayu.resilience.logs.reader import LogReader
+from kuayu.resilience.logs.templates import Miner
 
 Flags = npt.NDArray[np.bool_]
 
@@ -43,7 +43,7 @@ def lines_of_bgl(data: Path) -> list[dict[str, Any]]:
     numbers = miner.take("".join(f"{text}\n" for text in texts[half:]).encode())
     words = {each.number: each.words for each in miner.templates()}
     surprise = np.array([rarity.of_line(number, words[number]) for number in numbers])
-    quiet = np.array([calm(words[number]) for number in numbers])
+    quiet = np.array([is_calm(words[number]) for number in numbers])
     found = {
         "new template": np.array([number not in known for number in numbers]),
         "length": _odd([len(text) for text in texts[:half]], [len(text) for text in texts[half:]]),

@@ -5,9 +5,8 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-from kuayu.resilience.logs.catalogue import catalogue
-from kuayu.resilience.logs.reading import LogReader
-from kuayu.resilience.logs.values import Follows, Verdict
+from kuayu.resilience.logs.catalogue import Follows, Verdict, catalogue
+from kuayu.resilience.logs.reader import LogReader
 
 
 def recognised(data: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.resilience.transfers.scene import Floats
+from kuayu.resilience.transfers.network import Floats
 from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
 from kuayu_conformance.testbed.transfers.shards_run import Run
 from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, best, grid

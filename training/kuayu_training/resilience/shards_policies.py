@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kuayu.resilience.transfers.answering import shard_plan
+from kuayu.resilience.transfers.shard_planner import shard_plan
 from kuayu_conformance.testbed.transfers.shards_executor import Executor
 from kuayu_conformance.testbed.transfers.shards_schedules import EVENLY, local_slots
 from kuayu_conformance.testbed.transfers.shards_state import State

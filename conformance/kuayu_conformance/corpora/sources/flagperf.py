@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kuayu_conformance.corpora.building import Cell, Device, Origin, Task, assemble, rows
+from kuayu_conformance.corpora.assembly import Cell, Device, Origin, Task, assemble, rows
 from kuayu_conformance.corpora.gaps import Gap
 from kuayu_conformance.corpora.table import Table
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kuayu_conformance.corpora.building import Cell, Device, Origin, Task, assemble, rows
+from kuayu_conformance.corpora.assembly import Cell, Device, Origin, Task, assemble, rows
 from kuayu_conformance.corpora.table import Table
 
 FILE = "gavel_throughputs/isolated.csv"

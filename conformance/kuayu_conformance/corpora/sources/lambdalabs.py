@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from kuayu_conformance.corpora.building import Cell, Device, Origin, Task, assemble, rows
+from kuayu_conformance.corpora.assembly import Cell, Device, Origin, Task, assemble, rows
 from kuayu_conformance.corpora.table import Table
 
 FILE = "accelerator_benchmarks/lambda_training_throughput.csv"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from statistics import median
 
-from kuayu_conformance.corpora.building import Cell, Device, Origin, Task, assemble, rows
+from kuayu_conformance.corpora.assembly import Cell, Device, Origin, Task, assemble, rows
 from kuayu_conformance.corpora.table import Table
 
 RUNS = "mlperf_training/runs.csv.gz"

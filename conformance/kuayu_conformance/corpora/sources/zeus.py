@@ -3,7 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
-from kuayu_conformance.corpora.building import Cell, Device, Origin, Task, assemble, rows
+from kuayu_conformance.corpora.assembly import Cell, Device, Origin, Task, assemble, rows
 from kuayu_conformance.corpora.table import Table
 
 FILE = "accelerator_benchmarks/zeus_power_limit_profiles.csv"

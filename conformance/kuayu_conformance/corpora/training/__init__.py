@@ -9,9 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from kuayu_conformance.corpora.training.conversion import RECALLED, TABLE, converted
+from kuayu_conformance.corpora.training.habits import ADDED
 from kuayu_conformance.corpora.training.record import Corpus, Run, Source
 
-__all__ = ["FILES", "Corpus", "Run", "Source", "further", "shipped"]
+__all__ = ["FILES", "Corpus", "Run", "Source", "added", "further", "shipped"]
 
 FILES = {"training-runs": TABLE}
 """Originals that further runs are read from: name in a transcript and place in a data folder."""
@@ -30,3 +31,9 @@ def further(data: Path) -> Corpus:
         FileNotFoundError: There is no table of runs in it.
     """
     return converted(data, RECALLED)[0]
+
+
+@cache
+def added() -> Corpus:
+    """Runs that were entered after the law of version 1.0 was made: no part of DEM-001 until the next release."""
+    return converted(Path(str(files(__package__))), ADDED, "added.csv")[0]

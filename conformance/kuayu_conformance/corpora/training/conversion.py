@@ -32,15 +32,15 @@ class Unusable(Exception):
     """A row cannot become a run; the message says why."""
 
 
-def converted(data: Path, sources: Collection[str]) -> tuple[Corpus, dict[int, str]]:
-    """Runs of some sources in a data folder, and why each other row is left out.
+def converted(data: Path, sources: Collection[str], table: str = TABLE) -> tuple[Corpus, dict[int, str]]:
+    """Runs of some sources in a table of a data folder, and why each other row is left out.
 
     Raises:
-        FileNotFoundError: There is no table of runs in the folder.
+        FileNotFoundError: There is no such table in the folder.
     """
     hardware: dict[str, Document] = {}
     runs, left = [], {}
-    for number, row in enumerate(_rows(data / TABLE), 1):
+    for number, row in enumerate(_rows(data / table), 1):
         try:
             run, machine = _run(row, number, sources)
         except Unusable as reason:
@@ -119,7 +119,7 @@ def _strategy(
 ) -> dict[str, Any]:
     tensor, data, devices = row["tp"], row["dp"], row["n_accel"]
     # Where the pipeline is not told, there is none only if tensor and data make up the machine.
-    whole = all(each.isdigit() for each in (tensor, data, devices))
+    whole = all(entry.isdigit() for entry in (tensor, data, devices))
     if not whole or not (row["pp"].isdigit() or int(tensor) * int(data) == int(devices)):
         raise Unusable("its layout is not stated")
     if not row["global_batch"]:

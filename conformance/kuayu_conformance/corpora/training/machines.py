@@ -4,7 +4,9 @@ Dense peaks, memory and bandwidth are the vendors' (data sheets of V100, A100, H
 B300, GB200 NVL72 and GB300 NVL72); memory of V100 to H200 is what the driver reports, some gigabytes more than the
 printed figure. Links count one direction; those between nodes are an accelerator's share of its server's adapters,
 by the source of the runs. The most that a matrix multiplication reached is single figures of the table MAMF of
-stas00/ml-engineering, ``compute/accelerator/README.md``; it is absent where nobody measured it.
+stas00/ml-engineering, ``compute/accelerator/README.md``; it is absent where nobody measured it. The peak of the
+Ascend 910B is the one that its runs' utilisation counts in (versions of this device differ); bandwidths are those of
+press reports.
 """
 
 from collections.abc import Mapping
@@ -57,5 +59,6 @@ MACHINES: Mapping[str, Document] = {
         _GB200, 186.0, (8000, 900, 50), reached={"bf16": 1822.0, "fp8": 3615.6}, units=148, per_node=RACK_OF_72
     ),
     "GB300": _made({**_GB200, "fp4": 15000.0}, 288.0, (8000, 900, 100), per_node=RACK_OF_72),
+    "Ascend-910B-64GB": _made({"bf16": 256.0}, 64.0, (1600, 196, 25), units=24),
 }
 """Hardware without its name, by the accelerator's name in the public table."""

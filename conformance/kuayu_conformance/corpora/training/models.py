@@ -2,7 +2,8 @@
 
 From the papers and the ``config.json`` that were published with the weights: Llama 3 (arXiv:2407.21783), Qwen3
 (arXiv:2505.09388), gpt-oss (arXiv:2508.10925), DeepSeek-V3 (arXiv:2412.19437), Kimi K2 (arXiv:2507.20534), MPT
-(mosaicml/llm-foundry, ``scripts/train/yamls/pretrain``), BLOOM (arXiv:2211.05100), GPT-NeoX (arXiv:2204.06745).
+(mosaicml/llm-foundry, ``scripts/train/yamls/pretrain``), BLOOM (arXiv:2211.05100), GPT-NeoX (arXiv:2204.06745), Llama 2
+(arXiv:2307.09288), Code Llama (arXiv:2308.12950), Nemotron-4 (arXiv:2406.11704), Mixtral (arXiv:2401.04088).
 """
 
 from collections.abc import Mapping
@@ -35,6 +36,9 @@ _DEEPSEEK3: Members = {
     "vocabulary": 129280,
     "tied": False,
 }
+_LLAMA2: Members = {"gated": True, "vocabulary": 32000, "tied": False}
+_QWEN3_DENSE: Members = {"gated": True, "key_value_heads": 8, "head_width": 128, "vocabulary": 151936}
+_NEMOTRON: Members = {"vocabulary": 256000, "tied": False}
 _GPT: Members = {"vocabulary": 51200, "dropout": True}
 _MPT: Members = {"vocabulary": 50368}
 
@@ -57,6 +61,38 @@ BY_NAME: Mapping[str, Members] = {
         "window": 128,
         "window_frequency": 2,
     },
+    "GPT OSS 20B": {
+        "gated": True,
+        "key_value_heads": 8,
+        "head_width": 64,
+        "vocabulary": 201088,
+        "tied": False,
+        "experts": 32,
+        "experts_per_token": 4,
+        "expert_feed_forward": 2880,
+        "window": 128,
+        "window_frequency": 2,
+    },
+    "Mixtral 8x7B": {
+        **_LLAMA2,
+        "key_value_heads": 8,
+        "experts": 8,
+        "experts_per_token": 2,
+        "expert_feed_forward": 14336,
+    },
+    **{f"{name}-7B": {**_LLAMA2, "feed_forward": 11008} for name in ("LLAMA2", "Llama-2")},
+    **{f"{name}-13B": {**_LLAMA2, "feed_forward": 13824} for name in ("LLAMA2", "Llama-2")},
+    **{f"{name}-70B": {**_LLAMA2, "feed_forward": 28672, "key_value_heads": 8} for name in ("LLAMA2", "Llama-2")},
+    "CodeLlama-34B": {**_LLAMA2, "feed_forward": 22016, "key_value_heads": 8},
+    "Nemotron-8B": _NEMOTRON,
+    "Nemotron-22B": _NEMOTRON,
+    "Nemotron-340B": {**_NEMOTRON, "key_value_heads": 8},
+    "Qwen3-0.6B": {**_QWEN3_DENSE, "feed_forward": 3072},
+    "Qwen3-1.7B": {**_QWEN3_DENSE, "feed_forward": 6144},
+    "Qwen3-4B": {**_QWEN3_DENSE, "feed_forward": 9728},
+    "Qwen3-8B": {**_QWEN3_DENSE, "feed_forward": 12288, "tied": False},
+    "Qwen3-14B": {**_QWEN3_DENSE, "feed_forward": 17408, "tied": False},
+    "Qwen3-32B": {**_QWEN3_DENSE, "feed_forward": 25600, "tied": False},
     "DeepSeekV3": {**_DEEPSEEK3, "further_tokens": 1},
     "DeepSeekV3 (w/o MTP)": _DEEPSEEK3,
     "Kimi_K2": {**_DEEPSEEK3, "experts": 384, "dense_layers": 1, "vocabulary": 163840},

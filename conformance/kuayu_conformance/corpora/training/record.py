@@ -117,7 +117,7 @@ class Corpus:
         }
         return (
             "{\n"
-            + ",\n".join(f' "{part}": [\n  ' + ",\n  ".join(each) + "\n ]" for part, each in parts.items())
+            + ",\n".join(f' "{part}": [\n  ' + ",\n  ".join(item) + "\n ]" for part, item in parts.items())
             + "\n}\n"
         )
 
@@ -125,10 +125,10 @@ class Corpus:
     def from_json(cls, text: str) -> "Corpus":
         """The runs of a text that :meth:`to_json` made."""
         parts = json.loads(text)
-        models = {each["name"]: each["structure"] for each in parts["models"]}
+        models = {model["name"]: model["structure"] for model in parts["models"]}
         optional = {"step_time": None, "memory": None}
         return cls(
-            {each["name"]: Source(**each) for each in parts["sources"]},
-            {each["id"]: each for each in parts["hardware"]},
-            tuple(Run(**{**optional, **each, "model": models[each["model"]]}) for each in parts["runs"]),
+            {source["name"]: Source(**source) for source in parts["sources"]},
+            {entry["id"]: entry for entry in parts["hardware"]},
+            tuple(Run(**{**optional, **run, "model": models[run["model"]]}) for run in parts["runs"]),
         )

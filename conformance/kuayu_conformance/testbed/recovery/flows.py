@@ -93,19 +93,21 @@ class Flows:
         """Share all bandwidths anew."""
         copies, others = Counter[Way](), Counter[Way]()
         for flow in self.under_way:
+            counts = copies if flow.copy else others
             for way in flow.ways:
-                (copies if flow.copy else others)[way] += flow.parts
+                counts[way] += flow.parts
+        share, wholes = self._world.share, {way: self._bandwidth(way, now) for way in copies.keys() | others.keys()}
+        of_copies = {way: share * wholes[way] / count for way, count in copies.items()}
+        of_others = {
+            way: (wholes[way] * (1.0 - share) if way in copies else wholes[way]) / count
+            for way, count in others.items()
+        }
         self._ends = inf
         for flow in self.under_way:
-            flow.speed = min(self._part(flow, way, copies[way], others[way], now) for way in flow.ways)
+            parts = of_copies if flow.copy else of_others
+            flow.speed = min(map(parts.__getitem__, flow.ways))
             if flow.speed > 0.0:
                 self._ends = min(self._ends, now + flow.left / flow.speed)
-
-    def _part(self, flow: Flow, way: Way, copies: int, others: int, now: float) -> float:
-        whole, share = self._bandwidth(way, now), self._world.share
-        if flow.copy:
-            return share * whole / copies
-        return (whole * (1.0 - share) if copies else whole) / others
 
     def _bandwidth(self, way: Way, now: float) -> float:
         kind, which, other = way

@@ -22,7 +22,7 @@ from kuayu.engine.agent.settings import AgentSettings
 from kuayu.engine.agent.spool import Spool
 from kuayu.engine.agent.thinning import Thinner
 from kuayu.engine.agent.upstream import Upstream
-from kuayu.service import auth, bodies, conditions, instants, problems
+from kuayu.service import auth, bodies, instants, parameters, problems
 from kuayu.service.problems import ProblemException, invalid_parameter
 from kuayu.service.settings import Settings
 
@@ -97,10 +97,10 @@ class Agent:
         Raises:
             ProblemException: The batch cannot be taken, or not now.
         """
-        auth.tenant_of(request, self.senders)
+        auth.identify(request, self.senders)
         for name in request.query_params:
             raise invalid_parameter(name, f"there is no parameter {name!r}")
-        key = conditions.idempotency_key(request)
+        key = parameters.idempotency_key(request)
         body = await bodies.read(request, "application/json", self.settings.max_body)
         said = self.forwarder.greeting
         most = self.settings.max_batch if said is None else min(said.max_batch, self.settings.max_batch)
@@ -167,7 +167,7 @@ def create_app(settings: AgentSettings, spool: Spool) -> FastAPI:
 
     @app.api_route("/{path:path}", methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"])
     async def rest(request: Request) -> Response:
-        auth.tenant_of(request, agent.senders)
+        auth.identify(request, agent.senders)
         return await agent.passage.hand_on(request)
 
     return app

@@ -13,7 +13,7 @@ from kuayu.engine.agent.spool import Spool
 from kuayu.engine.agent.thinning import Outline, Thinner
 from kuayu.perception import clock
 from kuayu.service import ingest, instants
-from kuayu.service.ingest import Reception, Sorted
+from kuayu.service.ingest import IngestResult, Reception
 from kuayu.service.problems import ProblemException
 from kuayu_schemas.models import Durability
 
@@ -30,7 +30,7 @@ class Judged:
     """
 
     atomic: bool
-    result: Sorted
+    result: IngestResult
     bodies: list[bytes]
     outlines: list[Outline]
 
@@ -50,7 +50,7 @@ def judge(body: bytes, max_batch: int, retention: int, *, outlined: bool) -> Jud
     batch = ingest.read_batch(body, max_batch)
     received = instants.now()
     reception = Reception(received, clock.offset(batch.sent, received), retention)
-    judged = Judged(batch.atomic, Sorted(reception), [], [])
+    judged = Judged(batch.atomic, IngestResult(reception), [], [])
     moments: dict[str, tuple[int, str]] = {}
     for index, sample in enumerate(batch.samples):
         text: Any = None

@@ -18,7 +18,7 @@ from kuayu.client import Client
 from kuayu.engine.controller import DomainController
 from kuayu.engine.holdings import Fence, Holding
 from kuayu.engine.live.beats import ANSWER_S, agent_of, beats, url
-from kuayu.live.ending import end_with_parent
+from kuayu.live.transport import end_with_parent
 
 MOST_WORKERS = 1000
 """Workers that a domain has one after the other."""

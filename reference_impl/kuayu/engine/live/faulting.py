@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kuayu.client import Client, ClientError
 from kuayu.engine.live.beats import url
-from kuayu.live.judging import Stage
-from kuayu.live.told import domain_of
+from kuayu.live.detection import Stage
+from kuayu.live.findings import domain_of
 from kuayu_schemas.models import Fault, FaultKind, FaultState
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kuayu.client import Client, ClientError
 from kuayu.engine.live.beats import agent_of, url
-from kuayu.live.ground import Lost, Start
-from kuayu.live.told import Service, Told
+from kuayu.live.findings import ReportedFault, ReportedRun
+from kuayu.live.supervisor import ProcessLostError, Start
 from kuayu_schemas.models import Domain, Fault, Node
 
 START_S = 60.0
@@ -19,7 +19,7 @@ START_S = 60.0
 
 SERVE = """
 import sys
-from kuayu.live.ending import end_with_parent
+from kuayu.live.transport import end_with_parent
 end_with_parent(int(sys.argv.pop(1)))
 from kuayu.cli import main
 main()
@@ -51,7 +51,7 @@ class Attended:
 
     def __init__(self) -> None:
         self.port = free_port()
-        self.found: Service | None = None
+        self.found: ReportedRun | None = None
         self._domains: list[str] = []
         self._client = Client(url(self.port))
         self._service: subprocess.Popen[bytes] | None = None
@@ -84,9 +84,9 @@ class Attended:
             try:
                 told = sorted(map(_told, self._client.faults()), key=lambda each: each.at)
                 unanswered = sum(len(self._client.open_actions(domain)) for domain in self._domains)
-                self.found = Service(told, unanswered)
+                self.found = ReportedRun(told, unanswered)
             except ClientError as error:
-                raise Lost(f"the service does not answer: {error.cause}") from error
+                raise ProcessLostError(f"the service does not answer: {error.cause}") from error
             finally:
                 if self._service is not None:  # it has processes of its own, which it ends
                     self._service.terminate()
@@ -100,14 +100,14 @@ class Attended:
             except ClientError as error:
                 if self._service is not None and self._service.poll() is not None:
                     words = errors.read_text("utf-8", "replace").strip().rpartition("\n")[2]
-                    raise Lost(f"the service has ended: {words}") from error
+                    raise ProcessLostError(f"the service has ended: {words}") from error
                 if not error.transient or time.monotonic() > until:
-                    raise Lost(f"the service does not answer: {error.cause}") from error
+                    raise ProcessLostError(f"the service does not answer: {error.cause}") from error
                 time.sleep(0.1)
             else:
                 return
 
 
-def _told(fault: Fault) -> Told:
+def _told(fault: Fault) -> ReportedFault:
     at = fault.told_at.timestamp() - time.time() + time.monotonic()
-    return Told(fault.kind.value, fault.node, fault.domain, at, len(fault.actions))
+    return ReportedFault(fault.kind.value, fault.node, fault.domain, at, len(fault.actions))

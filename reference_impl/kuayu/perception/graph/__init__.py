@@ -4,11 +4,10 @@ A vertex is held as its canonical JSON, written once when it changes. Snapshots,
 from these pieces, so that they agree byte for byte, and a digest costs no more than hashing.
 """
 
-from kuayu.perception.graph.changes import WHOLE, Change, Graph, Narrowing, Step, Vertex
+from kuayu.perception.graph.changes import WHOLE, Change, ChangeLog, Graph, Narrowing, Step, Vertex
 from kuayu.perception.graph.documents import Document, patch
-from kuayu.perception.graph.hierarchy import Hierarchy, Seen
+from kuayu.perception.graph.hierarchy import Hierarchy, NodeVerdict
 from kuayu.perception.graph.links import LinkTracker
-from kuayu.perception.graph.log import ChangeLog
 from kuayu.perception.graph.vertices import DOMAIN, LINK, NODE, written
 
 __all__ = [
@@ -23,7 +22,7 @@ __all__ = [
     "Hierarchy",
     "LinkTracker",
     "Narrowing",
-    "Seen",
+    "NodeVerdict",
     "Step",
     "Vertex",
     "patch",

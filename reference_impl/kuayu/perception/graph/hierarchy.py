@@ -14,7 +14,7 @@ PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NodeVerdict:
     """What is told of a node.
 
     Attributes:
@@ -28,14 +28,14 @@ class Seen:
     because: str | None = None
 
 
-UNSEEN = Seen(UNKNOWN)
+UNSEEN = NodeVerdict(UNKNOWN)
 
 
 @dataclass(slots=True)
 class _Node:
     domain: str
     devices: int
-    seen: Seen
+    seen: NodeVerdict
     since: str
 
 
@@ -68,17 +68,17 @@ class Hierarchy:
         self._domains.pop(name, None)
         self._touched[DOMAIN, name] = None
 
-    def put_node(self, name: str, domain: str, devices: int, at: str) -> None:
+    def put_node(self, name: str, domain: str, devices: int, instant: str) -> None:
         """A node is registered, or its registration has changed; its state stays.
 
         Args:
             name: Identifier.
             domain: A domain that is registered.
             devices: Number of its accelerators.
-            at: The instant as text, from which a new node is unknown.
+            instant: The instant as text, from which a new node is unknown.
         """
         held = self._nodes.get(name)
-        seen, since = (held.seen, held.since) if held else (UNSEEN, at)
+        seen, since = (held.seen, held.since) if held else (UNSEEN, instant)
         self.drop_node(name)
         self._nodes[name] = _Node(domain, devices, seen, since)
         self._add(domain, seen.state, 1, devices)
@@ -91,13 +91,13 @@ class Hierarchy:
             self._add(held.domain, held.seen.state, -1, -held.devices)
             self._touched[NODE, name] = None
 
-    def see(self, name: str, seen: Seen, at: str) -> None:
+    def see(self, name: str, seen: NodeVerdict, instant: str) -> None:
         """Something is told of a registered node at an instant, given as text."""
         node = self._nodes[name]
         if seen.state != node.seen.state:
             self._add(node.domain, node.seen.state, -1, 0)
             self._add(node.domain, seen.state, 1, 0)
-            node.since = at
+            node.since = instant
         node.seen = seen
         self._touched[NODE, name] = None
 

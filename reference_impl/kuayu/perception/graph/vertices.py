@@ -18,7 +18,7 @@ STATES = ("idle", "busy", "degraded", "straggling", "faulty", "offline", "unknow
 
 UNKNOWN = STATES.index("unknown")
 
-_LEAST, _MOST = 1e-4, 1e15
+_MIN_PLAIN, _MAX_PLAIN = 1e-4, 1e15
 """Between these orjson and RFC 8785 write a number that is no integer in the same way: all digits, no exponent."""
 
 _WHOLE = 2.0**53
@@ -32,7 +32,7 @@ def written(vertex: Mapping[str, Any]) -> bytes:
         vertex: Members of a vertex class; floating-point numbers stand only at the top level, as :func:`number` gives
             them.
     """
-    if all(type(value) is not float or _LEAST <= abs(value) < _MOST for value in vertex.values()):
+    if all(type(value) is not float or _MIN_PLAIN <= abs(value) < _MAX_PLAIN for value in vertex.values()):
         return orjson.dumps(vertex, option=orjson.OPT_SORT_KEYS)
     return schema.canonical(vertex)
 

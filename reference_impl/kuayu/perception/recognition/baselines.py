@@ -42,6 +42,10 @@ where that is not known: a server's are always large."""
 UNEVEN = 0.2
 """Mean of these deviations above which the work of a node is as uneven as a server's."""
 
+SETTLED, RISE = 20, 0.0015
+"""Samples at work after which the unevenness that is usual is known, and how much of it a second can add from then on:
+a node that is slowed deviates from its usual all the while, and is not uneven for that until two minutes are over."""
+
 SHORT, MEDIUM = 2.0, 15.0
 """Seconds of the two averages that tell sudden changes."""
 
@@ -69,6 +73,7 @@ class Baselines:
     share_idle: Annotated[Floats, Column(np.nan)]
     noise: Annotated[Floats, Column(0.05, np.float32, 2)]
     restless: Annotated[Floats, Column(0.1, np.float32)]
+    uneven: Annotated[Floats, Column(0.1, np.float32)]
 
 
 def follow(held: Floats, value: Floats, step: Floats, seconds: float | Floats, where: Flags) -> None:
@@ -123,6 +128,8 @@ def learn(held: Baselines, logs: Floats, memory: Floats, step: Floats, fresh: Fl
     of_work = np.where(np.isnan(difference[UTILISATION]), of_work, difference[UTILISATION])
     deviation = np.minimum(np.abs(of_work), 1.0)
     follow(held.restless, deviation, step, np.minimum(mean, RESTLESS_TIME), at_work)
+    known = np.where(held.counted < SETTLED, held.restless, np.fmin(held.restless, held.uneven + RISE * step))
+    np.copyto(held.uneven, known, where=at_work)
     follow(held.short, logs[:SIGNAL_CHANNELS], step, SHORT, fresh)
     follow(held.medium, logs[:SIGNAL_CHANNELS], step, MEDIUM, fresh)
 

@@ -1,4 +1,4 @@
-"""What each state has to rest on: without it a state is not told of a node, whatever a classifier makes of the rest.
+"""Evidence for each state, and the reason that is given: without evidence a state is not shown, whatever a model says.
 
 A classifier knows the telemetry that it was trained on. Exporters publish less, and other things: some signals are not
 there, some stand still for hours (a power cap, a gauge in whole percent, a page that is made every half minute). So
@@ -16,6 +16,12 @@ that nothing is told from what was not received:
   sample (an accelerator that is utilised, at the power of rest). What rests on one has to be seen twice.
 - The allocatable share falls when accelerators are given out, and tells of missing ones only where it does not.
 - A hang that was told lasts until work goes on or the memory is given back, also when its family no longer waits.
+- Faults that come again and again degrade until none has come for four of their usual gaps. Those that began while a
+  node was at rest with its memory given back are no hang, whatever its family does.
+- A lone node whose work was even and of which utilisation, pipes, power or reading fall together and stay so is slower,
+  whatever a classifier says; a server, whose load falls, is not.
+- A server that is utilised more, at one value, while nobody is answered any more hangs.
+- A port sends again what was lost where its share of what is sent rises; who always sends more does not.
 - Faults alone are no hang: where as much is done for each unit of utilisation as is usual, they are mended, and who
   holds no memory was given nothing that could hang.
 - Who works together works evenly: in a family whose members are uneven each by itself, as replicas of a server are,
@@ -26,9 +32,9 @@ that nothing is told from what was not received:
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kuayu.perception.recognition import values as states
-from kuayu.perception.recognition.baselines import UNEVEN
 from kuayu.perception.recognition.features import (
     EFFICIENCIES,
     HOLDS,
@@ -36,12 +42,12 @@ from kuayu.perception.recognition.features import (
     OWN,
     PART,
     REST,
-    RESTLESS,
     WORKS_AT,
     WORKS_AT_PIPE,
 )
+from kuayu.perception.recognition.observation import NodeView
 from kuayu.perception.recognition.relations import RELATED
-from kuayu.perception.recognition.values import WORKING, Flags, Floats
+from kuayu.perception.recognition.values import REASONS, WORKING, Flags, Floats
 
 FAULTS = 0.02
 """Logarithm of the samples with faults in a minute below which the last fault is four minutes old."""
@@ -61,8 +67,9 @@ SLOWED = -0.12
 HALTED = -1.2
 """The same at which a family does not work at all."""
 
-AGAIN = 0.05
-"""Logarithm of what is sent over what is received, above the family's, at which a port sends again."""
+AGAIN, SENDS_AGAIN = 0.05, 0.1
+"""Rise of the logarithm of what is sent over what is received at which a port may send again, and at which it does: who
+serves the others of its family always sends more, so that only what changes tells."""
 
 AGREEING = 3
 """Signals of work that have to be lower together where none is lower for each unit of utilisation."""
@@ -75,11 +82,24 @@ STANDS_OUT = 0.1
 """Difference from the median of its family at which a node stands out: of those that all do the same none hangs. Who
 rests while another is utilised stands out too, be they the most: who waits in a collective operation polls."""
 
-MOST = 0.5
+MIN_TAKING_PART = 0.5
 """Share of a family that takes part in its work, below which a node is looked at as if it were alone."""
 
-CONTRADICTIONS = 3
-"""Kinds of evidence that have to be seen twice: slower, spins, and accelerators withheld."""
+CONTRADICTIONS = 5
+"""Kinds of evidence that have to be seen twice: slower, spins, accelerators withheld, serves nothing, sends again."""
+
+SLOWED_FOR = 3.0
+"""Seconds for which all signals of work have to be lower together until that alone is slowness."""
+
+STANDS_STILL = 0.5
+"""Half the logarithm of the samples without any change, and one: two of them."""
+
+UNANSWERED, MORE_UTILISED = -0.6, 0.25
+"""Difference of logarithms from the usual below which a server's flow has ceased, and above which it is utilised
+more."""
+
+LIKELY = np.float32(-8.0)
+"""Logarithm of the probability of other states where the evidence for one is plain."""
 
 UNLIKELY = np.float32(-30.0)
 """Logarithm of the probability of a state for which there is no evidence."""
@@ -100,26 +120,21 @@ class Evidence:
     """Evidence for the states of the nodes, each an array of shape (nodes,).
 
     Args:
-        features: Own features above those that need other nodes, (features, nodes).
-        powered: Whether the power of each node has risen to one at which it works, whatever else is shown.
-        quiet: Seconds for which each node, and all of its family, have shown that nothing is done.
+        observation: What is seen of them.
         before: ``contradictions`` of the sample before, (contradictions, nodes).
         hung: Whether each node was shown as faulty.
-        uneven: Whether the work of most of its family is uneven.
     """
 
-    def __init__(
-        self, features: Floats, powered: Flags, quiet: Floats, before: Flags, hung: Flags, uneven: Flags
-    ) -> None:
-        self._features = features
+    def __init__(self, observation: NodeView, before: Flags, hung: Flags) -> None:  # noqa: PLR0915 - one statement a kind
+        self._features = observation.features
         family = self.named("in a family") > 0
-        even = self.named("restlessness") < RESTLESS * UNEVEN
+        even = observation.even
         self.faults: Flags = self.named("samples with faults in a minute") > FAULTS
         self.missing: Flags = self.named("device share") < -PART
         utilisation = self.named("level of utilisation")
         pipes = np.maximum(self.named("level of pipe"), self.named("level of memory pipe"))
         self.utilised: Flags = (utilisation > WORKS_AT) | (pipes > WORKS_AT_PIPE)
-        self.powered = powered
+        self.powered = observation.powered
         at_rest = (self.named("has utilisation") > 0) & (utilisation <= IDLE_UTILISATION)
         near = self.named("usual of utilisation") > -NEAR
         by_power = np.where(near, self.named("usual of power per utilisation"), np.float32(0.0))
@@ -129,12 +144,17 @@ class Evidence:
         few = np.where(self.named("has utilisation") > 0, AGREEING, AGREEING - 1)
         together = even & ((usual < SLOWER).sum(axis=0) >= few)
         at_rest |= (self.named("has utilisation") == 0) & (usual.min(axis=0) < STOPPED)
+        still = self.named("utilisation stands still") > STANDS_STILL
+        unanswered = self.utilised & ~family & ~even & still & (self.named("usual of flow") < UNANSWERED)
         self.contradictions: Flags = np.stack([
             ~at_rest & ((efficiency < SLOWER) | together),
             (utilisation > IDLE_UTILISATION) & (efficiency < STOPPED),
             self.named("allocatable share lost") > PART,
+            unanswered & ((self.named("usual of utilisation") > MORE_UTILISED) | hung),
+            family & (observation.sends_more > SENDS_AGAIN),
         ])  # fmt: skip
-        self.slower, self.spins, self.withheld = self.contradictions & before
+        self.slower, self.spins, self.withheld, serves_nothing, sends_again = self.contradictions & before
+        self.spins |= serves_nothing
         own = self._least([f"usual of {name}" for name in _OF_FAMILY])
         of_family = self._least([f"family's usual of {name}" for name in _OF_FAMILY])
         beside = self._least([f"usual of {name} beside family" for name in _OF_FAMILY])
@@ -143,38 +163,50 @@ class Evidence:
         singled_out = (stands_out > STANDS_OUT) | others_work
         fell = np.minimum(np.minimum(own, of_family), beside) < STOPPED
         self.stops: Flags = family & fell & singled_out
-        self.rests: Flags = quiet >= REST
-        alone = ~family | (self.named("family takes part") < MOST)
-        again = self.named("sent over received beside family") > AGAIN
+        self.rests: Flags = observation.quiet >= REST
+        alone = ~family | (self.named("family takes part") < MIN_TAKING_PART)
+        again = observation.sends_more > AGAIN
         of_all = np.stack([self.named(f"family's usual of {name}") for name in _SLOWED])
         slowed = (of_all < SLOWED).sum(axis=0) > 1
         self.holds_up: Flags = (
             family & self.faults & ~self.missing & self.utilised & slowed & ~(of_all < HALTED).any(axis=0)
         )
-        self.waited_for: Flags = family & ~uneven & ((np.minimum(of_family, own) < SLOWER) | again)
+        self.waited_for: Flags = family & ~observation.uneven & ((np.minimum(of_family, own) < SLOWER) | again)
         states_memory = self.named("has memory") > 0
         holds = states_memory & (self.named("level of memory") > HOLDS)
         self.empty: Flags = states_memory & ~holds & ~self.utilised
         self.rests_with_memory: Flags = holds & (utilisation <= IDLE_UTILISATION)
         self.hangs_still: Flags = hung & self.rests_with_memory
         known = self.named("has pipe") + self.named("has memory pipe") + self.named("has dynamic power") > 0
-        self.goes_on: Flags = self.utilised & known & (efficiency > STOPPED)
-        self.stuck: Flags = alone & self.spins & (in_pipes < NOTHING_DONE)
+        self.goes_on: Flags = self.utilised & known & (efficiency > STOPPED) & ~serves_nothing
+        self.stuck: Flags = alone & ((self.spins & (in_pipes < NOTHING_DONE)) | serves_nothing)
+        self.recur: Flags = self.faults & ~observation.faults_over
+        self.only_faults: Flags = self.empty & observation.faults_at_rest
+        self.slowed: Flags = ~family & even & self.utilised & ~self.spins & (observation.slowed >= SLOWED_FOR)
+        slowed_flow = self.named("family's usual of flow") < SLOWED
+        self.resends: Flags = sends_again & self.utilised & slowed_flow
 
     def permits(self) -> Flags:
         """Whether each state may be told of each node, (states, nodes)."""
         may = np.ones((WORKING, self._features.shape[1]), bool)
         may[states.IDLE] = ~(self.utilised | self.powered)
         may[states.BUSY] = ~(self.rests | self.stuck)
-        may[states.DEGRADED] = self.faults | self.missing | self.withheld | self.slower
+        may[states.DEGRADED] = self.recur | self.missing | self.withheld | self.slower | self.slowed
         may[states.DEGRADED] &= ~(self.stuck | self.holds_up)
         may[states.STRAGGLING] = self.waited_for
         may[states.FAULTY] = (self.faults & ~self.goes_on & ~self.empty) | self.spins | self.stops | self.hangs_still
+        may[states.FAULTY] &= ~self.only_faults
         return may
 
     def weigh(self, said: Floats) -> Floats:
         """What a classifier says, (states, nodes), without the states for which there is no evidence."""
-        made: Floats = np.where(self.permits(), said, np.minimum(said, UNLIKELY))
+        may = self.permits()
+        may[states.BUSY] &= ~(self.slowed & may[states.DEGRADED])
+        for state, shows in ((states.STRAGGLING, self.resends), (states.DEGRADED, self.slowed)):
+            sure = shows & may[state]
+            said = np.where(sure, np.minimum(said, LIKELY), said)
+            said[state] = np.where(sure, np.float32(0.0), said[state])
+        made: Floats = np.where(may, said, np.minimum(said, UNLIKELY))
         return made
 
     def named(self, name: str) -> Floats:
@@ -185,3 +217,47 @@ class Evidence:
     def _least(self, names: list[str]) -> Floats:
         made: Floats = self._features[[_PLACE[name] for name in names]].min(axis=0)
         return made
+
+
+OF_REPORTS = {
+    1: (states.DEGRADED, "reported as degraded"),
+    3: (states.FAULTY, "reported as faulty"),
+    4: (states.OFFLINE, "reported as offline"),
+}
+"""State and reason that follow from a reported health state, by its code; healthy and unknown say nothing."""
+
+_PLAIN = np.array(
+    [
+        REASONS.index("no accelerator works"),
+        REASONS.index("accelerators work as usual"),
+        REASONS.index("slower than usual"),
+        REASONS.index("others of its family wait while it works"),
+        REASONS.index("does not go on, and its family waits or works without it"),
+    ],
+    np.int8,
+)
+_FAMILY_SLOWED = -0.15
+"""Difference of logarithms at which a family is slower than usual."""
+
+
+def reasons_of(state: NDArray[np.int8], evidence: Evidence) -> NDArray[np.int8]:
+    """Positions in ``REASONS`` for states that were told from signals; each names only what was received.
+
+    Args:
+        state: Positions in ``STATES``, shape (nodes,).
+        evidence: What the states rest on.
+    """
+    reason = _PLAIN[state]
+
+    def put(state_is: int, shows: Flags, phrase: str) -> None:
+        reason[(state == state_is) & shows] = REASONS.index(phrase)
+
+    named = evidence.named
+    slowed = np.minimum(named("family's usual of flow"), named("family's usual of power")) < _FAMILY_SLOWED
+    put(states.BUSY, slowed, "waits for another node of its family")
+    put(states.DEGRADED, evidence.missing | evidence.withheld, "a part of its accelerators is missing")
+    put(states.DEGRADED, evidence.faults, "faults that are mended come again")
+    put(states.FAULTY, evidence.rests_with_memory, "does not go on, with memory held")
+    put(states.FAULTY, evidence.spins, "utilised, but gets nothing done")
+    put(states.FAULTY, evidence.faults, "does not go on, with faults")
+    return reason

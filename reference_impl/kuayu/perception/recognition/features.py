@@ -68,6 +68,30 @@ open context alone takes some (758 MB on an H100, ``tests/perception/recordings`
 GIVEN_OUT_WITHIN = 3.0
 """Seconds over which the allocatable share before a job is averaged: a process is listed before its memory is."""
 
+UNUSED = 2 * GIVEN_OUT_WITHIN
+"""Seconds for which accelerators must have been out of use before a job that begins tells whether their share falls
+with it: a device that is lost halts the work for a second, too."""
+
+LAPSE, LAPSE_GAPS, RECURRED = 4.0, 4.0, 4
+"""Seconds without a fault, and how many of the usual gaps between samples with faults, after which faults that came
+again and again are over; from how many samples on that is known."""
+
+FORGOTTEN = 240.0
+"""Seconds without a fault after which the next one is a first one."""
+
+LOWER = np.array([-0.12, -0.12, -0.12, -0.08], np.float32)[:, None]
+"""Difference of logarithms from the usual below which utilisation, pipe, memory pipe and power are lower: part of the
+power is drawn at rest, too."""
+
+THREE = 3
+"""Signals that have to be lower together."""
+
+KNOWN, LONGEST_SLOWED = 60, 8.0
+"""Samples at work after which slowness by itself is told, and seconds beyond which it is not counted."""
+
+RATIO_TIME = 60.0
+"""Seconds over which what is sent over what is received is averaged, to tell when it changes."""
+
 PART = 0.01
 """Share of the accelerators that is missing."""
 
@@ -92,7 +116,7 @@ RESTLESS = 5
 WIDEST = 2.5
 """Largest difference of logarithms that is told apart."""
 
-LARGEST = 8.0
+MAX_FEATURE = 8.0
 """Largest feature; what is beyond is no telemetry but a mistake."""
 
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
@@ -105,11 +129,19 @@ class _History:
     power: Annotated[Floats, Column(np.nan)]
     still: Annotated[Floats, Column(0.0, np.float32, 2)]
     faults: Annotated[Floats, Column(0.0, np.float32, 3)]
+    since_fault: Annotated[Floats, Column(np.inf)]
+    fault_gap: Annotated[Floats, Column(0.0)]
+    fault_count: Annotated[Floats, Column(0.0)]
+    faults_at_rest: Annotated[Flags, Column(0, np.bool_)]
+    sent_over_received: Annotated[Floats, Column(np.nan)]
+    sends_more: Annotated[Floats, Column(0.0)]
+    slowed: Annotated[Floats, Column(0.0)]
     quiet: Annotated[Floats, Column(0.0)]
     powered: Annotated[Flags, Column(0, np.bool_)]
     least_memory: Annotated[Floats, Column(np.nan)]
     share_before: Annotated[Floats, Column(np.nan)]
     used: Annotated[Flags, Column(0, np.bool_)]
+    unused: Annotated[Floats, Column(np.inf)]
     given_out: Annotated[Flags, Column(0, np.bool_)]
 
 
@@ -160,6 +192,15 @@ class Tracker:
         strange = (held.counted == 0) & ~working & ~np.isnan(signals[usual.UTILISATION])
         held_memory = memory / np.maximum(most_memory, 1.0)
         _lasts(self._history.quiet, fresh, _does_nothing(signals) & ~self._history.powered, step)
+        beside = logs - held.usual
+        same_job = ~usual.another_job(held, memory) & (held.counted >= KNOWN)
+        slowed = same_job & _lower_together(beside, signals)
+        less = np.where(working, np.maximum(self._history.slowed - 2 * step, 0), np.float32(0.0))
+        more = np.where(slowed, np.minimum(self._history.slowed + step, LONGEST_SLOWED), less)
+        np.copyto(self._history.slowed, more, where=fresh)
+        ratio = _sent_over_received(values)
+        np.copyto(self._history.sends_more, np.nan_to_num(ratio - self._history.sent_over_received), where=fresh)
+        usual.follow(self._history.sent_over_received, ratio, step, RATIO_TIME, fresh)
         levels = [
             *signals[:3],
             np.where(strange, np.float32(np.nan), dynamic),
@@ -172,7 +213,7 @@ class Tracker:
             self._made,
             [
                 *levels,
-                np.clip(logs - held.usual, -WIDEST, WIDEST),
+                np.clip(beside, -WIDEST, WIDEST),
                 np.clip(logs[: usual.SIGNAL_CHANNELS] - held.short, -WIDEST, WIDEST),
                 np.clip(logs[: usual.SIGNAL_CHANNELS] - held.medium, -WIDEST, WIDEST),
                 np.clip(np.log(np.maximum(memory, 1.0) / np.maximum(held.memory, 1.0)), -WIDEST, WIDEST),
@@ -184,16 +225,16 @@ class Tracker:
                 devices - 1,
                 10 * held.noise,
                 RESTLESS * held.restless,
-                _sent_over_received(values),
+                ratio,
                 np.log1p(held.counted) / 3,
-                *(~np.isnan(each) for each in levels),
+                *(~np.isnan(level) for level in levels),
                 ~np.isnan(share),
                 ~np.isnan(devices),
                 related,
             ],
         )
         np.copyto(made, 0, where=np.isnan(made))
-        np.clip(made, -LARGEST, LARGEST, out=made)
+        np.clip(made, -MAX_FEATURE, MAX_FEATURE, out=made)
         np.copyto(self._features, made, where=fresh)
         usual.forget(held, fresh & np.where(np.isnan(memory), ~working, usual.another_job(held, memory)))
         usual.learn(held, logs, memory, step, fresh, working)
@@ -210,6 +251,40 @@ class Tracker:
     def powered(self) -> Flags:
         """Whether the power of each node, seen at two levels, has risen to one at which it works."""
         return self._history.powered
+
+    @property
+    def even(self) -> Flags:
+        """Whether the work of each node was even before it began to deviate from its usual."""
+        made: Flags = self._baselines.uneven < usual.UNEVEN
+        return made
+
+    @property
+    def slowed(self) -> Floats:
+        """Seconds for which all signals of work of each node have stood below their usual; breaks count twice.
+
+        Nought where work is half as uneven as a server's: a load that falls is no slowness.
+        """
+        made: Floats = np.where(self._baselines.uneven < usual.UNEVEN / 2, self._history.slowed, np.float32(0.0))
+        return made
+
+    @property
+    def sends_more(self) -> Floats:
+        """By how much more each node sends over what it receives than it did, difference of logarithms."""
+        return self._history.sends_more
+
+    @property
+    def faults_at_rest(self) -> Flags:
+        """Whether the faults of each node began while it was at rest, and it has not worked since."""
+        return self._history.faults_at_rest
+
+    @property
+    def faults_over(self) -> Flags:
+        """Whether faults that came again and again come no more."""
+        held = self._history
+        made: Flags = (held.fault_count >= RECURRED) & (
+            held.since_fault > np.maximum(LAPSE, LAPSE_GAPS * held.fault_gap)
+        )
+        return made
 
     @property
     def quiet(self) -> Floats:
@@ -232,9 +307,23 @@ class Tracker:
         held.least_memory = np.where(fresh, np.fmin(held.least_memory, memory), held.least_memory)
         used: Flags = working | (memory > 1.5 * held.least_memory + CONTEXT)
         before = np.where(np.isnan(held.share_before), np.float32(1.0), held.share_before)
-        held.given_out |= fresh & used & ~held.used & (share < before - PART)
+        held.given_out |= fresh & used & ~held.used & (held.unused >= UNUSED) & (share < before - PART)
+        out_of_use = np.where(used, np.float32(0.0), np.where(held.used, step, held.unused + step))
+        np.copyto(held.unused, out_of_use, where=fresh)
         usual.follow(held.share_before, share, step, GIVEN_OUT_WITHIN, fresh & ~used)
         held.used = np.where(fresh, used, held.used)
+
+    def _recur(self, faulty: Flags, elapsed: Floats) -> None:
+        """Follow how often samples with faults come, and whether the first of them came while the node was at rest."""
+        held = self._history
+        since = held.since_fault + elapsed
+        first = faulty & (since > FORGOTTEN)
+        held.faults_at_rest = np.where(first, held.quiet >= REST, held.faults_at_rest & (held.quiet > 0))
+        held.fault_count = np.where(first, np.float32(1.0), held.fault_count + faulty)
+        weight = 1 / np.clip(held.fault_count - 1, 1, 10)
+        gap = np.where(held.fault_count > 2, held.fault_gap + weight * (since - held.fault_gap), since)  # noqa: PLR2004
+        np.copyto(held.fault_gap, gap, where=faulty & ~first)
+        held.since_fault = np.where(faulty, np.float32(0.0), since)
 
     def _steps(self, telemetry: Telemetry) -> Floats:
         """Seconds since the sample before, for fresh rows."""
@@ -248,6 +337,7 @@ class Tracker:
         held = self._history
         seen = np.where(fresh, np.nan_to_num(faults), np.float32(0.0))
         elapsed = np.where(fresh, step, np.float32(0.0))
+        self._recur(seen > 0, elapsed)
         held.faults *= np.exp(-elapsed / np.array([[8.0], [60.0], [60.0]], np.float32))
         held.faults += np.stack([seen, seen, np.minimum(seen, 1)])
         for row, (before, now) in enumerate(
@@ -257,12 +347,29 @@ class Tracker:
             np.copyto(before, now, where=fresh)
 
 
+def _lower_together(beside: Floats, signals: Floats) -> Flags:
+    """Whether all signals of work that are known stand below what is usual, three of them at least.
+
+    Args:
+        beside: Difference of logarithms from the usual, (channels, nodes).
+        signals: The six signals, (6, nodes).
+    """
+    of_work = beside[[usual.UTILISATION, usual.PIPE, usual.MEMORY_PIPE, usual.POWER]]
+    known = ~np.isnan(of_work)
+    lower = of_work < LOWER
+    few = known.sum(axis=0) < THREE
+    read = few & (beside[usual.STORAGE] < LOWER[0])
+    made: Flags = (lower | ~known).all(axis=0) & ((known.sum(axis=0) + read) >= THREE)
+    made &= known[usual.UTILISATION] & (signals[usual.UTILISATION] > WORKS_AT)
+    return made
+
+
 def _sent_over_received(values: Floats) -> Floats:
     """Logarithm of what is sent over what is received: a degraded port sends again and again what was lost."""
     sent, received = values[_PLACE["scale_out_transmit_flow"]], values[_PLACE["scale_out_receive_flow"]]
-    told = (sent > MOVES) & (received > MOVES)
-    ratio = np.log(np.where(told, sent, np.float32(1.0)) / np.where(told, received, np.float32(1.0)))
-    made: Floats = np.where(told, np.clip(ratio, -WIDEST, WIDEST), np.float32(np.nan))
+    moves = (sent > MOVES) & (received > MOVES)
+    ratio = np.log(np.where(moves, sent, np.float32(1.0)) / np.where(moves, received, np.float32(1.0)))
+    made: Floats = np.where(moves, np.clip(ratio, -WIDEST, WIDEST), np.float32(np.nan))
     return made
 
 

@@ -130,10 +130,10 @@ def _tables(member: Places, starts: Places, sizes: Places, nodes: int) -> tuple[
     """Tables of members, one for the groups between two powers of two, so that little is padded."""
     made = []
     classes = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
-    for each in np.unique(classes):
-        groups = np.flatnonzero(classes == each)
+    for size in np.unique(classes):
+        groups = np.flatnonzero(classes == size)
         width = int(sizes[groups].max())
-        at = starts[groups, None] + np.arange(width)
+        places = starts[groups, None] + np.arange(width)
         inside = np.arange(width) < sizes[groups, None]
-        made.append((groups, np.where(inside, member[np.minimum(at, len(member) - 1)], nodes)))
+        made.append((groups, np.where(inside, member[np.minimum(places, len(member) - 1)], nodes)))
     return tuple(made)

@@ -100,16 +100,16 @@ def _joined(
 ) -> Floats:
     """A layer over what a node holds and what its groups saw, multiplied before it goes back to the many nodes."""
     matrix = weights[f"{name}.weight"]
-    at = len(hidden)
-    made = np.matmul(matrix[:, :at], hidden, out=space.of("joined", len(matrix), hidden.shape[1]))
+    end = len(hidden)
+    made = np.matmul(matrix[:, :end], hidden, out=space.of("joined", len(matrix), hidden.shape[1]))
     bias = weights[f"{name}.bias"][:, None]
     for groups, of_groups in seen:
-        part = matrix[:, at : at + len(of_groups)] @ of_groups
+        part = matrix[:, end : end + len(of_groups)] @ of_groups
         if groups.in_order:
             part += bias
             bias = np.zeros_like(bias)
         made += groups.back(part, space.of("back", *made.shape))
-        at += len(of_groups)
+        end += len(of_groups)
     if bias.any():
         made += bias
     return np.maximum(made, 0.0, out=made)

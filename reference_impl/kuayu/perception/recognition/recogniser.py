@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from kuayu.perception.recognition import network, rules
 from kuayu.perception.recognition import values as states
-from kuayu.perception.recognition.damping import Belief, Damping, calibrated
-from kuayu.perception.recognition.evidence import CONTRADICTIONS, Evidence
+from kuayu.perception.recognition.damper import Belief, Damping, calibrated
+from kuayu.perception.recognition.evidence import CONTRADICTIONS, OF_REPORTS, Evidence, reasons_of
 from kuayu.perception.recognition.features import OWN
 from kuayu.perception.recognition.network import Space, Weights
-from kuayu.perception.recognition.reasons import OF_REPORTS, of_recognised
-from kuayu.perception.recognition.sight import Seen, Sight
+from kuayu.perception.recognition.observation import NodeView, Observer
 from kuayu.perception.recognition.values import (
     REASONS,
     SIGNALS,
@@ -39,7 +38,7 @@ AT_WORK = tuple(
 )
 """Columns of which one has to be known for a state to be told."""
 
-PLAINLY = tuple(each for each in AT_WORK if SIGNALS[each] != "power")
+PLAINLY = tuple(activity for activity in AT_WORK if SIGNALS[activity] != "power")
 """Those of them of which one value tells work from rest."""
 
 
@@ -51,7 +50,7 @@ class _Filtered:
     def __init__(self, population: Population, weights: Weights | None = None, damping: Damping | None = None) -> None:
         self._weights = network.shipped() if weights is None else weights
         self._damping = damping or Damping.of(self._weights, self.name)
-        self._sight = Sight(population)
+        self._observer = Observer(population)
         self._space = Space()
         self._belief = Belief(len(population.domain), self._damping)
         self._gone: Flags = np.ones(len(population.domain), bool)
@@ -65,7 +64,7 @@ class _Filtered:
             population: The nodes from now on.
             origin: Row i was row ``origin[i]`` before, or is new where that is −1, shape (new nodes,).
         """
-        self._sight.rearrange(population, origin)
+        self._observer.rearrange(population, origin)
         self._belief.rearrange(origin)
         self._gone = np.where(origin >= 0, self._gone[origin], True)
         self._shown = np.where(origin >= 0, self._shown[..., origin], False)
@@ -74,34 +73,34 @@ class _Filtered:
         """States at the instant of the telemetry; its rows are those of the population."""
         step = 1.0 if np.isnan(self._now) else max(0.0, telemetry.now - self._now)
         self._now = telemetry.now if np.isnan(self._now) else max(telemetry.now, self._now)
-        seen = self._sight.update(telemetry)
+        observation = self._observer.update(telemetry)
         back = self._gone & telemetry.fresh
         before = np.where(telemetry.fresh, self._shown[1], self._shown[0])
         hung = self._belief.shown == states.FAULTY
-        evidence = Evidence(seen.features, seen.powered, seen.quiet, before, hung, seen.uneven)
+        evidence = Evidence(observation, before, hung)
         self._shown = np.stack([before, evidence.contradictions])
-        state, odds = self._belief.update(self._said(seen, evidence), telemetry.fresh, back, step)
-        return self._settle(telemetry, seen, evidence, state, odds)
+        state, odds = self._belief.update(self._said(observation, evidence), telemetry.fresh, back, step)
+        return self._settle(telemetry, observation, evidence, state, odds)
 
-    def _said(self, seen: Seen, evidence: Evidence) -> Floats:
+    def _said(self, observation: NodeView, evidence: Evidence) -> Floats:
         """What is said of the moment: that of the classifier, as far as there is evidence for it."""
-        return evidence.weigh(self._classify(seen))
+        return evidence.weigh(self._classify(observation))
 
-    def _classify(self, seen: Seen) -> Floats:
+    def _classify(self, observation: NodeView) -> Floats:
         """Logarithms of the probabilities of the states told from signals, (states, nodes)."""
         raise NotImplementedError
 
     def _settle(
-        self, telemetry: Telemetry, seen: Seen, evidence: Evidence, state: NDArray[np.int8], odds: Floats
+        self, telemetry: Telemetry, observation: NodeView, evidence: Evidence, state: NDArray[np.int8], odds: Floats
     ) -> Recognition:
         """Put together what is recognised, reported, and not heard."""
-        silence = seen.silence
+        silence = observation.silence
         confidence = calibrated(odds, self._damping.confidence)
-        reason = of_recognised(state, evidence)
+        reason = reasons_of(state, evidence)
         known = ~np.isnan(telemetry.values)
         nothing: Flags = np.logical_not(known[:, AT_WORK].any(axis=1))
         by_power: Flags = ~nothing & ~known[:, PLAINLY].any(axis=1)
-        little = by_power & (state == states.IDLE) & seen.above_rest
+        little = by_power & (state == states.IDLE) & observation.above_rest
         late = np.log(np.maximum(silence.missing, 1e-3))
         by_silence = calibrated(late, self._damping.silence)
 
@@ -112,7 +111,8 @@ class _Filtered:
 
         put(nothing, states.UNKNOWN, "nothing is known of its accelerators", 0.0)
         put(little, states.UNKNOWN, "its power alone, above that at rest, does not tell little work from none", 0.0)
-        put(by_power & ~seen.varied, states.UNKNOWN, "its power alone, at one level, does not tell work from rest", 0.0)
+        one_level = by_power & ~observation.varied
+        put(one_level, states.UNKNOWN, "its power alone, at one level, does not tell work from rest", 0.0)
         put(silence.silent, states.OFFLINE, "several samples missed while others of its domain arrive", by_silence)
         straggles = state == states.STRAGGLING
         health = telemetry.values[:, HEALTH]
@@ -129,9 +129,9 @@ class Recogniser(_Filtered):
 
     name = "graph"
 
-    def _classify(self, seen: Seen) -> Floats:
+    def _classify(self, observation: NodeView) -> Floats:
         return network.log_softmax(
-            network.of_graph(self._weights, seen.features, seen.answers, self._sight.ties, self._space)
+            network.of_graph(self._weights, observation.features, observation.answers, self._observer.ties, self._space)
         )
 
 
@@ -140,8 +140,8 @@ class PlainRecogniser(_Filtered):
 
     name = "plain"
 
-    def _classify(self, seen: Seen) -> Floats:
-        return network.log_softmax(network.plain(self._weights, seen.features[: len(OWN)], self._space))
+    def _classify(self, observation: NodeView) -> Floats:
+        return network.log_softmax(network.plain(self._weights, observation.features[: len(OWN)], self._space))
 
 
 class RuleRecogniser(_Filtered):
@@ -149,8 +149,8 @@ class RuleRecogniser(_Filtered):
 
     name = "rules"
 
-    def _classify(self, seen: Seen) -> Floats:
-        said = rules.judge(rules.Thresholds.of(self._weights), seen.features)
+    def _classify(self, observation: NodeView) -> Floats:
+        said = rules.judge(rules.Thresholds.of(self._weights), observation.features)
         unlikely = (1 - rules.SURE) / (WORKING - 1)
         made = np.full((WORKING, len(said)), np.log(unlikely), np.float32)
         made[said, np.arange(len(said))] = np.log(rules.SURE)

@@ -46,4 +46,4 @@ def rearranged(rows: Rows, origin: Places) -> Rows:
 
 def put_together(out: Floats, rows: Sequence[NDArray[Any]]) -> Floats:
     """Put rows and blocks of rows one below the other; memory that is used again costs far less than new one."""
-    return np.concatenate([np.atleast_2d(each) for each in rows], out=out)
+    return np.concatenate([np.atleast_2d(row) for row in rows], out=out)

@@ -58,14 +58,14 @@ class Thresholds:
     @classmethod
     def of(cls, weights: Weights) -> "Thresholds":
         """Thresholds as they are shipped."""
-        return cls(*(float(each) for each in weights["rules.thresholds"]))
+        return cls(*(float(name) for name in weights["rules.thresholds"]))
 
     def to_weights(self) -> Floats:
         """The same as an array."""
         return np.array(astuple(self), np.float32)
 
 
-NAMES = tuple(each.name for each in fields(Thresholds))
+NAMES = tuple(name.name for name in fields(Thresholds))
 
 
 def judge(by: Thresholds, features: Floats) -> Places:

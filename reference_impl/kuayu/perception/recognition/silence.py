@@ -144,14 +144,16 @@ class Listener:
         """Let the clocks of the domains go on by what was heard."""
         nodes, domains = self._nodes, self._domains
         size = len(domains.clock)
-        heard = np.bincount(self._domain[new], minlength=size)
+        heard_nodes = np.bincount(self._domain[new], minlength=size)
         answering = ~np.isnan(nodes.arrived) & ~nodes.silent
         rate = np.bincount(self._domain[answering], weights=1 / nodes.gap[answering], minlength=size)
         domains.pause += step
         domains.late *= np.exp(-step / MEMORY)
         domains.arrivals *= np.exp(-step / MEMORY)
-        any_heard = heard > 0
-        share = np.divide(heard, rate * domains.pause, out=np.ones(size), where=(rate * domains.pause > 0) & any_heard)
+        any_heard = heard_nodes > 0
+        share = np.divide(
+            heard_nodes, rate * domains.pause, out=np.ones(size), where=(rate * domains.pause > 0) & any_heard
+        )
         pace = np.clip(share / HEARD, SLOWEST, 1.0)
         back = any_heard & domains.unreachable
         longest = np.where(domains.count > 1, 3 * domains.gap, domains.pause)
@@ -161,15 +163,15 @@ class Listener:
         limit = np.maximum.reduce([np.full(size, PATIENCE), 5 * domains.gap, 1.5 * domains.peak])
         gone = ~domains.unreachable & (domains.count > 1) & (domains.pause > limit)
         domains.unreachable = (domains.unreachable | gone) & ~any_heard
-        at = (gone | back)[self._domain]
+        changed = (gone | back)[self._domain]
         nodes.cut |= gone[self._domain] & ~np.isnan(nodes.arrived)
-        nodes.heard[at] = domains.clock[self._domain[at]]
+        nodes.heard[changed] = domains.clock[self._domain[changed]]
 
-    def _follow(self, heard: Flags) -> None:
+    def _follow(self, heard_nodes: Flags) -> None:
         """Learn the usual pause of a domain between arrivals."""
         domains = self._domains
-        domains.count += heard
-        counted = heard & (domains.count > 1)
+        domains.count += heard_nodes
+        counted = heard_nodes & (domains.count > 1)
         pause = np.where(domains.count > NEW, np.minimum(domains.pause, 4 * domains.gap), domains.pause)
         weight = np.where(counted, 1 / np.clip(domains.count - 1, 1, 20), 0.0)
         domains.gap += weight * (pause - domains.gap)

@@ -1,14 +1,22 @@
-"""The fault detector: takes heartbeats, steps and measurements, and says what holds at any instant."""
+"""The fault detector: takes heartbeats, steps and measurements, says what holds at any instant, and why.
+
+1. Pure but for its memory: the time comes in with each call and must not go back.
+2. A step that a rank has done is a sign of life of its node.
+3. A rank is not held slow for what a node does not tell that is late, dead or unknown.
+4. Every state is explained by figures, the weightiest first: suspicion, and the threshold that it is compared with.
+"""
+
+from collections.abc import Callable
 
 import numpy as np
 
-from kuayu.resilience.detection import explanations
-from kuayu.resilience.detection.explanations import Name
+from kuayu.resilience.detection import records as states
+from kuayu.resilience.detection.jobs import ALARM as RANK_ALARM
+from kuayu.resilience.detection.jobs import Progress, Stragglers
+from kuayu.resilience.detection.links import ALARM as LINK_ALARM
 from kuayu.resilience.detection.links import Links
 from kuayu.resilience.detection.nodes import Nodes
-from kuayu.resilience.detection.progress import Progress
-from kuayu.resilience.detection.stragglers import Stragglers
-from kuayu.resilience.detection.values import (
+from kuayu.resilience.detection.records import (
     DEAD,
     UNKNOWN,
     Beats,
@@ -24,6 +32,109 @@ from kuayu.resilience.detection.values import (
     Steps,
     Watched,
 )
+
+RAREST = 9.0
+"""Suspicion above which it is not told how rare a silence is: so many gaps were never seen."""
+
+Name = Callable[[int], str]
+"""What a row is called."""
+
+
+def explain_node(node: int, report: Report, nodes: Nodes, watched: Watched) -> Explanation:
+    """Why a node is in its state."""
+    state = states.NODE_STATES[report.node[node]]
+    evidence: list[str] = []
+    senders = nodes.arrivals.senders
+    if senders.count[node] == 0:
+        return Explanation(state, float(report.node_since[node]), 0.0, float(report.threshold[node]), ("never heard",))
+    silence, period = float(report.silence[node]), float(senders.period[node])
+    evidence.append(f"last sign of life {silence:.2f} s ago, {silence / period:.1f} times its usual {period:.2f} s")
+    domain = int(watched.domain[node])
+    share = float(report.silent_share[domain])
+    if report.node[node] == states.UNKNOWN:
+        evidence.insert(0, f"its domain is silent: {share:.0%} of the beats that are due do not come")
+    elif report.node[node] != states.ALIVE:
+        gaps = 10 ** min(float(report.suspicion[node]), RAREST)
+        evidence.append(f"one in {_rounded(gaps)} gaps of a live node is so long")
+        evidence.append(f"{1 - share:.0%} of the beats that are due from its domain come")
+    limit = float(nodes.limit()[node])
+    if report.node[node] == states.DEAD and silence > limit:
+        evidence.append(f"no node is granted more than {limit:.2f} s of silence of its own")
+    if report.flapping[node]:
+        evidence.append(f"it comes and goes, penalty {nodes.flapping.penalty(node):.0f}")
+    if senders.lost[node] > 0.001:  # noqa: PLR2004 - below it is not worth telling
+        evidence.append(f"{float(senders.lost[node]):.1%} of its beats were lost lately")
+    return Explanation(
+        state,
+        float(report.node_since[node]),
+        float(report.suspicion[node]),
+        float(report.threshold[node]),
+        tuple(evidence),
+    )
+
+
+def explain_domain(domain: int, report: Report, nodes: Nodes, watched: Watched) -> Explanation:
+    """Why a domain is in its state; what accrues is the share of due beats that do not come."""
+    of_it = watched.domain == domain
+    known = of_it & (nodes.arrivals.senders.count > 0)
+    cut = int((report.node[known] == states.UNKNOWN).sum())
+    share = float(report.silent_share[domain])
+    last_heard = nodes.arrivals.senders.heard[known]
+    evidence = [f"{share:.0%} of the beats that are due do not come"]
+    if len(last_heard):
+        evidence.append(f"last beat {report.now - float(last_heard.max()):.2f} s ago")
+    evidence.append(f"{cut} of {int(of_it.sum())} nodes are unknown for that reason")
+    since = float(report.domain_since[domain])
+    return Explanation(states.DOMAIN_STATES[report.domain[domain]], since, share, 0.5, tuple(evidence))
+
+
+def explain_job(
+    job: int, report: Report, progress: Progress, watched: Watched, threshold: float, names: tuple[Name, Name]
+) -> Explanation:
+    """Why a job is in its state; ``names`` are those of nodes and of ranks."""
+    node_name, rank_name = names
+    state = states.JOB_STATES[report.job[job]]
+    since = float(report.job_since[job])
+    suspicion = float(report.job_suspicion[job])
+    step = int(progress.step[job])
+    if report.job[job] == states.UNPACED:
+        return Explanation(state, since, suspicion, threshold, ("too few steps to know its pace",))
+    pause, pace = report.now - float(progress.advanced[job]), float(progress.pace[job])
+    evidence = [f"step {step} was done {pause:.1f} s ago, {pause / pace:.1f} times its usual {pace:.2f} s"]
+    ranks = np.flatnonzero(watched.rank_job == job)
+    if report.job[job] == states.BLOCKED:
+        ill = np.unique(watched.rank_node[ranks][report.node[watched.rank_node[ranks]] != states.ALIVE])
+        evidence.append(f"nodes that are not alive: {_listed(ill, node_name)}")
+    if report.job[job] == states.HUNG:
+        evidence.append("all of its nodes send heartbeats")
+        short = ranks[progress.ranks.senders.top[ranks] < step]
+        if 0 < len(short) < len(ranks):
+            evidence.append(f"ranks that have not done this step: {_listed(short, rank_name)}")
+    return Explanation(state, since, suspicion, threshold, tuple(evidence))
+
+
+def explain_rank(rank: int, report: Report, stragglers: Stragglers) -> Explanation:
+    """Why a rank is in its state."""
+    evidence = (f"it does its steps {float(report.behind[rank]):.0%} of a step later than the median of its peers",)
+    state = states.RANK_STATES[report.rank[rank]]
+    return Explanation(state, float(report.rank_since[rank]), float(stragglers.sum[rank]), RANK_ALARM, evidence)
+
+
+def explain_link(link: int, report: Report, links: Links) -> Explanation:
+    """Why a link is in its state."""
+    accrued, evidence = links.evidence(link)
+    state = states.LINK_STATES[report.link[link]]
+    return Explanation(state, float(report.link_since[link]), accrued, LINK_ALARM, evidence or ("never measured",))
+
+
+def _listed(rows: states.Places, name: Name, most: int = 5) -> str:
+    named = ", ".join(name(int(row)) for row in rows[:most])
+    return named + (f" and {len(rows) - most} more" if len(rows) > most else "")
+
+
+def _rounded(count: float) -> int:
+    """A large number with one figure that counts."""
+    return int(float(f"{count:.0e}"))
 
 
 class Detector:
@@ -60,16 +171,16 @@ class Detector:
         """
         return self._nodes.hear(beats)
 
-    def expect(self, node: Places, at: Instants, period: Instants, dead: Flags) -> None:
+    def expect(self, node: Places, heard_at: Instants, period: Instants, dead: Flags) -> None:
         """Take nodes for heard that have beaten before this detector was made, and the dead of them for dead.
 
         Args:
             node: Their rows, shape (nodes,); of new nodes.
-            at: When each is taken to have been heard last, s.
+            heard_at: When each is taken to have been heard last, s.
             period: Usual seconds between the beats of each.
             dead: Whether each was dead.
         """
-        self._nodes.arrivals.expect(node, at, period, dead)
+        self._nodes.arrivals.expect(node, heard_at, period, dead)
 
     @property
     def period(self) -> Instants:
@@ -140,21 +251,21 @@ class Detector:
 
     def explain_node(self, node: int, report: Report) -> Explanation:
         """Why a node is in its state; the report has to be the last one."""
-        return explanations.of_node(node, report, self._nodes, self.watched)
+        return explain_node(node, report, self._nodes, self.watched)
 
     def explain_domain(self, domain: int, report: Report) -> Explanation:
         """Why a domain is in its state; the report has to be the last one."""
-        return explanations.of_domain(domain, report, self._nodes, self.watched)
+        return explain_domain(domain, report, self._nodes, self.watched)
 
     def explain_job(self, job: int, report: Report, *, node_name: Name = str, rank_name: Name = str) -> Explanation:
         """Why a job is in its state; the report has to be the last one. Nodes and ranks are called by their rows."""
         threshold = float(self._job_threshold[job])
-        return explanations.of_job(job, report, self._progress, self.watched, threshold, (node_name, rank_name))
+        return explain_job(job, report, self._progress, self.watched, threshold, (node_name, rank_name))
 
     def explain_rank(self, rank: int, report: Report) -> Explanation:
         """Why a rank is in its state; the report has to be the last one."""
-        return explanations.of_rank(rank, report, self._stragglers)
+        return explain_rank(rank, report, self._stragglers)
 
     def explain_link(self, link: int, report: Report) -> Explanation:
         """Why a link is in its state; the report has to be the last one."""
-        return explanations.of_link(link, report, self._links)
+        return explain_link(link, report, self._links)

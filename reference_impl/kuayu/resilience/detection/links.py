@@ -1,7 +1,10 @@
 """Which links are degraded: slower, narrower or losing more than they usually do, for several measurements.
 
-Each quantity is compared in logarithms with its own usual value, which follows the median slowly, and far more slowly
-while the link is degraded. Cumulative sums (Page 1954) of bounded steps tell a change from a single bad measurement.
+1. Each quantity is compared in logarithms with its own usual value, which follows the median slowly, and far more
+   slowly while the link is degraded.
+2. Cumulative sums of bounded steps tell a change from a single bad measurement (E. S. Page, "Continuous inspection
+   schemes", Biometrika 41, 1954).
+3. Nothing is known of a link that was not measured for long.
 """
 
 from dataclasses import dataclass
@@ -11,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.perception.recognition.rows import Column, blank, rearranged
-from kuayu.resilience.detection.values import DEGRADED, GOOD, UNMEASURED, Instants, Measurements, Places, States
+from kuayu.resilience.detection.records import DEGRADED, GOOD, UNMEASURED, Instants, Measurements, Places, States
 
 QUANTITIES = ("round-trip time", "bandwidth", "loss")
 
-WORSE = np.log([1.5, 1 / 0.7, 5.0])
-"""Changes that are a degradation: half as long again, three tenths narrower; loss is taken plus ``LEAST_LOSS``."""
+WORSE_LOGS = np.log([1.5, 1 / 0.7, 5.0])
+"""Changes that are a degradation: half as long again, three tenths narrower; loss is taken plus ``MIN_LOSS_SHARE``."""
 
-LEAST_LOSS = 0.005
+MIN_LOSS_SHARE = 0.005
 """Share of packets the loss of which is of no weight."""
 
 ALARM, CLEAR, CEILING = 3.0, 0.5, 6.0
@@ -27,10 +30,10 @@ ALARM, CLEAR, CEILING = 3.0, 0.5, 6.0
 LEARN, DEGRADED_LEARN = 0.05, 0.001
 """Weight of a measurement in the usual value and spread, in good times and in bad."""
 
-FIRST = 10
+FIRST_MEASUREMENTS = 10
 """Measurements from which the usual value is averaged before anything is judged."""
 
-ABSENT, ABSENT_S = 10.0, 30.0
+ABSENT_INTERVALS, ABSENT_S = 10.0, 30.0
 """Usual intervals, and s, without a measurement after which nothing is known of a link."""
 
 
@@ -78,7 +81,7 @@ class Links:
                 [
                     np.log(np.where(measured.round_trip > 0, measured.round_trip, np.nan)),
                     -np.log(np.where(measured.bandwidth > 0, measured.bandwidth, np.nan)),
-                    np.log(np.clip(measured.loss, 0, 1) + LEAST_LOSS),
+                    np.log(np.clip(measured.loss, 0, 1) + MIN_LOSS_SHARE),
                 ]
             )[:, order]
         received = measured.received[order]
@@ -91,21 +94,23 @@ class Links:
         rows = self._rows
         later = ~(received <= rows.heard[link])  # one that comes late says nothing of how the link is
         link, bad, received = link[later], bad[:, later], received[later]
-        here = ~np.isnan(bad)
-        count = rows.count[:, link] + here
+        measured = ~np.isnan(bad)
+        count = rows.count[:, link] + measured
         usual, spread = rows.usual[:, link], rows.spread[:, link]
-        away = np.where(here, bad - usual, 0.0)
-        early = count <= FIRST
-        scale = np.maximum(WORSE[:, None] / 2, 2 * spread)
-        added = np.clip((away - WORSE[:, None] / 2) / scale, -1, 1)
-        rows.sum[:, link] = np.where(here & ~early, np.clip(rows.sum[:, link] + added, 0, CEILING), rows.sum[:, link])
+        away = np.where(measured, bad - usual, 0.0)
+        early = count <= FIRST_MEASUREMENTS
+        scale = np.maximum(WORSE_LOGS[:, None] / 2, 2 * spread)
+        added = np.clip((away - WORSE_LOGS[:, None] / 2) / scale, -1, 1)
+        rows.sum[:, link] = np.where(
+            measured & ~early, np.clip(rows.sum[:, link] + added, 0, CEILING), rows.sum[:, link]
+        )
         slow = np.where((rows.state[link] == DEGRADED) | (rows.sum[:, link] > 1), DEGRADED_LEARN, LEARN)
         weight = np.where(early, 1 / np.maximum(count, 1), slow)
         step = np.where(early, away, np.clip(away, -2 * spread, 2 * spread))
-        rows.usual[:, link] = usual + np.where(here, weight * step, 0.0)
-        wide = np.minimum(np.abs(away), WORSE[:, None])
-        rows.spread[:, link] = spread + np.where(here & (count > 1), slow * (wide - spread), 0.0)
-        rows.newest[:, link] = np.where(here, bad, rows.newest[:, link])
+        rows.usual[:, link] = usual + np.where(measured, weight * step, 0.0)
+        wide = np.minimum(np.abs(away), WORSE_LOGS[:, None])
+        rows.spread[:, link] = spread + np.where(measured & (count > 1), slow * (wide - spread), 0.0)
+        rows.newest[:, link] = np.where(measured, bad, rows.newest[:, link])
         rows.count[:, link] = count
         gap = received - rows.heard[link]
         known = gap > 0
@@ -117,9 +122,9 @@ class Links:
         rows = self._rows
         accrued = rows.sum.max(axis=0)
         bad = np.where(rows.state == DEGRADED, accrued > CLEAR, accrued >= ALARM)
-        lately = now - rows.heard <= np.maximum(ABSENT * rows.interval, ABSENT_S)
+        lately = now - rows.heard <= np.maximum(ABSENT_INTERVALS * rows.interval, ABSENT_S)
         state = np.where(bad, DEGRADED, GOOD)
-        state = np.where(lately & (rows.count.max(axis=0) > FIRST), state, UNMEASURED).astype(np.int8)
+        state = np.where(lately & (rows.count.max(axis=0) > FIRST_MEASUREMENTS), state, UNMEASURED).astype(np.int8)
         rows.since[(state != rows.state) | np.isnan(rows.since)] = now
         rows.state = state
 

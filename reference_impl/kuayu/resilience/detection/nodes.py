@@ -1,9 +1,22 @@
-"""Whether nodes live: suspicion accrues with silence, and a verdict needs more than suspicion.
+"""Whether nodes and domains live, from the silence of each and the silence that they share.
 
-A node is dead when its silence is rarer than the operator puts up with, at least one beat more is missing than makes
-it late, the silence is its own and not its domain's, and it is longer than its flapping explains. Steps of a rank are
-signs of life of its node, as beats are. Silence beyond ``Settings.limit`` is an outage by definition, whatever its
-cause: it is answered, and nothing is learnt from it; otherwise a few outages would teach a domain to wait for ever.
+1. Silence that is shared: a partition, a broken path or a stalled aggregator silences a domain, and kills nobody.
+
+   Of the beats that are due from a domain, a share is late. Where that is more than half, the path is taken to be at
+   fault: first nobody of the domain dies, then the domain is unreachable and its silent nodes are unknown. Where it
+   is less, but more than the domain's usual losses explain, a node's silence is that much less surprising: if a share
+   f of the others is late, k beats in a row are missing by weather alone with a chance of f^k. So a rack that fails
+   is recognised, later than a node.
+
+   Where others of the domain go on being heard, silence ends to be the path's: a path loses beats of one node and
+   then of another, and who is dead is silent for good.
+2. Whether nodes live: suspicion accrues with silence, and a verdict needs more than suspicion.
+
+   A node is dead when its silence is rarer than the operator puts up with, at least one beat more is missing than
+   makes it late, the silence is its own and not its domain's, and it is longer than its flapping explains. Steps of a
+   rank are signs of life of its node, as beats are. Silence beyond ``Settings.limit`` is an outage by definition,
+   whatever its cause: it is answered, and nothing is learnt from it; otherwise a few outages would teach a domain to
+   wait for ever.
 """
 
 from dataclasses import dataclass
@@ -12,32 +25,135 @@ from typing import Annotated
 import numpy as np
 
 from kuayu.perception.recognition.rows import Column, blank, rearranged
-from kuayu.resilience.detection import values as states
-from kuayu.resilience.detection.arrivals import Arrivals, Ended
-from kuayu.resilience.detection.domains import Domains, Shared
-from kuayu.resilience.detection.flapping import Flapping
-from kuayu.resilience.detection.lateness import Lateness
-from kuayu.resilience.detection.repeats import Repeats
-from kuayu.resilience.detection.values import Beats, Flags, Floats, Instants, Origins, Settings, States, Watched
+from kuayu.resilience.detection import records as states
+from kuayu.resilience.detection.heartbeats import Arrivals, Duplicates, EndedGaps, Flapping, GapSurvival
+from kuayu.resilience.detection.records import (
+    REACHABLE,
+    UNREACHABLE,
+    Beats,
+    Flags,
+    Floats,
+    Instants,
+    Origins,
+    Places,
+    Settings,
+    States,
+    Watched,
+)
 
-DAY = 86_400.0
+SILENT_SHARE, HEARD_SHARE = 0.5, 0.4
+"""Share of due beats above which a domain is silent, and below which it is heard again."""
 
-LATE = 0.02
+PATIENCE_PERIODS = 1.0
+"""Usual periods for which a domain is silent before it is unreachable."""
+
+MAX_DEVIATIONS, MIN_LATE_NODES = 3.0, 2.0
+"""Standard deviations, and nodes, that may be late beyond what is expected before silence counts as shared."""
+
+
+@dataclass(slots=True)
+class _DomainRows:
+    silent: Annotated[Flags, Column(0, np.bool_)]
+    begun: Annotated[Instants, Column(np.nan, np.float64)]
+    heard: Annotated[Instants, Column(np.nan, np.float64)]
+    state: Annotated[States, Column(REACHABLE, np.int8)]
+    since: Annotated[Instants, Column(np.nan, np.float64)]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSilence:
+    """What silence is shared, shape (domains,) each.
+
+    Attributes:
+        silent: Whether most of the domain is silent, so that nobody of it may die.
+        healed: Whether it is heard again since this look.
+        excess: Share of nodes that are late beyond what is expected.
+        share: Share of due beats that are late.
+        heard: Since when some node of the domain or other was never late, s; NaN while all are.
+    """
+
+    silent: Flags
+    healed: Flags
+    excess: Floats
+    share: Floats
+    heard: Instants
+
+
+class Domains:
+    """States of domains."""
+
+    def __init__(self, domains: int) -> None:
+        self._rows = blank(_DomainRows, domains)
+
+    def rearrange(self, origin: Places) -> None:
+        """Take over the rows that stay."""
+        self._rows = rearranged(self._rows, origin)
+
+    @property
+    def state(self) -> States:
+        """State of each domain at the last look."""
+        return self._rows.state
+
+    @property
+    def since(self) -> Instants:
+        """Since when each is in it, s."""
+        return self._rows.since
+
+    def look(
+        self, now: float, domain: Places, late: Flags, counted: Flags, period: Instants, usual: Instants
+    ) -> SharedSilence:
+        """Who is late together.
+
+        Args:
+            now: The instant.
+            domain: Of each node, shape (nodes,).
+            late: Whether it is late.
+            counted: Whether it is waited for at all: the dead are not.
+            period: Its usual period, s.
+            usual: Share of gaps that are late in usual weather, of each domain.
+        """
+        rows, size = self._rows, len(self._rows.silent)
+        nodes = np.bincount(domain, counted, size)
+        number = np.bincount(domain, late, size)
+        due = np.bincount(domain, counted / period, size)
+        missing = np.bincount(domain, late / period, size)
+        share = missing / np.maximum(due, 1e-12)
+        expected = nodes * usual
+        odd = np.maximum(0.0, number - expected - MAX_DEVIATIONS * np.sqrt(expected) - MIN_LATE_NODES)
+        limit = np.where(rows.silent, HEARD_SHARE, SILENT_SHARE)
+        silent = (share > limit) & (number > limit * nodes)
+        rows.heard = np.where(number < nodes, np.fmin(rows.heard, now), np.nan)
+        begins, healed = silent & ~rows.silent, rows.silent & ~silent
+        rows.begun[begins] = now
+        lasted = now - rows.begun
+        rows.silent = silent
+        pace = nodes / np.maximum(due, 1e-12)
+        unreachable = silent & ((rows.state == UNREACHABLE) | (lasted >= PATIENCE_PERIODS * pace))
+        state = np.where(unreachable, UNREACHABLE, REACHABLE).astype(np.int8)
+        rows.since[(state != rows.state) | np.isnan(rows.since)] = now
+        rows.state = state
+        excess = odd / np.maximum(nodes, 1.0)
+        return SharedSilence(silent, healed, excess.astype(np.float32), share.astype(np.float32), rows.heard.copy())
+
+
+DAY_S = 86_400.0
+
+LATE_SHARE = 0.02
 """Share of gaps that are late in usual weather."""
 
-LEAST_BEATS = 4.5
+MIN_LIMIT_PERIODS = 4.5
 """Usual periods that ``Settings.limit`` is at least, for nodes with slow beats."""
 
-ALONE_S, ALONE, BRIEF = 6.0, 8.0, 0.5
+ALONE_S, ALONE_PERIODS, BRIEF_SHARE = 6.0, 8.0, 0.5
 """Seconds, and usual periods, of silence after which a node is dead though most of its domain are silent, where others
 are heard all the while and no more than this share of those that are late have been so for less long."""
 
-STORM, STORM_S = 40.0, 20.0
+STORM_PERIODS, STORM_S = 40.0, 20.0
 """Usual periods, and s, of silence after which a node is dead though many others of its domain are late as well."""
 
 
 @dataclass(slots=True)
-class _Rows:
+class _NodeRows:
     state: Annotated[States, Column(states.UNKNOWN, np.int8)]
     since: Annotated[Instants, Column(np.nan, np.float64)]
     vouched: Annotated[Instants, Column(np.nan, np.float64)]
@@ -47,7 +163,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class NodeSilence:
     """What was found of the nodes at an instant, as in ``Report``; ``late`` are usual periods that make one late."""
 
     silence: Instants
@@ -55,7 +171,7 @@ class Judged:
     threshold: Floats
     flapping: Flags
     late: Floats
-    shared: Shared
+    shared: SharedSilence
 
 
 class Nodes:
@@ -65,11 +181,11 @@ class Nodes:
         self._watched, self._settings = watched, settings
         nodes = len(watched.domain)
         self.arrivals = Arrivals(nodes, settings.period)
-        self._repeats = Repeats(nodes)
-        self.lateness = Lateness(watched.domain, watched.domains)
+        self._repeats = Duplicates(nodes)
+        self.lateness = GapSurvival(watched.domain, watched.domains)
         self.domains = Domains(watched.domains)
         self.flapping = Flapping(nodes, settings.half_life, settings.patience)
-        self._rows = blank(_Rows, nodes)
+        self._rows = blank(_NodeRows, nodes)
         self._stormy: Flags = np.zeros(watched.domains, bool)
 
     def rearrange(self, watched: Watched, origins: Origins) -> None:
@@ -103,11 +219,11 @@ class Nodes:
             self._learn(ended)
         return news
 
-    def vouch(self, node: states.Places, at: Instants) -> None:
+    def vouch(self, node: states.Places, instant: Instants) -> None:
         """Take steps of ranks for signs of life of their nodes; the dead are not raised by them."""
-        np.fmax.at(self._rows.vouched, node, at)
+        np.fmax.at(self._rows.vouched, node, instant)
 
-    def look(self, now: float) -> Judged:
+    def look(self, now: float) -> NodeSilence:
         """Judge all nodes at an instant."""
         rows, senders, by = self._rows, self.arrivals.senders, self._settings
         domain = self._watched.domain
@@ -116,45 +232,47 @@ class Nodes:
         silence = now - np.fmax(np.fmax(senders.heard, rows.vouched), rows.healed)
         known = senders.count > 0
         periods = np.where(known, silence / senders.period, np.nan)
-        late_at = self.lateness.late(LATE)
+        late_at = self.lateness.late(LATE_SHARE)
         late = known & ~senders.gone & (periods > late_at[domain])
-        usual = np.minimum(self.lateness.usual_late(late_at), LATE)
+        usual = np.minimum(self.lateness.usual_late(late_at), LATE_SHARE)
         shared = self.domains.look(now, domain, late, known & ~senders.gone, senders.period, usual)
         weather = self._weather(periods, shared)
         suspicion: Floats = np.minimum(self.lateness.suspicion(periods), weather).astype(np.float32)
-        threshold = -np.log10(by.alarms * senders.period / DAY).astype(np.float32)
+        threshold = -np.log10(by.alarms * senders.period / DAY_S).astype(np.float32)
         self._stormy = shared.excess > 0
         surprising = (suspicion >= threshold) & (periods >= late_at[domain] + 1)
         # Beyond the limit it does not matter what was learnt of gaps; what others of the domain miss now still does.
-        endless = (silence > self.limit()) & ((weather >= threshold) | ((periods > STORM) & (silence > STORM_S)))
-        heard = now - shared.heard[domain]
+        endless = (silence > self.limit()) & (
+            (weather >= threshold) | ((periods > STORM_PERIODS) & (silence > STORM_S))
+        )
+        heard_for = now - shared.heard[domain]
         # A domain that is heard again lets everyone begin anew; one that was heard all the while does not.
-        rows.healed[(rows.held | rows.cut) & shared.healed[domain] & ~(heard > ALONE_S)] = now
+        rows.healed[(rows.held | rows.cut) & shared.healed[domain] & ~(heard_for > ALONE_S)] = now
         rows.held = late & shared.silent[domain]
         patient = silence < self.flapping.patience()
         again = rows.healed == now
-        alone = self._alone(heard, silence, late)
+        alone = self._alone(heard_for, silence, late)
         senders.gone |= known & (((surprising | endless) & ~rows.held) | alone) & ~patient & ~again
         rows.held &= ~alone
         self._settle(now, known, suspicion >= by.suspicion, flapping)
-        return Judged(silence, suspicion, threshold, flapping, late_at, shared)
+        return NodeSilence(silence, suspicion, threshold, flapping, late_at, shared)
 
-    def _alone(self, heard: Instants, silence: Instants, late: Flags) -> Flags:
+    def _alone(self, heard_for: Instants, silence: Instants, late: Flags) -> Flags:
         """Who is silent for good while others of the domain have been heard for so many seconds."""
         domain = self._watched.domain
-        since = np.maximum(ALONE_S, ALONE * self.arrivals.senders.period)
-        found: Flags = late & (heard > since) & (silence > since)
+        since = np.maximum(ALONE_S, ALONE_PERIODS * self.arrivals.senders.period)
+        found: Flags = late & (heard_for > since) & (silence > since)
         if not found.any():
             return found
         number = np.bincount(domain, late, self._watched.domains)
-        brief = number - np.bincount(domain, found, self._watched.domains) > BRIEF * number
+        brief = number - np.bincount(domain, found, self._watched.domains) > BRIEF_SHARE * number
         return found & ~brief[domain]
 
     def limit(self) -> Instants:
         """Seconds of silence of its own that no node is granted."""
-        return np.maximum(self._settings.limit, LEAST_BEATS * self.arrivals.senders.period)
+        return np.maximum(self._settings.limit, MIN_LIMIT_PERIODS * self.arrivals.senders.period)
 
-    def _weather(self, periods: Instants, shared: Shared) -> Instants:
+    def _weather(self, periods: Instants, shared: SharedSilence) -> Instants:
         """φ of each node by what else of its domain is late: infinite where that is as usual."""
         excess = shared.excess[self._watched.domain]
         found = np.where(excess > 0, -np.log10(np.where(excess > 0, excess, 1.0)) * (periods - 0.1), np.inf)
@@ -173,7 +291,7 @@ class Nodes:
         rows.since[(state != rows.state) | np.isnan(rows.since)] = now
         rows.state = state
 
-    def _learn(self, ended: Ended) -> None:
+    def _learn(self, ended: EndedGaps) -> None:
         rows = self._rows
         back = ended.raised
         self.flapping.charge(ended.node[back], ended.seconds[back])

@@ -1,4 +1,4 @@
 """Faults told by logs: known ones by documented forms, others by what is unusual; templates mined on the way.
 
-``reading.LogReader`` is the door: it takes bytes as they come and gives verdicts. Nothing here opens files or sockets.
+``reader.LogReader`` takes bytes as they come and gives verdicts. Nothing here opens files or sockets.
 """

@@ -1,21 +1,129 @@
-"""The catalogue of faults: ``faults/*.yaml`` has forms of lines with their sources, ``xids.csv`` the numbers of Xids.
+"""Faults that logs tell: the words for them, and the catalogue of their forms with its sources.
 
-Sentences there are the project's own; each fact names where it is documented. What follows from an Xid follows from the
-resolution that NVIDIA's catalogue gives it. In patterns ``%pci%`` stands for a PCI address, which is the subject.
-Examples of each fault are ``told``; those of ``not_told`` have some of its words and must not be told as it.
+1. ``faults/*.yaml`` has forms of lines with their sources, ``xids.csv`` the numbers of Xids. Sentences there are the
+   project's own; each fact names where it is documented.
+2. What follows from an Xid follows from the resolution that NVIDIA's catalogue gives it.
+3. In patterns ``%pci%`` stands for a PCI address, which is the subject.
+4. Examples of each fault are ``told``; those of ``not_told`` have some of its words and must not be told as it.
+5. How sure a verdict is has three grades of evidence rather than a number that nobody has measured.
 """
 
 import csv
 import functools
 import re
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from importlib.resources import files
 from typing import Any
 
 import yaml
 
-from kuayu.resilience.logs.channels import Channel
-from kuayu.resilience.logs.values import About, Follows, Severity, Source
+from kuayu.resilience.logs.headers import Channel
+
+
+class Severity(IntEnum):
+    """How bad a fault is; larger is worse."""
+
+    INFO = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
+class About(StrEnum):
+    """What a fault is about."""
+
+    DEVICE = "device"
+    NODE = "node"
+    JOB = "job"
+    LINK = "link"
+    STORAGE = "storage"
+
+
+class Follows(StrEnum):
+    """What follows from a fault, from least to most.
+
+    A job's own fault, such as asking for too much memory, never makes more than ``RESTART`` follow.
+    """
+
+    NONE = "none"
+    """Nothing to do for a scheduler; perhaps for the author of the program."""
+    WATCH = "watch"
+    """Count it; alone it is no reason to act."""
+    RESTART = "restart"
+    """The job is lost and may be started again where it was."""
+    DRAIN = "drain"
+    """The device or node must be reset or repaired; its jobs go on elsewhere."""
+
+
+class Confidence(StrEnum):
+    """How sure a verdict is; three grades of evidence rather than a number that nobody has measured."""
+
+    CERTAIN = "certain"
+    """The line has a documented form, and the catalogue knows what it names."""
+    LIKELY = "likely"
+    """The line has documented words, or the form names a number that the catalogue lacks."""
+    POSSIBLE = "possible"
+    """The line is only unlike what was usual."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact is documented."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The line that told it.
+
+    Attributes:
+        line: Its number, from 1.
+        text: Its text, at most ``TEXT`` characters around what told it; bytes that are no UTF-8 stand
+            with a backslash and their value.
+        template: Its template, where templates are mined.
+    """
+
+    line: int
+    text: str
+    template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A fault that a line tells.
+
+    Attributes:
+        code: Which fault, such as ``xid.79`` or ``nccl.timeout``.
+        kind: Its class: ecc, bus, driver, engine, nvlink, nccl, hccl, memory, network, storage, host or anomaly.
+        severity: How bad it is.
+        about: What it is about.
+        subject: Name of that in the line, such as a PCI address, an interface or a rank; None where it is not told.
+        node: Host that the line's header names, or None.
+        follows: What follows from it.
+        what: What it is, in words.
+        confidence: How sure it is.
+        evidence: The line.
+        source: Where the fact is documented; None for what is only unusual.
+    """
+
+    code: str
+    kind: str
+    severity: Severity
+    about: About
+    subject: str | None
+    node: str | None
+    follows: Follows
+    what: str
+    confidence: Confidence
+    evidence: Evidence
+    source: Source | None
+
+
+TEXT = 512
+"""Characters of a line that evidence keeps."""
+
 
 XID_SOURCE, RECOVERY_SOURCE = "xid", "recovery"
 
@@ -114,9 +222,9 @@ def catalogue() -> Catalogue:
     sources: dict[str, Source] = {}
     for name in FILES:
         read: dict[str, Any] = yaml.load((folder / "faults" / f"{name}.yaml").read_text("utf-8"), _LOADER)  # noqa: S506 - a safe one
-        own = {key: Source(**each) for key, each in read["sources"].items()}
+        own = {key: Source(**source) for key, source in read["sources"].items()}
         sources |= own
-        faults += (_fault(each, read["vendor"], own) for each in read["faults"])
+        faults += (_fault(fault, read["vendor"], own) for fault in read["faults"])
     rows = csv.DictReader((folder / "xids.csv").read_text("utf-8").splitlines())
     xids = {int(row["xid"]): Xid(row["kind"], row["resolution"], row["what"]) for row in rows}
     return Catalogue(tuple(faults), xids, sources)
@@ -126,25 +234,25 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """LibYAML is twenty times as fast, where it is there."""
 
 
-def _fault(told: dict[str, Any], vendor: str, sources: dict[str, Source]) -> Fault:
+def _fault(entry: dict[str, Any], vendor: str, sources: dict[str, Source]) -> Fault:
     return Fault(
-        code=told["code"],
+        code=entry["code"],
         vendor=vendor,
-        kind=told["kind"],
-        severity=Severity[told["severity"].upper()],
-        about=About(told["about"]),
-        follows=Follows(told["follows"]),
-        what=told["what"],
-        channel=Channel(told["channel"]),
-        bare=told.get("bare", False),
-        programs=frozenset(each.encode() for each in told.get("programs", ())),
-        needles=tuple(each.encode() for each in told["needles"]),
-        pattern=_pattern(told["pattern"]),
-        subject_before=_pattern(told["subject_before"]) if "subject_before" in told else None,
-        certain=told.get("certain", True),
-        source=sources[told["source"]],
-        told=tuple(told["told"]),
-        not_told=tuple(told["not_told"]),
+        kind=entry["kind"],
+        severity=Severity[entry["severity"].upper()],
+        about=About(entry["about"]),
+        follows=Follows(entry["follows"]),
+        what=entry["what"],
+        channel=Channel(entry["channel"]),
+        bare=entry.get("bare", False),
+        programs=frozenset(program.encode() for program in entry.get("programs", ())),
+        needles=tuple(needle.encode() for needle in entry["needles"]),
+        pattern=_pattern(entry["pattern"]),
+        subject_before=_pattern(entry["subject_before"]) if "subject_before" in entry else None,
+        certain=entry.get("certain", True),
+        source=sources[entry["source"]],
+        told=tuple(entry["told"]),
+        not_told=tuple(entry["not_told"]),
     )
 
 

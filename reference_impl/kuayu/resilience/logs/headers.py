@@ -1,12 +1,293 @@
-"""Headers of lines: what stands before the message, and the host it names.
+"""Headers of lines: where the message begins, who wrote it, and the host that it names.
 
-Known are those of syslog (RFC 3164), of journals and tools that begin with an instant of RFC 3339 or its likes, of the
-kernel's ring buffer, and of klog.
+1. Where the message of a line begins, and who wrote it: the kernel, a named program, or a job and its loggers.
+
+   What stands before a message is read piece by piece: colours of terminals, prefixes of launchers and containers
+   (``srun --label``, ``mpirun --tag-output``, ``torchrun --tee``, Ray, pdsh, Docker Compose, CRI, ``kubectl logs
+   --prefix``), instants, priorities and headers of syslog (RFC 3164, RFC 5424), of journals, of ``dmesg`` in each of
+   its formats and of ``/dev/kmsg``, levels and names that Python's logging, glog, klog and CANN put there, and names
+   of exceptions. A message may begin after each piece; text that is no such piece ends the header, so that what is
+   quoted later in a line has none.
+2. Headers of lines: what stands before the message, and the host it names.
+
+   Known are those of syslog (RFC 3164), of journals and tools that begin with an instant of RFC 3339 or its likes, of
+   the kernel's ring buffer, and of klog.
 """
 
 import re
+from collections.abc import Iterator
+from enum import IntFlag, StrEnum
+from typing import NamedTuple
+
+
+class Channel(StrEnum):
+    """Which writer a fault's line must have."""
+
+    KERNEL = "kernel"
+    """The kernel: by its header, or without any header where the form names driver and device itself."""
+    SYSTEM = "system"
+    """A program that the header names: a resource manager or a daemon of the vendor."""
+    JOB = "job"
+    """A job's own output."""
+
+
+class Before(IntFlag):
+    """What stands before a message."""
+
+    KERNEL = 1
+    """The kernel's header."""
+    LOGGER = 2
+    """A logger of a program: a level, a module, a field of a structured log."""
+    JOB = 4
+    """What only jobs write: a rank, an exception, a place in native code."""
+    GATHERED = 8
+    """What a launcher, a container or a tool that gathers lines puts there."""
+    INSTANT = 16
+    """An instant."""
+    LOCAL = 32
+    """An instant as loggers write it, with a blank between date and time, a comma before milliseconds or no date."""
+
+
+class Start(NamedTuple):
+    """Where a message may begin.
+
+    Attributes:
+        at: Its place.
+        before: Flags of ``Before``, as a plain number.
+        program: Program that the header names, in lower case.
+    """
+
+    at: int
+    before: int
+    program: bytes | None
+
+
+MAX_PIECES = 16
+"""Pieces of a header that are read."""
+
+KERNEL = frozenset({b"kernel", b"kern", b"dmesg", b"klogd", b"vmunix"})
+"""Names by which the kernel's messages go in syslog."""
 
 _MONTH = rb"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_DAY = rb"(?:mon|tue|wed|thu|fri|sat|sun)"
+_CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_DATE = rb"\d{4}[-/]\d\d[-/]\d\d[-t ]" + _CLOCK + rb"(?:z| ?[+-]\d\d:?\d\d)?(?:\.\d{1,9}){0,2}"
+_LEVEL = rb"(?:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|crit(?:ical)?|fatal|severe|success)"
+_NAME = rb"[a-z0-9][a-z0-9._-]{0,62}"
+
+_PIECE = re.compile(
+    # Colours of terminals.
+    rb"(?P<colour>\x1b\[[0-9;]{0,16}[a-z])"
+    # The kernel: its ring buffer as dmesg and consoles print it (-T, -H, -x, --time-format=iso), and /dev/kmsg.
+    rb"|(?P<kernel>(?:<\d{1,3}>)?\[ {0,8}\d{1,9}\.\d{1,9}\](?: ?\[ {0,8}[tc]\d{1,10}\])?"
+    rb"|\[" + _DAY + rb" " + _MONTH + rb" [ \d]\d " + _CLOCK + rb" \d{4}\]"
+    rb"|\[ {1,8}\+\d{1,9}\.\d{1,9}\]|\[" + _MONTH + rb" ?\d{1,2} \d\d:\d\d\]"
+    rb"|\d{4}-\d\d-\d\dt\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d(?= )"
+    rb"|kern {0,4}:[a-z]{2,7} {0,4}:|\d{1,3},\d{1,12},\d{1,16},[-c+][^;\n]{0,64};"
+    rb"|kernel: )"
+    # Syslog and journals, and logs of daemons that have a form of their own.
+    rb"|(?P<priority><\d{1,3}>(?:1 )?)"
+    rb"|(?P<fabric>\["
+    + _MONTH
+    + rb" \d\d \d{4} "
+    + _CLOCK
+    + rb"\] \[(?:info|warning|error|fatal)\](?: \[tid \d{1,10}\])?)"
+    rb"|(?P<repeated>message repeated \d{1,9} times: \[ ?)"
+    rb"|(?P<daemon>(?:slurm(?:stepd|d|ctld|dbd)|srun|salloc|sbatch|nv-fabricmanager)(?:\[\d{1,10}\])?: )"
+    rb"|(?P<instant>"
+    + _DAY
+    + rb" "
+    + _DATE
+    + rb" [a-z]{3,5}|\[?(?:"
+    + _DATE
+    + rb"|(?:"
+    + _DAY
+    + rb" )?"
+    + _MONTH
+    + rb" {1,2}\d{1,2} (?:\d{4} )?"
+    + _CLOCK
+    + rb"(?: \d{4})?|\d\d-\d\d "
+    + _CLOCK
+    + rb"|"
+    + _CLOCK
+    + rb")\]?)"
+    # Launchers and containers.
+    rb"|(?P<prefixed>\[pod/[^\]\n]{1,200}\]|std(?:out|err) [fp] |[\w.-]{1,80}[-_]\d{1,4} {1,8}\| )"
+    rb"|(?P<task>(?:[0-9a-f]{8} )?(?:\[rank=\d{1,7}\] )?\|\| )"
+    rb"|(?P<launched>\d{1,7}:(?= )|\[(?:rank|default)[ _]?\d{1,7}\]:?|\[\d{1,4},\d{1,7}\]<std(?:err|out)>:"
+    rb"|\([a-z_][\w:.]{0,80}(?: [\w:]{1,40}){0,2},? (?:pid|ip)=[^)\n]{1,60}\)|\(raylet(?:, ip=[\d.]{7,15})?\)"
+    rb"|\[pg [^\]\n]{1,160}\]"
+    rb"|" + _NAME + rb":\d{1,10}:\d{1,10} \[\d{1,4}\])"
+    # CANN and torch_npu: their own logs, no logger of the job.
+    rb"|(?P<cann>\[(?:error|warning)\] (?=(?:hccl|hccp|runtime|drv|ge|tdt|aicpu|ascendcl)\(|\d{4}-\d\d-\d\d-)"
+    rb"|(?:hccl|hccp|runtime|drv|ge|tdt|aicpu|ascendcl)\(\d{1,10},[^)\n]{0,80}\):[\d.:-]{10,32}"
+    rb"|\(pid:\d{1,10}, device:-?\d{1,5}, rankid:-?\d{1,7}\)"
+    rb"|(?:warning: )?e[a-z]\d{4}:? ?\[pid: ?\d{1,10}\]|(?:warning: )?e[a-z]\d{4}: (?=inner|the error)"
+    rb"|\[pid: ?\d{1,10}\]|\(e[a-z]\d{4}\):)"
+    # Native code: glog of PyTorch in brackets, NCCL's place in its source.
+    rb"|(?P<native>\[[iwefcd]\d{0,4} [^\]\n]{1,100}\.(?:cpp|cc|cu|h|hpp|ts):\d{1,6}\]"
+    rb"|[\w./]{1,60}\.(?:cc|h|cu):\d{1,6}(?= nccl)"
+    rb"|nccl warn|terminate called after throwing an instance of '[^'\n]{1,80}'|what\(\):)"
+    # Loggers: Python's, glog's and klog's without brackets, Loguru's.
+    rb"|(?P<logger>torch\.[a-z_.]{1,80}:(?=[^ ])|[iwefd]\d{4} " + _CLOCK + rb" {1,8}\d{1,10} [^\s\]]{1,120}\]"
+    rb"|\[?" + _LEVEL + rb"\]?(?:[:|]| -)?(?=[ :\[|])|:[\w.]{1,80}:|[|] |- "
+    rb"|(?:[a-z_][\w]{0,40}\.){1,8}[a-z_]\w{0,40}:(?= ?\[" + _LEVEL + rb")"
+    rb"|(?<= - )[a-z_][\w.]{0,80}(?= - )|[a-z_][\w.]{0,80}:[\w<>]{1,60}:\d{1,6} -|\[tid \d{1,10}\]"
+    rb"|\[[\w./<>-]{1,100}:\d{1,6}(?::[\w<>]{1,60})?\])"
+    # The exception that ends a traceback, and the exceptions that it names in turn.
+    rb"|(?P<raised>(?:[a-z_]\w{0,60}\.){0,8}[a-z_]\w{0,60}(?:error|exception|exit|interrupt)\w{0,20}:(?= ))",
+)
+
+_IS_LOCAL = re.compile(rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d(?: |.{9},)|\d\d[-:])")
+
+_NAMED = re.compile(rb"(" + _NAME + rb") ([a-z0-9_./()@-]{1,64})(?:\[\d{1,10}\])?:(?:\x1b\[[0-9;]{0,16}m)? ")
+"""Host and program of syslog."""
+
+_SYSLOG = re.compile(
+    _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d " + _NAME + rb" kernel: (?:\[ {0,8}\d{1,9}\.\d{1,9}\] )?(?=[a-z])"
+)
+"""The kernel's header in a syslog of RFC 3164."""
+
+_STRUCTURED = re.compile(rb"(" + _NAME + rb") (\S{1,48}) \S{1,128} \S{1,32} (?:-|\[[^\]\n]{0,512}\]) ")
+"""Host and program of RFC 5424."""
+
+_ALONE = re.compile(rb"([a-z][\w./@-]{0,63})\[\d{1,10}\]: ")
+"""A program without a host, as in short forms of journals."""
+
+_HOST_ONLY = re.compile(
+    rb"(?!(?:samples?|examples?|prompt|gen|case|item|line|test|step|q|a|out|output|text|txt|msg|log|row|doc|ex|idx|id|batch"
+    rb"|epoch|seq|resp|ans|turn|user|human|assistant|entry|record|token|label|question|answer)\d)"
+    rb"[a-z][a-z.-]{0,40}\d[a-z0-9.-]{0,40}: "
+)
+"""A host as pdsh and clush put it before each line; without a digit it could be any word."""
+
+_FIELD = re.compile(rb'\{[^{}]{0,512}?"(?:log|msg|message|error|err|exception|exc_info|reason|event)" ?: ?"')
+"""A field of a structured log that has a message."""
+
+
+_KERNEL, _LOGGER, _JOB, _GATHERED, _INSTANT, _LOCAL = (int(flag) for flag in Before)
+
+_ADDS = {
+    "kernel": _KERNEL,
+    "instant": _INSTANT,
+    "prefixed": _GATHERED,
+    "launched": _JOB,
+    "task": _JOB,
+    "native": _JOB,
+    "cann": _JOB,
+    "raised": _JOB,
+    "logger": _LOGGER,
+}
+"""What each kind of piece adds to what stands before the message."""
+
+_OWN_HEADERS = frozenset({"instant", "fabric", "daemon"})
+"""Pieces with which the line of a program begins."""
+
+_BEFORE_NAMES = frozenset({"instant", "priority", "prefixed", "kernel"})
+"""Pieces that host and program may follow."""
+
+
+class Starts:
+    """Places at which the message of a line may begin, read as far as they are asked for and kept.
+
+    Args:
+        places: As ``starts`` yields them.
+    """
+
+    def __init__(self, places: Iterator[Start]) -> None:
+        self._read: list[Start] = []
+        self._places = places
+
+    def __iter__(self) -> Iterator[Start]:
+        """From the first on."""
+        yield from self._read
+        for place in self._places:
+            self._read.append(place)
+            yield place
+
+
+def starts(block: bytes, low: bytes, begin: int, end: int) -> Iterator[Start]:
+    """Places at which the message of a line may begin, from the first on.
+
+    Args:
+        block: Bytes as they came.
+        low: The same in lower case.
+        begin: Where the line begins.
+        end: Where it ends.
+    """
+    # Most lines of faults are the kernel's in a syslog; their pieces one by one would come to the same.
+    syslog = _SYSLOG.match(low, begin, end)
+    start = Start(syslog.end(), _KERNEL | _INSTANT, b"kernel") if syslog else Start(_blanks(low, begin, end), 0, None)
+    yield start
+    structured, nameable = False, syslog is None
+    for count in range(MAX_PIECES):
+        kind = ""
+        after = _named(low, start, end, structured=structured) if nameable else None
+        if after is None and (piece := _PIECE.match(low, start.at, end)):
+            kind = piece.lastgroup or ""
+            if kind != "raised" or _is_class(block, piece):
+                program = _program(kind, piece[0]) or start.program
+                before = start.before | _ADDS.get(kind, 0)
+                if start.before & _LOCAL and kind in _OWN_HEADERS:
+                    before |= _LOGGER  # what a logger cites has a header of its own
+                if kind == "instant" and _IS_LOCAL.match(piece[0]):
+                    before |= _LOCAL
+                after = Start(piece.end(), before, program)
+                structured = structured or (kind == "priority" and piece[0].endswith(b" "))
+        if after is None and not start.before & _KERNEL:
+            after = _rare(low, start, end, first=count <= 1)
+        if after is None:
+            return
+        nameable = kind in _BEFORE_NAMES
+        start = Start(_blanks(low, after.at, end), after.before, after.program)
+        yield start
+
+
+def _program(kind: str, piece: bytes) -> bytes | None:
+    """Program that a piece is the header of; the fabric manager's own log is known by its form."""
+    if kind == "daemon":
+        return re.split(rb"[\[:]", piece)[0]
+    return b"nv-fabricmanager" if kind == "fabric" else None
+
+
+def _blanks(low: bytes, place: int, end: int) -> int:
+    """Where blanks end."""
+    while place < end and low[place] in b" \t":
+        place += 1
+    return place
+
+
+def _rare(low: bytes, start: Start, end: int, *, first: bool) -> Start | None:
+    """A program without a host, a host without a program, or a field of a structured log."""
+    if start.program is None and (alone := _ALONE.match(low, start.at, end)):
+        return Start(alone.end(), start.before, alone[1])
+    if first and start.program is None and (host := _HOST_ONLY.match(low, start.at, end)):
+        return Start(host.end(), start.before | _GATHERED, None)
+    field = _FIELD.match(low, start.at, end) if low.startswith(b"{", start.at) else None
+    return Start(field.end(), start.before | _LOGGER, start.program) if field else None
+
+
+def _named(low: bytes, start: Start, end: int, *, structured: bool) -> Start | None:
+    """What follows host and program: two words and a colon behind an instant, or where the program is the kernel."""
+    stamped = start.before & _INSTANT
+    found = (_STRUCTURED if structured and stamped else _NAMED).match(low, start.at, end)
+    if found is None or start.program is not None:
+        return None
+    program = found[2].rsplit(b"/", 1)[-1]
+    if program in KERNEL:
+        return Start(found.end(), start.before | _KERNEL, program)
+    if not stamped:
+        return None
+    # Of a program without number nobody knows whether it is one: what a logger writes looks alike.
+    sure = structured or b"]:" in found[0]
+    return Start(found.end(), start.before | (0 if sure else _LOGGER), program)
+
+
+def _is_class(block: bytes, found: re.Match[bytes]) -> bool:
+    """Whether an exception's name begins with a capital, as names of classes do."""
+    name = block[found.start() : found.end()].rsplit(b".", 1)[-1]
+    return name[:1].isupper()
+
 
 _HOST = re.compile(
     rb"(?:<\d{1,3}>)?"
@@ -26,9 +307,9 @@ _BEFORE = re.compile(
     rb")",
     re.IGNORECASE,
 )
-"""A header in a line whose numbers have been made one nought each (``masking.plain``)."""
+"""A header in a line whose numbers have been made one zero each (``masking.plain``)."""
 
-DEEPEST = 4
+MAX_HEADERS = 4
 """Headers that may stand one after the other, such as syslog's and the kernel's."""
 
 
@@ -40,10 +321,10 @@ def host_of(line: bytes) -> str | None:
 
 def message(line: bytes) -> bytes:
     """The line without its headers; numbers must have been made noughts."""
-    at = 0
-    for _ in range(DEEPEST):
-        found = _BEFORE.match(line, at)
+    place = 0
+    for _ in range(MAX_HEADERS):
+        found = _BEFORE.match(line, place)
         if found is None:
             break
-        at = found.end()
-    return line[at:]
+        place = found.end()
+    return line[place:]

@@ -1,32 +1,113 @@
-"""How long candidates for the exchange of gradients take over links as measured, and what throughput they leave.
+"""Collective synchronisation: rings, how long each collective takes over links as measured, and what it leaves.
 
-A message of ``s`` bytes takes ``α + s / B`` (R. W. Hockney, "The communication challenge for MPP", Parallel Computing
-20, 1994). ``D`` domains of ``n`` nodes sum up ``G`` bytes:
+1. The order in which domains form a ring, so that its slowest link is as fast as can be.
+2. How long candidates for the exchange of gradients take over links as measured, and what throughput they leave.
 
-- *ring*: all ``P = D · n`` nodes in one ring, domain after domain: ``2 (P - 1)`` rounds of the slowest hop with
-  ``G / P`` bytes (P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC
-  69, 2009). One flow enters and one leaves each domain.
-- *hierarchical*: a reduce-scatter inside each domain, ``n - 1`` rounds of ``G / n``; then a ring over domains for each
-  of the ``n`` parts, all over the same links, ``2 (D - 1)`` rounds of ``G / D``; then an all-gather inside (M. Cho et
-  al., "BlueConnect", IBM Journal of Research and Development 63, 2019).
-- *low communication*: inside each domain every step, over domains every ``H`` steps (A. Douillard et al., "DiLoCo",
-  arXiv:2311.08105). Quality is not free: the steps that it takes more to the same loss are charged
-  (``kuayu.scheduling.throughput.penalty``, fitted to arXiv:2503.09799 and others).
+   A message of ``s`` bytes takes ``α + s / B`` (R. W. Hockney, "The communication challenge for MPP", Parallel
+   Computing 20, 1994). ``D`` domains of ``n`` nodes sum up ``G`` bytes:
 
-An exchange hides behind a share of a step; throughput is steps a second, with what rare reconciliation costs charged.
+   - *ring*: all ``P = D · n`` nodes in one ring, domain after domain: ``2 (P - 1)`` rounds of the slowest hop with
+     ``G / P`` bytes (P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+     JPDC 69, 2009). One flow enters and one leaves each domain.
+   - *hierarchical*: a reduce-scatter inside each domain, ``n - 1`` rounds of ``G / n``; then a ring over domains for
+     each of the ``n`` parts, all over the same links, ``2 (D - 1)`` rounds of ``G / D``; then an all-gather inside
+     (M. Cho et al., "BlueConnect", IBM Journal of Research and Development 63, 2019).
+   - *low communication*: inside each domain every step, over domains every ``H`` steps (A. Douillard et al.,
+     "DiLoCo", arXiv:2311.08105). Quality is not free: the steps that it takes more to the same loss are charged
+     (``kuayu.scheduling.throughput.penalty``, fitted to arXiv:2503.09799 and others).
+
+   An exchange hides behind a share of a step; throughput is steps a second, with what rare reconciliation costs
+   charged.
+3. Collectives that are looked at, each with the orders of domains that are worth a look, and what they would do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
 
 import numpy as np
 
-from kuayu.resilience.transfers.scene import Floats
+from kuayu.resilience.transfers.network import Floats, Integers
 from kuayu.scheduling.throughput import OVERLAP, penalty
+
+MAX_EXACT = 7
+"""Domains up to which all orders are looked at."""
+
+
+def round_s(order: tuple[int, ...], rates: Floats, latency_s: Floats, size: float) -> Floats:
+    """Seconds of a round in which every domain sends so many bytes to the next; infinite where a link is out.
+
+    Args:
+        order: Domains in the order of the ring, by number.
+        rates: Bytes a second from domain to domain, at any number of times, (..., D, D).
+        latency_s: Seconds, (D, D).
+        size: Bytes.
+
+    Returns:
+        Seconds, (...).
+    """
+    source, target = np.array(order), np.roll(np.array(order), -1)
+    with np.errstate(divide="ignore", over="ignore"):
+        slowest: Floats = (latency_s[source, target] + size / rates[..., source, target]).max(axis=-1)
+    return slowest
+
+
+def best_ring(rates: Floats, latency_s: Floats, size: float) -> tuple[int, ...]:
+    """The order with the quickest round: exact for few domains, else by nearest neighbours and exchanges.
+
+    Args:
+        rates: Bytes a second from domain to domain, (D, D).
+        latency_s: Seconds, (D, D).
+        size: Bytes that a round moves over each link.
+    """
+    count = len(rates)
+    with np.errstate(divide="ignore", over="ignore"):
+        cost = latency_s + size / rates
+    if count <= MAX_EXACT:
+        orders = _orders(count)
+        slowest = cost[orders, np.roll(orders, -1, axis=1)].max(axis=1)
+        return tuple(orders[int(np.argmin(slowest))].tolist())
+    order, left = [0], set(range(1, count))
+    while left:
+        nearest = min(sorted(left), key=lambda domain: cost[order[-1], domain])
+        order.append(nearest)
+        left.remove(nearest)
+    return _exchanged(order, cost)
+
+
+@cache
+def _orders(count: int) -> Integers:
+    """All rings, each once for each direction, (orders, D)."""
+    return np.array([(0, *rest) for rest in permutations(range(1, count))], dtype=np.int64)
+
+
+def _exchanged(order: list[int], cost: Floats) -> tuple[int, ...]:
+    """Exchange an end of the slowest hop with another domain, as long as the ring becomes quicker; begins at zero."""
+    now, count = np.array(order), len(order)
+    most, total = _slowest(now[None], cost)
+    while True:
+        worst = int(np.argmax(cost[now, np.roll(now, -1)]))
+        one, other = np.repeat([worst, (worst + 1) % count], count), np.tile(np.arange(count), 2)
+        tried, rows = np.tile(now, (len(one), 1)), np.arange(len(one))
+        tried[rows, one], tried[rows, other] = now[other], now[one]
+        mosts, totals = _slowest(tried, cost)
+        best = int(np.lexsort((totals, mosts))[0])
+        if (mosts[best], totals[best]) >= (most[0], total[0]):
+            return tuple(np.roll(now, -int(np.argmin(now))).tolist())
+        now, most, total = tried[best], mosts[[best]], totals[[best]]
+
+
+def _slowest(orders: Integers, cost: Floats) -> tuple[Floats, Floats]:
+    """The slowest hop of each order, and the sum of those that are not over links that are out, (orders,)."""
+    hops = cost[orders, np.roll(orders, -1, axis=1)]
+    return hops.max(axis=1), np.where(np.isfinite(hops), hops, 0.0).sum(axis=1)
+
 
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations that are looked at."""
-RING, HIERARCHICAL, LOW = "ring", "hierarchical", "low_communication"
-NAMELESS = "unknown"
+RING, HIERARCHICAL, LOW_COMMUNICATION = "ring", "hierarchical", "low_communication"
+UNKNOWN_KIND = "unknown"
 """Of a kind that the standard does not name; nothing is known of it."""
 
 
@@ -43,7 +124,7 @@ class Candidate:
     period: int = 1
 
 
-CANDIDATES = (Candidate(RING), Candidate(HIERARCHICAL), *(Candidate(LOW, period) for period in PERIODS))
+CANDIDATES = (Candidate(RING), Candidate(HIERARCHICAL), *(Candidate(LOW_COMMUNICATION, period) for period in PERIODS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +132,7 @@ class Fabric:
     """Links as measured.
 
     Attributes:
-        rates: Bytes a second from domain to domain, (D, D); nought where a link is out. The diagonal does not count.
+        rates: Bytes a second from domain to domain, (D, D); zero where a link is out. The diagonal does not count.
         latency_s: Seconds of a message from domain to domain, (D, D).
         nodes: In each domain.
         inside: Bytes a second from a node to another of its domain; the least of all domains.
@@ -92,7 +173,7 @@ def exchange_s(candidate: Candidate, fabric: Fabric, work: Work, hop_s: Floats) 
         candidate: Which.
         fabric: For what lies inside domains.
         work: What is exchanged.
-        hop_s: Seconds of the slowest message from a domain to the next, of any shape; nought where there is but one.
+        hop_s: Seconds of the slowest message from a domain to the next, of any shape; zero where there is but one.
     """
     domains, nodes, size = len(fabric.rates), fabric.nodes, work.gradient_bytes
     with np.errstate(over="ignore"):
@@ -104,20 +185,98 @@ def exchange_s(candidate: Candidate, fabric: Fabric, work: Work, hop_s: Floats) 
         return float(inside) if nodes > 1 else 0.0, hop_s * (2 * (domains - 1)) if domains > 1 else np.zeros_like(hop_s)
 
 
-def charged(candidate: Candidate, domains: int) -> float:
+def step_charge(candidate: Candidate, domains: int) -> float:
     """How many times as many steps it takes to the same loss."""
-    if candidate.kind != LOW or domains == 1:
+    if candidate.kind != LOW_COMMUNICATION or domains == 1:
         return 1.0
     return float(penalty(np.array(float(domains)), np.array(float(candidate.period))))
 
 
 def rate(candidate: Candidate, domains: int, work: Work, inside_s: float, across_s: Floats) -> Floats:
-    """Steps a second, in the shape of ``across_s``; nought where a link that is needed is out."""
+    """Steps a second, in the shape of ``across_s``; zero where a link that is needed is out."""
     hidden = work.overlap * work.step_s
-    if candidate.kind == LOW:
+    if candidate.kind == LOW_COMMUNICATION:
         step = work.step_s + max(0.0, inside_s - hidden)
         lasts = candidate.period * step + np.maximum(0.0, across_s - max(0.0, hidden - inside_s))
     else:
         lasts = work.step_s + np.maximum(0.0, inside_s + across_s - hidden)
-    made: Floats = candidate.period / lasts / charged(candidate, domains)  # nought where it lasts for ever
+    made: Floats = candidate.period / lasts / step_charge(candidate, domains)  # zero where it lasts for ever
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveOption:
+    """A collective as it can be used.
+
+    Attributes:
+        candidate: Its kind and period.
+        order: Domains in the order of the ring, by number, the first one first.
+    """
+
+    candidate: Candidate
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkHistory:
+    """What links carried, in bytes a second; the diagonal does not count.
+
+    Attributes:
+        rates: Oldest first, (T, D, D), at least one.
+        now: What they carry now, (D, D); zero where a link is out.
+        fabric: Domains as they are now.
+        work: What is trained.
+    """
+
+    rates: Floats
+    now: Floats
+    fabric: Fabric
+    work: Work
+
+
+def from_first(order: Sequence[int]) -> tuple[int, ...]:
+    """The same ring, beginning at the first domain."""
+    first = list(order).index(0)
+    return (*order[first:], *order[:first])
+
+
+def collective_options(past: LinkHistory, used: CollectiveOption | None) -> list[CollectiveOption]:
+    """What is in use, if anything that is known; then all candidates, each with all orders that are worth a look."""
+    domains = len(past.now)
+    known = used if used is not None and used.candidate.kind != UNKNOWN_KIND else None
+    candidates = dict.fromkeys([*([known.candidate] if known else []), *CANDIDATES])
+    sizes = {message(candidate, domains, past.fabric.nodes, past.work) for candidate in candidates}
+    mean = past.rates.mean(axis=0)
+    orders = {}
+    for size in sizes:
+        best = (
+            [from_first(best_ring(rates, past.fabric.latency_s, size)) for rates in (past.now, mean)]
+            if domains > 1
+            else [(0,)]
+        )
+        orders[size] = dict.fromkeys([*best, *([used.order] if used else [])])
+    every = [
+        CollectiveOption(candidate, order)
+        for candidate in candidates
+        for order in orders[message(candidate, domains, past.fabric.nodes, past.work)]
+    ]
+    return list(dict.fromkeys([*([known] if known else []), *every]))
+
+
+def option_rates(past: LinkHistory, looked_at: Sequence[CollectiveOption], rates: Floats) -> Floats:
+    """Steps a second of each option at each time, (T, options)."""
+    domains = len(past.now)
+    hops: dict[tuple[tuple[int, ...], float], Floats] = {}
+    made = np.empty((len(rates), len(looked_at)))
+    for column, option in enumerate(looked_at):
+        size = message(option.candidate, domains, past.fabric.nodes, past.work)
+        key = option.order, size
+        if key not in hops:
+            hops[key] = _hops(option, past, rates, size)
+        inside, across = exchange_s(option.candidate, past.fabric, past.work, hops[key])
+        made[:, column] = rate(option.candidate, domains, past.work, inside, across)
+    return made
+
+
+def _hops(option: CollectiveOption, past: LinkHistory, rates: Floats, size: float) -> Floats:
+    return round_s(option.order, rates, past.fabric.latency_s, size) if len(past.now) > 1 else np.zeros(len(rates))

@@ -7,17 +7,17 @@ from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from kuayu import __version__
-from kuayu.service import instants, openapi
+from kuayu.service import access, instants, openapi
 from kuayu.service.parameters import NoQuery
 from kuayu.service.problems import not_found
-from kuayu.service.routes.answers import json_answer
+from kuayu.service.routes.responses import json_answer
 from kuayu.service.runtime import runtime_of, tenant_of
 from kuayu_schemas import registers
 from kuayu_schemas.models import Feature, Profile
 
 router = APIRouter()
 
-PROFILES = (Profile.COM, Profile.MET, Profile.IDX, Profile.DEM, Profile.FCT, Profile.SCH, Profile.RES)
+PROFILES = (Profile.COM, Profile.MET, Profile.IDX, Profile.DEM, Profile.FCT, Profile.SCH, Profile.RES, Profile.JOB)
 """Profiles that the service conforms to, or tries to."""
 
 HEALTHY = {
@@ -117,9 +117,8 @@ async def get_indicators(request: Request, _: Annotated[NoQuery, Query()]) -> Re
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request) -> Response:
     """The service's own metrics, which are not part of the standard, for whom the operator lets have them."""
-    shown = request.app.state.settings.metrics
-    if shown == "off":
+    settings = request.app.state.settings
+    if settings.metrics == "off":
         raise not_found("there is no /metrics")
-    if shown == "token":
-        tenant_of(request)
+    access.check_metrics(request, settings)
     return Response(runtime_of(request).metrics.page(), media_type=CONTENT_TYPE_PLAIN_0_0_4)

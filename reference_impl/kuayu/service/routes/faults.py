@@ -8,15 +8,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from kuayu.service import bodies, conditions, instants, openapi
-from kuayu.service.batches import Form
+from kuayu.service import bodies, fault_commands, instants, openapi, parameters
+from kuayu.service.bodies import ItemForm
+from kuayu.service.fault_commands import Intake, Item
 from kuayu.service.parameters import NoQuery, PageQuery
-from kuayu.service.routes.answers import json_answer
-from kuayu.service.routes.listings import read_page
-from kuayu.service.routes.samples import FEW, LARGE_BODY
+from kuayu.service.routes.responses import json_answer, read_page
+from kuayu.service.routes.telemetry import LARGE_BODY, MAX_ITEMS_ANSWERED_INLINE
 from kuayu.service.runtime import runtime_of, tenant_of
-from kuayu.service.watching import intake
-from kuayu.service.watching.intake import Intake, Item
 from kuayu_schemas.models import FaultState, Identifier
 
 router = APIRouter()
@@ -44,7 +42,7 @@ class FaultPageQuery(PageQuery):
 )
 async def post_heartbeats(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Signs of life of registered nodes, in any order; a repetition is none."""
-    return await _take(request, intake.BEATS, runtime_of(request).watcher.hear)
+    return await _take(request, fault_commands.BEATS, runtime_of(request).watcher.hear)
 
 
 @router.post(
@@ -60,16 +58,16 @@ async def post_heartbeats(request: Request, _: Annotated[NoQuery, Query()]) -> R
 )
 async def post_log_lines(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Lines of registered nodes, in the order of each log."""
-    return await _take(request, intake.LINES, runtime_of(request).watcher.read)
+    return await _take(request, fault_commands.LINES, runtime_of(request).watcher.read)
 
 
-async def _take(request: Request, form: Form, watch: Callable[[str, Sequence[Item]], Awaitable[None]]) -> Response:
+async def _take(request: Request, form: ItemForm, watch: Callable[[str, Sequence[Item]], Awaitable[None]]) -> Response:
     """Take the good items of a batch, and name the others."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)
     registered = runtime.watcher.registry.domains(tenant)
     take = partial(_taken, body, form, runtime.settings.max_batch, registered, instants.now())
-    small = len(body) < LARGE_BODY and body.count(b"{") <= FEW
+    small = len(body) < LARGE_BODY and body.count(b"{") <= MAX_ITEMS_ANSWERED_INLINE
     taken, answer = take() if small else await runtime.urgent.run(tenant, take)
     if taken.good:
         await watch(tenant, taken.good)
@@ -78,10 +76,10 @@ async def _take(request: Request, form: Form, watch: Callable[[str, Sequence[Ite
 
 
 def _taken(
-    body: bytes, form: Form, max_batch: int, registered: Mapping[str, str], received: int
+    body: bytes, form: ItemForm, max_batch: int, registered: Mapping[str, str], received: int
 ) -> tuple[Intake, bytes]:
     """What can be taken of a batch, and the answer."""
-    taken = intake.take(body, form, max_batch, registered, received)
+    taken = fault_commands.read_batch(body, form, max_batch, registered, received)
     return taken, taken.result()
 
 
@@ -118,5 +116,5 @@ async def list_faults(request: Request, query: Annotated[FaultPageQuery, Query()
 async def follow_faults(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
     """Changes after the event that Last-Event-ID names, or from now on."""
     runtime, tenant = runtime_of(request), tenant_of(request)
-    join = partial(runtime.watcher.store.join, tenant, conditions.last_event(request))
+    join = partial(runtime.watcher.store.join, tenant, parameters.last_event(request))
     return await runtime.watcher.hub.follow(tenant, None, join, runtime.urgent)

@@ -1,4 +1,8 @@
-"""Registered resources: domains, nodes, links and compute identifiers."""
+"""Routes of registered resources and of compute identifiers.
+
+1. Registered resources: domains, nodes, links and compute identifiers.
+2. Resolution of compute identifiers.
+"""
 
 from typing import Annotated, Any
 
@@ -6,14 +10,14 @@ import orjson
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from kuayu.service import bodies, conditions, openapi
+from kuayu.perception.identifiers import UnknownIdentifierError, resolve
+from kuayu.service import bodies, openapi, parameters
 from kuayu.service.kinds import COMPUTE_IDENTIFIER, DOMAIN, LINK, NODE, Kind
 from kuayu.service.parameters import NodePageQuery, NoQuery, PageQuery
 from kuayu.service.problems import Place, invalid_body, not_found
-from kuayu.service.routes.answers import json_answer
-from kuayu.service.routes.listings import read_listing
+from kuayu.service.routes.responses import json_answer, read_listing
 from kuayu.service.runtime import runtime_of, tenant_of
-from kuayu.service.storage.resources import DeleteResource, PutResource, Record, Stored
+from kuayu.service.storage.resources import DeleteResource, PutResource, ResourceRecord, StoredResource
 
 router = APIRouter()
 
@@ -36,20 +40,20 @@ async def read_resource(request: Request, tenant: str, kind: Kind, name: str) ->
     return body
 
 
-async def put_resource(request: Request, tenant: str, kind: Kind, body: dict[str, Any]) -> Stored:
+async def put_resource(request: Request, tenant: str, kind: Kind, body: dict[str, Any]) -> StoredResource:
     """Register a resource or replace it."""
     runtime = runtime_of(request)
-    expected = conditions.if_match(request)
+    expected = parameters.if_match(request)
     return await runtime.writer.write(PutResource(runtime.scope(tenant), kind, body[kind.key], body, expected))
 
 
-async def get_resource(request: Request, tenant: str, kind: Kind, name: str) -> Record:
+async def get_resource(request: Request, tenant: str, kind: Kind, name: str) -> ResourceRecord:
     """A resource as it stands.
 
     Raises:
         ProblemException: not-found.
     """
-    record: Record | None = await runtime_of(request).threads.run(
+    record: ResourceRecord | None = await runtime_of(request).threads.run(
         tenant, runtime_of(request).store.record, tenant, kind, name
     )
     if record is None:
@@ -60,10 +64,10 @@ async def get_resource(request: Request, tenant: str, kind: Kind, name: str) -> 
 async def delete_resource(request: Request, tenant: str, kind: Kind, name: str) -> None:
     """Take a resource away."""
     runtime = runtime_of(request)
-    await runtime.writer.write(DeleteResource(runtime.scope(tenant), kind, name, conditions.if_match(request)))
+    await runtime.writer.write(DeleteResource(runtime.scope(tenant), kind, name, parameters.if_match(request)))
 
 
-def record_answer(record: Record, members: dict[str, Any] | None = None, *, created: bool = False) -> Response:
+def record_answer(record: ResourceRecord, members: dict[str, Any] | None = None, *, created: bool = False) -> Response:
     """A record as an answer, perhaps with members that are not registered but live."""
     headers = {"ETag": record.revision.etag}
     return json_answer(record.to_wire() | (members or {}), 201 if created else 200, headers)
@@ -89,7 +93,7 @@ def _add_put(kind: Kind, path: str) -> None:
         request: Request, name: Annotated[str, Path(alias=kind.key)], _: Annotated[NoQuery, Query()]
     ) -> Response:
         tenant = tenant_of(request)
-        conditions.if_match(request)
+        parameters.if_match(request)
         stored = await put_resource(request, tenant, kind, await read_resource(request, tenant, kind, name))
         return record_answer(stored.record, created=stored.created)
 
@@ -170,3 +174,31 @@ for _kind in (DOMAIN, NODE, LINK, COMPUTE_IDENTIFIER):
         _add(_kind, f"{_kind.path}/{{{_kind.key}}}")
 for _kind in (DOMAIN, LINK):
     _add_list(_kind)
+
+
+@router.get(
+    "/v1/compute-identifiers/{urn}/resolution",
+    operation_id="resolveComputeIdentifier",
+    summary="What a compute identifier leads to, downwards and upwards",
+    tags=["resources"],
+    responses={200: openapi.answer("Resolution", "All that it leads to."), **openapi.problems("not-found")},
+)
+async def resolve_identifier(request: Request, urn: str, _: Annotated[NoQuery, Query()]) -> Response:
+    """Services, families and nodes around a compute identifier of any tier."""
+    tenant = tenant_of(request)
+    known = await runtime_of(request).threads.run(tenant, runtime_of(request).store.identifiers, tenant)
+    try:
+        result = resolve(urn, known.members, known.nodes)
+    except UnknownIdentifierError as error:
+        raise not_found(f"nothing is known of {urn!r}") from error
+    return json_answer(
+        {
+            "urn": urn,
+            "tier": result.tier,
+            "services": result.services,
+            "families": result.families,
+            "nodes": result.nodes,
+            "unresolved": result.unresolved,
+            "revision": known.revision.to_wire(),
+        }
+    )

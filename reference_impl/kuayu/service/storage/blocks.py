@@ -40,7 +40,7 @@ LEADING = 2
 ENVELOPE = ("subject_no", "observed", "received")
 """Columns that every row fills, beside the number of the commit."""
 
-SELDOM = 64
+RETRY_EVERY_WRITES = 64
 """Writes of which one is tried where samples keep meeting such as are there already."""
 
 _EIGHT_BYTES = 8
@@ -55,7 +55,7 @@ Value = float | str
 Row = tuple[Any, ...]
 """Number of the subject, instant, when it was received, measures."""
 
-Together = list[tuple["Block", int]]
+BlockGroup = list[tuple["Block", int]]
 """Blocks with the same measures, each with when it was received."""
 
 
@@ -140,9 +140,9 @@ def write_all(connection: Connection, arrivals: Iterable[Arrival], sequence: int
             write_together(connection, measures, together, sequence)
 
 
-def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], Together]]:
+def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], BlockGroup]]:
     """Bring rows with the same measures together, as long as no subject comes with others: then the order counts."""
-    layer: dict[tuple[str, ...], Together] = {}
+    layer: dict[tuple[str, ...], BlockGroup] = {}
     shown: dict[int, tuple[str, ...]] = {}
     for arrival in arrivals:
         for block in filter(len, arrival.blocks):
@@ -154,12 +154,12 @@ def _layers(arrivals: Iterable[Arrival]) -> Iterator[dict[tuple[str, ...], Toget
     yield layer
 
 
-def _rows(together: Together) -> list[Row]:
+def _rows(together: BlockGroup) -> list[Row]:
     """Rows by subject; of equal samples the first stays the first."""
     return sorted(chain.from_iterable(block.rows(received) for block, received in together), key=itemgetter(0))
 
 
-def _write_sqlite(connection: Connection, measures: tuple[str, ...], together: Together, sequence: int) -> None:
+def _write_sqlite(connection: Connection, measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
     driver = connection.connection.driver_connection
     assert driver is not None
     for part in _parts(_rows(together), 1 + LEADING + len(measures)):
@@ -185,7 +185,7 @@ def _bound(value: float | str) -> float | str:
     return float(value) if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
-def _write_postgresql(connection: Connection, measures: tuple[str, ...], together: Together, sequence: int) -> None:
+def _write_postgresql(connection: Connection, measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
     """Write straight into the table of samples, and where a row is there already, by way of another table."""
     driver = connection.connection.driver_connection
     assert driver is not None
@@ -230,11 +230,11 @@ class _Meetings:
 
     def note(self, *, met: bool) -> None:
         """What a try has come to: of writes that always meet, few are tried."""
-        self.distance = min(max(1, 2 * self.distance), SELDOM) if met else 0
+        self.distance = min(max(1, 2 * self.distance), RETRY_EVERY_WRITES) if met else 0
         self.apart = self.distance
 
 
-def _merge(cursor: "Cursor[Any]", measures: tuple[str, ...], together: Together, sequence: int) -> None:
+def _merge(cursor: "Cursor[Any]", measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
     """Write by way of a table of the connection's own. A statement cannot merge into the same row twice."""
     first = {(row[0], row[1]): row for row in reversed(_rows(together))}
     if cursor.execute("SELECT to_regclass('pg_temp.arriving')", prepare=True).fetchone() == (None,):
@@ -257,7 +257,7 @@ def _write_rows(copy: Copy, measures: tuple[str, ...], rows: Iterable[Row], sequ
         copy.write_row((sequence, *row))
 
 
-def _packed(together: Together, sequence: int) -> bytes:
+def _packed(together: BlockGroup, sequence: int) -> bytes:
     """Rows of numbers by subject, as COPY takes them: each value behind its length.
 
     Source: PostgreSQL 16, "COPY", Binary Format.

@@ -1,30 +1,232 @@
-"""Opening the database: connections as the service wants them, the schema brought up to date, the epoch decided."""
+"""Opening a database, SQLite or PostgreSQL: connections, migrations, and the epoch.
+
+1. Connections as the service wants them, to SQLite and to PostgreSQL.
+2. Opening the database: connections as the service wants them, the schema brought up to date, the epoch decided.
+"""
 
 import contextlib
 import logging
+import os
 import secrets
+import socket
 import sqlite3
+import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, select, update
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
-from kuayu.service.storage import engines, holding
-from kuayu.service.storage.engines import Server, Sessions
-from kuayu.service.storage.files import Files
-from kuayu.service.storage.marks import Left, Mark
-from kuayu.service.storage.presence import Doubt, DoubtError, HeldError, Presence, is_absence
+from kuayu.service.storage import availability
+from kuayu.service.storage.availability import (
+    Doubt,
+    DoubtError,
+    Files,
+    HeldError,
+    LastOpening,
+    OpeningMark,
+    Presence,
+    is_absence,
+)
 from kuayu.service.storage.tables import meta
 from kuayu_schemas.models import Durability
+
+CACHED_STATEMENTS = 512
+
+POSTGRESQL_TIMEOUTS_SECONDS = {
+    "connect_timeout": 3,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How soon a connection to PostgreSQL is given up whose other end does not answer, in seconds; a URL may say others."""
+
+_Session = psycopg.Connection[tuple[Any, ...]]
+
+
+def sqlite(url: str, durability: Durability) -> tuple[Engine, Engine]:
+    """Engines to write and to read a file."""
+    write = create_engine(
+        url, pool_size=1, max_overflow=0, connect_args={"timeout": 30, "cached_statements": CACHED_STATEMENTS}
+    )
+    read = create_engine(url, pool_size=4, max_overflow=16)
+    synchronous = "FULL" if durability is Durability.host else "NORMAL"
+    for engine, begin in ((write, "BEGIN IMMEDIATE"), (read, "BEGIN")):
+        _prepare_sqlite(engine, begin, synchronous)
+    return write, read
+
+
+def _prepare_sqlite(engine: Engine, begin: str, synchronous: str) -> None:
+    """Take transactions out of sqlite3's hands, which begins them too late for a reader to see one state."""
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute(f"PRAGMA synchronous={synchronous}")
+        cursor.execute("PRAGMA wal_autocheckpoint=16000")
+        cursor.execute("PRAGMA cache_size=-65536")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL and a life of it.
+
+    Attributes:
+        home: Cluster, database and timeline: another one where a copy was put in its place or a standby took over.
+        started: When the server was started.
+        flushes: Whether what is committed is on the disk, so that a restart loses nothing.
+    """
+
+    home: str
+    started: str
+    flushes: bool
+
+
+class Sessions:
+    """All sessions with a PostgreSQL.
+
+    The one that writes holds the lock that keeps other services off. Commits are waited for, whatever the durability:
+    the server is a process of its own, and what it has not written to its log is lost when it dies.
+
+    Args:
+        presence: Whether it can be used now.
+
+    Attributes:
+        server: What answered last; None until something has.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self.server: Server | None = None
+        self._presence = presence
+        self._asked: Engine | None = None
+        self._lock = threading.Lock()
+        self._open: weakref.WeakSet[_Session] = weakref.WeakSet()
+
+    def engines(self, url: str) -> tuple[Engine, Engine]:
+        """Engines to write and to read."""
+        write = create_engine(url, pool_size=1, max_overflow=0)
+        # a reader is not to find out that its session was ended while the database was away
+        read = create_engine(url, pool_size=4, max_overflow=16, pool_pre_ping=True, isolation_level="REPEATABLE READ")
+
+        self._asked = create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True)
+
+        @event.listens_for(write, "do_connect")
+        def writing(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            return self._connect(options, writes=True)
+
+        @event.listens_for(read, "do_connect")
+        def reading(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            absence = self._presence.absence
+            if absence is not None:  # whose session was ended because of it need not wait for another
+                raise psycopg.OperationalError(absence)
+            return self._connect(options, writes=False)
+
+        @event.listens_for(self._asked, "do_connect")
+        def asking(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            return self._connect(options, writes=False)
+
+        return write, read
+
+    def ask(self) -> None:
+        """See whether somebody answers, in a session that nobody else waits on.
+
+        Raises:
+            SQLAlchemyError: Nobody does.
+        """
+        assert self._asked is not None
+        with self._asked.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+
+    def close(self) -> None:
+        """Let go of the session that is asked; the engines are closed by whoever has them."""
+        if self._asked is not None:
+            self._asked.dispose()
+
+    def break_off(self) -> None:
+        """End all sessions from this side: whoever waits for an answer gets an error instead."""
+        with self._lock:
+            sessions = list(self._open)
+        for session in sessions:
+            with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(session.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _connect(self, options: dict[str, Any], *, writes: bool) -> _Session:
+        """Connect.
+
+        Raises:
+            psycopg.Error: Nobody answers, or lets us in.
+            HeldError: Another service writes.
+            DoubtError: It is not the server that it was.
+        """
+        session = psycopg.connect(
+            **{**POSTGRESQL_TIMEOUTS_SECONDS, "application_name": availability.own_name(), **options}
+        )
+        try:
+            session.execute(
+                "SELECT set_config('synchronous_commit', 'on', false)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
+            for name in ("idle", "interval", "count"):  # so that it notices soon when our host is gone
+                session.execute(f"SET tcp_keepalives_{name} = {POSTGRESQL_TIMEOUTS_SECONDS[f'keepalives_{name}']}")
+            session.commit()
+            if writes:
+                availability.hold_session(session, availability.SESSION_ENDS if self.server is None else 0.0)
+                self._recognise(_server(session))
+        except BaseException:
+            session.close()
+            raise
+        with self._lock:
+            self._open.add(session)
+        return session
+
+    def _recognise(self, server: Server) -> None:
+        known, self.server = self.server, server
+        if known is None:
+            return
+        if known.home != server.home:
+            raise DoubtError("another database answers than before", lost=True)
+        if known.started != server.started and not (known.flushes and server.flushes):
+            raise DoubtError("PostgreSQL was started anew, and with fsync=off it may have lost commits", lost=True)
+
+
+def _server(session: _Session) -> Server:
+    row = session.execute(
+        "SELECT pg_postmaster_start_time()::text, current_setting('fsync'),"
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    ).fetchone()
+    assert row is not None
+    started, fsync, database = row
+    session.commit()
+    try:
+        control = session.execute(
+            "SELECT system_identifier, timeline_id FROM pg_control_system(), pg_control_checkpoint()"
+        ).fetchone()
+        session.commit()
+    except psycopg.errors.InsufficientPrivilege:
+        session.rollback()
+        control = None
+    cluster, timeline = control or ("unknown", "unknown")
+    return Server(f"{cluster}:{database}:{timeline}", str(started), fsync == "on")
+
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +273,7 @@ class Database:
     presence: Presence = field(default_factory=Presence)
     sessions: Sessions | None = None
     files: Files | None = None
-    mark: Mark | None = None
+    mark: OpeningMark | None = None
     lock: IO[str] | None = None
 
     @property
@@ -169,8 +371,8 @@ def _check_durability(durability: Durability, server: Server) -> None:
 
 
 def _open_sqlite(url: str, file: Path, lock: IO[str], durability: Durability, doubt: Doubt | None) -> Database:
-    write, read = engines.sqlite(url, durability)
-    mark = Mark(file)
+    write, read = sqlite(url, durability)
+    mark = OpeningMark(file)
     try:
         with write.begin() as connection:
             if doubt is not None:
@@ -178,10 +380,10 @@ def _open_sqlite(url: str, file: Path, lock: IO[str], durability: Durability, do
             _migrate(connection)
             facts = _facts(connection)
             lost = _lost_on_host(facts, durability) or _lost_behind(facts, mark.read())
-            held = {"open_since_boot": _boot(), "opening": _new_name()}
-            epoch, secret = _identity(connection, facts, held, lost=lost or (doubt is not None and doubt.lost))
+            existing = {"open_since_boot": _boot(), "opening": _new_name()}
+            epoch, secret = _identity(connection, facts, existing, lost=lost or (doubt is not None and doubt.lost))
         try:
-            mark.begin(Left(held["opening"], _sequence(facts)))
+            mark.begin(LastOpening(existing["opening"], _sequence(facts)))
         except OSError as error:
             raise DatabaseError(f"cannot write {file}.mark: {error.strerror}", "See that it may be written") from error
         _give_back(write)
@@ -212,10 +414,10 @@ def _give_back(write: Engine) -> None:
 
 def _check_sound(connection: Connection, file: Path) -> None:
     """See that a file in doubt is whole: SQLite itself finds out only where it happens to read."""
-    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-    if found != "ok":
+    result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if result != "ok":
         raise DatabaseError(
-            f"{file} is damaged: {found}",
+            f"{file} is damaged: {result}",
             "Put a copy in its place, or move it away with its -wal and -shm; there will be another epoch",
         )
 
@@ -232,8 +434,8 @@ def _open_postgresql(url: str, durability: Durability, doubt: Doubt | None) -> D
             _migrate(connection)
             facts = _facts(connection)
             lost = _lost_on_server(facts, server) or (doubt is not None and doubt.lost)
-            held = {"open_since_boot": _boot(), "server_home": server.home, "server_started": server.started}
-            epoch, secret = _identity(connection, facts, held, lost=lost)
+            existing = {"open_since_boot": _boot(), "server_home": server.home, "server_started": server.started}
+            epoch, secret = _identity(connection, facts, existing, lost=lost)
     except BaseException:
         write.dispose()
         raise
@@ -242,7 +444,7 @@ def _open_postgresql(url: str, durability: Durability, doubt: Doubt | None) -> D
 
 def _hold(file: Path) -> IO[str]:
     try:
-        return holding.hold_file(file)
+        return availability.hold_file(file)
     except OSError as error:
         raise DatabaseError(
             f"cannot write {file}.lock: {error.strerror}", "Name a folder that may be written"
@@ -311,7 +513,7 @@ def _lost_on_host(facts: Mapping[str, str], durability: Durability) -> bool:
     return facts.get("open_since_boot") not in {None, _boot()} and durability is Durability.process
 
 
-def _lost_behind(facts: Mapping[str, str], left: Left | None) -> bool:
+def _lost_behind(facts: Mapping[str, str], left: LastOpening | None) -> bool:
     """Whether a file may not be the one that was left, but an older copy or one that went on elsewhere."""
     return left is None or facts.get("opening") != left.opening or _sequence(facts) < left.sequence
 

@@ -1,20 +1,50 @@
-"""Writing registered resources: every change makes a revision, nothing else does."""
+"""Registered resources: versions, the catalogue of subjects, quotas, retention, and the commands that write.
 
-from collections.abc import Mapping
+1. Tables that keep every version of what they hold, so that a listing can be shown as it stood at a revision. Such a
+   table has the columns ``tenant``, ``id``, ``valid_from`` and ``valid_to``; each tenant counts its changes.
+2. Which subjects samples may be about, kept in memory because every sample asks. Only what is registered stands here.
+   The writer changes it after a commit and before anyone is told of the commit; requests read it. Both replace or
+   look up single entries of dictionaries, which needs no lock.
+3. How much a tenant may have registered, allocated and submitted, so that no tenant fills the database that all
+   share. An allocation and a job count until they are forgotten, and each of their versions: what they come to by
+   themselves is never refused, but leaves less room for what is new.
+4. Writing registered resources: every change makes a revision, nothing else does.
+
+Statements that each change of an allocation or a job makes are built once: to build one and to find what it was
+compiled to takes SQLAlchemy several times as long as SQLite takes to carry it out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
-from sqlalchemy import Connection, and_, delete, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from kuayu.service import instants
-from kuayu.service.kinds import NODE, Body, Kind
+from kuayu.service.kinds import DOMAIN, LINK, NODE, Body, Kind
 from kuayu.service.problems import ProblemException, not_found, unknown_reference
-from kuayu.service.storage import quotas
-from kuayu.service.storage.catalogue import Catalogue, SubjectKey, allocate, subjects_of
-from kuayu.service.storage.quotas import Quota
-from kuayu.service.storage.tables import reference, resource, tenant, watched
+from kuayu.service.storage.tables import allocation, job, meta, reference, resource, subject, tenant, watched
 from kuayu.service.storage.writer import Outcome, Transaction
+
+RecordT = TypeVar("RecordT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +65,322 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Listing(Generic[RecordT]):
+    """Part of a listing, and the revision that it shows."""
+
+    records: list[RecordT]
+    more: bool
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Versions in a table.
+
+    Attributes:
+        table: Where they are.
+        counter: Column of the table of tenants that counts changes.
+    """
+
+    table: Table
+    counter: Column[Any]
+
+    def current(self, owner: str | BindParameter[Any], name: str | BindParameter[Any]) -> ColumnElement[bool]:
+        """The version of something that stands now."""
+        return (self.table.c.tenant == owner) & (self.table.c.id == name) & self.valid()
+
+    def valid(self) -> ColumnElement[bool]:
+        """Versions that stand now."""
+        return self.table.c.valid_to.is_(None)
+
+    def valid_at(self, number: int) -> ColumnElement[bool]:
+        """Versions that stood after so many changes."""
+        columns = self.table.c
+        return (columns.valid_from <= number) & or_(columns.valid_to.is_(None), columns.valid_to > number)
+
+    def retire(self, connection: Connection, owner: str, name: str, number: int) -> None:
+        """End the validity of something with the change of this number."""
+        connection.execute(_retiring(self), {"owner": owner, "name": name, "number": number})
+
+    def number(self, connection: Connection, owner: str) -> int:
+        """Changes of a tenant so far."""
+        return int(connection.execute(_counting(self), {"owner": owner}).scalar() or 0)
+
+    def next_number(self, connection: Connection, owner: str) -> int:
+        """Number of the change of a tenant that is being made."""
+        changed = connection.execute(_advancing(self), {"owner": owner}).scalar()
+        if changed is None:
+            connection.execute(insert(tenant).values({tenant.c.name: owner, tenant.c.number: 0, self.counter: 1}))
+            return 1
+        return int(changed)
+
+    def holds(self, connection: Connection, owner: str, number: int) -> bool:
+        """Whether all versions are still held that stood after so many changes, or later."""
+        return self._oldest(connection, owner) <= number <= self.number(connection, owner)
+
+    def forget(self, connection: Connection, kept: int) -> None:
+        """Forget versions that went more than so many changes ago, for each tenant by itself."""
+        for row in connection.execute(select(tenant.c.name, self.counter.label("number"))).all():
+            self._forget(connection, row.name, row.number - kept)
+
+    def _forget(self, connection: Connection, owner: str, number: int) -> None:
+        if number <= self._oldest(connection, owner):
+            return
+        if self.table is allocation or self.table is job:  # which count against a quota
+            forget_versions(connection, owner, number, self.table)
+            return
+        columns, noted = self.table.c, self._noted(owner)
+        connection.execute(delete(self.table).where(columns.tenant == owner, columns.valid_to <= number))
+        connection.execute(delete(meta).where(meta.c.name == noted))
+        connection.execute(insert(meta).values(name=noted, value=str(number)))
+
+    def _oldest(self, connection: Connection, owner: str) -> int:
+        """Oldest change from which all versions are still held."""
+        return int(connection.execute(select(meta.c.value).where(meta.c.name == self._noted(owner))).scalar() or 0)
+
+    def _noted(self, owner: str) -> str:
+        return f"oldest {self.counter.name}:{owner}"
+
+
+OWNER: BindParameter[Any] = bindparam("owner")
+NAME: BindParameter[Any] = bindparam("name")
+"""Parameters of statements that are built once."""
+
+
+@cache
+def _retiring(versions: Versions) -> Update:
+    return update(versions.table).where(versions.current(OWNER, NAME)).values(valid_to=bindparam("number"))
+
+
+@cache
+def _counting(versions: Versions) -> Select[Any]:
+    return select(versions.counter).where(tenant.c.name == OWNER)
+
+
+@cache
+def _advancing(versions: Versions) -> Any:
+    counter = versions.counter
+    return update(tenant).where(tenant.c.name == OWNER).values({counter: counter + 1}).returning(counter)
+
+
+SubjectKey = tuple[str, str, str | None]
+"""Kind of subject, identifier, device; the device is None unless the kind is device."""
+
+DEVICE = "device"
+
+
+class Catalogue:
+    """Numbers of the registered subjects, tenant by tenant."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, dict[SubjectKey, int]] = {}
+
+    def of(self, tenant: str) -> Mapping[SubjectKey, int]:
+        """Numbers of a tenant's subjects."""
+        return self._numbers.setdefault(tenant, {})
+
+    def devices(self, tenant: str, node: str) -> list[str]:
+        """Devices of a node, in order."""
+        numbers = self.of(tenant)
+        return sorted(device for kind, name, device in list(numbers) if kind == DEVICE and name == node and device)
+
+    def replace(self, tenant: str, gone: Iterable[SubjectKey], come: Mapping[SubjectKey, int]) -> None:
+        """Take subjects out and put others in."""
+        numbers = self._numbers.setdefault(tenant, {})
+        for key in gone:
+            if key not in come:
+                numbers.pop(key, None)
+        numbers.update(come)
+
+
+def subjects_of(kind: Kind, name: str, body: Body) -> list[SubjectKey]:
+    """What samples may be about once a resource is registered: itself, and the devices of a node."""
+    if kind not in (DOMAIN, NODE, LINK):
+        return []
+    devices = [(DEVICE, name, str(device["id"])) for device in body.get("devices", ())]
+    return [(kind.name, name, None), *devices]
+
+
+def allocate(connection: Connection, tenant: str, keys: Iterable[SubjectKey]) -> dict[SubjectKey, int]:
+    """Numbers of subjects; those that were never seen get new ones."""
+    wanted = list(keys)
+    kinds, names = {kind for kind, _, _ in wanted}, {name for _, name, _ in wanted}
+    existing = select(subject).where(subject.c.tenant == tenant, subject.c.kind.in_(kinds), subject.c.id.in_(names))
+    numbers = {(row.kind, row.id, row.device or None): row.no for row in connection.execute(existing)}
+    new = [key for key in dict.fromkeys(wanted) if key not in numbers]
+    if new:
+        rows = [{"tenant": tenant, "kind": kind, "id": name, "device": device or ""} for kind, name, device in new]
+        outcome = insert(subject).returning(subject.c.no, subject.c.kind, subject.c.id, subject.c.device)
+        for row in connection.execute(outcome, rows):
+            numbers[row.kind, row.id, row.device or None] = row.no
+    return {key: numbers[key] for key in wanted}
+
+
+_NOTED = {allocation: "oldest allocations", job: "oldest jobs", resource: "oldest"}
+"""By what is noted from which change on versions are held, in each table whose versions count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a tenant may have.
+
+    Attributes:
+        resources: Registered resources, allocations and jobs.
+        each: Characters of one of them, as JSON without spaces.
+        together: Characters of all of them, with the versions that are still held for listings.
+    """
+
+    resources: int
+    each: int
+    together: int
+
+    def check_one(self, kind: str, characters: int) -> None:
+        """Hold one object against the quota.
+
+        Raises:
+            ProblemException: quota-exceeded.
+        """
+        if characters > self.each:
+            raise _exceeded(f"a {kind} may have {self.each} characters of JSON, and this has {characters}")
+
+    def check_all(self, connection: Connection, owner: str, new: int, characters: int) -> None:
+        """See that there is room for more; where there is none, old versions go first.
+
+        Raises:
+            ProblemException: quota-exceeded.
+        """
+        row = connection.execute(select(tenant).where(tenant.c.name == owner)).first()
+        if row is None:
+            return
+        if row.resources + new > self.resources:
+            words = f"a tenant may have {self.resources} registered resources, allocations and jobs"
+            raise _exceeded(f"{words}, and has {row.resources}")
+        if row.characters + characters <= self.together:
+            return
+        existing = sum(_characters(connection, entry, owner, entry.c.valid_to.is_(None)) for entry in _NOTED)
+        if existing + characters > self.together:
+            words = f"resources, allocations and jobs of a tenant may have {self.together} characters of JSON together"
+            raise _exceeded(f"{words}, these have {existing}, and {characters} would come to them")
+        forget_versions(connection, owner, row.number)
+        forget_versions(connection, owner, row.allocations, allocation)
+        forget_versions(connection, owner, row.jobs, job)
+
+
+_COUNT = (
+    update(tenant)
+    .where(tenant.c.name == OWNER)
+    .values(
+        resources=tenant.c.resources + bindparam("more"),
+        characters=tenant.c.characters + bindparam("more_characters"),
+    )
+)
+
+
+def count(connection: Connection, owner: str, resources: int, characters: int) -> None:
+    """Note that a tenant has so many more, resources, allocations and jobs together."""
+    connection.execute(_COUNT, {"owner": owner, "more": resources, "more_characters": characters})
+
+
+def forget_versions(connection: Connection, owner: str, number: int, table: Table = resource) -> None:
+    """Forget versions in a table whose versions count that were over by a change; listings show later ones only."""
+    over = table.c.valid_to <= number
+    count(connection, owner, 0, -_characters(connection, table, owner, over))
+    connection.execute(delete(table).where(table.c.tenant == owner, over))
+    noted = f"{_NOTED[table]}:{owner}"
+    connection.execute(delete(meta).where(meta.c.name == noted))
+    connection.execute(insert(meta).values(name=noted, value=str(number)))
+
+
+def _characters(connection: Connection, table: Table, owner: str, condition: ColumnElement[bool]) -> int:
+    query = select(func.coalesce(func.sum(func.length(table.c.body)), 0))
+    return int(connection.execute(query.where(table.c.tenant == owner, condition)).scalar_one())
+
+
+def _exceeded(detail: str) -> ProblemException:
+    return ProblemException("quota-exceeded", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What is kept in versions, asks domains for actions, and is forgotten some time after it is over.
+
+    Attributes:
+        versions: Where it is.
+        over: Column that says since when it is over, in milliseconds.
+        condition: What has to hold as well.
+        actions: Table of what domains were asked because of it; while one of them is open, nothing is forgotten.
+        owner: Column of that table which names it.
+        parts: Tables with rows of it, by the column that names it there.
+        per_transaction: How many are forgotten in one transaction.
+        counted: Whether it counts towards the tenant's quota.
+        forget_part: Forgets what else there is of one: called with the connection, the tenant and the name.
+    """
+
+    versions: Versions
+    over: Column[Any]
+    condition: ColumnElement[bool]
+    actions: Table
+    owner: Column[Any]
+    parts: tuple[Column[Any], ...]
+    per_transaction: int
+    counted: bool = True
+    forget_part: Callable[[Connection, str, str], None] | None = None
+
+    def forget(self, before: int, revisions: int) -> "Forget":
+        """The command that forgets what has been over since before an instant, in milliseconds.
+
+        Args:
+            before: The instant.
+            revisions: Changes that are kept for each tenant.
+        """
+        return Forget(self, before, revisions)
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Forget what has been over for long, with all that belongs to it, and versions that no listing needs.
+
+    Attributes:
+        retention: What is forgotten.
+        before: Since when it has been over, in milliseconds.
+        revisions: Changes that are kept for each tenant.
+        weight: How much of the writer's queue it takes.
+    """
+
+    retention: Retention
+    before: int
+    revisions: int
+    weight: int = 1
+
+    def apply(self, transaction: Transaction) -> Outcome[bool]:
+        """Forget some; tells whether some are left that should go."""
+        connection, kind = transaction.connection, self.retention
+        table, versions, actions = kind.versions.table, kind.versions, kind.actions
+        unanswered = select(actions.c.action).where(
+            actions.c.tenant == table.c.tenant, kind.owner == table.c.id, actions.c.open_since.is_not(None)
+        )
+        gone = connection.execute(
+            select(table.c.tenant, table.c.id)
+            .where(versions.valid(), kind.over.is_not(None), kind.over < self.before, kind.condition)
+            .where(~unanswered.exists())
+            .limit(kind.per_transaction)
+        ).all()
+        for row in gone:
+            versions.retire(connection, row.tenant, row.id, versions.next_number(connection, row.tenant))
+            if kind.counted:
+                count(connection, row.tenant, -1, 0)
+            for column in kind.parts:
+                part = column.table
+                assert isinstance(part, Table)
+                connection.execute(delete(part).where(part.c.tenant == row.tenant, column == row.id))
+            if kind.forget_part is not None:
+                kind.forget_part(connection, row.tenant, row.id)
+        versions.forget(connection, self.revisions)
+        return Outcome(len(gone) == kind.per_transaction)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRecord:
     """A resource as the service holds it."""
 
     body: Mapping[str, Any]
@@ -81,10 +426,10 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredResource:
     """Result of a put."""
 
-    record: Record
+    record: ResourceRecord
     created: bool
 
 
@@ -102,23 +447,23 @@ class PutResource:
     expected: Revision | None
     weight: int = 1
 
-    def apply(self, transaction: Transaction) -> Outcome[Stored]:
+    def apply(self, transaction: Transaction) -> Outcome[StoredResource]:
         """Carry the put out."""
         connection = transaction.connection
-        held = find(connection, self.scope, self.kind, self.name)
-        check_revision(self.expected, held)
-        if held is not None and _canonical(held.body) == _canonical(self.body):
-            return Outcome(Stored(held, created=False))
+        existing = find(connection, self.scope, self.kind, self.name)
+        check_revision(self.expected, existing)
+        if existing is not None and _canonical(existing.body) == _canonical(self.body):
+            return Outcome(StoredResource(existing, created=False))
         self._check_references(connection)
         text = orjson.dumps(self.body).decode()
         if self.scope.quota is not None:
-            self.scope.quota.check_all(connection, self.scope.tenant, int(held is None), len(text))
+            self.scope.quota.check_all(connection, self.scope.tenant, int(existing is None), len(text))
         number = _next_number(connection, self.scope.tenant)
-        record = Record(self.body, Revision(self.scope.epoch, number), instants.now())
+        record = ResourceRecord(self.body, Revision(self.scope.epoch, number), instants.now())
         _retire(connection, self.scope, self.kind, self.name, number)
         self._insert(connection, record, text)
-        quotas.count(connection, self.scope.tenant, int(held is None), len(text))
-        before = subjects_of(self.kind, self.name, held.body) if held else []
+        count(connection, self.scope.tenant, int(existing is None), len(text))
+        before = subjects_of(self.kind, self.name, existing.body) if existing else []
         numbers = allocate(connection, self.scope.tenant, subjects_of(self.kind, self.name, self.body))
 
         def committed() -> None:
@@ -126,14 +471,14 @@ class PutResource:
             for follower in self.scope.followers:
                 follower.put(self.scope.tenant, self.kind.name, self.body, numbers)
 
-        return Outcome(Stored(record, created=held is None), committed)
+        return Outcome(StoredResource(record, created=existing is None), committed)
 
     def _check_references(self, connection: Connection) -> None:
-        for found in self.kind.references(self.body):
-            if found.binding and not _exists(connection, self.scope.tenant, found.kind, found.target):
-                raise unknown_reference(found.pointer, f"no {found.kind} {found.target!r} is registered")
+        for result in self.kind.references(self.body):
+            if result.binding and not _exists(connection, self.scope.tenant, result.kind, result.target):
+                raise unknown_reference(result.pointer, f"no {result.kind} {result.target!r} is registered")
 
-    def _insert(self, connection: Connection, record: Record, text: str) -> None:
+    def _insert(self, connection: Connection, record: ResourceRecord, text: str) -> None:
         key = {"tenant": self.scope.tenant, "kind": self.kind.name, "id": self.name}
         connection.execute(
             insert(resource).values(
@@ -144,7 +489,7 @@ class PutResource:
                 updated=record.updated,
             )
         )
-        targets = {(found.kind, found.target) for found in self.kind.references(self.body)}
+        targets = {(result.kind, result.target) for result in self.kind.references(self.body)}
         if targets:
             rows = [key | {"target_kind": kind, "target": target} for kind, target in sorted(targets)]
             connection.execute(insert(reference), rows)
@@ -166,18 +511,18 @@ class DeleteResource:
     def apply(self, transaction: Transaction) -> Outcome[None]:
         """Carry the removal out."""
         connection = transaction.connection
-        held = find(connection, self.scope, self.kind, self.name)
-        check_revision(self.expected, held)
-        if held is None:
+        existing = find(connection, self.scope, self.kind, self.name)
+        check_revision(self.expected, existing)
+        if existing is None:
             raise not_found(f"no {self.kind.name} {self.name!r} is registered")
         self._check_unused(connection)
         _retire(connection, self.scope, self.kind, self.name, _next_number(connection, self.scope.tenant))
-        quotas.count(connection, self.scope.tenant, -1, 0)
+        count(connection, self.scope.tenant, -1, 0)
         if self.kind is NODE:
             connection.execute(
                 delete(watched).where(watched.c.tenant == self.scope.tenant, watched.c.node == self.name)
             )
-        gone = subjects_of(self.kind, self.name, held.body)
+        gone = subjects_of(self.kind, self.name, existing.body)
 
         def committed() -> None:
             self.scope.catalogue.replace(self.scope.tenant, gone, {})
@@ -198,7 +543,7 @@ class DeleteResource:
             raise ProblemException("in-use", f"the {user.kind} {user.id!r} refers to it")
 
 
-def find(connection: Connection, scope: Scope, kind: Kind, name: str) -> Record | None:
+def find(connection: Connection, scope: Scope, kind: Kind, name: str) -> ResourceRecord | None:
     """The valid version of a resource, or None."""
     row = connection.execute(
         select(resource.c.body, resource.c.valid_from, resource.c.updated).where(
@@ -207,10 +552,10 @@ def find(connection: Connection, scope: Scope, kind: Kind, name: str) -> Record 
     ).first()
     if row is None:
         return None
-    return Record(orjson.loads(row.body), Revision(scope.epoch, row.valid_from), row.updated)
+    return ResourceRecord(orjson.loads(row.body), Revision(scope.epoch, row.valid_from), row.updated)
 
 
-def check_revision(expected: Revision | None, held: Record | None) -> None:
+def check_revision(expected: Revision | None, held: ResourceRecord | None) -> None:
     """Hold what a request expects against what is there.
 
     Raises:
@@ -218,8 +563,8 @@ def check_revision(expected: Revision | None, held: Record | None) -> None:
     """
     if expected is None or (held is not None and held.revision == expected):
         return
-    found = held.revision.etag if held else "nothing"
-    raise ProblemException("stale-revision", f"expected {expected.etag}, found {found}")
+    result = held.revision.etag if held else "nothing"
+    raise ProblemException("stale-revision", f"expected {expected.etag}, found {result}")
 
 
 def _named(owner: str, kind: str, name: str) -> Any:

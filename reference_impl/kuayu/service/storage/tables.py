@@ -65,7 +65,10 @@ tenant = Table(
     Column("number", BigInteger, nullable=False, comment="Changes of registered resources so far."),
     Column("allocations", BigInteger, nullable=False, server_default="0", comment="Changes of allocations so far."),
     Column("faults", BigInteger, nullable=False, server_default="0", comment="Changes of faults so far."),
-    Column("resources", BigInteger, nullable=False, server_default="0", comment="Resources and allocations it has."),
+    Column("jobs", BigInteger, nullable=False, server_default="0", comment="Changes of jobs so far."),
+    Column(
+        "resources", BigInteger, nullable=False, server_default="0", comment="Resources, allocations and jobs it has."
+    ),
     Column("characters", BigInteger, nullable=False, server_default="0", comment="Of all their versions, as JSON."),
 )
 
@@ -264,4 +267,105 @@ Index(
     response.c.open_since,
     sqlite_where=_shown,
     postgresql_where=_shown,
+)
+
+job = Table(
+    "job",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("id", _Name, primary_key=True),
+    Column("valid_from", BigInteger, primary_key=True, comment="Change of jobs by which this version came."),
+    Column("valid_to", BigInteger, comment="Change by which it went; null while it is valid."),
+    Column("body", Text, nullable=False, comment="The job as it was submitted, JSON."),
+    Column("state", _Name, nullable=False),
+    Column("standing", Text, nullable=False, comment="What else is known of it, JSON."),
+    Column("allocation", _Name, comment="Allocation of the attempt that is under way."),
+    Column("attempt", Integer, nullable=False, comment="Attempt whose runs are under way; 0 where none are."),
+    Column("deadline", BigInteger, comment="Until when its runs are to run, in milliseconds since 1970."),
+    Column("submitted", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    Column("ended", BigInteger, comment="When it had ended, in milliseconds since 1970; null before."),
+    Column("updated", BigInteger, nullable=False, comment="Milliseconds since 1970."),
+    comment="Every version of every job, like resource.",
+)
+Index("job_changes", job.c.tenant, job.c.valid_from)
+Index("job_gone", job.c.tenant, job.c.valid_to)
+Index("job_state", job.c.tenant, job.c.state, job.c.submitted, sqlite_where=_held, postgresql_where=_held)
+_placed = text("allocation IS NOT NULL AND valid_to IS NULL")
+Index("job_allocation", job.c.tenant, job.c.allocation, sqlite_where=_placed, postgresql_where=_placed)
+Index("job_deadline", job.c.deadline, sqlite_where=_waited_for, postgresql_where=_waited_for)
+_ended = text("ended IS NOT NULL AND valid_to IS NULL")
+Index("job_ended", job.c.ended, sqlite_where=_ended, postgresql_where=_ended)
+
+run = Table(
+    "run",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("job", _Name, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("domain", _Name, primary_key=True),
+    Column("position", Integer, nullable=False, comment="Its place among the runs of the attempt, in order of ranks."),
+    Column("state", _Name, comment="As the domain reported it last; null before the first report."),
+    Column("report", Text, comment="The last report, JSON."),
+    Column("over", Boolean, nullable=False, comment="Whether nothing of it runs or will run."),
+    Column("last", BigInteger, nullable=False, server_default="0", comment="Number of its last line that was kept."),
+    Column("characters", BigInteger, nullable=False, server_default="0", comment="Of its lines that are kept."),
+    comment="What a domain does for an attempt of a job.",
+)
+
+job_action = Table(
+    "job_action",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("action", _Name, primary_key=True),
+    Column("job", _Name, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("domain", _Name, nullable=False),
+    Column("kind", _Name, nullable=False, comment="start or stop."),
+    Column("body", Text, nullable=False, comment="The action as the domain is shown it, JSON."),
+    Column("open_since", BigInteger, comment="Commit by which it was asked; null unless it is shown."),
+    Column("outcome", _Name, comment="How it ended; null until the domain has answered."),
+    comment="What domains are asked to do for runs of jobs.",
+)
+Index("job_action_job", job_action.c.tenant, job_action.c.job, job_action.c.attempt)
+Index(
+    "job_action_open",
+    job_action.c.tenant,
+    job_action.c.domain,
+    job_action.c.open_since,
+    sqlite_where=_shown,
+    postgresql_where=_shown,
+)
+
+job_log = Table(
+    "job_log",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("job", _Name, primary_key=True),
+    Column("position", BigInteger, nullable=False, comment="Lines of all its runs that have come so far."),
+    comment="How far the log of a job has got.",
+)
+
+run_log = Table(
+    "run_log",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("job", _Name, primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False, comment="In order of arrival, from 1."),
+    Column("attempt", Integer, nullable=False),
+    Column("domain", _Name, nullable=False),
+    Column("number", BigInteger, nullable=False, comment="Its place among the lines of the run, from 1."),
+    Column("rank", BigInteger, nullable=False),
+    Column("at", Text, nullable=False, comment="When it was read, as the domain wrote it."),
+    Column("text", Text, nullable=False),
+    comment="What processes of jobs have printed, line by line.",
+    sqlite_with_rowid=False,
+)
+Index("run_log_run", run_log.c.tenant, run_log.c.job, run_log.c.attempt, run_log.c.domain, run_log.c.number)
+
+job_decision = Table(
+    "job_decision",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("job", _Name, primary_key=True),
+    Column("body", Text, nullable=False, comment="What was decided last about the job, JSON."),
 )

@@ -1,15 +1,15 @@
-"""The one writer: a thread that commits in groups.
+"""The one writer: a thread that commits commands in groups, with answers under idempotency keys.
 
-Requests queue their commands. The thread takes all that wait, carries them out in one transaction, commits, and only
-then tells each request its result, so that what was acknowledged is as durable as a commit is. While one group is
-being committed the next one gathers; the busier the service, the larger the groups.
-
-A command that raises a problem must not have written anything before; the others of its group are unharmed. Should
-anything else fail in the midst of a group, the group is rolled back and its commands are carried out one by one.
-
-Where the database itself fails, all of the group are turned away. Whether its commit was carried out is not known when
-the connection is lost meanwhile; the number of the newest commit tells it as soon as there is another connection. The
-same number tells whether the database is still the one that was written to last.
+1. The one writer: a thread that commits in groups. Requests queue their commands. The thread takes all that wait,
+   carries them out in one transaction, commits, and only then tells each request its result, so that what was
+   acknowledged is as durable as a commit is. While one group is being committed the next one gathers; the busier the
+   service, the larger the groups. A command that raises a problem must not have written anything before; the others
+   of its group are unharmed. Should anything else fail in the midst of a group, the group is rolled back and its
+   commands are carried out one by one. Where the database itself fails, all of the group are turned away. Whether its
+   commit was carried out is not known when the connection is lost meanwhile; the number of the newest commit tells it
+   as soon as there is another connection. The same number tells whether the database is still the one that was
+   written to last.
+2. Answers under idempotency keys, kept in the same transaction as what they answer for.
 """
 
 import asyncio
@@ -20,17 +20,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from kuayu.service.problems import ProblemException
 from kuayu.service.storage import blocks
+from kuayu.service.storage.availability import DoubtError, OpeningMark, Presence, is_absence, unavailable
 from kuayu.service.storage.blocks import Arrival
-from kuayu.service.storage.marks import Mark
-from kuayu.service.storage.presence import DoubtError, Presence, is_absence, unavailable
-from kuayu.service.storage.tables import meta
+from kuayu.service.storage.tables import answer, meta
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +105,7 @@ class WriterGauges(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _QueuedCommand:
     command: Command[Any]
     tenant: str = ""
     future: Future[Any] = field(default_factory=Future)
@@ -144,7 +143,7 @@ class Writer:
         gauges: WriterGauges,
         share: int | None = None,
         presence: Presence | None = None,
-        mark: Mark | None = None,
+        mark: OpeningMark | None = None,
     ) -> None:
         self._engine = engine
         self._mark = mark
@@ -154,8 +153,8 @@ class Writer:
         self._max_queue = max_queue
         self._share = max_queue if share is None else share
         self._gauges = gauges
-        self._urgent: deque[_Waiting] = deque()
-        self._queue: deque[_Waiting] = deque()
+        self._urgent: deque[_QueuedCommand] = deque()
+        self._queue: deque[_QueuedCommand] = deque()
         self._weight = 0
         self._weights: Counter[str] = Counter()
         self._changed = threading.Condition()
@@ -196,7 +195,7 @@ class Writer:
             ProblemException: overloaded where too much waits already, or the database cannot be used now.
         """
         self._presence.check()
-        waiting = _Waiting(command, tenant)
+        waiting = _QueuedCommand(command, tenant)
         with self._changed:
             if self._closing or not (urgent or self._has_room(command.weight, tenant)):
                 raise ProblemException("overloaded", "more waits to be written than the service takes", retry_after=1)
@@ -209,7 +208,7 @@ class Writer:
 
     def probe(self) -> Future[None]:
         """See whether something could be written, and whether the database is as it was left."""
-        waiting = _Waiting(_PROBE)
+        waiting = _QueuedCommand(_PROBE)
         with self._changed:
             if self._closing:
                 waiting.future.set_result(None)
@@ -228,7 +227,7 @@ class Writer:
             for waiting, outcome in zip(group, self._outcomes(group), strict=True):
                 _tell(waiting.future, outcome)
 
-    def _outcomes(self, group: Sequence[_Waiting]) -> Sequence[Outcome[Any] | Exception]:
+    def _outcomes(self, group: Sequence[_QueuedCommand]) -> Sequence[Outcome[Any] | Exception]:
         """Carry a group out; where the database fails, all of it is turned away."""
         absence = self._presence.absence
         if absence is not None and any(waiting.command is not _PROBE for waiting in group):
@@ -242,7 +241,7 @@ class Writer:
             logger.exception("a group of %d commands was rolled back; now one by one", len(group))
             return [self._commit_alone(waiting) for waiting in group]
 
-    def _next_group(self) -> list[_Waiting]:
+    def _next_group(self) -> list[_QueuedCommand]:
         """Take what is urgent and what waits, a group full; nothing once the writer is closed and the queues empty."""
         if self._busy and self._weight < ENOUGH and not self._urgent:
             time.sleep(LINGER)
@@ -264,7 +263,7 @@ class Writer:
             self._gauges.queued(self._weight)
             return group
 
-    def _commit(self, group: Sequence[_Waiting]) -> list[Outcome[Any] | Exception]:
+    def _commit(self, group: Sequence[_QueuedCommand]) -> list[Outcome[Any] | Exception]:
         if self._presence.doubt is not None:
             return [unavailable(self._presence.absence or "") for _ in group]
         began = time.perf_counter()
@@ -291,7 +290,7 @@ class Writer:
         self._gauges.committed(time.perf_counter() - began, len(group))
         return outcomes
 
-    def _commit_alone(self, waiting: _Waiting) -> Outcome[Any] | Exception:
+    def _commit_alone(self, waiting: _QueuedCommand) -> Outcome[Any] | Exception:
         try:
             return self._commit([waiting])[0]
         except Exception as error:
@@ -307,12 +306,12 @@ class Writer:
             DoubtError: It is another one.
         """
         try:
-            held = connection.execute(select(meta.c.value).where(meta.c.name == "sequence")).scalar_one()
+            existing = connection.execute(select(meta.c.value).where(meta.c.name == "sequence")).scalar_one()
         except (SQLAlchemyError, NoResultFound) as error:
             if is_absence(error):
                 raise
             raise DoubtError("the database does not hold what it held", lost=True) from error
-        newest, known = int(held), self._sequence
+        newest, known = int(existing), self._sequence
         in_doubt, self._in_doubt = self._in_doubt, None
         if in_doubt is not None and newest == in_doubt[0]:
             # Those who asked for it were turned away; what is in memory has to follow all the same.
@@ -333,3 +332,87 @@ def _tell(future: Future[Any], outcome: Outcome[Any] | Exception) -> None:
     if outcome.committed is not None:
         outcome.committed()
     future.set_result(outcome.result)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it was or will be given."""
+
+    status: int
+    body: bytes
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An idempotency key.
+
+    Attributes:
+        tenant: Whose it is.
+        operation: What it was sent with: method, path and query.
+        key: The key itself.
+        digest: SHA-256 of the body, hexadecimal.
+        received: When the request was received, in milliseconds.
+    """
+
+    tenant: str
+    operation: str
+    key: str
+    digest: str
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """A command that cannot be carried out as things stand now; under its key there may be an answer from before."""
+
+    problem: ProblemException
+
+    @property
+    def weight(self) -> int:
+        """It holds no samples."""
+        return 0
+
+    def apply(self, _: Transaction) -> NoReturn:
+        """Raise why it cannot."""
+        raise self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A command that is carried out only once for each key.
+
+    Raises when applied: idempotency-mismatch, or what the command itself raises.
+    """
+
+    key: Key
+    command: Command[Answer]
+
+    @property
+    def weight(self) -> int:
+        """That of the command."""
+        return self.command.weight
+
+    def apply(self, transaction: Transaction) -> Outcome[Answer]:
+        """Give the kept answer, or carry the command out and keep its answer."""
+        name = {"tenant": self.key.tenant, "operation": self.key.operation, "key": self.key.key}
+        conditions = [answer.c[column] == value for column, value in name.items()]
+        kept = transaction.connection.execute(
+            select(answer.c.digest, answer.c.status, answer.c.body).where(*conditions)
+        ).first()
+        if kept is None:
+            outcome = self.command.apply(transaction)
+            given = outcome.result
+            transaction.connection.execute(
+                insert(answer).values(
+                    **name,
+                    digest=self.key.digest,
+                    status=given.status,
+                    body=given.body,
+                    created=self.key.received,
+                )
+            )
+            return outcome
+        if kept.digest != self.key.digest:
+            raise ProblemException("idempotency-mismatch", "the key came with another body before")
+        return Outcome(Answer(kept.status, bytes(kept.body), replayed=True))

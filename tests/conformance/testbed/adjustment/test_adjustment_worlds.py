@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from conformance.honest_adjuster import adjust
+from conformance.conforming_adjuster import adjust
 
 from kuayu_conformance.testbed.adjustment.disturbing import BOUNDS, CELL_S, FALL, JUDGED, KINDS, QUICK, RISE, SLOW
 from kuayu_conformance.testbed.adjustment.opponents import at_once

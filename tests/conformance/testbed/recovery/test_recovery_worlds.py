@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conformance.honest_recovery import Honest
+from conformance.conforming_recovery import Conforming
 
-from conformance import honest_recovery
-from kuayu_conformance.checks.res_backup_soundness import backup_deviations
-from kuayu_conformance.checks.res_backup_soundness import fewest as fewest_told
-from kuayu_conformance.checks.res_recovery_soundness import deviations
+from conformance import conforming_recovery
+from kuayu_conformance.checks.resilience.backups import backup_deviations
+from kuayu_conformance.checks.resilience.backups import fewest as fewest_told
+from kuayu_conformance.checks.resilience.recovery_invariants import deviations
 from kuayu_conformance.testbed.recovery import faults
 from kuayu_conformance.testbed.recovery.holding import fewest
 from kuayu_conformance.testbed.recovery.opponents import Opponent
@@ -62,12 +62,12 @@ def test_opponents_make_sound_plans_of_valid_requests(cold: bool) -> None:
         assert looked.failovers == outcome.asked > 0
 
 
-def test_the_honest_planner_makes_sound_plans() -> None:
+def test_the_conforming_planner_makes_sound_plans() -> None:
     for seed in SEEDS[:4]:
         world = draw(seed)
         request = Wire(world).backup()
-        assert backup_deviations(request, honest_recovery.backup(request)) == []
-        outcome = play(world, Looked(Honest()))
+        assert backup_deviations(request, conforming_recovery.backup(request)) == []
+        outcome = play(world, Looked(Conforming()))
         assert outcome.held.left_out == ()
         assert all(told > 0 for told in outcome.held.spares)
 
@@ -120,7 +120,7 @@ def test_both_ways_to_count_spares_agree() -> None:
 
 
 def test_quick_windows_have_enough_incidents() -> None:
-    found = [len(play(draw(seed), Honest()).incidents) for seed in SEEDS]
+    found = [len(play(draw(seed), Conforming()).incidents) for seed in SEEDS]
     assert sum(found) > 150
 
 
@@ -130,11 +130,11 @@ class Erratic:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
 
-    backup = staticmethod(honest_recovery.backup)
+    backup = staticmethod(conforming_recovery.backup)
 
     def failover(self, request: Json) -> Json:
-        """Some of the honest recoveries, now and then later, and something else for others."""
-        told = honest_recovery.failover(request)
+        """Some of the conforming recoveries, now and then later, and something else for others."""
+        told = conforming_recovery.failover(request)
         for each in told["recoveries"]:
             if self._chance.random() < 0.3:
                 each["after"] += self._chance.choice((5.0, 60.0, 600.0, 1e300))

@@ -8,7 +8,7 @@ from conformance.testbed.scheduling.small_world import FAST, Map, RoundLaw, job,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.checks import sch_cells
+from kuayu_conformance.checks.scheduling import cells as sch_cells
 from kuayu_conformance.testbed.scheduling.baselines import DominantResourceFairness, ShortestRemainingTime
 from kuayu_conformance.testbed.scheduling.engine.episode import play
 from kuayu_conformance.testbed.scheduling.engine.outcome import Outcome

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conformance.testbed.scheduling import small_world
 
-from kuayu_conformance.checks.sch_cells import FULL, OTHERS
+from kuayu_conformance.checks.scheduling.cells import FULL, OTHERS
 from kuayu_conformance.testbed.scheduling.core import world as compiled
 from kuayu_conformance.testbed.scheduling.core.players import RULES
 from kuayu_conformance.testbed.scheduling.core.world import CompiledWorld

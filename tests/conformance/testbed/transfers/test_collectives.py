@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 import pytest
-from conformance.honest_collectives import choose
+from conformance.conforming_collectives import choose
 
 from kuayu_conformance.testbed.transfers.collectives import (
     HIERARCHICAL,

@@ -4,17 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from kuayu.demand import (
-    CALIBRATED,
-    Demand,
-    Hardware,
-    LatentAttention,
-    Layouts,
-    ModelStructure,
-    Ranking,
-    Strategy,
-    search,
-)
+from kuayu.demand import Demand, Hardware, LatentAttention, Layouts, ModelStructure, Ranking, Strategy, search
 from kuayu.demand.accelerators import CATALOGUE
 from kuayu.demand.prediction import predict
 from kuayu.demand.strategy import Outermost, Recompute, Sharding
@@ -141,8 +131,8 @@ def machine(name: str, devices: int) -> Hardware:
 
 
 def best(model: Model, hardware: Hardware) -> Ranking:
-    """All layouts, ranked by the calibrated law."""
-    return search(model.structure, hardware, COMMON, CALIBRATED)
+    """All layouts, ranked by the law."""
+    return search(model.structure, hardware, COMMON)
 
 
 @cache
@@ -171,7 +161,7 @@ def degrees(dimension: str) -> tuple[list[int], Demand]:
         made.append(one if dimension == "data" else replace(one, data=512 // (one.tensor * one.pipeline)))
     layouts = Layouts.of(made)
     hardware = machine("A100-SXM-80GB", max(each.devices for each in made))
-    return list(degree), predict(STUDIED.structure, layouts, hardware, CALIBRATED)
+    return list(degree), predict(STUDIED.structure, layouts, hardware)
 
 
 @cache
@@ -187,9 +177,7 @@ def savings() -> tuple[list[str], Demand]:
         "ZeRO-1, ×4": replace(base, sharding=Sharding.OPTIMIZER, virtual=4),
         "ZeRO-1, C2": replace(base, sharding=Sharding.OPTIMIZER, data=4, context=2),
     }
-    return list(ways), predict(
-        STUDIED.structure, Layouts.of(list(ways.values())), machine("A100-SXM-80GB", 256), CALIBRATED
-    )
+    return list(ways), predict(STUDIED.structure, Layouts.of(list(ways.values())), machine("A100-SXM-80GB", 256))
 
 
 LINKS = (10, 40, 100, 400)
@@ -210,6 +198,6 @@ def domains() -> tuple[list[tuple[str, int]], list[Demand]]:
             latencies = (*CATALOGUE["A100-SXM-80GB"].latencies[:2], ROUND_TRIP / 2)
             link = replace(machine("A100-SXM-80GB", 1024), per_domain=512, across=speed / 8 * 1e9, latencies=latencies)
             ways.append((outermost.value, speed))
-            made.append(predict(DENSE[4].structure, layouts, link, CALIBRATED))
-    together = predict(DENSE[4].structure, Layouts.of([inner]), machine("A100-SXM-80GB", 1024), CALIBRATED)
+            made.append(predict(DENSE[4].structure, layouts, link))
+    together = predict(DENSE[4].structure, Layouts.of([inner]), machine("A100-SXM-80GB", 1024))
     return [("", 0), *ways], [together, *made]

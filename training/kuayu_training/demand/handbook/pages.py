@@ -7,7 +7,7 @@ import numpy as np
 from kuayu.demand import Demand, profile
 from kuayu.demand.accelerators import CATALOGUE
 from kuayu.demand.feasibility import REASONS
-from kuayu.demand.flops import model_flops
+from kuayu.demand.flop_counts import model_flops
 from kuayu.demand.memory import OPTIMIZER, PARAMETER
 from kuayu.demand.placement import CLASSES
 from kuayu_conformance.rendering.words import Language, Words

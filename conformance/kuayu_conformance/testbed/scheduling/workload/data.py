@@ -32,26 +32,28 @@ def data_sets(
     """
     count = len(arrivals.home)
     spread = SPREAD * normal(stream(seed, "data sizes"), count).astype(np.float64)
-    size = MEDIAN * growth(POWER * logarithm(arrivals.devices) + spread)
+    size = np.rint(MEDIAN * growth(POWER * logarithm(arrivals.devices) + spread)).tolist()
     again, back, local, where, fixed = stream(seed, "data").random((5, count)).tolist()
     rooms = [sum(pool.devices for pool in home.site.pools) for home in homes]
+    sites = [home.site.name for home in homes]
+    elsewhere = [[place for place in range(len(homes)) if place != home] for home in range(len(homes))]
+    reuse, locality, pins = family.reuse, family.locality, family.pinned
     names, made = [], dict[str, Dataset]()
     read: list[list[Dataset]] = [[] for _ in homes]
     least = dict[str, int]()
     for job, (home, devices) in enumerate(zip(arrivals.home.tolist(), arrivals.devices.tolist(), strict=True)):
-        its = read[home]
-        if its and again[job] < family.reuse:
-            chosen = its[-1 - int(len(its) * back[job] * back[job])]
+        recent = read[home]
+        if recent and again[job] < reuse:
+            chosen = recent[-1 - int(len(recent) * back[job] * back[job])]
             if not chosen.pinned or devices <= least[chosen.name]:
                 names.append(chosen.name)
                 continue
-        others = [place for place in range(len(homes)) if place != home]
-        at = home if local[job] < family.locality or not others else others[int(where[job] * len(others))]
+        others = elsewhere[home]
+        at = home if local[job] < locality or not others else others[int(where[job] * len(others))]
         name = f"data-{len(made):06d}"
-        pinned = fixed[job] < family.pinned and devices <= rooms[at]
-        made[name] = Dataset(name, float(np.rint(size[job])), (homes[at].site.name,), pinned=pinned)
+        made[name] = Dataset(name, size[job], (sites[at],), pinned=fixed[job] < pins and devices <= rooms[at])
         least[name] = rooms[at]
-        its.append(made[name])
-        del its[:-RECENT]
+        recent.append(made[name])
+        del recent[:-RECENT]
         names.append(name)
     return tuple(names), made

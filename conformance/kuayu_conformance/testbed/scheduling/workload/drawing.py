@@ -124,8 +124,9 @@ def _in_memory(
     kept = []
     for job in made:
         reads = sets[job.data]
-        where = (job.home, *reads.at) if reads.pinned else (job.home,)
-        most = min(FITS * memory(site, job.requested) for site in where)
+        most = FITS * memory(job.home, job.requested)
+        if reads.pinned:
+            most = min(most, *(FITS * memory(site, job.requested) for site in reads.at))
         kept.append(dataclasses.replace(job, memory=most) if job.memory > most else job)
     return tuple(kept)
 

@@ -99,6 +99,12 @@ NETWORKS = (
 
 
 @cache
+def _sizes(shape: Shape, tokens: float) -> tuple[float, float]:
+    """Parameters, and FLOPs of a step: thousands of jobs train one of a few shapes."""
+    return shape.parameters, shape.flops(tokens)
+
+
+@cache
 def fitting(devices: int) -> tuple[Shape, ...]:
     """Language models that so many devices can train and that are worth them; the smallest if all are too large."""
     able = [shape for shape in SHAPES if shape.parameters <= LARGEST * devices]
@@ -110,12 +116,13 @@ def language_model(shape: Shape, tokens: float, busy: float) -> Model:
 
     A cut through the pipeline carries activations forth and their gradients back, two bytes each, for every token.
     """
+    parameters, flops = _sizes(shape, tokens)
     return Model(
-        parameters=shape.parameters,
-        gradient=HALF * shape.parameters,
+        parameters=parameters,
+        gradient=HALF * parameters,
         boundary=2 * HALF * tokens * shape.hidden,
-        checkpoint=CHECKPOINT * shape.parameters,
-        step=shape.flops(tokens) / (REFERENCE_PEAK * EFFICIENCY * busy),
+        checkpoint=CHECKPOINT * parameters,
+        step=flops / (REFERENCE_PEAK * EFFICIENCY * busy),
     )
 
 
@@ -130,6 +137,7 @@ def conventional(network: Network, devices: int, busy: float) -> Model:
     )
 
 
+@cache
 def served(shape: Shape) -> Model:
     """A model that answers: nothing is exchanged between replicas, and its weights alone are to be moved."""
     weights = HALF * shape.parameters

@@ -1,0 +1,448 @@
+"""What sizes come to in a window: gains, deaths, slow-downs; over windows, with bounds by bootstrap.
+
+Bounds: B. Efron, The Annals of Statistics 7 (1979) 1-26; windows are drawn, each mix for itself.
+
+1. Questions about sizes: tasks that ran before, tasks that are to run, and what came back.
+2. What sizes must never be, what they may cost, and which resource a kind must be said to depend on.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, fsum, inf
+from typing import Any
+
+import numpy as np
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Claim, holds
+from kuayu_conformance.statistics.bootstrap import RESAMPLES
+from kuayu_conformance.statistics.holm import LEVEL
+from kuayu_conformance.statistics.proportions import CONFIDENCE
+from kuayu_conformance.statistics.quotients import Stratum, quotient
+from kuayu_conformance.testbed.tasks import cluster, drawing, wire
+from kuayu_conformance.testbed.tasks.cluster import FIFO, Outcome
+from kuayu_conformance.testbed.tasks.drawing import Tasks, World
+from kuayu_conformance.testbed.tasks.kinds import DEVICES, KINDS, MEMORY, MIXES, OVER_REQUEST, RATE, RESOURCES
+from kuayu_conformance.testbed.tasks.law import Numbers
+from kuayu_schemas import schema
+
+REQUIRED = (0.253, 0.152, 0.072, 0.08)
+"""Gains that the requirement names, each relative to the original requests."""
+QUANTITIES = ("deployed", "completed", "devices", "memory")
+
+Four = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class SizedWindow:
+    """A window under a policy with some sizes.
+
+    Attributes:
+        four: Deployed tasks, completion rate, mean shares of devices and memory that were put to use.
+        held: Mean shares of devices, cores and memory that were given away.
+        arrived: Tasks that came.
+        died: Runs that memory ended.
+        lost: Seconds of them.
+    """
+
+    four: Four
+    held: tuple[float, ...]
+    arrived: int
+    died: int
+    lost: float
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window with the original sizes and with others.
+
+    Attributes:
+        number: Which.
+        before, after: What came of it, by policy.
+        dying: Share of the tasks that would run out of memory.
+        slower: Mean over tasks of the time on what they are given ÷ that on what they ask for - 1; lost runs are not in
+            it.
+        cut: Part of the cores that were asked for that is not given.
+    """
+
+    number: int
+    before: Mapping[str, SizedWindow]
+    after: Mapping[str, SizedWindow]
+    dying: float
+    slower: float
+    cut: float
+
+
+def score(
+    number: int, tasks: Tasks, given: Numbers, policies: Iterable[str], before: Mapping[str, SizedWindow]
+) -> Window:
+    """Play a window with sizes; ``before`` is the same with what was asked for."""
+    after = {policy: played(cluster.play(tasks, given, policy)) for policy in policies}
+    slower = tasks.slowed(given) / tasks.slowed(tasks.requested) - 1.0
+    return Window(
+        number,
+        before,
+        after,
+        float(tasks.dies(given).mean()),
+        float(slower.mean()),
+        1.0 - float(given[:, 1].sum() / tasks.requested[:, 1].sum()),
+    )
+
+
+def originals(tasks: Tasks, policies: Iterable[str]) -> dict[str, SizedWindow]:
+    """A window with what was asked for."""
+    return {policy: played(cluster.play(tasks, tasks.requested, policy)) for policy in policies}
+
+
+def played(outcome: Outcome) -> SizedWindow:
+    """The figures of an outcome that are judged and printed."""
+    four = (float(outcome.deployed), outcome.completion, outcome.used[DEVICES], outcome.used[MEMORY])
+    return SizedWindow(four, outcome.held, outcome.arrived, outcome.died, outcome.lost)
+
+
+def gains(windows: Sequence[Window], policy: str) -> Four:
+    """Total after ÷ total before - 1 of the four, over windows."""
+    return _gains([(window.before[policy].four, window.after[policy].four) for window in windows])
+
+
+def points(windows: Sequence[Window], policy: str) -> Four:
+    """The same as differences: of tasks relative to those that came, of shares in parts of one."""
+    came = fsum(window.before[policy].arrived for window in windows) / len(windows) or 1.0
+    entry = [
+        fsum(w.after[policy].four[k] - w.before[policy].four[k] for w in windows) / len(windows)
+        for k in range(len(REQUIRED))
+    ]
+    return entry[0] / came, entry[1], entry[2], entry[3]
+
+
+def least(four: Four) -> float:
+    """The least of gain ÷ required gain."""
+    return min(gain / required for gain, required in zip(four, REQUIRED, strict=True))
+
+
+def worst(mixes: Mapping[str, Sequence[Window]], policy: str, seed: str) -> tuple[float, float, float]:
+    """The least quotient of the worst mix, and its one-sided lower and upper bounds."""
+    pairs = {
+        mix: [(window.before[policy].four, window.after[policy].four) for window in item] for mix, item in mixes.items()
+    }
+    estimate = min(least(_gains(pair)) for pair in pairs.values())
+    chance = random.Random(seed)  # noqa: S311 - reproducible by design, not secret
+    drawn = sorted(
+        min(least(_gains([entry[int(chance.random() * len(entry))] for _ in entry])) for entry in pairs.values())
+        for _ in range(RESAMPLES)
+    )
+    rank = ceil(CONFIDENCE * RESAMPLES)
+    return estimate, drawn[RESAMPLES - rank], drawn[rank - 1]
+
+
+def _gains(pairs: Sequence[tuple[Four, Four]]) -> Four:
+    before, after = [0.0] * len(REQUIRED), [0.0] * len(REQUIRED)
+    for was, became in pairs:
+        for k in range(len(REQUIRED)):
+            before[k] += was[k]
+            after[k] += became[k]
+    entry = [(b / a - 1.0) if a else (inf if b else 0.0) for a, b in zip(before, after, strict=True)]
+    return entry[0], entry[1], entry[2], entry[3]
+
+
+Json = dict[str, Any]
+
+PATH = "/v1/task-sizes"
+ALLOWED = 0.05
+"""Slow-down that a question allows; the default of the standard."""
+RECORDS = 4000
+"""Tasks of a history."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a question is about.
+
+    Attributes:
+        mix: Name of the mix.
+        over_request: Mean of asked for ÷ needed.
+        rate: Tasks an hour.
+        allowed: Slow-down.
+        label: Assumption that is other than usual; empty where none is.
+        world: Assumptions.
+    """
+
+    mix: str
+    over_request: float = OVER_REQUEST
+    rate: float = RATE
+    allowed: float = ALLOWED
+    label: str = ""
+    world: World = field(default_factory=World)
+
+
+@dataclass(frozen=True)
+class SizingExchange:
+    """A question and its answer.
+
+    Attributes:
+        tasks: Those whose sizes were asked for.
+        kinds: Names of the kinds that ran before, in their order.
+        allowed: Slow-down.
+        answer: The exchange.
+    """
+
+    tasks: Sequence[Json]
+    kinds: tuple[str, ...]
+    allowed: float
+    answer: Answer
+
+    @cached_property
+    def amiss(self) -> str:
+        """Why it is no answer at all, empty where it is one."""
+        if self.answer.status != 200:
+            return self.answer.brief
+        if not schema.is_valid("SizingReport", self.answer.json, reader=True):
+            return "not a valid sizing report"
+        told = [row["task"] for row in self.answer.json["tasks"]]
+        if told != [task["id"] for task in self.tasks]:
+            return f"{len(told)} sizes are not one for each of {len(self.tasks)} tasks in their order"
+        return ""
+
+    @property
+    def rows(self) -> Sequence[tuple[Json, Json]]:
+        """Tasks with their sizes; only of an answer."""
+        return list(zip(self.tasks, self.answer.json["tasks"], strict=True))
+
+    @property
+    def importance(self) -> Sequence[Json]:
+        """Rows on kinds; only of an answer."""
+        return list(self.answer.json["importance"])
+
+
+class Questioner:
+    """Draws worlds of an episode and asks about them.
+
+    Attributes:
+        seed: What worlds are drawn from.
+    """
+
+    def __init__(self, episode: Episode) -> None:
+        """Names of kinds are drawn anew for each question."""
+        self._episode = episode
+        self.seed = f"{episode.settings.nonce}/tasks"
+
+    def ask(
+        self, setting: Setting, history: int, windows: Sequence[int]
+    ) -> tuple[SizingExchange, list[Tasks], list[Numbers]]:
+        """Ask once for the sizes of all tasks of some windows.
+
+        Returns:
+            The exchange, the windows, and what the tasks of each are to be given: what they ask for where there is no
+            answer, and never more than that.
+        """
+        world = setting.world if setting.label else setting.world.asking(setting.over_request)
+        mix, where = MIXES[setting.mix], f"{self.seed}/{setting.mix}"
+        before = drawing.history(f"{where}/history-{history}", mix, world, RECORDS)
+        drawn = [drawing.window(f"{where}/window-{number}", mix, world, setting.rate) for number in windows]
+        names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS))]
+        ran = wire.records(before, names, f"{where}/history-{history}")
+        wanted = [
+            row
+            for number, tasks in zip(windows, drawn, strict=True)
+            for row in wire.requests(tasks, names, f"t{number}-")
+        ]
+        asked = replace(self._asked(ran, wanted, setting.allowed), kinds=tuple(names))
+        return asked, drawn, _given(asked, drawn)
+
+    def unusual(self) -> list[tuple[str, SizingExchange]]:
+        """Questions at the edge: kinds that never ran, tasks without accelerators, no history at all."""
+        world, mix = World(), MIXES["25:25:25:25"]
+        before = drawing.history(f"{self.seed}/few", mix, world, 400)
+        names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS) + 1)]
+        history = wire.records(before, names, f"{self.seed}/few")
+        asks = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
+        tasks = [
+            {"id": "seen", "kind": names[0], "requested": {**asks, "devices": 1.0}},
+            {"id": "without-devices", "kind": names[3], "requested": asks},
+            {"id": "never-seen", "kind": names[-1], "requested": {**asks, "devices": 0.5}},
+        ]
+        return [
+            ("400 tasks that ran", replace(self._asked(history, tasks), kinds=tuple(names[:-1]))),
+            ("no history", self._asked([], tasks)),
+        ]
+
+    def _asked(self, ran: Sequence[Json], wanted: Sequence[Json], allowed: float | None = None) -> SizingExchange:
+        number = self._episode.random.randrange(1_000_000)
+        revision = {"epoch": self._episode.name_of("tasks"), "number": number}
+        body: Json = {"revision": revision, "history": ran, "tasks": wanted}
+        if allowed is not None:
+            body["slow_down"] = allowed
+        answer = self._episode.ask_patiently("POST", PATH, body)
+        return SizingExchange(wanted, (), ALLOWED if allowed is None else allowed, answer)
+
+
+def _given(asked: SizingExchange, drawn: Sequence[Tasks]) -> list[Numbers]:
+    """Sizes by window."""
+    if asked.amiss:
+        return [tasks.requested for tasks in drawn]
+    sizes = wire.numbers(asked.answer.json["tasks"])
+    starts = np.cumsum([0, *(len(tasks) for tasks in drawn)])
+    return [
+        np.minimum(sizes[start : start + len(tasks)], tasks.requested)
+        for start, tasks in zip(starts, drawn, strict=False)
+    ]
+
+
+FIGURE, SIZES = "DEM-003", "DEM-007"
+
+MOST_DYING = 0.01
+"""Share of the tasks of a mix that may run out of memory."""
+MARGIN = 0.05
+"""By how much tasks may be slower on the mean than was allowed."""
+VANISHED = 0.03
+"""Gain, or loss, in deployed tasks that is as good as none."""
+ENOUGH_RECORDS = 300
+"""From so many records of a kind on it must be said what it depends on."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class AnswerFaults:
+    """What is wrong with an answer.
+
+    Attributes:
+        label: Of the question.
+        amiss: Why it is no answer; empty where it is one.
+        faults: Wrong sizes, slow-downs and lists of kinds, a handful at most.
+        answer: The exchange.
+    """
+
+    label: str
+    amiss: str
+    faults: tuple[str, ...]
+    answer: Answer
+
+    @classmethod
+    def of(cls, label: str, asked: SizingExchange) -> "AnswerFaults":
+        """Look at an exchange."""
+        faults = () if asked.amiss else tuple(_faults(asked))[:3]
+        return cls(label, asked.amiss, faults, asked.answer)
+
+
+@dataclass(frozen=True)
+class KindRanking:
+    """What was said of a kind.
+
+    Attributes:
+        mix: Of the history.
+        kind: Index of the kind.
+        importance: Of devices, cores and memory.
+        error: Stated error.
+        records: Stated number of records.
+        answer: The exchange.
+    """
+
+    mix: str
+    kind: int
+    importance: tuple[float, ...]
+    error: float
+    records: int
+    answer: Answer
+
+    @property
+    def right(self) -> bool:
+        """Whether the resource that matters stands before the others."""
+        first = KINDS[self.kind].rules
+        return all(self.importance[first] > value for k, value in enumerate(self.importance) if k != first)
+
+
+def ranked(mix: str, asked: SizingExchange) -> list[KindRanking]:
+    """What an answer says of the kinds that are told of in it."""
+    return [
+        KindRanking(
+            mix,
+            asked.kinds.index(row["kind"]),
+            tuple(float(row[name]) for name in RESOURCES),
+            float(row["error"]),
+            int(row["records"]),
+            asked.answer,
+        )
+        for row in asked.importance
+        if row["kind"] in asked.kinds
+    ]
+
+
+def _faults(asked: SizingExchange) -> Iterator[str]:
+    for task, size in asked.rows:
+        for name in RESOURCES:
+            wanted, given = task["requested"][name], size["recommended"][name]
+            if given > wanted * (1.0 + _ROUNDING):
+                yield f"{task['id']}: {given:g} of {name}, which is more than the {wanted:g} asked for"
+            if wanted > 0.0 and given <= 0.0:
+                yield f"{task['id']}: nothing of {name}, of which it asks for {wanted:g}"
+        if size["slow_down"] > asked.allowed + _ROUNDING:
+            yield f"{task['id']}: slower by {size['slow_down']:g}, where {asked.allowed:g} is allowed"
+    told = [row["kind"] for row in asked.importance]
+    if told != sorted(asked.kinds):
+        yield f"importance is told of {told}, the kinds that ran are {sorted(asked.kinds)}"
+
+
+def of_answers(answered: Sequence[AnswerFaults], ranks: Sequence[KindRanking]) -> Iterator[Claim]:
+    """Every question is answered, and rightly."""
+    for entry in answered:
+        for requirement in (FIGURE, SIZES):
+            expected = f"{entry.label}: a size for every task, in their order"
+            if entry.amiss or requirement == SIZES:
+                yield holds(requirement, not entry.amiss, expected, entry.amiss or "told", entry.answer)
+        if not entry.amiss:
+            yield holds(
+                SIZES,
+                not entry.faults,
+                f"{entry.label}: no size exceeds what is asked for, none becomes nothing, no slow-down exceeds what is "
+                "allowed, and importance is told of every kind that ran, in order of name",
+                list(entry.faults) or "so it is",
+                entry.answer,
+            )
+    for rank in ranks:
+        kind = KINDS[rank.kind]
+        if kind.strong and rank.records >= ENOUGH_RECORDS:
+            yield holds(
+                SIZES,
+                rank.right,
+                f"{rank.mix}: {RESOURCES[kind.rules]} matter most to tasks like {kind.name}",
+                dict(zip(RESOURCES, rank.importance, strict=True)),
+                rank.answer,
+            )
+
+
+def of_costs(mixes: Mapping[str, Sequence[Window]], nothing: Sequence[Window]) -> Iterator[Claim]:
+    """Tasks do not die, are not slowed more than was allowed, and nothing is gained where nothing is to be had."""
+    cells = [*((mix, entry, ALLOWED) for mix, entry in mixes.items())]
+    if nothing:
+        cells.append(("nothing asked for in excess", nothing, 0.0))
+    for label, item, allowed in cells:
+        dying = sum(window.dying for window in item) / len(item)
+        slower = sum(window.slower for window in item) / len(item)
+        expected = f"{label}: at most {MOST_DYING:.0%} of the tasks run out of memory"
+        yield holds(FIGURE, dying <= MOST_DYING, expected, f"{dying:.2%} do")
+        expected = f"{label}: tasks are slower by at most {allowed + MARGIN:.0%} on the mean"
+        yield holds(FIGURE, slower <= allowed + MARGIN, expected, f"{slower:.1%}")
+    if nothing:
+        yield _vanished(nothing)
+
+
+def _vanished(windows: Sequence[Window]) -> Claim:
+    """The least change of sizes makes another schedule, with some per cent more or fewer tasks: chance is left out."""
+    before, after = ([entry[FIFO].four[0] for entry in side] for side in _sides(windows))
+    found = quotient([Stratum((after,), (before,))])
+    low, high = found.lower(LEVEL / 2.0) - 1.0, found.upper(LEVEL / 2.0) - 1.0
+    return holds(
+        FIGURE,
+        low <= VANISHED and high >= -VANISHED,
+        f"the gain in deployed tasks is not shown to exceed {VANISHED:.0%} where nothing is asked for in excess and no "
+        "slow-down is allowed, nor the loss",
+        f"{found.estimate - 1.0:+.1%}, between {low:+.1%} and {high:+.1%} over {found.n} windows",
+    )
+
+
+def _sides(windows: Sequence[Window]) -> tuple[list[Mapping[str, SizedWindow]], list[Mapping[str, SizedWindow]]]:
+    return [window.before for window in windows], [window.after for window in windows]

@@ -1,0 +1,467 @@
+"""Whether the parts of a demand make the whole, and whether its counts are right (DEM-004).
+
+1. Laws that hold whatever a law of demand is fitted to: one thing of a layout changes, and what follows (DEM-004).
+2. Models whose size is published, as the wire states them.
+3. Claims about single demands: counts, sums, and what lies inside a step (DEM-004).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.demand.demand_requests import (
+    KINDS,
+    DemandExchange,
+    Document,
+    Json,
+    asked,
+    case,
+    counted,
+    devices,
+    hardware,
+    model,
+    names,
+    near,
+    part,
+    revision,
+    strategy,
+)
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Claim, Finding, holds
+
+REQUIREMENT = "DEM-004"
+TENSORS, SHARDINGS, REPLICAS = (1, 2, 4, 8), (0, 1, 2, 3), 8
+SLIGHTLY = 1e-3
+"""Share below which figures are the same."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Cases that differ in one thing: its name, its values, the cases in their order."""
+
+    what: str
+    values: tuple[int | str, ...]
+    cases: tuple[Json, ...]
+
+
+def ladders(chance: Random, machine: str) -> tuple[Rung, ...]:
+    """Ladders for dense models of two kinds, without fused attention."""
+    found = []
+    for kind in ("plain", "grouped"):
+        of = model(chance, kind)
+        base = {
+            "data": REPLICAS,
+            "tensor": 2,
+            "pipeline": 1,
+            "micro_batch": 1,
+            "global_batch": 4 * REPLICAS,
+            "fused_attention": False,
+        }
+        for what, values in (
+            ("tensor", TENSORS),
+            ("sharding", SHARDINGS),
+            ("recomputation", ("none", "selective", "full")),
+        ):
+            labels = names(chance, "c", len(values))
+            steps = zip(labels, values, strict=True)
+            cases = tuple(case(name, of, {**base, what: value}, machine) for name, value in steps)
+            found.append(Rung(what, values, cases))
+    return tuple(found)
+
+
+def lawful(rungs: Sequence[Rung], asked: DemandExchange) -> Iterator[Finding]:
+    """Claims about every ladder."""
+    for rung in rungs:
+        yield from _LAWS[rung.what](rung, [asked.demands[case["id"]] for case in rung.cases], asked)
+
+
+def _tensor(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iterator[Finding]:
+    sizes = [part(row, "parameters") for row in rows]
+    found = _listed(rung, sizes)
+    fallen = all(after <= before * (1 + SLIGHTLY) for before, after in pairwise(sizes))
+    yield holds(REQUIREMENT, fallen, "more tensor parallelism never raises memory of parameters", found, asked.answer)
+    divided = 0 < sizes[-1] < sizes[0] / 2
+    yield holds(REQUIREMENT, divided, "eight share their layers: less than half the memory of one", found, asked.answer)
+
+
+def _sharding(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iterator[Finding]:
+    states = [part(row, "optimizer") for row in rows]
+    for value, state in list(zip(rung.values, states, strict=True))[1:]:
+        expected = (
+            f"sharding {value} divides memory of the optimiser by {REPLICAS} replicas: {states[0] / REPLICAS:.5g}"
+        )
+        fine = state > 0 and near(state, states[0] / REPLICAS)
+        yield holds(REQUIREMENT, fine, expected, f"{state:.5g}", asked.answer)
+    for name, first in (("gradients", 2), ("parameters", 3)):
+        sizes = [part(row, name) for row in rows]
+        kept = all(near(size, sizes[0], SLIGHTLY) for size in sizes[1:first])
+        less = all(size < sizes[0] for size in sizes[first:])
+        expected = f"memory of {name} falls from sharding {first} on, and not before"
+        yield holds(REQUIREMENT, kept and less, expected, _listed(rung, sizes), asked.answer)
+
+
+def _recomputation(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iterator[Finding]:
+    sizes = [part(row, "activations") for row in rows]
+    falling = sizes[0] > sizes[1] > sizes[2] > 0
+    expected = "memory of activations falls from none over selective to full recomputation"
+    yield holds(REQUIREMENT, falling, expected, _listed(rung, sizes), asked.answer)
+    own = counted(rung.cases[0]["model"])
+    layers = own.layer_work + own.score_work
+    more = {"none": 0.0, "selective": own.score_work, "full": layers}
+    for value, row in zip(rung.values, rows, strict=True):
+        share = 1 + more[str(value)] / (3 * own.forward)
+        found = row["executed_work"] / row["work"]
+        expected = f"executed work with recomputation {value}: {share:.4f} of the model's"
+        yield holds(REQUIREMENT, near(found, share), expected, f"{found:.4f}", asked.answer)
+
+
+def _listed(rung: Rung, sizes: Sequence[float]) -> str:
+    return ", ".join(f"{rung.what} {value}: {size:.5g} B" for value, size in zip(rung.values, sizes, strict=True))
+
+
+_LAWS: Mapping[str, Callable[[Rung, Sequence[Document], DemandExchange], Iterator[Finding]]] = {
+    "tensor": _tensor,
+    "sharding": _sharding,
+    "recomputation": _recomputation,
+}
+
+
+_LATENT = {"query_rank": 1536, "value_rank": 512, "rotary_width": 64}
+
+ANCHORS: Mapping[str, tuple[Document, float]] = {
+    "GPT-3 (arXiv:2104.04473, table 2)": (
+        {"layers": 96, "hidden": 12288, "heads": 96, "sequence": 2048, "vocabulary": 51200},
+        174.6e9,
+    ),
+    "Llama 3 405B (arXiv:2407.21783)": (
+        {
+            "layers": 126,
+            "hidden": 16384,
+            "heads": 128,
+            "key_value_heads": 8,
+            "sequence": 8192,
+            "vocabulary": 128256,
+            "feed_forward": 53248,
+            "gated": True,
+            "tied": False,
+        },
+        405.85e9,
+    ),
+    "Mixtral 8x7B (arXiv:2401.04088)": (
+        {
+            "layers": 32,
+            "hidden": 4096,
+            "heads": 32,
+            "key_value_heads": 8,
+            "sequence": 4096,
+            "vocabulary": 32000,
+            "feed_forward": 14336,
+            "gated": True,
+            "tied": False,
+            "experts": 8,
+            "experts_per_token": 2,
+        },
+        46.7e9,
+    ),
+    "DeepSeek-V3 (arXiv:2412.19437)": (
+        {
+            "layers": 61,
+            "hidden": 7168,
+            "heads": 128,
+            "head_width": 128,
+            "latent": _LATENT,
+            "sequence": 4096,
+            "vocabulary": 129280,
+            "feed_forward": 18432,
+            "gated": True,
+            "tied": False,
+            "experts": 256,
+            "experts_per_token": 8,
+            "expert_feed_forward": 2048,
+            "shared_feed_forward": 2048,
+            "dense_layers": 3,
+        },
+        671.0e9,
+    ),
+}
+"""Structure and published parameters by name."""
+
+
+HUNDREDTH, TWENTIETH = 0.01, 0.05
+_DIMENSIONS = ("data", "tensor", "pipeline", "context", "expert")
+
+
+@dataclass(frozen=True)
+class DemandCase:
+    """A case with its demand and its hardware."""
+
+    case: Document
+    demand: Document
+    machine: Document
+
+    @property
+    def tokens(self) -> float:
+        """Tokens of a step."""
+        return float(self.case["strategy"]["global_batch"] * self.case["model"]["sequence"])
+
+    @property
+    def sixteen(self) -> float:
+        """FLOP/s of an accelerator in 16 bits."""
+        peaks = self.machine["peak_matrix_throughput"]
+        return float(peaks.get("bf16", peaks.get("fp16")))
+
+
+def every(asked: DemandExchange) -> list[DemandCase]:
+    """Cases with their demands."""
+    machines = {entry["id"]: entry for entry in asked.body["hardware"]}
+    return [DemandCase(case, asked.demands[case["id"]], machines[case["hardware"]]) for case in asked.body["cases"]]
+
+
+def counts(asked: DemandExchange) -> Iterator[Finding]:
+    """Parameters, work and accelerators are those that a count of the structure gives."""
+    published = {str(sorted(of.items(), key=str)): (name, size) for name, (of, size) in ANCHORS.items()}
+    for entry in every(asked):
+        own, row, spread = counted(entry.case["model"]), entry.demand, entry.case["strategy"]
+        wanted = {"parameters": own.parameters, "active_parameters": own.active, "work": own.work(entry.tokens)}
+        for name, value in wanted.items():
+            yield _close(asked, entry, name, row[name], value)
+        least = own.executed(entry.tokens, spread.get("recomputation", "none"))
+        # Fused attention may compute its scores once more in the backward pass; that is allowed to count.
+        most = least + (entry.tokens * own.score_work if spread.get("fused_attention", True) else 0.0)
+        found = row["executed_work"]
+        inside = least * (1 - HUNDREDTH) <= found <= most * (1 + HUNDREDTH)
+        yield holds(
+            REQUIREMENT, inside, f"executed work of {entry.case['id']}: {least:.5g} to {most:.5g}", found, asked.answer
+        )
+        number = devices(spread)
+        yield holds(REQUIREMENT, row["devices"] == number, f"{number} accelerators", row["devices"], asked.answer)
+        key = str(sorted(entry.case["model"].items(), key=str))
+        if key in published:
+            name, size = published[key]
+            found = row["parameters"]
+            yield holds(REQUIREMENT, near(found, size), f"{name}: {size:.5g} parameters", f"{found:.5g}", asked.answer)
+
+
+def hangs_together(asked: DemandExchange) -> Iterator[Finding]:
+    """Sums, utilisation, intervals, and which parallelism has traffic."""
+    coverage = asked.body.get("coverage", 0.9)
+    for entry in every(asked):
+        row, spread = entry.demand, entry.case["strategy"]
+        yield _close(asked, entry, "sum of memory parts", sum(p["size"] for p in row["memory_parts"]), row["memory"])
+        told = [p["part"] for p in row["memory_parts"]]
+        yield holds(REQUIREMENT, len(set(told)) == len(told), "each part of memory once", told, asked.answer)
+        time = row["step_time"]
+        if time["expected"] > 0:
+            share = row["work"] / (time["expected"] * devices(spread) * entry.sixteen)
+            yield _close(asked, entry, "utilisation", row["utilisation"], share)
+        ordered = 0 < time["low"] <= time["expected"] <= time["high"] and time["coverage"] == coverage
+        yield holds(REQUIREMENT, ordered, f"an interval of {coverage} about the expected time", time, asked.answer)
+        sent = {flow["dimension"] for flow in row["traffic"] if flow["size"] > 0}
+        alone = {name for name in _DIMENSIONS if spread.get(name, 1) == 1}
+        if spread.get("context", 1) > 1:
+            alone.discard("data")  # parts of the sequence exchange gradients too
+        idle = sorted(sent & alone)
+        yield holds(REQUIREMENT, not idle, "no traffic of a parallelism that has one member", idle, asked.answer)
+        silent = sorted(name for name in _DIMENSIONS if spread.get(name, 1) > 1 and name not in sent)
+        yield holds(
+            REQUIREMENT, not silent, "traffic of every parallelism that has several members", silent, asked.answer
+        )
+
+
+def tiles(asked: DemandExchange) -> Iterator[Finding]:
+    """Segments cover the step without a gap, and carry the traffic."""
+    for entry in every(asked):
+        name, row = entry.case["id"], entry.demand
+        segments = row.get("segments") or []
+        yield holds(
+            REQUIREMENT, bool(segments), f"the inside of a step of {name}, which was asked for", segments, asked.answer
+        )
+        if not segments:
+            continue
+        expected = row["step_time"]["expected"]
+        position, gaps = 0.0, []
+        for segment in segments:
+            if abs(segment["begin"] - position) > HUNDREDTH * expected:
+                gaps.append(f"{segment['activity']} at {segment['begin']:.6g} s, not at {position:.6g} s")
+            position = segment["begin"] + segment["duration"]
+        yield holds(
+            REQUIREMENT, not gaps, f"segments of {name} one after the other from nought", gaps[:3], asked.answer
+        )
+        yield _close(asked, entry, "end of the last segment", position, expected)
+        yield from _carried(asked, entry, segments)
+
+
+def _carried(asked: DemandExchange, each: DemandCase, segments: list[Document]) -> Iterator[Finding]:
+    carried: dict[str, float] = {}
+    for segment in segments:
+        for flow in segment["traffic"]:
+            carried[flow["link"]] = carried.get(flow["link"], 0.0) + flow["flow"] * segment["duration"]
+    sent: dict[str, float] = {}
+    for row in each.demand["traffic"]:
+        sent[row["link"]] = sent.get(row["link"], 0.0) + row["size"]
+    for link in sorted(carried.keys() | sent.keys()):
+        some, all_of_it = carried.get(link, 0.0), sent.get(link, 0.0)
+        # Segments are means over accelerators, traffic is that of the one which sends most.
+        fine = some <= all_of_it * (1 + TWENTIETH) and (some > 0 or all_of_it == 0)
+        expected = f"{each.case['id']}: segments carry traffic of links {link}, no more than {all_of_it:.5g} B"
+        yield holds(REQUIREMENT, fine, expected, f"{some:.5g} B", asked.answer)
+
+
+def _close(asked: DemandExchange, each: DemandCase, name: str, found: float, wanted: float) -> Claim:
+    expected = f"{name} of {each.case['id']} ({_described(each.case['model'])}): {wanted:.5g} to 1 %"
+    return holds(REQUIREMENT, near(found, wanted, HUNDREDTH), expected, f"{found:.5g}", asked.answer)
+
+
+def _described(model: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in model.items())
+
+
+QUICK_CASES, FULL_CASES = 3, 20
+SPARE = 0.03
+"""Share by which memory is made too small, or large enough."""
+ROOMY = 1e16
+"""Bytes that any layout fits into."""
+
+
+@dataclass(frozen=True)
+class DemandAnswers:
+    """What was asked.
+
+    Attributes:
+        plain: Models of every kind.
+        ladders: Cases that differ in one thing, and what that is.
+        steps: The answer to these.
+        tight: Cases on accelerators with a little more, or a little less, memory than they were told to need.
+        roomy: Whether there is more, by case.
+        broken: Cases whose layout does not divide.
+        why: What does not divide, by case.
+    """
+
+    plain: DemandExchange
+    ladders: tuple[Rung, ...]
+    steps: DemandExchange
+    tight: DemandExchange
+    roomy: Mapping[str, bool]
+    broken: DemandExchange
+    why: Mapping[str, str]
+
+
+def observe(episode: Episode) -> DemandAnswers:
+    """Ask for models of every kind, ladders of layouts, accelerators just too small, and layouts that do not divide."""
+    chance = episode.random
+    share = FULL_CASES if episode.settings.full else QUICK_CASES
+    kinds = [kind for kind in KINDS for _ in range(share)]
+    machines = [hardware(chance, name) for name in names(chance, "h", 3)]
+    labels = iter(names(chance, "c", len(kinds) + len(ANCHORS)))
+    cases = [_case(episode, next(labels), kind, machines) for kind in kinds]
+    cases += [
+        case(next(labels), structure, strategy(chance, structure, pipeline=1, context=1), machines[0]["id"])
+        for structure, _ in ANCHORS.values()
+    ]
+    plain = _ask(episode, machines, cases, profiles=True)
+    roomy = hardware(chance, "roomy", memory=ROOMY)
+    rungs = ladders(chance, roomy["id"])
+    steps = _ask(episode, [roomy], [item for rung in rungs for item in rung.cases])
+    tight, more = _tight(episode, plain)
+    broken = dict(_broken(episode))
+    return DemandAnswers(
+        plain,
+        rungs,
+        steps,
+        tight,
+        more,
+        _ask(episode, [roomy], [entry for entry, _ in broken.values()]),
+        {name: why for name, (_, why) in broken.items()},
+    )
+
+
+def _ask(episode: Episode, machines: list[Json], cases: list[Json], **members: Any) -> DemandExchange:
+    chance = episode.random
+    listed = {"hardware": chance.sample(machines, len(machines)), "cases": chance.sample(cases, len(cases))}
+    return asked(episode, {"revision": revision(episode), **listed, **members})
+
+
+def _case(episode: Episode, name: str, kind: str, machines: list[Json]) -> Json:
+    chance = episode.random
+    of = model(chance, kind)
+    spread = strategy(
+        chance,
+        of,
+        context=chance.choice((1, 1, 2)),
+        fused_attention=chance.random() < 0.5,
+        recomputation=chance.choice(("none", "full")),
+    )
+    return case(name, of, spread, chance.choice(machines)["id"])
+
+
+def _tight(episode: Episode, plain: DemandExchange) -> tuple[DemandExchange, dict[str, bool]]:
+    """Some of the cases again, on accelerators whose memory lies just above or just below what they need."""
+    sheets = {entry["id"]: entry for entry in plain.body["hardware"]}
+    chosen = episode.random.sample(plain.body["cases"], min(8, len(plain.body["cases"])))
+    machines, cases, roomy = [], [], {}
+    for number, item in enumerate(chosen):
+        more = number % 2 == 0
+        need = plain.demands.get(item["id"], {}).get("memory", ROOMY)
+        size = need * (1 + SPARE if more else 1 - SPARE)
+        machines.append({**sheets[item["hardware"]], "id": f"h{number}", "accelerator_memory_capacity": size})
+        cases.append({**item, "hardware": f"h{number}"})
+        roomy[item["id"]] = more
+    return _ask(episode, machines, cases), roomy
+
+
+def _broken(episode: Episode) -> Iterator[tuple[str, tuple[Json, str]]]:
+    """Layouts that do not divide by any reading, on accelerators with room for everything."""
+    chance = episode.random
+    dense, sparse = model(chance, "plain"), model(chance, "experts")
+    whole = {"data": 4, "tensor": 2, "pipeline": 2, "micro_batch": 2, "expert": 1}
+    odd = (
+        (dense, {"pipeline": 2 * dense["layers"]}, "more stages than layers"),
+        ({**dense, "heads": 20, "hidden": 2560}, {"tensor": 8}, "tensor parallelism that does not divide the heads"),
+        (dense, {"global_batch": 4 * 2 * 2 * 3 + 1}, "a batch that replicas and micro-batches do not divide"),
+        (sparse, {"data": 3, "expert": 3, "global_batch": 24}, "expert parallelism that does not divide the experts"),
+    )
+    for name, (of, members, why) in zip(names(chance, "c", len(odd)), odd, strict=True):
+        spread = {**whole, "global_batch": 32, **members}
+        yield name, (case(name, of, spread, "roomy"), why)
+
+
+def judge(observation: DemandAnswers) -> Iterable[Finding]:
+    """Claims about every part."""
+    for entry in (observation.plain, observation.steps, observation.tight, observation.broken):
+        if entry.amiss:
+            yield holds("DEM-004", False, "a demand of every case, in their order", entry.amiss, entry.answer)
+            return
+    yield from counts(observation.plain)
+    yield from hangs_together(observation.plain)
+    yield from tiles(observation.plain)
+    yield from lawful(observation.ladders, observation.steps)
+    yield from _fitting(observation)
+
+
+def _fitting(observation: DemandAnswers) -> Iterator[Finding]:
+    for asked_for in (observation.plain, observation.tight, observation.steps):
+        sizes = {entry["id"]: entry["accelerator_memory_capacity"] for entry in asked_for.body["hardware"]}
+        for training in asked_for.body["cases"]:
+            row, size = asked_for.demands[training["id"]], sizes[training["hardware"]]
+            fits = row["memory"] <= size
+            expected = f"fits exactly where {row['memory']:.4g} B ≤ {size:.4g} B, since the layout divides"
+            found = f"fits: {row['fits']}, obstacles: {row['obstacles']}"
+            yield holds("DEM-004", row["fits"] is fits, expected, found, asked_for.answer)
+            told = bool(row["obstacles"]) is not row["fits"]
+            yield holds("DEM-004", told, "obstacles where it cannot run, and nowhere else", found, asked_for.answer)
+    for name, more in observation.roomy.items():
+        found = observation.tight.demands[name]["fits"]
+        expected = f"with {SPARE:.0%} {'more' if more else 'less'} memory than was told, it fits: {more}"
+        yield holds("DEM-004", found is more, expected, found, observation.tight.answer)
+    for name, why in observation.why.items():
+        row = observation.broken.demands[name]
+        found = f"fits: {row['fits']}, obstacles: {row['obstacles']}"
+        yield holds(
+            "DEM-004", not row["fits"] and bool(row["obstacles"]), f"{why}: told", found, observation.broken.answer
+        )
+
+
+CHECK = Check("dem_whole", ("DEM-004",), observe, judge)

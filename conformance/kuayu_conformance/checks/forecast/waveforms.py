@@ -1,0 +1,304 @@
+"""Waveforms of demand and plans that lower its peaks (FCT-005).
+
+1. Plans that lower the peaks of demand, with all work done (a part of FCT-005).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import pi, sin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.forecast.forecast_requests import (
+    DAY,
+    HOUR,
+    PEAKS,
+    WAVEFORMS,
+    Draft,
+    ForecastExchange,
+    Json,
+    ask,
+)
+from kuayu_conformance.episode import Episode, seconds_of
+from kuayu_conformance.findings import Claim, Finding, holds
+from kuayu_conformance.testbed.demand.law import Period
+from kuayu_conformance.testbed.demand.peaks import Load, greedy, least_peak, level
+from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
+
+PEAK_REQUIREMENT = "FCT-005"
+MIN_PEAK_GAIN_SHARE = 0.5
+"""Part of what a simple rule lowers peaks by that a plan has to reach, over all questions together."""
+QUICK_PEAKS, FULL_PEAKS = 4, 16
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class PeakPlan:
+    """A peak plan that was asked for, the base and the loads of the question."""
+
+    base: tuple[float, ...]
+    loads: tuple[Load, ...]
+    asked: ForecastExchange
+
+
+def observe_peaks(episode: Episode, *, full: bool) -> tuple[PeakPlan, ...]:
+    """Ask for plans over days, each with loads of its own."""
+    made = []
+    for _ in range(FULL_PEAKS if full else QUICK_PEAKS):
+        base, loads, body = peak_request(Draft(episode.random, episode.naming))
+        made.append(PeakPlan(base, loads, ask(episode, PEAKS, body)))
+    return tuple(made)
+
+
+def peak_request(draft: Draft) -> tuple[tuple[float, ...], tuple[Load, ...], Json]:
+    """A day of quarters of an hour with a peak in the afternoon, near which people plan their work."""
+    chance = draft.chance
+    steps = 96
+    height, swing, peak = chance.uniform(400, 800), chance.uniform(0.2, 0.4), chance.uniform(0.5, 0.75)
+    base = tuple(
+        float(round(height * (1 + swing * sin(2 * pi * (step / steps - peak + 0.25))) + chance.randrange(40)))
+        for step in range(steps)
+    )
+    loads = []
+    for _ in range(chance.randrange(15, 40)):
+        slots = chance.randrange(1, 17)
+        planned = min(steps - slots, max(0, int(chance.gauss(peak * steps, 10))))
+        earliest = max(0, planned - chance.randrange(0, 40))
+        latest = min(steps - 1, planned + slots - 1 + chance.randrange(0, 40))
+        loads.append(Load(8 * chance.randrange(1, 9), slots, earliest, latest, planned, chance.random() < 0.4))
+    body = {
+        "revision": draft.revision,
+        "step": 900.0,
+        "base": list(base),
+        "loads": [
+            {
+                "id": draft.name(),
+                "devices": load.devices,
+                "slots": load.slots,
+                "earliest": load.earliest,
+                "latest": load.latest,
+                "planned": load.planned,
+                **({"interruptible": True} if load.interruptible else {}),
+            }
+            for load in loads
+        ],
+    }
+    return base, tuple(loads), body
+
+
+def judge_peaks(peaks: Sequence[PeakPlan]) -> Iterator[Claim]:
+    """Every plan is sound, and all together they lower peaks."""
+    ours = by_rule = 0.0
+    shown = []
+    for item in peaks:
+        faults = list(_faults(item))
+        yield holds(
+            PEAK_REQUIREMENT, not faults, "a plan that does all work in its time", faults[:3], item.asked.answer
+        )
+        before = float(level(item.base, item.loads, [load.as_planned for load in item.loads]).max())
+        told = item.asked.told
+        same = abs(float(told["peak_before"]) - before) <= _SAME * before
+        yield holds(PEAK_REQUIREMENT, same, f"the peak before, {before:g}", told["peak_before"], item.asked.answer)
+        if faults:
+            shown.append(f"{before:g} stays, for a plan that is not sound")
+            by_rule += _by_rule(item, before)
+            continue
+        after = float(level(item.base, item.loads, [entry["slots"] for entry in told["loads"]]).max())
+        same = abs(float(told["peak_after"]) - after) <= _SAME * after
+        yield holds(PEAK_REQUIREMENT, same, f"the peak after, {after:g}", told["peak_after"], item.asked.answer)
+        yield holds(PEAK_REQUIREMENT, after <= before, f"no more than {before:g} after all", after, item.asked.answer)
+        ours += before - after
+        by_rule += _by_rule(item, before)
+        shown.append(f"{before:g} to {after:g}, least {least_peak(item.base, item.loads):.1f}")
+    if peaks:
+        share = f"{MIN_PEAK_GAIN_SHARE:.0%}"
+        expected = f"peaks are lowered by {share} of what list scheduling lowers them by, {by_rule:g} devices"
+        yield holds(PEAK_REQUIREMENT, ours >= MIN_PEAK_GAIN_SHARE * by_rule, expected, f"{ours:g}: {'; '.join(shown)}")
+
+
+def _by_rule(peak_plan: PeakPlan, before: float) -> float:
+    """By how much the simple rule lowers the peak."""
+    return max(
+        0.0, before - float(level(peak_plan.base, peak_plan.loads, greedy(peak_plan.base, peak_plan.loads)).max())
+    )
+
+
+def _faults(peak_plan: PeakPlan) -> Iterator[str]:
+    """What is wrong with a plan, in words."""
+    told, body = peak_plan.asked.told, peak_plan.asked.body
+    if told["revision"] != body["revision"]:
+        yield f"its revision is {told['revision']}"
+    names = [load["id"] for load in body["loads"]]
+    if [entry["load"] for entry in told["loads"]] != names:
+        yield "its loads are not those of the question, in order"
+        return
+    for load, item in zip(peak_plan.loads, told["loads"], strict=True):
+        slots = item["slots"]
+        if any(one >= other for one, other in pairwise(slots)):
+            yield f"steps that do not rise: {slots}"
+        elif len(slots) != load.slots:
+            yield f"{len(slots)} steps of work in place of {load.slots}"
+        elif slots[0] < load.earliest or slots[-1] > load.latest:
+            yield f"steps {slots[0]} to {slots[-1]}, where {load.earliest} to {load.latest} are allowed"
+        elif not load.interruptible and slots[-1] - slots[0] != load.slots - 1:
+            yield f"an interruption of what may not be interrupted: {slots}"
+
+
+REQUIREMENT = "FCT-005"
+CASES = 20_000
+NEAR, SUMS = 0.03, 0.01
+"""How far means may be off, over the greatest of them, and sums, of themselves."""
+SHARES, ALONE = 0.03, 0.04
+"""How far shares of cases may be off, as shares: on average over the points of a waveform, and for a single interval.
+
+A service that lays 2 000 cases misses half of them by 1.2 hundredths as standard deviation, whatever it does.
+"""
+QUICK, FULL = 3, 12
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WaveformAnswer:
+    """A waveform that was asked for.
+
+    Attributes:
+        jobs: Trainings as they are to be laid.
+        asked: Question and answer.
+        seed: Of the suite's own cases.
+    """
+
+    jobs: tuple[Laid, ...]
+    asked: ForecastExchange
+    seed: str
+
+
+@dataclass(frozen=True)
+class WaveformAnswers:
+    """Waveforms and peak plans."""
+
+    waves: tuple[WaveformAnswer, ...]
+    peaks: tuple[PeakPlan, ...]
+
+
+def observe(episode: Episode) -> WaveformAnswers:
+    """Ask for waveforms of several sets of trainings, then for peak plans."""
+    waves = []
+    for number in range(FULL if episode.settings.full else QUICK):
+        draft = Draft(episode.random, episode.naming)
+        jobs, body = request(draft, number)
+        waves.append(WaveformAnswer(jobs, ask(episode, WAVEFORMS, body), draft.name()))
+    return WaveformAnswers(tuple(waves), observe_peaks(episode, full=episode.settings.full))
+
+
+def request(draft: Draft, number: int) -> tuple[tuple[Laid, ...], Json]:
+    """Trainings that run, wait and are announced, and the question for their waveform.
+
+    What runs has just begun, or is in a period that cannot be over: nobody has to ask whether a case in which it were
+    is one.
+    """
+    chance = draft.chance
+    step, steps = chance.choice((300.0, 600.0, 900.0)), chance.randrange(60, 120)
+    laid, told = [], []
+    for place in range(chance.randrange(6, 10)):
+        periods = draft.periods(chance.randrange(2, 7), (0.3, 5.0), 0.4)
+        if place % 3 == 0:
+            started = -float(chance.randrange(1, 900))
+            # a period that is over is known, and the next has lasted a tenth at most
+            over = Period("warm_up", 64, float(chance.randrange(600, 7_200)), 0.0)
+            known = [over] if chance.random() < 0.5 else []
+            periods[0] = Period(periods[0].phase, periods[0].devices, max(9_000.0, periods[0].expected), 0.3)
+            begin = started - (over.expected if known else 0.0)
+            periods = [*known, *periods]
+            told.append(draft.job(periods, begin - 100.0, begin))
+        else:
+            submitted = float(chance.randrange(-7_200, 0) if place % 3 == 1 else chance.randrange(1, 20_000))
+            begin = max(0.0, submitted)
+            told.append(draft.job(periods, submitted))
+        laid.append(Laid(begin, tuple(periods)))
+    body: Json = {
+        "revision": draft.revision,
+        "now": draft.at(0.0),
+        "period": step * steps,
+        "step": step,
+        "jobs": told,
+    }
+    if number % 3:
+        body["coverage"] = chance.choice((0.5, 0.8, 0.95))
+    if number % 3 != 1:
+        begins = [0.0, *sorted(float(entry) for entry in chance.sample(range(600, int(DAY), 600), 4))]
+        body["prices"] = [{"begin": begin, "price": round(chance.uniform(1.0, 20.0), 2)} for begin in begins]
+    return tuple(laid), body
+
+
+def judge(observation: WaveformAnswers) -> Iterable[Finding]:
+    """Claims about waveforms, then about peak plans."""
+    for wave in observation.waves:
+        yield from _judged(wave)
+    yield from judge_peaks(observation.peaks)
+
+
+def _judged(wave: WaveformAnswer) -> Iterator[Claim]:
+    body, told, answer = wave.asked.body, wave.asked.told, wave.asked.answer
+    step, coverage = body["step"], body.get("coverage", 0.9)
+    ats = np.arange(int(body["period"] // step) + 1) * step
+    found = [point["at"] for point in told["points"]]
+    same = len(found) == len(ats) and bool(np.allclose(found, ats))
+    yield holds(REQUIREMENT, same, "a point at nought and after each step until the period is over", found[:5], answer)
+    yield holds(REQUIREMENT, told["revision"] == body["revision"], "the request's revision", told["revision"], answer)
+    if not same:
+        return
+    mean, low, high = (
+        np.array([float(point[name]) for point in told["points"]]) for name in ("expected", "low", "high")
+    )
+    drawn = cases(wave.jobs, ats, CASES, wave.seed)
+    means = drawn.mean(axis=0)
+    away = float(np.abs(mean - means).max() / means.max())
+    expected = f"what is expected is within {NEAR:.0%} of the mean over cases, in that of the greatest"
+    yield holds(REQUIREMENT, away <= NEAR, expected, f"{away:.1%} at most", answer)
+    # devices are whole: what lies half of one beside a whole number means it
+    yield _covered("points", drawn, np.rint(low), np.rint(high), coverage, SHARES, wave)
+    total = drawn.sum(axis=1) * step
+    yield from _sum("device_seconds", float(mean.sum() * step), total, wave)
+    if "prices" in body:
+        paid = step / HOUR * _prices(body, ats)
+        yield from _sum("budget", float((mean * paid).sum()), (drawn * paid).sum(axis=1), wave)
+
+
+def _prices(body: Json, ats: Floats) -> Floats:
+    now = seconds_of(body["now"]) or 0.0
+    told = body["prices"]
+    return prices_at([entry["begin"] for entry in told], [item["price"] for item in told], now + ats)
+
+
+def _sum(what: str, expected: float, drawn: Floats, wave: WaveformAnswer) -> Iterator[Claim]:
+    """What an estimate of a sum says."""
+    answer = wave.asked.answer
+    told = wave.asked.told.get(what)
+    yield holds(REQUIREMENT, told is not None, f"{what} are told", told, answer)
+    if told is None:
+        return
+    near = abs(float(told["expected"]) - expected) <= SUMS * expected
+    words = f"{what} are {expected:.6g}, what all points make, to {SUMS:.0%}"
+    yield holds(REQUIREMENT, near, words, told["expected"], answer)
+    low, high = (np.array([float(told[end])]) for end in ("low", "high"))
+    yield _covered(what, drawn[:, None], low, high, float(told["coverage"]), ALONE, wave)
+
+
+def _covered(
+    what: str, drawn: Floats, low: Floats, high: Floats, coverage: float, off: float, wave: WaveformAnswer
+) -> Claim:
+    """Whether intervals hold as many cases as they say: those on their ends may be counted either way."""
+    inside = ((low < drawn) & (drawn < high)).mean(axis=0)
+    upto = ((low <= drawn) & (drawn <= high)).mean(axis=0)
+    short, long = float(np.maximum(0.0, coverage - upto).mean()), float(np.maximum(0.0, inside - coverage).mean())
+    met = short <= off and long <= off and bool((low <= high).all())
+    words = f"intervals of {what} hold {coverage:.0%} of the cases, to {off:.0%}"
+    found = f"on average {short:.1%} too few where they are narrow, {long:.1%} too many where they are wide"
+    return holds(REQUIREMENT, met, words, found, wave.asked.answer)
+
+
+CHECK = Check("fct_waveforms", (REQUIREMENT,), observe, judge, heavy=True)

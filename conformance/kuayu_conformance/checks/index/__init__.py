@@ -1,0 +1,1 @@
+"""Checks of the compute index (IDX)."""

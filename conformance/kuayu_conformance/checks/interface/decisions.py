@@ -1,0 +1,83 @@
+"""Decision services are pure and say on what state they decided (COM-028, COM-029)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.index.index_requests import PROBED, Json, corpus, question
+from kuayu_conformance.checks.kit.requests import DECISIONS, mandatory
+from kuayu_conformance.contract import violation
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, holds
+from kuayu_schemas import registers
+
+DecisionRequest = tuple[str, Json]
+"""Path and body of a request."""
+
+
+@dataclass(frozen=True)
+class RepeatedDecision:
+    """A revision that was sent, and what was decided on it, the first time and again."""
+
+    revision: Json
+    first: Answer
+    again: Answer
+
+
+def observe(episode: Episode) -> tuple[RepeatedDecision, ...]:
+    """Send requests to every decision service that the run is about, then the same ones in another order."""
+    wanted = mandatory(episode.ask("GET", "/v1/conformance"))
+    if episode.settings.operations is not None:
+        wanted = [entry for entry in registers.mandatory(registers.profiles()) if entry in episode.settings.operations]
+    services = [operation for operation in wanted if operation in DECISIONS]
+    requests = [request for _ in range(2) for request in _requests(episode, services)]
+    first = [episode.set_up("POST", *request) for request in requests]
+    order = episode.random.sample(range(len(requests)), len(requests))
+    again = {number: episode.set_up("POST", *requests[number]) for number in order}
+    return tuple(RepeatedDecision(_revision_of(body), first[n], again[n]) for n, (_, body) in enumerate(requests))
+
+
+def _requests(episode: Episode, services: Sequence[str]) -> Iterator[DecisionRequest]:
+    """The least that each service can be asked; of the compute index a little more, since it computes with care."""
+    for operation in services:
+        path = operation.removeprefix("POST ")
+        yield path, _with(DECISIONS[operation], _revision(episode))
+        if path == "/v1/compute-indices":
+            of = corpus(episode)
+            indices = question(episode, of, explain=True)
+            cells = [{"device": PROBED, "task": task["id"]} for task in of["tasks"]]
+            yield path, indices
+            plan = {"revision": indices["revision"], "corpus": of, "candidates": cells, "targets": cells, "probes": 2}
+            yield "/v1/probe-plans", plan
+
+
+def _revision(episode: Episode) -> Json:
+    return {"epoch": episode.name_of("state"), "number": episode.random.randrange(1_000_000)}
+
+
+def _with(body: Json, revision: Json) -> Json:
+    """A request that states another revision: its own, or that of the state that it holds."""
+    if "state" in body:
+        return {**body, "state": {**body["state"], "revision": revision}}
+    return {**body, "revision": revision}
+
+
+def _revision_of(body: Json) -> Json:
+    found: Json = body.get("state", body)["revision"]
+    return found
+
+
+def judge(observation: tuple[RepeatedDecision, ...]) -> Iterable[Finding]:
+    """Claims about revisions and repetitions."""
+    for decided in observation:
+        wanted = decided.revision
+        body = decided.first.json if isinstance(decided.first.json, dict) else {}
+        told = body.get("revision")
+        yield holds("COM-028", told == wanted, f"revision {wanted}", told, decided.first)
+        wrong = violation(decided.first)  # what is no decision may well be the same again
+        same = not wrong and decided.again.json == decided.first.json
+        yield holds("COM-029", same, "the same decision again", wrong or decided.again.brief, decided.again)
+
+
+CHECK = Check("com_decisions", ("COM-028", "COM-029"), observe, judge)

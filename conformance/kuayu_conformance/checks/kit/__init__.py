@@ -1,0 +1,1 @@
+"""What checks share: resources, graphs, least requests and tables."""

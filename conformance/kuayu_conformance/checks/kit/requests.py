@@ -1,0 +1,212 @@
+"""The operations that a declaration implies, and the least that can be asked or told."""
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.kit.resources import Body, beat, line, sample
+from kuayu_schemas import registers
+
+
+def mandatory(declaration: Answer) -> list[str]:
+    """Method and path of each mandatory operation of what is declared, profiles and parts, in order of the register."""
+    declared = [*declaration.items("profiles"), *declaration.items("sub_profiles")]
+    return list(registers.mandatory(["COM", *(name for name in declared if isinstance(name, str))]))
+
+
+REVISION = {"epoch": "none", "number": 0}
+"""State that nothing was taken from."""
+
+_CORPUS = {
+    "devices": [{"id": "device", "stack": "none"}, {"id": "other", "stack": "none"}],
+    "tasks": [{"id": "task", "precisions": ["fp16"]}],
+    "measurements": [{"device": "device", "task": "task", "throughput": 1.0}],
+}
+_CELLS = [{"device": "other", "task": "task"}]
+_DECISION = {"revision": REVISION, "corpus": _CORPUS}
+_STATE = {
+    "revision": REVISION,
+    "now": "2026-01-01T00:00:00Z",
+    "accelerators": [{"id": "device", "memory": 1e9, "indices": [{"profile": "profile", "value": 1.0}]}],
+    "domains": [{"id": "domain", "pools": [{"accelerator": "device", "devices": 8, "free": 8, "devices_per_node": 8}]}],
+    "links": [],
+    "waiting": [],
+    "running": [],
+}
+_LINK = {
+    "source": "here",
+    "target": "there",
+    "bandwidth": 1e9,
+    "available": 1e9,
+    "round_trip_time": 0.01,
+    "tariff": 0.0,
+}
+_HARDWARE = {
+    "id": "device",
+    "peak_matrix_throughput": {"bf16": 1e14},
+    "accelerator_memory_capacity": 8e10,
+    "accelerator_memory_bandwidth": 2e12,
+    "devices_per_node": 8,
+    "node_bandwidth": 3e11,
+    "domain_bandwidth": 2.5e10,
+}
+_MODEL = {"layers": 2, "hidden": 256, "heads": 4, "sequence": 128, "vocabulary": 1000}
+_STRATEGY = {"data": 1, "tensor": 1, "pipeline": 1, "micro_batch": 1, "global_batch": 8}
+_TRAINING = {"revision": REVISION, "hardware": [_HARDWARE]}
+_RESOURCES = {"devices": 1.0, "cores": 1.0, "memory": 1e9}
+_NOW = "2026-01-01T00:00:00Z"
+_SERIES = {
+    "id": "series",
+    "quantity": "held_devices",
+    "tenant": "tenant",
+    "begin": "2025-12-31T23:58:00Z",
+    "step": 60.0,
+    "values": [1.0, 1.0, 1.0],
+}
+_MEASURED = {"latency": 0.01, "bandwidths": [1e9]}
+_STREAM = {
+    "id": "stream",
+    "target": "here",
+    "sources": ["there"],
+    "step_size": 1e6,
+    "step_time": 1.0,
+    "due": 1.0,
+    "remote_steps": 1,
+    "missing": [{"begin": 0.0, "end": 1e6}],
+}
+_JOB = {
+    "id": "job",
+    "priority": 0,
+    "domain": "here",
+    "replicas": 1,
+    "least_replicas": 1,
+    "nodes_each": 1,
+    "state_size": 1e10,
+}
+DECISIONS: dict[str, Body] = {
+    "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
+    "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
+    "POST /v1/placements": {"state": _STATE},
+    "POST /v1/pareto-fronts": {"state": _STATE, "slot": 60.0},
+    "POST /v1/allocation-plans": {"state": _STATE, "horizon": 3600.0},
+    "POST /v1/routes": {
+        "revision": REVISION,
+        "links": [_LINK],
+        "demands": [{"id": "demand", "sources": ["here"], "targets": ["there"], "size": 1.0}],
+    },
+    "POST /v1/training-demands": {
+        **_TRAINING,
+        "cases": [{"id": "case", "model": _MODEL, "strategy": _STRATEGY, "hardware": "device"}],
+    },
+    "POST /v1/layouts": {**_TRAINING, "model": _MODEL, "kind": "device", "devices": 1, "global_batch": 8},
+    "POST /v1/task-sizes": {
+        "revision": REVISION,
+        "history": [{"kind": "kind", "requested": _RESOURCES, "used": _RESOURCES, "duration": 60.0}],
+        "tasks": [{"id": "task", "kind": "kind", "requested": _RESOURCES}],
+    },
+    "POST /v1/forecasts": {
+        "revision": REVISION,
+        "now": _NOW,
+        "series": [_SERIES],
+        "horizons": [600.0],
+        "levels": [0.5],
+    },
+    "POST /v1/training-phases": {
+        "revision": REVISION,
+        "curves": [{"id": "curve", "points": [{"step": 1, "loss": 1.0, "learning_rate": 1e-4}]}],
+    },
+    "POST /v1/waveforms": {"revision": REVISION, "now": _NOW, "period": 600.0, "step": 60.0, "jobs": []},
+    "POST /v1/peak-plans": {"revision": REVISION, "step": 60.0, "base": [1.0], "loads": []},
+    "POST /v1/reservations": {
+        "revision": REVISION,
+        "now": _NOW,
+        "series": [_SERIES],
+        "horizon": 600.0,
+        "qualities": [{"tenant": "tenant", "violations": 0.1}],
+    },
+    "POST /v1/shard-plans": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "horizon": 10.0,
+        "links": [{"source": "there", "target": "here", **_MEASURED}],
+        "rooms": [{"domain": "here", "size": 1e7}],
+        "streams": [_STREAM],
+    },
+    "POST /v1/collectives": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "domains": ["here", "there"],
+        "links": [
+            {"source": "here", "target": "there", **_MEASURED},
+            {"source": "there", "target": "here", **_MEASURED},
+        ],
+        "nodes": 1,
+        "node_bandwidth": 1e11,
+        "node_latency": 0.0,
+        "exchange": 1e9,
+        "step_time": 1.0,
+        "switch_time": 10.0,
+    },
+    "POST /v1/backup-plans": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "share": 0.5,
+        "risk": 0.01,
+        "domains": [
+            {"id": "here", "nodes": 1, "free": 1, "time_between_failures": 1e6, "repair_time": 3600.0, "price": 1.0}
+        ],
+        "links": [],
+        "stores": [{"domain": "here", "bandwidth": 1e11, "free": 1e12}],
+        "jobs": [{**_JOB, "pause": 1.0}],
+    },
+    "POST /v1/failover-plans": {
+        "revision": REVISION,
+        "interval": 10.0,
+        "links": [],
+        "stores": [{"domain": "here", "bandwidth": 1e11}],
+        "nodes": [
+            {"id": "node", "domain": "here", "condition": "failed", "job": "job", "replica": 0},
+            {"id": "spare", "domain": "here", "condition": "fit"},
+        ],
+        "jobs": [
+            {
+                **_JOB,
+                "node_bandwidth": 1e11,
+                "start_time": 10.0,
+                "regroup_time": 1.0,
+                "copies": [{"domain": "here", "age": 60.0}],
+            }
+        ],
+    },
+    "POST /v1/adjustments": {
+        "revision": REVISION,
+        "interval": 2.0,
+        "patience": 10.0,
+        "window": 10.0,
+        "allowance": 0.1,
+        "domains": [{"id": "here", "level": 0.5, "loads": [0.5]}],
+        "links": [],
+        "jobs": [
+            {
+                "id": "job",
+                "shares": [{"domain": "here", "parts": 1, "part_time": 1.0}],
+                "nodes": 1,
+                "node_bandwidth": 1e11,
+                "node_latency": 0.0,
+                "exchange": 1e9,
+                "collective": "ring",
+                "period": 1,
+                "order": ["here"],
+                "move_time": 0.01,
+                "switch_time": 0.1,
+            }
+        ],
+    },
+}
+"""Body by operation, of each decision service."""
+
+
+def reports(subject: str, at: str) -> dict[str, Body]:
+    """Body by operation, of each that takes what is told of a node; nothing is wrong with it."""
+    return {
+        "POST /v1/samples": {"mode": "per_item", "samples": [sample(subject, at, accelerator_utilisation=0.5)]},
+        "POST /v1/heartbeats": {"beats": [beat(subject, 0, at)]},
+        "POST /v1/log-lines": {"lines": [line(subject, at, "systemd[1]: Started Session 1 of User root.")]},
+    }

@@ -1,0 +1,610 @@
+"""Telemetry of many domains is played, and the graph is watched: MET-004, MET-005, MET-006, MET-016 and MET-022.
+
+The suite plays the aggregators of a simulated world (:mod:`kuayu_conformance.testbed.telemetry`), one batch for each
+domain and second, and beside it changes a domain of its own in ways that leave nothing to be recognised. Everything is
+timed by the suite's clock, at sending and at the arrival of the event.
+
+1. The resource graph as it was shown, drawn: domains on a circle, each a disc of its nodes, coloured by state.
+2. Changes beside the played world that leave nothing to be recognised: each node and each link changes once.
+3. Figures of the played world: domains joined, delays, states that are right, and partitions.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, cos, pi, sin, sqrt
+
+import numpy as np
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.graphs import graph_of, identifier_of, read
+from kuayu_conformance.checks.kit.resources import domain, sample
+from kuayu_conformance.checks.metrics.playback import (
+    EVENTS,
+    GIVEN_UP,
+    REOPENED_EVERY,
+    Playback,
+    Sender,
+    refusals,
+    registered,
+    reopen,
+)
+from kuayu_conformance.checks.metrics.timeline import ABSENT, Clock, Timeline
+from kuayu_conformance.episode import Episode, FellBehind, instant
+from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, answered, holds
+from kuayu_conformance.statistics import quantile, quantile_upper_bound
+from kuayu_conformance.testbed.telemetry import Delivery, Incident, Scale, World
+from kuayu_schemas import schema
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+
+GOLDEN_ANGLE = pi * (3 - sqrt(5))
+"""Angle between neighbours of a sunflower, whose seeds fill a disc evenly (H. Vogel, Math. Biosci. 44, 1979)."""
+
+DRAWN_STATES = ("idle", "busy", "degraded", "straggling", "faulty", "offline", "unknown")
+
+
+def picture(world: World, timeline: Timeline, clock: Clock) -> ReportPlot:
+    """The world's part of the graph as the stream showed it in the last second of telemetry."""
+    position = clock.at(world.scale.warm_up + world.scale.seconds)
+    sites = [body["id"] for body in world.domains]
+    nodes: dict[str, list[str]] = defaultdict(list)
+    for body in (*world.nodes, *(late for _, late in world.late_nodes)):
+        nodes[body["domain"]].append(body["id"])
+    most = max(map(len, nodes.values()), default=1)
+    room = 0.9 * pi / max(3, len(sites))  # half the way between neighbours on the circle
+    centre = {site: _on_circle(i, len(sites)) for i, site in enumerate(sites)}
+    dots: dict[str, list[tuple[float, float]]] = {state: [] for state in DRAWN_STATES}
+    for site, names in nodes.items():
+        for i, name in enumerate(names):
+            radius = room * sqrt((i + 0.5) / most)
+            x = centre[site][0] + radius * cos(i * GOLDEN_ANGLE)
+            y = centre[site][1] + radius * sin(i * GOLDEN_ANGLE)
+            state = str(timeline.track("nodes", name).value(position))
+            dots.get(state, dots["unknown"]).append((round(x, 3), round(y, 3)))
+    ends: list[tuple[float, float]] = []
+    for body in world.links:
+        if body["source"] < body["destination"] and {body["source"], body["destination"]} <= centre.keys():
+            ends += [centre[body["source"]], centre[body["destination"]]]
+    series = [_series("links", ends), *(_series(f"{s} ({len(rows)})", rows) for s, rows in dots.items() if rows)]
+    return ReportPlot(
+        title=f"The resource graph at the end: {len(sites)} domains, {sum(map(len, nodes.values()))} nodes",
+        kind=PlotKind.graph,
+        x_label="domains on a circle",
+        y_label="nodes around their domain",
+        series=series,
+    )
+
+
+def _on_circle(i: int, n: int) -> tuple[float, float]:
+    angle = 2 * pi * i / max(1, n)
+    return round(sin(angle), 3), round(cos(angle), 3)
+
+
+def _series(label: str, points: list[tuple[float, float]]) -> PlotSeries:
+    return PlotSeries(label=label, x=[x for x, _ in points], y=[y for _, y in points])
+
+
+KINDS = ("registered", "faulty", "offline", "deleted", "link down", "link up")
+"""What is changed in every second, each of another node or link."""
+
+HELD_SECONDS = 32
+"""Seconds for which a link stays down: longer than a change may take to be shown, so that none is overtaken."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that leaves nothing to be recognised: what, of which node or link, and how it was answered."""
+
+    what: str
+    name: str
+    answer: Answer
+
+
+class StatedDomains:
+    """A pair of domains of the suite's own, whose states are stated and not recognised."""
+
+    def __init__(self, episode: Episode, seconds: int) -> None:
+        """Register what is to be changed, a node and a link for each second and kind."""
+        self._episode = episode
+        self._site = domain(episode, "beside")
+        other = domain(episode, "opposite")
+        for second in range(seconds):
+            for kind in ("faulty", "offline", "deleted"):
+                name = self._name(kind, second)
+                episode.set_up("PUT", f"/v1/nodes/{name}", {"id": name, "domain": self._site})
+            name = self._name("link", second)
+            body = {"id": name, "source": self._site, "destination": other}
+            episode.set_up("PUT", f"/v1/links/{name}", body)
+
+    def change(self, second: int, what: str) -> Iterator[Change]:
+        """Make the change of that second; links come up again after a while."""
+        if what.startswith("link"):
+            of = second if what == "link down" else second - HELD_SECONDS
+            if of < 0:
+                return
+            name = self._name("link", of)
+            answer = self._report(name, "link", packet_loss=float(what == "link down"))
+        else:
+            name = self._name(what, second)
+            if what == "registered":
+                answer = self._episode.ask("PUT", f"/v1/nodes/{name}", {"id": name, "domain": self._site})
+            elif what == "deleted":
+                answer = self._episode.ask("DELETE", f"/v1/nodes/{name}")
+            else:
+                answer = self._report(name, "node", health_state=what)
+        yield Change(what, name, answer)
+
+    def _name(self, kind: str, second: int) -> str:
+        return self._episode.name_of(f"{kind}{second}")
+
+    def _report(self, name: str, kind: str, **measures: float | str) -> Answer:
+        reported = sample(name, instant(self._episode.now()), kind=kind, **measures)
+        return self._episode.ask("POST", "/v1/samples", {"mode": "per_item", "samples": [reported]})
+
+
+STATES = ("idle", "busy", "degraded", "straggling", "faulty", "offline")
+"""The states that are judged, in the order of the clause."""
+
+SHOWN = (*STATES, "unknown")
+
+NEVER = 3600.0
+"""Seconds that stand for a delay without end."""
+
+LASTING = 5.0
+"""Seconds for which a state must be shown to count as recognised."""
+
+GRACE = 10.0
+"""Seconds after a change in which states are not held against the truth (MET-016)."""
+
+VISIBLE = 30.0
+"""Seconds within which a change of the graph must show (MET-005, MET-022)."""
+
+MASS = 0.01
+"""Share of a partitioned domain's nodes that may be taken for offline at most."""
+
+RESAMPLES = 1000
+QUANTILE = 0.99
+
+
+def domains_joined(world: World, timeline: Timeline, clock: Clock) -> Figure:
+    """MET-004: domains of which every node was shown, and known, at some time."""
+    nodes: dict[str, list[str]] = defaultdict(list)
+    for body in (*world.nodes, *(late for _, late in world.late_nodes)):
+        nodes[body["domain"]].append(body["id"])
+    since = clock.at(0)
+    known = {
+        site: sum(timeline.first("nodes", name, since, _is_known) is not None for name in names)
+        for site, names in nodes.items()
+    }
+    joined = sum(known[site] == len(names) for site, names in nodes.items())
+    misses = [
+        holds("MET-004", False, f"all {len(nodes[site])} nodes of {site} are known at some time", f"{known[site]} are")
+        for site in nodes
+        if known[site] < len(nodes[site])
+    ]
+    total = sum(map(len, nodes.values()))
+    late = len(world.late_nodes)
+    return Figure(
+        "MET-004",
+        joined,
+        joined,
+        len(nodes),
+        f"domains of which every node was shown in a state other than unknown at some time; {len(nodes)} domains with "
+        f"{total} nodes, {late} of which joined while telemetry ran; a count, so the bound is the figure; the suite's "
+        f"own world waited {clock.waited:.1f} s for it to keep up",
+        misses=misses[:8],
+        plots=[picture(world, timeline, clock)],
+    )
+
+
+def _is_known(state: object) -> bool:
+    return state not in {ABSENT, "unknown"}
+
+
+def delays_of_changes(changes: Sequence[Change], timeline: Timeline, end: float) -> Figure:
+    """MET-005: time from sending a change to its event; changes that might yet be shown are left out."""
+    delays: dict[str, list[float]] = defaultdict(list)
+    misses = []
+    for change in (entry for entry in changes if entry.answer.started <= end - VISIBLE):
+        shown = _shown_at(change, timeline)
+        delay = NEVER if shown is None else max(0.0, shown - change.answer.started)
+        delays[change.what].append(delay)
+        if delay > VISIBLE:
+            found = "never" if shown is None else f"after {delay:.1f} s"
+            expected = f"{change.what}: shown within {VISIBLE:.0f} s"
+            misses.append(holds("MET-005", False, expected, f"{change.name} {found}", change.answer))
+    return _delay_figure("MET-005", delays, misses, "from sending a change to the arrival of the event that shows it")
+
+
+def _shown_at(change: Change, timeline: Timeline) -> float | None:
+    since, name = change.answer.started, change.name
+    match change.what:
+        case "registered":
+            return timeline.first("nodes", name, since, lambda state: state != ABSENT)
+        case "deleted":
+            return timeline.first("nodes", name, since, lambda state: state == ABSENT)
+        case "link down" | "link up":
+            return timeline.first("links", name, since, lambda state: state == change.what.removeprefix("link "))
+        case _:
+            return timeline.first("nodes", name, since, lambda state: state == change.what)
+
+
+def delays_of_states(world: World, timeline: Timeline, clock: Clock) -> Figure:
+    """MET-006: time from a change of a node's state until the right state is shown and stays for a while."""
+    delays: dict[str, list[float]] = defaultdict(list)
+    causes: dict[tuple[str, str], list[float]] = defaultdict(list)
+    misses: list[Claim] = []
+    for incident, until in _judged(world):
+        delay = _delay(incident, until, timeline, clock)
+        delays[incident.after].append(delay)
+        causes[incident.after, incident.cause].append(delay)
+        if delay > GRACE:
+            shown = timeline.track("nodes", incident.node).value(clock.at(incident.at) + GRACE)
+            expected = f"{incident.node} is {incident.after} ({incident.cause}) from second {incident.at:.1f} on"
+            found = f"shown as {shown or 'absent'} {GRACE:.0f} s later"
+            misses.append(holds("MET-006", False, expected, found))
+    ordered = {state: delays[state] for state in STATES if state in delays}
+    table = ReportTable(
+        title="Delay by what happened, s",
+        columns=["state", "cause", "n", "p50", "p99", "later than 10 s or never"],
+        rows=[
+            TableRow(cells=[state, cause, str(len(row)), *_brief(row)])
+            for (state, cause), row in sorted(causes.items(), key=lambda item: (STATES.index(item[0][0]), item[0][1]))
+        ],
+    )
+    what = (
+        "from the instant at which a node's telemetry begins to differ until the stream shows its new state and goes "
+        f"on to for {LASTING:.0f} s"
+    )
+    return _delay_figure("MET-006", ordered, misses, what, [table])
+
+
+def _judged(world: World) -> Iterator[tuple[Incident, float]]:
+    """Incidents with the second at which the state ends; none so near to the end that it could not be seen."""
+    end = world.scale.warm_up + world.scale.seconds
+    following: dict[str, float] = {}
+    rows = []
+    for incident in sorted(world.incidents, key=lambda row: row.at, reverse=True):
+        until = following.get(incident.node, float(end))
+        following[incident.node] = incident.at
+        if incident.after in STATES and world.scale.warm_up <= incident.at <= end - GRACE:
+            rows.append((incident, until))
+    yield from reversed(rows)
+
+
+def _delay(incident: Incident, until: float, timeline: Timeline, clock: Clock) -> float:
+    begin, end = clock.at(incident.at), clock.at(until)
+    for since, till, state in timeline.track("nodes", incident.node).spans(float("inf")):
+        start = max(since, begin)
+        # Where the truth changes again soon after, the state need not be shown for longer than it is true.
+        if state == incident.after and start < end and min(till, end) - start >= min(LASTING, end - start):
+            return start - begin
+    return NEVER
+
+
+def _delay_figure(
+    requirement: str,
+    delays: Mapping[str, Sequence[float]],
+    misses: Sequence[Claim],
+    what: str,
+    tables: Sequence[ReportTable] = (),
+) -> Figure:
+    together = [delay for row in delays.values() for delay in row]
+    bound = min(NEVER, quantile_upper_bound(together, QUANTILE)) if together else NEVER
+    never = sum(delay >= NEVER for delay in together)
+    return Figure(
+        requirement,
+        quantile(together, QUANTILE) if together else NEVER,
+        bound,
+        len(together),
+        f"99th percentile of the time {what}, one-sided 95 % upper bound by order statistics; {never} of "
+        f"{len(together)} never were and count as {NEVER:.0f} s; parts: 99th percentile by kind, median in the table",
+        [PartFigure(kind, quantile(row, QUANTILE), None, len(row)) for kind, row in delays.items()],
+        misses[:8],
+        [
+            ReportTable(
+                title="Delay, s",
+                columns=["kind", "n", "p50", "p99", "later than 10 s or never"],
+                rows=[TableRow(cells=[kind, str(len(row)), *_brief(row)]) for kind, row in delays.items()],
+            ),
+            *tables,
+        ],
+        [_distribution(delays)],
+    )
+
+
+def _brief(delays: Sequence[float]) -> list[str]:
+    """Median, 99th percentile and number of the late ones, as cells."""
+    late = sum(delay > GRACE for delay in delays)
+    shown = [quantile(delays, q) for q in (0.5, QUANTILE)]
+    return [*("never" if value >= NEVER else f"{value:.2f}" for value in shown), str(late)]
+
+
+def _distribution(delays: Mapping[str, Sequence[float]]) -> ReportPlot:
+    """Share of changes that were shown by a time, one line for each kind; at most a hundred points a line."""
+    series = []
+    for kind, row in delays.items():
+        shares = [i / 100 for i in range(1, 101)]
+        points = [(quantile(row, share), share) for share in shares]
+        held = [(round(delay, 3), share) for delay, share in points if delay < NEVER]
+        series.append(PlotSeries(label=kind, x=[0.0, *(x for x, _ in held)], y=[0.0, *(y for _, y in held)]))
+    return ReportPlot(
+        title="Share of changes that are shown after a time",
+        kind=PlotKind.lines,
+        x_label="delay, s",
+        y_label="share",
+        series=series,
+    )
+
+
+def right_states(world: World, timeline: Timeline, clock: Clock) -> Figure:
+    """MET-016: macro-averaged F1 of the shown states, node seconds as observations."""
+    counts = _confusion(world, timeline, clock)
+    total = counts.sum(axis=0)
+    chance = random.Random("MET-016")  # noqa: S311 - reproducible by design, not secret
+    drawn = np.array([_drawn(chance, len(counts)) for _ in range(RESAMPLES)])
+    resampled = np.tensordot(drawn, counts, axes=1)
+    scores = np.sort(_macro_f1(resampled))
+    estimate = float(_macro_f1(total[None])[0])
+    bound = float(scores[int(0.05 * RESAMPLES)])
+    precision, recall = _precision(total), _recall(total)
+    rows = [
+        TableRow(cells=[state, *(str(n) for n in total[i]), f"{recall[i]:.4f}", f"{precision[i]:.4f}"])
+        for i, state in enumerate(STATES)
+    ]
+    table = ReportTable(
+        title="Truth down, shown across, in node seconds",
+        columns=["truth", *SHOWN, "recall", "precision"],
+        rows=rows,
+    )
+    parts = [
+        PartFigure(state, float(_f1(total[None])[0, i]), None, int(total[i].sum())) for i, state in enumerate(STATES)
+    ]
+    return Figure(
+        "MET-016",
+        estimate,
+        min(estimate, bound),
+        int(total.sum()),
+        f"mean over the six states of 2 TP/(2 TP + FP + FN), in node seconds, the {GRACE:.0f} s after each change left "
+        f"out; bound: 5th percentile of {RESAMPLES} bootstrap samples of nodes; parts: F1 of each state",
+        parts,
+        tables=[table],
+    )
+
+
+def _drawn(chance: random.Random, n: int) -> np.ndarray:
+    """How often each of ``n`` nodes is drawn; by Python's own fractions, a sequence that no version changes."""
+    return np.bincount([int(chance.random() * n) for _ in range(n)], minlength=n)
+
+
+def _confusion(world: World, timeline: Timeline, clock: Clock) -> np.ndarray:
+    """Node seconds by truth and shown state, of shape (nodes, 6, 7)."""
+    names = [body["id"] for body in (*world.nodes, *(late for _, late in world.late_nodes))]
+    position = {name: i for i, name in enumerate(names)}
+    counts = np.zeros((len(names), len(STATES), len(SHOWN)), dtype=np.int64)
+    begin, end = world.scale.warm_up, world.scale.warm_up + world.scale.seconds
+    changed = dict.fromkeys(names, float("-inf"))
+    for when, body in world.late_nodes:
+        changed[body["id"]] = float(when)
+    domain_of = {body["id"]: body["domain"] for body in (*world.nodes, *(late for _, late in world.late_nodes))}
+    back = {partition.domain: partition.until for partition in world.partitions}
+    upcoming = sorted(world.incidents, key=lambda row: row.at)
+    taken = 0
+    for second in range(begin, end):
+        while taken < len(upcoming) and upcoming[taken].at <= second:
+            changed[upcoming[taken].node] = upcoming[taken].at
+            taken += 1
+        moment = clock.at(second)
+        for name, truth in world.truth(second).items():
+            returned = 0 <= second - back.get(domain_of[name], -VISIBLE) < VISIBLE
+            if truth in STATES and second - changed[name] >= GRACE and not returned:
+                shown = timeline.track("nodes", name).value(moment)
+                column = SHOWN.index(shown) if shown in SHOWN else SHOWN.index("unknown")
+                counts[position[name], STATES.index(truth), column] += 1
+    return counts
+
+
+def _f1(counts: np.ndarray) -> np.ndarray:
+    """F1 of each state, of shape (samples, 6), from counts of shape (samples, 6, 7)."""
+    hits = np.diagonal(counts, axis1=1, axis2=2).astype(float)
+    told = counts.sum(axis=1)[:, : len(STATES)] + counts.sum(axis=2)
+    scores: np.ndarray = np.divide(2 * hits, told, out=np.zeros_like(hits), where=told > 0)
+    return scores
+
+
+def _macro_f1(counts: np.ndarray) -> np.ndarray:
+    scores: np.ndarray = _f1(counts).mean(axis=1)
+    return scores
+
+
+def _recall(total: np.ndarray) -> np.ndarray:
+    shares: np.ndarray = np.diagonal(total) / np.maximum(1, total.sum(axis=1))
+    return shares
+
+
+def _precision(total: np.ndarray) -> np.ndarray:
+    shares: np.ndarray = np.diagonal(total) / np.maximum(1, total.sum(axis=0)[: len(STATES)])
+    return shares
+
+
+def partitions(world: World, timeline: Timeline, clock: Clock, answer: Answer) -> Iterator[Finding]:
+    """MET-022: a domain of which nothing arrives is not reachable, its nodes are unknown and not offline."""
+    for partition in world.partitions:
+        since, until = clock.at(partition.since), clock.at(partition.until)
+        names = [body["id"] for body in world.nodes if body["domain"] == partition.domain]
+        before = world.truth(int(partition.since) - 1)
+        remote = [name for name in names if before.get(name) != "offline"]
+        site = partition.domain
+        deadline = min(until, since + VISIBLE)
+        cut = timeline.first("domains", site, since, lambda reachable: reachable is False)
+        seen = cut is not None and cut <= deadline
+        expected = f"{site} is shown as not reachable within {VISIBLE:.0f} s of falling silent"
+        yield holds("MET-022", seen, expected, "never" if cut is None else f"after {cut - since:.1f} s", answer)
+        unknown = sum(timeline.track("nodes", name).value(deadline) == "unknown" for name in remote)
+        expected = f"its nodes are then unknown, all but {MASS:.0%} of them"
+        found = f"{unknown} of {len(remote)}"
+        yield holds("MET-022", unknown >= (1 - MASS) * len(remote), expected, found, answer)
+        dead = sum(_turned_offline(timeline, name, since, until) for name in remote)
+        expected = f"no more than {MASS:.0%} of its nodes are shown as having gone offline meanwhile"
+        yield holds("MET-022", dead <= MASS * len(remote), expected, f"{dead} of {len(remote)}", answer)
+        already = timeline.track("domains", site).value(until) is True
+        back = until if already else timeline.first("domains", site, until, lambda reachable: reachable is True)
+        expected = f"{site} is reachable within {VISIBLE:.0f} s of sending again"
+        met = back is not None and back - until <= VISIBLE
+        yield holds("MET-022", met, expected, "never" if back is None else f"after {back - until:.1f} s", answer)
+
+
+def _turned_offline(timeline: Timeline, name: str, since: float, until: float) -> bool:
+    track = timeline.track("nodes", name)
+    rows = zip(track.instants, track.values, strict=True)
+    return any(since <= place <= until and value == "offline" for place, value in rows)
+
+
+QUICK = Scale(domains=5, nodes=1000, warm_up=12, seconds=84, churn=0.01)
+FULL = Scale(domains=64, nodes=10_000, warm_up=20, seconds=120, churn=0.01)
+
+SETTLE = 8.0
+"""Seconds for which the stream is watched when everything has been sent."""
+
+MOST_WAITING = 0.1
+"""Share of its time for which the world may wait for the suite; beyond it nothing is said of delays."""
+
+AT_ONCE = 8
+"""Aggregators that send at the same time."""
+
+
+@dataclass(frozen=True)
+class StateWorldRun(Playback):
+    """What came of a world.
+
+    Attributes:
+        world: The world.
+        changes: What was changed beside it.
+    """
+
+    world: World
+    changes: tuple[Change, ...]
+
+
+def observe(episode: Episode) -> StateWorldRun:
+    """Register the world, follow the graph, play the world second by second, and change a pair of domains beside it.
+
+    Raises:
+        FellBehind: The suite, or the path to the target, was too slow for its own world.
+    """
+    scale = FULL if episode.settings.full else QUICK
+    world = World(scale, f"{episode.settings.nonce}/telemetry", episode.name_of, episode.urn_of)
+    refused = tuple(registered(episode, world.domains, world.nodes, world.families, world.links))
+    beside = StatedDomains(episode, scale.warm_up + scale.seconds)
+    snapshot = read(episode)
+    begin = identifier_of(snapshot.at("revision"))
+    streams = [episode.follow(EVENTS, after=begin)]
+    if streams[0].opening.status != 200:
+        refused += (streams[0].opening,)
+    player = _Player(episode, Clock(episode.now() + 1.0), moments=moments_of(world))
+    if not refused:
+        for second in range(scale.warm_up + scale.seconds):
+            refused += tuple(player.join(world, second))
+            player.play(second, world.deliveries(second), beside)
+            if second % REOPENED_EVERY == 0:
+                reopen(episode, streams, begin)
+            if second > GIVEN_UP and len(player.refused) == player.batches:
+                break
+        streams[-1].take(SETTLE, at_least=1_000_000_000)
+    streams[-1].hang_up()
+    if player.clock.waited > MOST_WAITING * scale.seconds:
+        raise FellBehind(
+            f"the world waited {player.clock.waited:.0f} of {scale.seconds} s for requests to be answered, so that "
+            "delays would be those of the path",
+            f"{MOST_WAITING:.0%} of the time of a world",
+        )
+    unsent, changes = tuple(player.refused), tuple(player.changes)
+    return StateWorldRun(player.clock, refused, snapshot, tuple(streams), unsent, player.batches, world, changes)
+
+
+@dataclass
+class _Player(Sender):
+    """Sends what is due, and changes a pair of domains beside it.
+
+    Aggregators know nothing of each other: those of a large federation send spread over the second, at ``moments``.
+    """
+
+    moments: Mapping[str, float] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+
+    def join(self, world: World, second: int) -> Iterator[Answer]:
+        """Register the nodes that join in a second; yields refusals."""
+        late = [(f"/v1/nodes/{body['id']}", body) for when, body in world.late_nodes if when == second]
+        yield from refusals(self.episode, late)
+
+    def play(self, second: int, deliveries: Iterable[Delivery], beside: StatedDomains) -> None:
+        """Send a second's deliveries and make its changes, each when it is due."""
+        due: list[tuple[float, Delivery | int]] = [(self.due(second, delivery), delivery) for delivery in deliveries]
+        due += [(second + (number + 0.5) / len(KINDS), number) for number in range(len(KINDS))]
+        for when, what in sorted(due, key=lambda row: row[0]):
+            self.until(when)
+            if isinstance(what, Delivery):
+                self.deliver(what)
+            else:
+                self.changes += beside.change(second, KINDS[what])
+
+    def due(self, second: int, delivery: Delivery) -> float:
+        """When a delivery is sent: once its newest sample has been observed, be that in an earlier second."""
+        return max(second, *(observed for observed, _ in delivery.samples)) + self.moments[delivery.domain]
+
+
+def moments_of(world: World) -> dict[str, float]:
+    """When in a second the aggregator of each domain sends, ``AT_ONCE`` of them together."""
+    rounds = ceil(len(world.domains) / AT_ONCE)
+    return {body["id"]: place // AT_ONCE / rounds for place, body in enumerate(world.domains)}
+
+
+def judge(o: StateWorldRun) -> Iterator[Finding]:
+    """Delays and states, read off the stream alone."""
+    if o.unregistered:
+        for requirement in CHECK.requirements:
+            yield answered(
+                requirement, o.unregistered[0], (200, 201), "what the world consists of is taken, and followed"
+            )
+        return
+    for stream in o.streams:
+        yield answered("MET-005", stream.opening, 200, "the stream of the whole graph is opened")
+    broken = [
+        f"{event.id}: {error.pointer} {error.detail}"
+        for event in o.events
+        for error in schema.errors("GraphChange", event.json, reader=True)
+    ]
+    found = broken[:3] or f"{len(o.events)} changes"
+    yield holds("MET-005", not broken, "each change is valid", found, o.snapshot)
+    yield from _not_known_beforehand(o)
+    first = o.refused[0] if o.refused else None
+    found = f"{len(o.refused)} of {o.batches} batches were not"
+    yield holds("MET-004", not o.refused, "what the aggregators send is taken whole", found, first)
+    timeline = Timeline(o.snapshot.json, o.events)
+    yield domains_joined(o.world, timeline, o.clock)
+    end = o.clock.at(o.world.scale.warm_up + o.world.scale.seconds) + SETTLE
+    yield delays_of_changes(o.changes, timeline, end)
+    yield delays_of_states(o.world, timeline, o.clock)
+    yield right_states(o.world, timeline, o.clock)
+    yield from partitions(o.world, timeline, o.clock, o.snapshot)
+
+
+def _not_known_beforehand(o: StateWorldRun) -> Iterator[Finding]:
+    """A state that is shown before any sample was sent follows from nothing."""
+    shown = graph_of(o.snapshot.json)["nodes"]
+    states = [str(shown.get(body["id"], {}).get("state")) for body in o.world.nodes]
+    known = sorted(set(states) - {"unknown"})
+    expected = "before its first sample a node's state is unknown"
+    yield holds("MET-004", not known, expected, known or "unknown", o.snapshot)
+
+
+CHECK = Check(
+    "met_states",
+    ("MET-004", "MET-005", "MET-006", "MET-016", "MET-022"),
+    observe,
+    judge,
+    recorded_times=True,
+    background=True,
+)

@@ -1,0 +1,321 @@
+"""Whether an adjustment states the rates that follow from the levels now, and can be carried out (RES-016).
+
+1. Draws the parts of requests for adjustments. Times and bandwidths have no round numbers that would hide a slip.
+2. Whether an adjustment names what has changed, and changes policies when it has to and not in calm (RES-007).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, permutations
+from random import Random
+from typing import Any
+
+from kuayu_conformance.checks.resilience.resilience_requests import Json, name, revision
+from kuayu_conformance.testbed.adjustment.law import Policy
+from kuayu_conformance.testbed.adjustment.levels import Motion
+from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels, policy
+from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING
+
+GIGA = 1e9
+INTERVAL, PATIENCE, WINDOW, ALLOWANCE = 2.0, 10.0, 10.0, 0.1
+RISE, FALL = 1.5, 0.5
+"""Of a load: changes that a job with parts there does not do well with."""
+MEASURED, LATEST = 12, 5
+"""Intervals that are told, and those of them that patience spans."""
+_NOISE = (-0.02, -0.01, 0.0, 0.01, 0.02)
+"""Around the level that is meant, which is the median therefore."""
+
+Way = tuple[str, str]
+
+
+class Draft:
+    """Draws the parts of a request.
+
+    Attributes:
+        chance: What is drawn from.
+        domains: Their names; all are joined.
+        loads: Stated level of each.
+        delays: Stated level of the latency of each way between them, in seconds.
+        bandwidths: What each way carries, in bits a second.
+    """
+
+    def __init__(self, chance: Random, count: int = 4) -> None:
+        self.chance = chance
+        self.domains = [name(chance) for _ in range(count)]
+        self.loads = {entry: round(chance.uniform(0.35, 0.5), 6) for entry in self.domains}
+        ways = list(permutations(self.domains, 2))
+        self.delays = {way: round(chance.uniform(0.01, 0.03), 6) for way in ways}
+        self.bandwidths = {way: float(round(chance.uniform(8.0, 16.0) * GIGA)) for way in ways}
+        self._slowness = {domain: chance.uniform(0.7, 1.4) for domain in self.domains}
+
+    def job(
+        self,
+        domains: Sequence[str],
+        *,
+        step: float = 2.0,
+        total: int = 96,
+        collective: str = "hierarchical",
+        parts: Sequence[int] = (),
+        **members: Any,
+    ) -> Json:
+        """A job over domains that computes much more than it exchanges.
+
+        Args:
+            domains: Where it runs.
+            step: Seconds that a step takes at the stated loads where all domains end at once.
+            total: Parts of a step.
+            collective: By which replicas agree.
+            parts: Of each domain; by default all end at once, but for what cannot be divided.
+            members: What is otherwise.
+        """
+        speeds = [(1.0 - self.loads[domain]) / self._slowness[domain] for domain in domains]
+        unit = step * sum(speeds) / total
+        given = parts or divided(total, speeds)
+        return {
+            "id": name(self.chance),
+            "shares": [
+                {"domain": entry, "parts": item, "part_time": round(unit * self._slowness[entry], 9)}
+                for entry, item in zip(domains, given, strict=True)
+            ],
+            "nodes": 2,
+            "node_bandwidth": float(round(self.chance.uniform(80.0, 120.0) * GIGA)),
+            "node_latency": 1e-5,
+            "exchange": float(self.chance.randrange(200_000_000, 500_000_000)),
+            "collective": collective,
+            "period": 1,
+            "order": list(domains),
+            "move_time": 0.01,
+            "switch_time": 0.3,
+            **members,
+        }
+
+    def many_rounds(self, domains: Sequence[str], **members: Any) -> Json:
+        """A job in one ring of many nodes: what latency does to it is half of the time."""
+        rounds = {"step": 1.0, "nodes": 8, "exchange": 1e8, "collective": "ring"}
+        return self.job(domains, **{**rounds, **members})
+
+    def planned(self, job: Json, speeds: Sequence[float], *, after: float = 5.0, **members: Any) -> Json:
+        """A change of a job for other speeds of its domains, and otherwise as it runs."""
+        parts = divided(sum(share["parts"] for share in job["shares"]), speeds)
+        kept = {member: job[member] for member in ("collective", "period", "order")}
+        return {"after": after, "parts": parts, **kept, **members}
+
+    def speeds(self, job: Json, loads: Mapping[str, float]) -> list[float]:
+        """Parts a second in each domain of a job, where some have other loads than the stated ones."""
+        now = {**self.loads, **loads}
+        return [(1.0 - now[share["domain"]]) / share["part_time"] for share in job["shares"]]
+
+    def request(
+        self,
+        jobs: list[Json],
+        *,
+        loads: Mapping[str, float] | None = None,
+        delays: Mapping[Way, float] | None = None,
+        **members: Any,
+    ) -> Json:
+        """A request where some loads and latencies are others now than the stated ones."""
+        now, late = {**self.loads, **(loads or {})}, {**self.delays, **(delays or {})}
+        return {
+            "revision": revision(self.chance),
+            "interval": INTERVAL,
+            "patience": PATIENCE,
+            "window": WINDOW,
+            "allowance": ALLOWANCE,
+            "domains": [
+                {"id": entry, "level": level, "loads": [min(1.0, one) for one in self.measured(level, now[entry])]}
+                for entry, level in self.loads.items()
+            ],
+            "links": [
+                {
+                    "source": source,
+                    "target": target,
+                    "bandwidth": self.bandwidths[source, target],
+                    "level": level,
+                    "latencies": self.measured(level, late[source, target]),
+                }
+                for (source, target), level in self.delays.items()
+            ],
+            "jobs": jobs,
+            **members,
+        }
+
+    def measured(self, before: float, now: float) -> list[float]:
+        """Intervals at a level, then those of patience at the present one."""
+        noise = [*_NOISE]
+        self.chance.shuffle(noise)
+        past = [before * (1.0 + self.chance.uniform(-0.02, 0.02)) for _ in range(MEASURED - LATEST)]
+        return [round(item, 9) for item in (*past, *(now * (1.0 + entry) for entry in noise))]
+
+
+def divided(total: int, speeds: Sequence[float]) -> list[int]:
+    """Parts in proportion to speeds, at least one to each; the last ones go where they end soonest."""
+    parts = [max(1, int(total * speed / sum(speeds))) for speed in speeds]
+    while sum(parts) > total:
+        parts[parts.index(max(parts))] -= 1
+    while sum(parts) < total:
+        soonest = min(
+            range(len(parts)), key=lambda entry: (parts[entry] + 1) / speeds[entry] if speeds[entry] else float("inf")
+        )
+        parts[soonest] += 1
+    return parts
+
+
+MIN_STEP_SHARE = 0.9
+"""Share of the steps of the best policy with which a job may be left as it is when something has changed."""
+STATED_LEVEL_SHARE = 1e-6
+"""Levels are stated to within this share."""
+_HAIR = 1e-9
+
+Key = tuple[str, str, str | None]
+"""Kind, domain or source, and target."""
+
+
+def untimely(request: Json, told: Json, stated_levels: Sequence[Level] | None = None) -> list[str]:
+    """All that deviates in triggers, and in whether jobs have changes, of a valid ``Adjustment``.
+
+    Args:
+        request: Valid ``AdjustmentRequest`` that does not contradict itself.
+        told: Its answer.
+        stated_levels: Levels of the request, where they are at hand.
+    """
+    stated_levels = list(levels(request)) if stated_levels is None else stated_levels
+    return [*_triggers(stated_levels, told["triggers"]), *_changes(request, stated_levels, told["jobs"])]
+
+
+def _triggers(levels: Sequence[Level], told: Sequence[Json]) -> Iterator[str]:
+    known = {entry.key: entry for entry in levels}
+    times: Counter[Key] = Counter()
+    for trigger in told:
+        key = trigger["kind"], trigger["domain"], trigger.get("target")
+        times[key] += 1
+        level = known.get(key)
+        if level is None:
+            yield f"a trigger of {_words(key)}, which the request does not hold"
+        elif level.motion == Motion.CALM:
+            yield f"a trigger of {_words(key)}, which is calm: {_standing(level)}"
+        elif not _is(trigger["before"], level.before) or not _is(trigger["now"], level.now):
+            stated = f"from {trigger['before']:.9g} to {trigger['now']:.9g}"
+            yield f"a trigger of {_words(key)}, {stated}, where it is {_standing(level)}"
+    for key, count in times.items():
+        if count > 1:
+            yield f"{_words(key)} is named {count} times"
+    for level in levels:
+        if level.motion == Motion.CHANGED and level.key not in times:
+            yield f"no trigger of {_words(level.key)}, which has changed: {_standing(level)}"
+
+
+def _changes(request: Json, levels: Sequence[Level], told: Sequence[Json]) -> Iterator[str]:
+    motions = {entry.motion for entry in levels}
+    changes: Mapping[str, list[Json]] = {item["job"]: item["changes"] for item in told}
+    if motions == {Motion.CALM}:
+        for name, planned in changes.items():
+            if planned:
+                yield f"job {name}: {len(planned)} changes where all is calm"
+    if Motion.CHANGED not in motions:
+        return
+    for job in jobs(request, levels):
+        if not changes.get(job.id):
+            rate, best = job.rate(job.outlook), job.best_rate
+            if rate < (MIN_STEP_SHARE - _HAIR) * best:
+                yield f"job {job.id}: no change where it would make {rate:.6g} steps a second of {best:.6g}"
+
+
+def _is(stated: float, level: float) -> bool:
+    return abs(stated - level) <= STATED_LEVEL_SHARE * level
+
+
+def _words(key: Key) -> str:
+    kind, domain, target = key
+    return f"the {kind} of {domain}" + ("" if target is None else f" to {target}")
+
+
+def _standing(level: Level) -> str:
+    return f"from {level.before:.9g} to {level.now:.9g}"
+
+
+STATED_RATE_SHARE = 0.01
+"""Rates are stated to within this share."""
+SHOWN = 5
+"""Names and numbers that a sentence holds at most."""
+
+
+def deviations(request: Json, told: Json) -> list[str]:
+    """All that deviates in rates and changes of a valid ``Adjustment``, with expected and found.
+
+    Args:
+        request: Valid ``AdjustmentRequest`` that does not contradict itself.
+        told: Its answer.
+    """
+    found = []
+    if told["revision"] != request["revision"]:
+        found.append(f"revision {told['revision']} where the request's is {request['revision']}")
+    expected, named = [item["id"] for item in request["jobs"]], [entry["job"] for entry in told["jobs"]]
+    if named != expected:
+        where = f"the request has {len(expected)}, {expected[:SHOWN]}, in this order"
+        found.append(f"{len(named)} jobs, {named[:SHOWN]}, where {where}")
+    return found + [f"job {job}: {fault}" for job, faults in unsound_jobs(request, told).items() for fault in faults]
+
+
+def unsound_jobs(request: Json, told: Json) -> dict[str, list[str]]:
+    """What deviates in what is told of each job of a request, by job; those where nothing does are absent.
+
+    Args:
+        request: Valid ``AdjustmentRequest`` that does not contradict itself.
+        told: A valid ``Adjustment``.
+    """
+    found = {}
+    for job in jobs(request):
+        selected = [item for item in told["jobs"] if item["job"] == job.id]
+        faults = [fault for entry in selected for fault in _of_job(job, entry)]
+        if len(selected) != 1:
+            faults.insert(0, f"told of {len(selected)} times where once is right")
+        if faults:
+            found[job.id] = faults
+    return found
+
+
+def _of_job(job: AskedJob, told: Json) -> Iterator[str]:
+    yield from _of_rate("rate", told["rate"], job.rate(job.in_force))
+    last: Policy | None = job.outlook
+    before: Policy | None = job.in_force
+    takes_back = bool(job.planned) and len(told["changes"]) == 1
+    for number, change in enumerate(told["changes"]):
+        wrong = [*faults_of(job, change)]
+        yield from (f"change {number}: {item}" for item in wrong)
+        last = None if wrong else policy(job.domains, change["parts"], change)
+        if before is not None and last is not None and last.is_like(before) and not takes_back:
+            yield f"change {number}: it is like {f'change {number - 1}' if number else 'the policy in force'} before it"
+        before = last
+    yield from _of_times([entry["after"] for entry in told["changes"]])
+    # what follows from a policy that cannot be is nothing
+    if last is not None:
+        yield from _of_rate("expected rate", told["expected_rate"], job.rate(last))
+
+
+def faults_of(job: AskedJob, change: Json) -> Iterator[str]:
+    """Why a change of a job, as an answer tells it, cannot be carried out."""
+    parts, order = change["parts"], change["order"]
+    if len(parts) != len(job.domains):
+        yield f"parts for {len(parts)} domains where the job has {len(job.domains)}"
+    elif min(parts) < 1:
+        yield f"parts {parts[:SHOWN]}, not one at least for each domain"
+    elif sum(parts) != job.total:
+        yield f"{sum(parts)} parts in all where a step has {job.total}"
+    if sorted(order) != sorted(job.domains):
+        yield f"the order {order[:SHOWN]} where the job's domains are {sorted(job.domains)[:SHOWN]}, each once"
+    collective, period = change["collective"], change["period"]
+    if collective not in {RING, HIERARCHICAL, LOW}:
+        yield f"the collective {collective}, which is none of {RING}, {HIERARCHICAL}, {LOW}"
+    elif period != 1 and collective != LOW:
+        yield f"a period of {period} with {collective} where it is one"
+
+
+def _of_times(after: list[float]) -> Iterator[str]:
+    for number, (one, other) in enumerate(pairwise(after), 1):
+        if other < one:
+            yield f"change {number} is planned after {other:.6g} s, sooner than the one before it, after {one:.6g} s"
+
+
+def _of_rate(what: str, told: float, true: float) -> Iterator[str]:
+    if abs(told - true) > (STATED_RATE_SHARE + _HAIR) * true:
+        yield f"{what} {told:.6g}/s where the levels now lead to {true:.6g}/s"

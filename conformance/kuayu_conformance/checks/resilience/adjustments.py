@@ -1,0 +1,466 @@
+"""Adjustments that state what is and can be carried out (RES-016).
+
+The first window of RES-007 is played again, too: it follows from the nonce alone, and the same request has the same
+answer (COM-029), so that these are adjustments on which the figures of RES-008 and RES-009 rest.
+
+1. Adjustments in the first window of RES-007, looked at for their own sake.
+2. Requests for adjustments in which something is as little or as much as may be, or stands where one does not look.
+3. Requests for adjustments that are hard to answer: each has something that is easily overlooked.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from random import Random
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.resilience.adjustment_gain import Player
+from kuayu_conformance.checks.resilience.adjustment_invariants import FALL, GIGA, RISE, Draft, deviations, untimely
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, Json, is_answer
+from kuayu_conformance.checks.resilience.shard_plans import CaseVerdict
+from kuayu_conformance.checks.resilience.shard_windows import SHOWN, UnsoundAnswer
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, holds
+from kuayu_conformance.testbed.adjustment.run import play
+
+
+@dataclass
+class AdjustmentInspector(Player):
+    """Plays a window alone, and looks at all that deviates in rates and changes, their order and revision as well.
+
+    Whether triggers and changes come in time is what RES-007 says of the same window.
+
+    Attributes:
+        deviating: Adjustments in which something deviates, the first of them.
+        deviating_answers: How many there were.
+    """
+
+    deviating: list[UnsoundAnswer] = field(default_factory=list)
+    deviating_answers: int = 0
+
+    def alone(self, number: int) -> None:
+        """Play a window for the sake of its adjustments."""
+        play(self._drawn(number), self.adjustment)
+
+    def _asked(self, body: Json) -> Answer | None:
+        answer = super()._asked(body)
+        if answer is not None:
+            self._look(body, answer)
+        return answer
+
+    def _look(self, body: Json, answer: Answer) -> None:
+        wrong = tuple(islice(deviations(body, answer.json), SHOWN))
+        if wrong:
+            self.deviating_answers += 1
+            if len(self.deviating) < SHOWN:
+                self.deviating.append(UnsoundAnswer(wrong, answer))
+
+
+def nearly_taken(draft: Draft) -> Json:
+    """Others take nearly all of a domain: one part there may be too many."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two]), draft.job([one, three, two], total=24), draft.job([one])]
+    return draft.request(jobs, loads={one: 0.99})
+
+
+def wholly_taken(draft: Draft) -> Json:
+    """Others take all of a domain, by now and before: no job makes a step there, whatever it does."""
+    one, two, three, four = draft.domains
+    draft.loads[four] = 1.0
+    jobs = [draft.job([one, two]), draft.job([two, three], parts=[40, 56]), draft.job([one, three, two])]
+    jobs.append({**draft.job([one, three]), "planned": [draft.planned(jobs[0], [3.0, 2.0], order=[three, one])]})
+    return draft.request(jobs, loads={one: 1.0})
+
+
+def levels_of_nought(draft: Draft) -> Json:
+    """Loads and latencies were nought: one of each still is, others are not."""
+    one, two, three, four = draft.domains
+    draft.loads |= {one: 0.0, four: 0.0}
+    draft.delays |= {(one, two): 0.0, (two, three): 0.0}
+    jobs = [draft.job([one, two]), draft.many_rounds([one, two, three]), draft.many_rounds([four, three])]
+    return draft.request(jobs, loads={one: 0.45}, delays={(two, three): 0.05})
+
+
+def come_to_nought(draft: Draft) -> Json:
+    """A load and all latencies come to nought."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two]), draft.many_rounds([three, one, two])]
+    return draft.request(jobs, loads={one: 0.0}, delays=dict.fromkeys(draft.delays, 0.0))
+
+
+def uneven_links(draft: Draft) -> Json:
+    """Links carry 0.5 to 40 Gbit/s, there and back not alike; rings go over all that are slow, or over none."""
+    slow = [draft.domains[place] for place in (0, 2, 1, 3)]
+    quick = slow[::-1]
+    for way in draft.bandwidths:
+        carried = (0.5, 1.0) if way in pairwise([*slow, slow[0]]) else (20.0, 40.0)
+        draft.bandwidths[way] = float(round(draft.chance.uniform(*carried) * GIGA))
+    jobs = [
+        draft.job(slow, exchange=3e9),
+        draft.job(quick, exchange=3e9, order=slow[1:] + slow[:1], collective="ring", total=200),
+        draft.job(quick, exchange=3e9, collective="low_communication", period=5),
+    ]
+    return draft.request(jobs, loads={slow[3]: RISE * draft.loads[slow[3]]})
+
+
+def few_measurements(draft: Draft) -> Json:
+    """One interval, two or three were measured of each, where patience spans five."""
+    one, two, three, _ = draft.domains
+    asked = draft.request(
+        [draft.job([one, two]), draft.many_rounds([two, three])], loads={one: RISE * draft.loads[one]}
+    )
+    for number, entry in enumerate([*asked["domains"], *asked["links"]]):
+        told = "loads" if "loads" in entry else "latencies"
+        entry[told] = entry[told][-1 - number % 3 :]
+    return asked
+
+
+def even_patience(draft: Draft) -> Json:
+    """Patience spans three intervals and a bit: the median of four is the mean of two, and has changed or is calm."""
+    one, two, three, _ = draft.domains
+    asked = draft.request([draft.job([one, two]), draft.job([two, three])], patience=6.7)
+    for entry, factors in zip(asked["domains"], ((1.5, 1.1, 1.4, 1.6), (1.0, 1.16, 1.17, 0.99)), strict=False):
+        entry["loads"][-4:] = [round(entry["level"] * factor, 9) for factor in factors]
+    for link in asked["links"]:
+        link["latencies"][-4:] = [round(link["level"] * factor, 9) for factor in (1.4, 1.8, 0.9, 1.9)]
+    return asked
+
+
+def last_interval(draft: Draft) -> Json:
+    """Patience is shorter than an interval: the last one alone counts."""
+    one, two, three, four = draft.domains
+    asked = draft.request([draft.job([one, two]), draft.job([three, two])], interval=15.0)
+    for entry, last in zip(asked["domains"], (0.65, 0.2, None, None), strict=True):
+        entry["loads"][-1] = entry["loads"][-1] if last is None else last
+    for link in asked["links"]:
+        if {link["source"], link["target"]} == {three, four}:
+            link["latencies"][-1] = round(3.0 * link["level"], 9)
+    return asked
+
+
+def nothing_to_divide(draft: Draft) -> Json:
+    """Every domain computes one part only; a load and the latencies have risen."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two], total=2), draft.many_rounds([two, one, three], total=3)]
+    delays = {way: 3.0 * level for way, level in draft.delays.items()}
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]}, delays=delays)
+
+
+def long_moves(draft: Draft) -> Json:
+    """A part takes long to move, so that all at once would cost far more than may be lost."""
+    one, two, three, _ = draft.domains
+    jobs = [
+        draft.job([one, two], total=256, move_time=0.05),
+        draft.many_rounds([one, two, three], total=200, move_time=0.03, switch_time=2.0),
+    ]
+    late = {way: 6.0 * level for way, level in draft.delays.items()}
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]}, delays=late)
+
+
+def nothing_may_be_lost(draft: Draft) -> Json:
+    """No share of the speed may be lost, and yet what is planned is not enough; one job changes for nothing."""
+    one, two, three, _ = draft.domains
+    free: Json = {"move_time": 0.0, "switch_time": 0.0}
+    jobs = [draft.job([one, two]), draft.job([three, one], **free), draft.many_rounds([one, two, three], **free)]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]}, allowance=0.0)
+
+
+def short_window(draft: Draft) -> Json:
+    """All may be lost, over a window that is shorter than a move."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two], move_time=0.5), draft.job([two, three, one], switch_time=9.0)]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]}, allowance=1.0, window=0.3)
+
+
+def long_window(draft: Draft) -> Json:
+    """A tenth may be lost over hours; moves are long, or were hours ago."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two], move_time=2.0), draft.job([two, three, one], changed=7200.0)]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]}, window=1e4)
+
+
+def calm(draft: Draft) -> Json:
+    """Nothing has changed, though jobs are far from the best, and the last two intervals of all were bad."""
+    one, two, three, _ = draft.domains
+    jobs = [
+        draft.job([one, two], parts=[12, 84]),
+        draft.many_rounds([two, one, three], nodes=32),
+        draft.job([three], collective="ring"),
+    ]
+    asked = draft.request(jobs)
+    for domain in asked["domains"]:
+        domain["loads"][-2:] = [min(1.0, 1.6 * one) for one in domain["loads"][-2:]]
+    for link in asked["links"]:
+        link["latencies"][-2:] = [4.0 * one for one in link["latencies"][-2:]]
+    return asked
+
+
+def calm_with_plans(draft: Draft) -> Json:
+    """Nothing has changed; what is planned is bad, at its end or on the way there, and stays as it is."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two]), draft.job([two, three, one], changed=4.0)]
+    jobs[0]["planned"] = [draft.planned(jobs[0], [1.0, 5.0])]
+    on_the_way = [draft.planned(jobs[1], speeds, after=after) for speeds, after in (([1, 1, 9], 0.0), ([8, 1, 1], 9.0))]
+    jobs[1]["planned"] = [*on_the_way, draft.planned(jobs[1], draft.speeds(jobs[1], {}), after=30.0)]
+    return draft.request(jobs)
+
+
+def load_rises(draft: Draft) -> Json:
+    """A domain is taken by others; two jobs have far too many parts there, a third runs elsewhere."""
+    one, two, three, four = draft.domains
+    jobs = [
+        draft.job([two, one]),
+        draft.job([three, four]),
+        draft.job([one, two, three, four], total=150, collective="low_communication", period=20, changed=70.0),
+    ]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]})
+
+
+def load_falls(draft: Draft) -> Json:
+    """Others leave a domain; jobs there have too few parts."""
+    one, two, three, _ = draft.domains
+    draft.loads[one] = 0.7
+    jobs = [draft.job([one, two]), draft.job([three, one], collective="ring"), draft.job([two, three])]
+    return draft.request(jobs, loads={one: FALL * 0.7})
+
+
+def loads_cross(draft: Draft) -> Json:
+    """One domain is taken and another is left at once; both jobs are in both."""
+    one, two, _, four = draft.domains
+    draft.loads[one] = draft.loads[two] = 0.5
+    jobs = [draft.job([one, two]), draft.job([four, two, one], collective="low_communication", period=15)]
+    return draft.request(jobs, loads={one: 0.65, two: 0.3})
+
+
+def latency_rises(draft: Draft) -> Json:
+    """All ways from and to a domain take four times as long; rings of many nodes hardly move any more."""
+    one, two, three, four = draft.domains
+    jobs = [draft.many_rounds([one, two, three]), draft.many_rounds([three, four]), draft.job([two, one])]
+    return draft.request(jobs, delays={way: 4.0 * level for way, level in draft.delays.items() if one in way})
+
+
+def latency_rises_one_way(draft: Draft) -> Json:
+    """A single way takes ten times as long; the way back does not."""
+    one, two, three, _ = draft.domains
+    jobs = [draft.many_rounds([one, two]), draft.many_rounds([one, two, three]), draft.many_rounds([three, two, one])]
+    return draft.request(jobs, delays={(one, two): 10.0 * draft.delays[one, two]})
+
+
+def latency_falls(draft: Draft) -> Json:
+    """Messages take a third of what they took: no change that counts, and not calm."""
+    one, two, three, _ = draft.domains
+    jobs = [
+        draft.many_rounds([one, two, three]),
+        draft.job([two, three], collective="low_communication", period=200),
+    ]
+    return draft.request(jobs, delays={way: level / 3.0 for way, level in draft.delays.items()})
+
+
+def in_between(draft: Draft) -> Json:
+    """Loads and latencies have moved, but not by as much as counts; a service does as it thinks best."""
+    one, two, three, four = draft.domains
+    jobs = [draft.job([one, two], parts=[20, 76]), draft.many_rounds([two, three, four])]
+    loads = {one: 1.15 * draft.loads[one], two: 0.86 * draft.loads[two]}
+    late = {(two, three): 1.4 * draft.delays[two, three], (three, four): 0.7 * draft.delays[three, four]}
+    return draft.request(jobs, loads=loads, delays=late)
+
+
+def in_one_domain(draft: Draft) -> Json:
+    """Jobs of one domain, which is taken by others: there is nothing to divide, and nothing to gain."""
+    one = draft.domains[0]
+    jobs = [
+        draft.job([one], collective=kind, period=period, nodes=nodes, exchange=8e9)
+        for kind, period, nodes in (
+            ("ring", 1, 1),
+            ("hierarchical", 1, 8),
+            ("low_communication", 50, 8),
+            ("ring", 1, 8),
+        )
+    ]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]})
+
+
+def planned_well(draft: Draft) -> Json:
+    """A load has risen further; what is planned for one job is right already, for the other it comes too short."""
+    one, two, three, _ = draft.domains
+    now = {one: RISE * draft.loads[one]}
+    jobs = [draft.job([one, two]), draft.job([one, three, two])]
+    steps = [draft.planned(jobs[0], [5.0, 3.0], after=1.0)]
+    jobs[0]["planned"] = [*steps, draft.planned(jobs[0], draft.speeds(jobs[0], now), after=12.0)]
+    jobs[1]["planned"] = [draft.planned(jobs[1], draft.speeds(jobs[1], {one: 1.1 * draft.loads[one]}))]
+    return draft.request(jobs, loads=now)
+
+
+def planned_otherwise(draft: Draft) -> Json:
+    """What is planned is for a load that has come otherwise: parts would go where they take longest now.
+
+    One job runs well, and would not any more.
+    """
+    one, two, three, _ = draft.domains
+    jobs = [draft.job([one, two]), draft.job([two, three, one], collective="ring"), draft.job([two, three])]
+    for job in jobs[:2]:
+        fewer = draft.planned(job, draft.speeds(job, {one: FALL * draft.loads[one]}), after=3.0)
+        job["planned"] = [fewer, {**fewer, "after": 3.0, "collective": "low_communication", "period": 500}]
+    first, second = jobs[2]["shares"]
+    second["parts"] += 3
+    first["parts"] -= 3
+    jobs[2]["planned"] = [draft.planned(jobs[2], [1.0, 3.0])]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]})
+
+
+def on_its_way(draft: Draft) -> Json:
+    """Changes are just being carried out or just in force, and the load is another one again."""
+    one, two, three, _ = draft.domains
+    jobs = [
+        draft.job([one, two], changed=0.0),
+        draft.job([three, one], changed=0.0),
+        draft.job([two, one, three], changed=1.5),
+    ]
+    jobs[1]["planned"] = [draft.planned(jobs[1], [1.0, 1.0], after=0.0)]
+    return draft.request(jobs, loads={one: RISE * draft.loads[one]})
+
+
+def all_collectives(draft: Draft) -> Json:
+    """Every collective with periods that are not the usual ones, for few and many bytes, bounded by links and nodes."""
+    domains = draft.domains
+    kinds = (("ring", 1), ("hierarchical", 1), ("low_communication", 7), ("low_communication", 333))
+    few: Json = {"exchange": 3e8, "nodes": 6}
+    much: Json = {"exchange": 9e9, "nodes": 3, "node_bandwidth": 6.1e9}
+    jobs = [
+        draft.job(domains[:count], collective=kind, period=period, step=1.0, **entry)
+        for kind, period in kinds
+        for count, entry in ((2, few), (3, much))
+    ]
+    delays = {way: 2.2 * level for way, level in draft.delays.items() if domains[1] in way}
+    return draft.request(jobs, delays=delays)
+
+
+def five_domains(draft: Draft) -> Json:
+    """A job in five domains whose shares, order and links stand in orders of their own."""
+    wide = Draft(draft.chance, 5)
+    names = wide.domains[:]
+    wide.chance.shuffle(names)
+    jobs = [wide.job(names, total=240, order=wide.domains, collective="ring"), wide.job(names[1:3])]
+    asked = wide.request(jobs, loads={names[1]: RISE * wide.loads[names[1]]})
+    for told in ("domains", "links"):
+        wide.chance.shuffle(asked[told])
+    return asked
+
+
+def far_from_jobs(draft: Draft) -> Json:
+    """What changes is a domain where no job is, and its links; the jobs are badly off, but could be before."""
+    one, two, three, four = draft.domains
+    jobs = [draft.job([one, two]), draft.job([three])]
+    delays = {way: 5.0 * level for way, level in draft.delays.items() if four in way}
+    return draft.request(jobs, loads={four: FALL * draft.loads[four]}, delays=delays)
+
+
+def no_jobs(draft: Draft) -> Json:
+    """A load changes, and no job runs."""
+    one = draft.domains[0]
+    return draft.request([], loads={one: RISE * draft.loads[one]})
+
+
+QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+    "levels that are calm": calm,
+    "levels that are calm and bad plans": calm_with_plans,
+    "a load that rises": load_rises,
+    "a load that falls": load_falls,
+    "a load that rises while another falls": loads_cross,
+    "latencies that rise": latency_rises,
+    "a latency that rises one way": latency_rises_one_way,
+    "latencies that fall": latency_falls,
+    "levels between calm and change": in_between,
+    "jobs in one domain": in_one_domain,
+    "changes planned well and too short": planned_well,
+    "changes planned otherwise": planned_otherwise,
+    "changes on their way": on_its_way,
+    "a domain that others take nearly wholly": nearly_taken,
+    "domains that others take wholly": wholly_taken,
+    "levels of nought": levels_of_nought,
+    "levels that come to nought": come_to_nought,
+    "links that are very different": uneven_links,
+    "all collectives": all_collectives,
+    "five domains": five_domains,
+    "few measurements": few_measurements,
+    "an even number of measurements": even_patience,
+    "one measurement": last_interval,
+    "nothing to divide": nothing_to_divide,
+    "a change far from all jobs": far_from_jobs,
+    "no jobs": no_jobs,
+    "moves that take long": long_moves,
+    "nothing that may be lost": nothing_may_be_lost,
+    "a window that is short": short_window,
+    "a window that is long": long_window,
+}
+"""By what is hard about them."""
+
+
+def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+    """Each so many times, with other numbers."""
+    for _ in range(times):
+        for what, drawn in QUESTIONS.items():
+            yield what, drawn(Draft(chance))
+
+
+REQUIREMENT = "RES-016"
+
+TIMES_QUICK, TIMES_FULL = 1, 10
+"""How often each hard question is drawn."""
+
+
+@dataclass(frozen=True)
+class AdjustmentAnswers:
+    """Adjustments that were looked at.
+
+    Attributes:
+        questions: Hard ones.
+        adjustments: In the window.
+        unsound: Some of those that were not sound.
+        unsound_adjustments: How many were not.
+        bad_answers: Answers in the window that were no adjustments.
+        bad: One of these.
+    """
+
+    questions: tuple[CaseVerdict, ...]
+    adjustments: int
+    unsound: tuple[UnsoundAnswer, ...]
+    unsound_adjustments: int
+    bad_answers: int
+    bad: Answer | None
+
+
+def observe(episode: Episode) -> AdjustmentAnswers:
+    """Ask hard questions, then play a window."""
+    told = []
+    for what, body in questions(episode.random, TIMES_FULL if episode.settings.full else TIMES_QUICK):
+        answer = episode.ask("POST", ADJUSTMENTS, body)
+        wrong = [f"no adjustment: {answer.brief}"]
+        if is_answer(ADJUSTMENTS, answer):
+            wrong = [*deviations(body, answer.json), *untimely(body, answer.json)]
+        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
+    seen = AdjustmentInspector(episode)
+    seen.alone(0)
+    unsound, count = tuple(seen.deviating), seen.deviating_answers
+    return AdjustmentAnswers(tuple(told), seen.answers, unsound, count, seen.bad_answers, seen.bad)
+
+
+def judge(o: AdjustmentAnswers) -> Iterable[Finding]:
+    """Claims about every hard question, and about the adjustments of the window."""
+    for question in o.questions:
+        expected = f"{question.what}: a sound adjustment"
+        yield holds(
+            REQUIREMENT, not question.faults, expected, "; ".join(question.faults) or "it is sound", question.answer
+        )
+    expected = "in a window, every answer is an adjustment"
+    found = f"{o.bad_answers} are none, {o.adjustments} are adjustments"
+    yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
+    expected, count = "in a window, every adjustment is sound", f"{o.unsound_adjustments} of {o.adjustments} are not"
+    if not o.unsound_adjustments:
+        yield holds(REQUIREMENT, True, expected, count)
+    for one in o.unsound:
+        yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(one.faults)}", one.answer)
+
+
+CHECK = Check("res_adjustments", (REQUIREMENT,), observe, judge)

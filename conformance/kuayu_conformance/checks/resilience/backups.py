@@ -1,0 +1,438 @@
+"""Backup plans that hold what they shall, and no more than there is room for (RES-015).
+
+1. Whether a backup plan holds what it shall, given its request (RES-015).
+
+   Where the risk of a number of spares is within a billionth of what may be run, either number is right.
+2. Draws the parts of requests for backup plans.
+3. Requests for backup plans that are hard to answer: risks at a step, pools that are too small, rooms for one copy.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from random import Random
+from statistics import fmean
+from typing import Any
+
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.resilience import recovery_invariants as res_recovery_draft
+from kuayu_conformance.checks.resilience.recovery_invariants import GIGA, INTERVAL
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json, is_answer, name, revision
+from kuayu_conformance.checks.resilience.shard_plans import CaseVerdict
+from kuayu_conformance.checks.resilience.shard_windows import SHOWN
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, holds
+
+_SAME = 1e-9
+"""Relative: risks and prices that are equal."""
+
+_STATED, _STATED_LEAST = 0.01, 1e-9
+"""Relative and absolute: how far a stated risk may be off."""
+
+_SLACK = 1e-3
+"""Relative: by how much sums over copies may be above what there is."""
+
+_NOTHING = 1e-300
+"""Below this, a risk may come out as nought."""
+
+Way = tuple[str, str]
+"""Source and target of a link."""
+
+
+def tail(spares: int, mean: float) -> float:
+    """The chance that a Poisson variable of a mean is greater than so many."""
+    from scipy.special import pdtrc
+
+    return float(pdtrc(float(spares), mean))
+
+
+def fewest(domain: Json, risk: float) -> int:
+    """The fewest spares of a ``BackupDomain`` whose risk is no more than the risk, or all that are free."""
+    low, high, mean = 0, int(domain["free"]), mean_of(domain)
+    while low < high:
+        middle = (low + high) // 2
+        if tail(middle, mean) <= risk:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def mean_of(domain: Json) -> float:
+    """How many nodes of a ``BackupDomain`` fail on average within its repair time."""
+    return float(domain["nodes"]) * float(domain["repair_time"]) / float(domain["time_between_failures"])
+
+
+def backup_deviations(request: Json, plan: Json) -> list[str]:
+    """All that deviates in a valid ``BackupPlan``, with expected and found.
+
+    Args:
+        request: Valid ``BackupRequest`` that does not contradict itself.
+        plan: Its answer.
+    """
+    found = []
+    if plan["revision"] != request["revision"]:
+        found.append(f"revision {plan['revision']} where the request's is {request['revision']}")
+    domains, told = [item["id"] for item in request["domains"]], [entry["domain"] for entry in plan["pools"]]
+    if told != domains:
+        found.append(f"pools of {told[:5]} where the request's domains are {domains[:5]}")
+    else:
+        pools = zip(request["domains"], plan["pools"], strict=True)
+        found += chain.from_iterable(_of_pool(domain, request["risk"], pool) for domain, pool in pools)
+    return [*found, *_of_copies(request, plan["copies"])]
+
+
+def _of_pool(domain: Json, risk: float, pool: Json) -> Iterator[str]:
+    where, spares, free, mean = f"pool of {domain['id']}", pool["spares"], domain["free"], mean_of(domain)
+    if spares > free:
+        yield f"{where}: {spares} spares where {free} nodes are free"
+    elif (spares < free and _short(tail(spares, mean), risk)) or (
+        spares > 0 and _enough(tail(spares - 1, mean), risk, mean)
+    ):
+        yield f"{where}: {spares} spares where {fewest(domain, risk)} are the fewest at a mean of {mean:.6g} failures"
+    run = tail(spares, mean)
+    if abs(pool["risk"] - run) > max(_STATED * run, _STATED_LEAST):
+        yield f"{where}: risk {pool['risk']:.6g} where {spares} spares run {run:.6g}"
+    price = spares * domain["price"]
+    if abs(pool["price"] - price) > _SAME * price:
+        yield f"{where}: price {pool['price']} where {spares} spares cost {price}"
+
+
+def _short(run: float, risk: float) -> bool:
+    """Whether a risk that is run is plainly above what may be run; nothing is above one."""
+    return risk < 1.0 and run > max((1.0 + _SAME) * risk, _NOTHING)
+
+
+def _enough(run: float, risk: float, mean: float) -> bool:
+    """Whether a risk that is run is plainly no more than what may be run."""
+    if risk >= 1.0 or mean == 0.0:
+        return True
+    return run <= (1.0 - _SAME) * risk and risk > _NOTHING
+
+
+def _of_copies(request: Json, copies: Sequence[Json]) -> Iterator[str]:
+    jobs = {job["id"]: job for job in request["jobs"]}
+    stores = {store["domain"]: store for store in request["stores"]}
+    links = {(link["source"], link["target"]): link for link in request["links"]}
+    for (job_id, domain), times in Counter((copy["job"], copy["domain"]) for copy in copies).items():
+        if times > 1:
+            yield f"{times} copies of job {job_id} in {domain} where one at most is held"
+    room: dict[str, float] = defaultdict(float)
+    written: dict[str, float] = defaultdict(float)
+    sent: dict[Way, float] = defaultdict(float)
+    for copy in copies:
+        job, domain = jobs.get(copy["job"]), copy["domain"]
+        fault = _out_of_reach(job, domain, stores, links)
+        if job is None or fault:
+            yield f"copy of job {copy['job']} in {domain}: {fault}"
+            continue
+        size = float(job["state_size"])
+        rate = 8.0 * size / float(copy["period"])
+        room[domain] += 2.0 * size
+        written[domain] += rate
+        if domain != job["domain"]:
+            sent[job["domain"], domain] += rate
+    share = request["share"]
+    yield from _above("bytes", "room", room, {entry: stores[entry].get("free", 0.0) for entry in room})
+    yield from _above("bit/s", "share", written, {item: share * stores[item]["bandwidth"] for item in written})
+    yield from _above("bit/s", "share", sent, {way: share * fmean(links[way]["bandwidths"]) for way in sent})
+
+
+def _out_of_reach(job: Json | None, domain: str, stores: Container[str], links: Mapping[Way, Json]) -> str:
+    """Why no copy of a job can be held in a domain; empty where one can."""
+    if job is None:
+        return "there is no such job"
+    if domain not in stores:
+        return "there is no store"
+    if domain == job["domain"]:
+        return ""
+    link = links.get((job["domain"], domain))
+    if link is None:
+        return f"no link leads there from {job['domain']}"
+    if not link.get("up", True):
+        return f"the link from {job['domain']} is out"
+    return "" if link["bandwidths"] else f"nothing is known of the link from {job['domain']}"
+
+
+def _above(unit: str, what: str, taken: Mapping[Any, float], most: Mapping[Any, float]) -> Iterator[str]:
+    for place, amount in taken.items():
+        if amount > (1.0 + _SLACK) * most[place]:
+            where = place if isinstance(place, str) else " to ".join(place)
+            yield f"copies in or to {where} take {amount:.6g} {unit} where the {what} is {most[place]:.6g} {unit}"
+
+
+DAY = 86_400.0
+
+
+class Draft(res_recovery_draft.Draft):
+    """Draws the parts of a request for a backup plan, with links and domains as for a failover plan."""
+
+    def domain(self, which: str, nodes: int, free: int, mean: float, **members: Any) -> Json:
+        """A domain where about so many nodes fail within the repair time."""
+        repair = round(self.chance.uniform(0.5, 4.0) * 3600.0, 3)
+        between = nodes * repair / (mean * self.chance.uniform(0.8, 1.25)) if nodes else 30 * DAY
+        price = round(self.chance.uniform(1.0, 20.0), 2)
+        made = {"id": which, "nodes": nodes, "free": free, "time_between_failures": round(between, 3)}
+        return {**made, "repair_time": repair, "price": price, **members}
+
+    def quiet(self) -> list[Json]:
+        """The three domains, where failures hardly matter."""
+        return [self.domain(entry, 64, 8, 0.3) for entry in self.domains]
+
+    def backed_up(self, where: str, size: float | None = None) -> Json:
+        """A job in a domain."""
+        replicas = self.chance.randrange(2, 6)
+        return {
+            "id": name(self.chance),
+            "priority": self.chance.randrange(-5, 6),
+            "domain": where,
+            "replicas": replicas,
+            "least_replicas": self.chance.randrange(1, replicas),
+            "nodes_each": self.chance.randrange(1, 5),
+            "state_size": size or float(self.chance.randrange(20_000_000_000, 600_000_000_000)),
+            "pause": round(self.chance.uniform(1.0, 10.0), 3),
+        }
+
+    def store(self, where: str, free: float | None = 1e14, **members: Any) -> Json:
+        """A store that is written at some 100 Gbit/s, with so much room, or with none that is stated."""
+        bandwidth = float(round(self.chance.uniform(40.0, 160.0) * GIGA))
+        made = {"domain": where, "bandwidth": bandwidth, **members}
+        return made if free is None else {**made, "free": free}
+
+    def stores(self, free: float | None = 1e14, **members: Any) -> list[Json]:
+        """In all domains."""
+        return [self.store(domain, free, **members) for domain in self.domains]
+
+    def jobs(self, count: int) -> list[Json]:
+        """So many, here and near by in turn."""
+        return [self.backed_up(self.domains[number % 2]) for number in range(count)]
+
+    def asked(self, domains: list[Json], jobs: list[Json], **members: Any) -> Json:
+        """A request with links and stores for all that is wished, but for what is said otherwise."""
+        return {
+            "revision": revision(self.chance),
+            "interval": INTERVAL,
+            "share": round(self.chance.uniform(0.1, 0.5), 3),
+            "risk": round(self.chance.uniform(0.001, 0.05), 6),
+            "domains": domains,
+            "links": self.links(),
+            "stores": self.stores(),
+            "jobs": jobs,
+            **members,
+        }
+
+
+_BESIDE = 1e-6
+"""Relative: so far beside a step, there is no doubt which number is the fewest."""
+
+
+def many_failures(draft: Draft) -> Json:
+    """Dozens, hundreds and a hundred thousand nodes fail within the repair time."""
+    cases = (2_000, 900, 40.0), (30_000, 5_000, 700.0), (9_000_000, 400_000, 1e5)
+    domains = [draft.domain(entry, *case) for entry, case in zip(draft.domains, cases, strict=True)]
+    return draft.asked(domains, draft.jobs(2))
+
+
+def few_failures(draft: Draft) -> Json:
+    """Hardly any fail: less than the risk, about as much, and somewhat more."""
+    risk = round(draft.chance.uniform(0.01, 0.05), 6)
+    domains = [
+        draft.domain(entry, 30, 9, part * risk) for entry, part in zip(draft.domains, (0.1, 1.0, 4), strict=True)
+    ]
+    return draft.asked(domains, draft.jobs(2), risk=risk)
+
+
+def few_free(draft: Draft) -> Json:
+    """Free nodes are far too few, nearly enough, and none."""
+    domains = [draft.domain(entry, 400, free, 12.0) for entry, free in zip(draft.domains, (2, 16, 0), strict=True)]
+    return draft.asked(domains, draft.jobs(2), risk=0.001)
+
+
+def nothing_fails(draft: Draft) -> Json:
+    """Nobody holds a node, repair takes no time, and both."""
+    here, near, far = draft.domains
+    at_once = {"repair_time": 0.0}
+    domains = [draft.domain(here, 0, 9, 1.0), draft.domain(near, 300, 9, 1.0, **at_once)]
+    return draft.asked([*domains, draft.domain(far, 0, 9, 1.0, **at_once)], draft.jobs(2))
+
+
+def no_risk(draft: Draft) -> Json:
+    """No risk may be run: all free nodes, but where nothing can fail."""
+    here, near, far = draft.domains
+    domains = [draft.domain(here, 64, 5, 0.4), draft.domain(near, 64, 3, 20.0), draft.domain(far, 0, 6, 1.0)]
+    return draft.asked(domains, draft.jobs(2), risk=0.0)
+
+
+def any_risk(draft: Draft) -> Json:
+    """Any risk may be run: no spares."""
+    domains = [draft.domain(entry, 400, 40, mean) for entry, mean in zip(draft.domains, (0.1, 3.0, 30.0), strict=True)]
+    return draft.asked(domains, draft.jobs(2), risk=1.0)
+
+
+def _beside(draft: Draft, factor: float) -> Json:
+    spares = draft.chance.randrange(2, 7)
+    domains = [draft.domain(draft.here, 200, 20, 2.5), draft.domain(draft.near, 200, 20, 0.5)]
+    return draft.asked(domains, draft.jobs(2), risk=factor * tail(spares, mean_of(domains[0])))
+
+
+def at_a_step(draft: Draft) -> Json:
+    """The risk is exactly that of so many spares."""
+    return _beside(draft, 1.0)
+
+
+def above_a_step(draft: Draft) -> Json:
+    """The risk is hardly above that of so many spares: they are enough."""
+    return _beside(draft, 1.0 + _BESIDE)
+
+
+def below_a_step(draft: Draft) -> Json:
+    """The risk is hardly below that of so many spares: one more is needed."""
+    return _beside(draft, 1.0 - _BESIDE)
+
+
+def for_nothing(draft: Draft) -> Json:
+    """Spares cost nothing in one domain; there are no jobs, links and stores."""
+    domains = [draft.domain(draft.here, 900, 90, 9.0, price=0.0), draft.domain(draft.near, 900, 90, 5.0)]
+    return draft.asked(domains, [], links=[], stores=[])
+
+
+def room_for_all(draft: Draft) -> Json:
+    """All copies that anybody may want find room and bandwidth."""
+    return draft.asked(draft.quiet(), draft.jobs(6))
+
+
+def room_for_one(draft: Draft) -> Json:
+    """Two jobs of one size; each store has room for just one copy, which takes twice the size of the state."""
+    size = float(draft.chance.randrange(20_000_000_000, 600_000_000_000))
+    jobs = [draft.backed_up(draft.here, size), draft.backed_up(draft.here, size)]
+    return draft.asked(draft.quiet(), jobs, stores=draft.stores(2.0 * size))
+
+
+def hardly_too_little_room(draft: Draft) -> Json:
+    """Stores have room for a state and nine tenths."""
+    size = float(draft.chance.randrange(20_000_000_000, 600_000_000_000))
+    return draft.asked(
+        draft.quiet(), [draft.backed_up(draft.here, size)], stores=draft.stores(float(round(1.9 * size)))
+    )
+
+
+def no_room(draft: Draft) -> Json:
+    """A store is full, one states no room, and one domain has none."""
+    stores = [draft.store(draft.here, 0.0), draft.store(draft.near, None)]
+    return draft.asked(draft.quiet(), draft.jobs(4), stores=stores)
+
+
+def no_stores(draft: Draft) -> Json:
+    """There is a store in one domain only, where no job runs."""
+    return draft.asked(draft.quiet(), draft.jobs(3), stores=[draft.store(draft.far)])
+
+
+def no_links(draft: Draft) -> Json:
+    """No link leads anywhere but back from where no job runs."""
+    links = [draft.link(draft.far, draft.here), draft.link(draft.far, draft.near)]
+    return draft.asked(
+        draft.quiet(), draft.jobs(3), links=links, stores=[draft.store(draft.near), draft.store(draft.far)]
+    )
+
+
+def links_out(draft: Draft) -> Json:
+    """Links are out, were never measured, or have carried nothing; one of three jobs has a store where it runs."""
+    jobs = [draft.backed_up(draft.here), draft.backed_up(draft.near), draft.backed_up(draft.here)]
+    links = [
+        draft.link(draft.here, draft.far, up=False),
+        draft.link(draft.near, draft.far, bandwidths=[]),
+        draft.link(draft.here, draft.near, bandwidths=[0.0] * 10),
+    ]
+    return draft.asked(draft.quiet(), jobs, links=links, stores=[draft.store(draft.near), draft.store(draft.far)])
+
+
+def thin_links(draft: Draft) -> Json:
+    """Five jobs share links that carry next to nothing; stores where they run have no room."""
+    links = draft.links()
+    for link in links:
+        link["bandwidths"] = [float(round(0.01 * bandwidth)) for bandwidth in link["bandwidths"]]
+    stores = [draft.store(draft.here, 0.0), draft.store(draft.near), draft.store(draft.far)]
+    jobs = [draft.backed_up(draft.here) for _ in range(5)]
+    return draft.asked(draft.quiet(), jobs, links=links, stores=stores)
+
+
+def links_that_falter(draft: Draft) -> Json:
+    """Links carry much now and carried nothing before: on average little. There is no store where jobs run."""
+    links = [draft.link(draft.here, entry) for entry in (draft.near, draft.far)]
+    for link in links:
+        link["bandwidths"] = [0.0] * (9 * len(link["bandwidths"])) + link["bandwidths"]
+    jobs = [draft.backed_up(draft.here) for _ in range(4)]
+    stores = [draft.store(draft.near), draft.store(draft.far)]
+    return draft.asked(draft.quiet(), jobs, links=links, stores=stores)
+
+
+def slow_store(draft: Draft) -> Json:
+    """Jobs of all domains share one slow store; links are far faster."""
+    jobs = [draft.backed_up(domain) for domain in draft.domains for _ in range(2)]
+    store = draft.store(draft.far, bandwidth=float(round(draft.chance.uniform(0.05, 0.2) * GIGA)))
+    return draft.asked(draft.quiet(), jobs, stores=[store])
+
+
+def no_share(draft: Draft) -> Json:
+    """Copies may take nothing of any link or store."""
+    return draft.asked(draft.quiet(), draft.jobs(3), share=0.0)
+
+
+QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+    "many failures": many_failures,
+    "few failures": few_failures,
+    "few free nodes": few_free,
+    "nothing that can fail": nothing_fails,
+    "no risk that may be run": no_risk,
+    "any risk": any_risk,
+    "a risk at a step": at_a_step,
+    "a risk above a step": above_a_step,
+    "a risk below a step": below_a_step,
+    "spares for nothing": for_nothing,
+    "room for all copies": room_for_all,
+    "room for one copy": room_for_one,
+    "hardly too little room": hardly_too_little_room,
+    "no room": no_room,
+    "no stores": no_stores,
+    "no links": no_links,
+    "links that are out": links_out,
+    "thin links": thin_links,
+    "links that falter": links_that_falter,
+    "a slow store": slow_store,
+    "no share": no_share,
+}
+"""By what is hard about them."""
+
+
+def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+    """Each so many times, with other numbers."""
+    for _ in range(times):
+        for what, drawn in QUESTIONS.items():
+            yield what, drawn(Draft(chance))
+
+
+REQUIREMENT = "RES-015"
+
+TIMES_QUICK, TIMES_FULL = 1, 10
+"""How often each hard question is drawn."""
+
+
+def observe(episode: Episode) -> tuple[CaseVerdict, ...]:
+    """Ask hard questions."""
+    told = []
+    for what, body in questions(episode.random, TIMES_FULL if episode.settings.full else TIMES_QUICK):
+        answer = episode.ask("POST", BACKUPS, body)
+        valid = is_answer(BACKUPS, answer)
+        wrong = backup_deviations(body, answer.json) if valid else [f"no backup plan: {answer.brief}"]
+        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
+    return tuple(told)
+
+
+def judge(observation: tuple[CaseVerdict, ...]) -> Iterable[Finding]:
+    """Claims about every hard question."""
+    for entry in observation:
+        expected = f"{entry.what}: a sound backup plan"
+        yield holds(REQUIREMENT, not entry.faults, expected, "; ".join(entry.faults) or "it is sound", entry.answer)
+
+
+CHECK = Check("res_backups", (REQUIREMENT,), observe, judge)

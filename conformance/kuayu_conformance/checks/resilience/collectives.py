@@ -1,0 +1,344 @@
+"""The collective follows the network (RES-010).
+
+Links between domains change; the target is asked every minute, with what was measured until then, and told what
+is in use. What it chooses is carried out on what links carry next, switches included. Steps are counted in parts of
+those of one who always has the quickest for nothing.
+
+1. Whether a choice of a collective is whole, and what is to be carried out of it (RES-010).
+2. What became of a window of collectives, and how it compares.
+3. Tables, parts and a plot that stand beside the throughput of chosen collectives.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import fsum
+from statistics import fmean
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.tables import lines, percent, table
+from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES, Json, is_answer, revision
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
+from kuayu_conformance.statistics import mean_lower_bound
+from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING, WAYS, Way
+from kuayu_conformance.testbed.transfers.collectives_run import Course, opponents, turned
+from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, INTERVAL, World, draw
+from kuayu_schemas.models import ReportPlot, ReportTable
+
+KNOWN = (RING, HIERARCHICAL, LOW)
+
+
+def way(body: Json, told: Json) -> tuple[Way | None, tuple[int, ...]]:
+    """What was chosen, as the testbed has it; nothing where it cannot be carried out."""
+    if any(_not_to_be_done(body, told)):
+        return None, ()
+    return Way(told["collective"], int(told["period"])), _places(body, told["order"])
+
+
+def faults(body: Json, told: Json) -> tuple[str, ...]:
+    """What is wrong with an answer that the schema allows, in words."""
+    return (*_not_to_be_done(body, told), *_untold(body, told))
+
+
+def _not_to_be_done(body: Json, told: Json) -> Iterator[str]:
+    collective, period = told["collective"], told["period"]
+    if collective not in KNOWN:
+        yield f"{collective} is no collective of the clause"
+    elif period != 1 and collective != LOW:
+        yield f"a period of {period} with {collective}"
+    if sorted(told["order"]) != sorted(body["domains"]):
+        yield f"the order {told['order']} is none of the domains {body['domains']}"
+
+
+def _untold(body: Json, told: Json) -> Iterator[str]:
+    if told["revision"] != body["revision"]:
+        yield f"the revision is {told['revision']}, that of the request {body['revision']}"
+    chosen = (told["collective"], told["period"])
+    if chosen not in [(candidate["collective"], candidate["period"]) for candidate in told["candidates"]]:
+        yield f"{chosen[0]} with a period of {chosen[1]} is chosen and not among the candidates"
+    used = body.get("in_use")
+    if not used and told["switched"]:
+        yield "switched is True, and nothing is in use"
+    if used and sorted(told["order"]) == sorted(used["order"]):
+        same = chosen == (used["collective"], used["period"])
+        same = same and turned(_places(body, told["order"])) == turned(_places(body, used["order"]))
+        if told["switched"] is same:
+            yield f"switched is {told['switched']}, and it is {'the same as' if same else 'another than'} that in use"
+
+
+def _places(body: Json, order: list[str]) -> tuple[int, ...]:
+    return tuple(body["domains"].index(name) for name in order)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window under the target and under others; steps a second, interval by interval.
+
+    Attributes:
+        family: Which links it has.
+        chosen: Under the target, less what switches took.
+        fixed: Of each fixed way.
+        quickest: Of one who always has the quickest for nothing.
+        first: Place of the way that was quickest by the first measurement.
+        switches: How often the target switched.
+        changes: How often to another collective or period, not only to another order.
+        faults: What is wrong with answers.
+        shown: The first answer with a fault.
+    """
+
+    family: str
+    chosen: tuple[float, ...]
+    fixed: tuple[tuple[float, ...], ...]
+    quickest: tuple[float, ...]
+    first: int
+    switches: int
+    changes: int
+    faults: tuple[str, ...] = ()
+    shown: Answer | None = None
+
+    @property
+    def share(self) -> float:
+        """Steps under the target in parts of those of the quickest."""
+        return fsum(self.chosen) / fsum(self.quickest)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Likewise of the fixed ones."""
+        return tuple(fsum(rates) / fsum(self.quickest) for rates in self.fixed)
+
+
+def best_fixed(windows: Sequence[Window]) -> int:
+    """Place of the fixed way that is best over windows together."""
+    means = [fmean(column) for column in zip(*(window.shares for window in windows), strict=True)]
+    return means.index(max(means))
+
+
+def leads(windows: Sequence[Window], fixed: int) -> list[float]:
+    """By how much the target does better than a fixed way, window by window."""
+    return [window.share - window.shares[fixed] for window in windows]
+
+
+def kept(windows: Sequence[Window]) -> list[float]:
+    """By how much it does better than what was quickest by the first measurement, window by window."""
+    return [window.share - window.shares[window.first] for window in windows]
+
+
+_ALL = "all"
+
+
+def parts(windows: Sequence[Window], fixed: int) -> list[PartFigure]:
+    """The lead over a fixed way, and over what was quickest at first, by family."""
+    made = []
+    for name, of in (("", lambda entry: leads(entry, fixed)), (", over the first", kept)):
+        for family, item in _by_family(windows)[:-1]:
+            found, label = of(item), f"{family}{name}"
+            bound = mean_lower_bound([[lead] for lead in found], label) if len(found) > 1 else None
+            made.append(PartFigure(label, fmean(found), bound, len(found)))
+    return made
+
+
+def exhibits(windows: Sequence[Window], fixed: int) -> tuple[list[ReportTable], list[ReportPlot]]:
+    """Everything that is printed and not judged."""
+    return [_beside(windows, fixed), _fixed(windows)], [_picture(max(windows, key=lambda entry: entry.switches), fixed)]
+
+
+def _by_family(windows: Sequence[Window]) -> list[tuple[str, list[Window]]]:
+    """Windows of each family, and all of them at last."""
+    families = dict.fromkeys(window.family for window in windows)
+    found = [(family, [window for window in windows if window.family == family]) for family in families]
+    return [*found, (_ALL, list(windows))]
+
+
+def _beside(windows: Sequence[Window], fixed: int) -> ReportTable:
+    rows = []
+    for label, entry in _by_family(windows):
+        own = best_fixed(entry)
+        hours = sum(len(window.chosen) for window in entry) * INTERVAL / 3600.0
+        told = [
+            fmean(window.share for window in entry),
+            fmean(window.shares[fixed] for window in entry),
+            fmean(window.shares[own] for window in entry),
+            fmean(window.shares[window.first] for window in entry),
+            fmean(max(window.shares) for window in entry),
+        ]
+        shown = [percent(share) for share in told]
+        shown[2] = f"{shown[2]} ({WAYS[own].name})"
+        switches = [f"{sum(counted) / hours:.1f}" for counted in _counted(entry)]
+        rows.append([label, str(len(entry)), *shown, *switches])
+    columns = (
+        "links|windows|chosen|best fixed of all windows|best fixed of these|quickest by the first measurement, kept"
+    )
+    columns += "|best of each window in hindsight|switches an hour|to another collective or period"
+    return table("Steps in parts of those of one who always has the quickest for nothing", columns, rows)
+
+
+def _counted(windows: Sequence[Window]) -> tuple[list[int], list[int]]:
+    return [window.switches for window in windows], [window.changes for window in windows]
+
+
+def _fixed(windows: Sequence[Window]) -> ReportTable:
+    rows = []
+    for label, entry in _by_family(windows):
+        means = (fmean(column) for column in zip(*(window.shares for window in entry), strict=True))
+        rows.append([label, *map(percent, means)])
+    columns = "|".join(("links", *(way.name for way in WAYS)))
+    return table("Steps of fixed collectives, likewise", columns, rows)
+
+
+def _picture(window: Window, fixed: int) -> ReportPlot:
+    """The window with the most switches."""
+    courses = {"chosen, switches included": window.chosen, f"fixed: {WAYS[fixed].name}": window.fixed[fixed]}
+    points = {
+        label: [
+            (place * INTERVAL / 60.0, 100.0 * entry / most)
+            for place, (entry, most) in enumerate(zip(rates, window.quickest, strict=True))
+        ]
+        for label, rates in courses.items()
+    }
+    title = f"Steps a second, {window.family}, the window with the most switches: {window.switches}"
+    return lines(title, "minutes", "% of the quickest", points)
+
+
+REQUIREMENT = "RES-010"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is asked: windows of each family, and intervals of each."""
+
+    windows: int
+    intervals: int
+
+
+QUICK, FULL = Extent(16, COUNT // 2), Extent(48, COUNT)
+"""Quick windows are as many as a simple chooser needs to show for sure that it gains by following the network."""
+
+
+@dataclass(frozen=True)
+class CollectiveWindows:
+    """What became of windows.
+
+    Attributes:
+        windows: Those that were carried out to their end.
+        refused: The first answer that is no choice; nothing is asked after it.
+    """
+
+    windows: tuple[Window, ...]
+    refused: Answer | None = None
+
+
+def observe(episode: Episode) -> CollectiveWindows:
+    """Carry out windows of all families, one after the other."""
+    extent = FULL if episode.settings.full else QUICK
+    seed = f"{episode.random.random()}"
+    drawn = [(number, family) for number in range(extent.windows) for family in FAMILIES]
+    windows: list[Window] = []
+    for done, (number, family) in enumerate(drawn):
+        episode.passed(done, len(drawn))
+        found = _once(episode, family, number, f"{seed} {number}", extent.intervals)
+        if isinstance(found, Answer):
+            return CollectiveWindows(tuple(windows), found)
+        windows.append(found)
+    return CollectiveWindows(tuple(windows))
+
+
+def _once(episode: Episode, family: str, number: int, seed: str, intervals: int) -> Window | Answer:
+    """A window; one whose answers are all whole need not be carried out again to judge its record."""
+    naming = episode.salted(seed) if episode.settings.salt else ""
+    episode.keep_truth(lambda: _carried(draw(family, seed, intervals, naming)))
+    known: Window | None = episode.again((family, number))
+    if known is not None:
+        return known
+    with episode.stretch((family, number)) as stretch:
+        found = _window(episode, draw(family, seed, intervals, naming))
+        if isinstance(found, Window) and not found.faults:
+            stretch.keep(found)
+    return found
+
+
+def _carried(world: World) -> Json:
+    """What links carry in a window, which requests tell only with noise, and of the past."""
+    return {"family": world.family, "domains": list(world.domains), "carried": world.window.tolist()}
+
+
+def _window(episode: Episode, world: World) -> Window | Answer:
+    """A window carried out, or the answer that is no choice."""
+    course = Course(world)
+    wrong: list[str] = []
+    shown: Answer | None = None
+    for _ in range(world.count):
+        body = course.request(revision(episode.random))
+        answer = episode.ask_patiently("POST", COLLECTIVES, body)
+        if not is_answer(COLLECTIVES, answer):
+            return answer
+        found = faults(body, answer.json)
+        wrong += found
+        shown = shown or (answer if found else None)
+        course.go_on(*way(body, answer.json))
+    others = opponents(world)
+    return Window(
+        world.family,
+        tuple(entry * (1.0 - lost) for entry, lost in zip(course.rates, course.paused, strict=True)),
+        tuple(tuple(column) for column in others.fixed.T.tolist()),
+        tuple(others.quickest.tolist()),
+        others.first,
+        course.switches,
+        course.changes,
+        tuple(wrong),
+        shown,
+    )
+
+
+def judge(observation: CollectiveWindows) -> Iterable[Finding]:
+    """Answers are whole, the collective changes, and is no slower than what is kept."""
+    if observation.refused is not None:
+        expected = "every question is answered by a choice of a collective"
+        yield Claim(REQUIREMENT, expected, False, observation.refused.brief, observation.refused)
+    windows = observation.windows
+    for window in windows:
+        expected = f"every answer of a window is whole ({window.family})"
+        found = f"{len(window.faults)} faults, the first: {window.faults[0]}" if window.faults else "all are"
+        yield holds(REQUIREMENT, not window.faults, expected, found, window.shown)
+    if not windows:
+        return
+    changes = sum(window.changes for window in windows)
+    expected = "in some window another collective or period is chosen than that in use"
+    yield holds(REQUIREMENT, changes > 0, expected, f"{changes} times in {len(windows)} windows")
+    yield _figure(windows)
+
+
+def _figure(windows: Sequence[Window]) -> Figure:
+    fixed = best_fixed(windows)
+    over = {"fixed": leads(windows, fixed), "kept": kept(windows)}
+    tables, plots = exhibits(windows, fixed)
+    return Figure(
+        REQUIREMENT,
+        min(fmean(found) for found in over.values()),
+        min(mean_lower_bound(_rounds(found), f"{REQUIREMENT} {name}") for name, found in over.items()),
+        len(windows),
+        "steps under the target less those of a collective that is kept, in parts of those of one who always has the "
+        f"quickest for nothing; kept is the one that is best over all windows ({WAYS[fixed].name}), or that which is "
+        "quickest by the first measurement of a window, whichever leaves less. Mean over windows, one-sided 95 % "
+        "bootstrap bound over rounds of a window of each family. Parts: over the best of all, then over the first",
+        parts(windows, fixed),
+        list(_misses(windows, over["kept"])),
+        tables,
+        plots,
+    )
+
+
+def _rounds(found: Sequence[float]) -> list[Sequence[float]]:
+    """Windows as they were drawn: one of each family, then another one of each."""
+    return [found[first : first + len(FAMILIES)] for first in range(0, len(found), len(FAMILIES))]
+
+
+def _misses(windows: Sequence[Window], found: Sequence[float]) -> Iterable[Claim]:
+    """Windows in which the one that was quickest at first was quicker, the worst first."""
+    for lead, window in sorted(zip(found, windows, strict=True), key=lambda pair: pair[0])[:3]:
+        if lead < 0.0:
+            words = f"{-100 * lead:.2f} % of the steps of the quickest fewer, after {window.switches} switches"
+            yield holds(REQUIREMENT, False, f"as many steps as by what was quickest at first ({window.family})", words)
+
+
+CHECK = Check("res_collectives", (REQUIREMENT,), observe, judge, heavy=True)

@@ -1,0 +1,446 @@
+"""Jobs whose nodes fail: how soon they are whole again, and how long no new step is made: RES-003 and RES-004.
+
+The service is asked for a backup plan at the begin of a window (:mod:`kuayu_conformance.testbed.recovery`), and for
+failover plans 3 s after each fault and every ten seconds while a job is not whole, every minute once nothing has
+happened for five; the suite holds and carries out what is sound of them. What is not over at the end of a window counts
+as without end.
+
+1. Plays windows in which nodes, racks and domains fail: the service through the episode, yardsticks beside.
+
+   A window follows from the nonce and its number alone, so that two checks that play it ask the same.
+2. What incidents come to: percentiles of times, with bounds.
+3. Parts, tables and pictures that stand beside the times of incidents.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf, isfinite
+from statistics import fmean
+
+from pydantic import TypeAdapter
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
+from kuayu_conformance.checks.resilience.recovery_invariants import unsound_jobs
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS, Json, is_answer
+from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP, SHOWN, UnsoundAnswer
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
+from kuayu_conformance.statistics import quantile, quantile_upper_bound
+from kuayu_conformance.testbed.recovery.faults import KINDS
+from kuayu_conformance.testbed.recovery.opponents import COLD, FIXED, Opponent
+from kuayu_conformance.testbed.recovery.recovering import GO_ON, REPLACE, RESTORE, WAIT
+from kuayu_conformance.testbed.recovery.run import Outcome, play
+from kuayu_conformance.testbed.recovery.state import Incident
+from kuayu_conformance.testbed.recovery.world import World, draw
+from kuayu_schemas import registers
+from kuayu_schemas.models import ReportPlot, ReportTable
+
+SERVICE = "the service"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is played: windows, and whether the yardsticks play them too."""
+
+    windows: int
+    beside: bool
+
+
+QUICK, FULL = Extent(8, beside=False), Extent(24, beside=True)
+"""About thirty incidents a window: enough that a bound of their 95th percentile is not the worst of them."""
+
+
+@dataclass(frozen=True)
+class FailoverWindow:
+    """A window, and what came of it.
+
+    Attributes:
+        backed: Whether there was a backup plan.
+        plans: Failover plans that the service made in it.
+        outcomes: By planner.
+    """
+
+    backed: bool
+    plans: int
+    outcomes: Mapping[str, Outcome]
+
+    @property
+    def planned(self) -> bool:
+        """Whether the service planned in it at all, as far as it was asked."""
+        return self.backed and (self.plans > 0 or self.outcomes[SERVICE].asked == 0)
+
+
+_OUTCOMES = TypeAdapter(dict[str, Outcome])
+
+
+@dataclass
+class Player:
+    """Plays windows in an episode; it is the planner of a window itself.
+
+    What is unsound is not carried out: the job waits, and is asked about again.
+
+    Attributes:
+        episode: With the service.
+        bad_answers: How often the answer was no plan.
+        bad: The first of these.
+        unsound: Plans with recoveries that were not sound, the first of them.
+        unsound_plans: How many there were.
+        left_out: What of backup plans could not be held, the first of it.
+    """
+
+    episode: Episode
+    bad_answers: int = 0
+    bad: Answer | None = None
+    unsound: list[UnsoundAnswer] = field(default_factory=list)
+    unsound_plans: int = 0
+    left_out: list[str] = field(default_factory=list)
+    _in_vain: int = 0
+    _backed: bool = False
+    _plans: int = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the service is not asked any more."""
+        return self._in_vain >= GIVEN_UP
+
+    def window(self, number: int, *, beside: bool = False) -> FailoverWindow:
+        """Play a window; one without anything amiss need not be played again to judge its record."""
+        found: FailoverWindow | None = self.episode.again(number)
+        if found is not None:
+            self._in_vain = 0
+        else:
+            amiss = self.bad_answers + self.unsound_plans
+            with self.episode.stretch(number) as stretch:
+                found = self._played(number, beside=beside)
+                if self.bad_answers + self.unsound_plans == amiss:
+                    stretch.keep(found)
+        self.left_out += islice(found.outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
+        return found
+
+    def _played(self, number: int, *, beside: bool) -> FailoverWindow:
+        self._backed, self._plans = False, 0
+        world = self._drawn(number)
+        outcomes = {SERVICE: play(world, self)}
+        if beside:
+            kept = self.episode.settings.kept
+            fixed: dict[str, Outcome] = kept.made(
+                f"failover/{number}",
+                _OUTCOMES,
+                lambda: {name: play(world, Opponent(world, cold=name == COLD)) for name in (COLD, FIXED)},
+            )
+            outcomes |= fixed
+        return FailoverWindow(self._backed, self._plans, outcomes)
+
+    def _drawn(self, number: int) -> World:
+        seed = f"{self.episode.settings.nonce}/failover/{number}"
+        return draw(seed, naming=self.episode.salted(seed))
+
+    def backup(self, request: Json) -> Json | None:
+        """The service's backup plan; None where it makes none, or has made no plan too often."""
+        answer = self._asked(BACKUPS, request)
+        self._backed = answer is not None
+        return None if answer is None else answer.json
+
+    def failover(self, request: Json) -> Json | None:
+        """What of the service's failover plan can be carried out, likewise."""
+        answer = self._asked(FAILOVERS, request)
+        if answer is None:
+            return None
+        self._plans += 1
+        told: Json = answer.json
+        wrong = unsound_jobs(request, told)
+        if wrong:
+            self.unsound_plans += 1
+            if len(self.unsound) < SHOWN:
+                faults = (f"job {job}: {fault}" for job, entry in wrong.items() for fault in entry)
+                self.unsound.append(UnsoundAnswer(tuple(islice(faults, SHOWN)), answer))
+        return {**told, "recoveries": [recovery for recovery in told["recoveries"] if recovery["job"] not in wrong]}
+
+    def _asked(self, path: str, body: Json) -> Answer | None:
+        if self.hopeless:
+            return None
+        answer = self.episode.ask_patiently("POST", path, body)
+        if is_answer(path, answer):
+            self._in_vain = 0
+            return answer
+        self.bad_answers += 1
+        self._in_vain += 1
+        self.bad = self.bad or answer
+        return None
+
+
+def played(player: Player, extent: Extent, passed: Callable[[int, int], None]) -> tuple[FailoverWindow, ...]:
+    """All windows, until the service is not asked any more."""
+    rows: list[FailoverWindow] = []
+    for number in range(extent.windows):
+        if player.hopeless:
+            break
+        rows.append(player.window(number, beside=extent.beside))
+        passed(len(rows), extent.windows)
+    return tuple(rows)
+
+
+QUANTILE = 0.95
+NEVER = 86400.0
+"""Seconds that stand for a time without end: longer than any window."""
+MEASURES = {"switch_s": "time until a job is whole again", "interruption_s": "time without a new step"}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A measure over some incidents, s.
+
+    Attributes:
+        estimate: 95th percentile.
+        bound: Its one-sided 95 % upper bound; infinite where there are too few incidents for one.
+        median: The middle one.
+        n: Incidents.
+        never: Those that were not over at the end of their window.
+    """
+
+    estimate: float
+    bound: float
+    median: float
+    n: int
+    never: int
+
+
+def incidents(windows: Sequence[FailoverWindow], planner: str) -> list[Incident]:
+    """All of them under a planner, in the order of windows."""
+    return [
+        incident for window in windows if planner in window.outcomes for incident in window.outcomes[planner].incidents
+    ]
+
+
+def score(incidents: Sequence[Incident], measure: str) -> Score:
+    """One of ``MEASURES`` over incidents.
+
+    Raises:
+        ValueError: There are none.
+    """
+    seconds = [float(getattr(entry, measure)) for entry in incidents]
+    ends = [min(NEVER, second) for second in seconds]
+    return Score(
+        quantile(ends, QUANTILE),
+        quantile_upper_bound(ends, QUANTILE),
+        quantile(ends, 0.5),
+        len(ends),
+        seconds.count(inf),
+    )
+
+
+_PLANNERS = (SERVICE, FIXED, COLD)
+_POINTS = 100
+_HOUR = 3600.0
+
+
+def parts(windows: Sequence[FailoverWindow], measure: str) -> list[PartFigure]:
+    """The measure by kind of fault, and under the yardsticks where they played."""
+    made = []
+    for kind, entry in _kinds(incidents(windows, SERVICE)):
+        found = score(entry, measure)
+        made.append(PartFigure(kind, found.estimate, found.bound if isfinite(found.bound) else None, found.n))
+    for planner in _PLANNERS[1:]:
+        entry = incidents(windows, planner)
+        if entry:
+            found = score(entry, measure)
+            made.append(PartFigure(planner, found.estimate, found.bound if isfinite(found.bound) else None, found.n))
+    return made
+
+
+def exhibits(
+    windows: Sequence[FailoverWindow], measure: str, requirement: str
+) -> tuple[list[ReportTable], list[ReportPlot]]:
+    """Everything that is printed of a measure and not judged; who is within the threshold is counted."""
+    subject = next(entry for entry in registers.requirements().requirements if entry.id == requirement)
+    limit = subject.threshold.value if subject.threshold is not None else NEVER
+    return [_by_kind(windows, measure, limit), _beside(windows, measure, limit)], [_distribution(windows, measure)]
+
+
+def predictions(windows: Sequence[FailoverWindow]) -> ReportTable:
+    """When plans expected a new step, and when there was one."""
+    told = [prediction for window in windows for prediction in window.outcomes[SERVICE].predictions]
+    rows = []
+    for strategy in (GO_ON, REPLACE, RESTORE, WAIT):
+        selected = [row for row in told if row.strategy == strategy]
+        if selected:
+            off = [abs(min(each.expected_s, NEVER) - each.happened_s) for each in selected]
+            shown = [
+                quantile([min(item.expected_s, NEVER) for item in selected], 0.5),
+                quantile([entry.happened_s for entry in selected], 0.5),
+                quantile(off, 0.5),
+                quantile(off, 0.95),
+            ]
+            rows.append([strategy, str(len(selected)), *map(_seconds, shown)])
+    columns = "strategy|plans|expected, median, s|happened, median, s|apart, median, s|apart, 95th percentile, s"
+    return table("When a new step was expected, and when there was one", columns, rows)
+
+
+def _kinds(incidents: Sequence[Incident]) -> Iterator[tuple[str, list[Incident]]]:
+    for kind in KINDS:
+        found = [entry for entry in incidents if entry.kind == kind]
+        if found:
+            yield kind, found
+
+
+def _by_kind(windows: Sequence[FailoverWindow], measure: str, limit: float) -> ReportTable:
+    together = incidents(windows, SERVICE)
+    rows = [
+        [kind, *_times(entry, measure, limit), _mean(entry, "lost_s"), _mean(entry, "least_s"), _ways(entry)]
+        for kind, entry in [*_kinds(together), ("all", together)]
+    ]
+    columns = f"fault|incidents|median, s|95th percentile, s|within {limit:.0f} s|work done again, mean, s"
+    columns += "|state over bandwidth, mean, s|ways"
+    return table(f"{MEASURES[measure].capitalize()}, by kind of fault", columns, rows)
+
+
+def _beside(windows: Sequence[FailoverWindow], measure: str, limit: float) -> ReportTable:
+    rows = []
+    for planner in _PLANNERS:
+        its, ends = (
+            incidents(windows, planner),
+            [window.outcomes[planner] for window in windows if planner in window.outcomes],
+        )
+        if its:
+            hours = fmean(end.hours for end in ends)
+            rows.append(
+                [
+                    planner,
+                    *_times(its, measure, limit),
+                    _mean(its, "lost_s"),
+                    f"{fmean(sum(each.held.spares) for each in ends):.1f}",
+                    f"{fmean(each.price for each in ends) / hours:.0f}",
+                    percent(fmean(entry.paused for entry in ends)),
+                    f"{fmean(each.copies for each in ends) / hours:.0f}",
+                ]
+            )
+    columns = f"planner|incidents|median, s|95th percentile, s|within {limit:.0f} s|work done again, mean, s"
+    columns += "|spares|their price, money/h|time that checkpoints take|copies an hour"
+    return table(f"{MEASURES[measure].capitalize()}, beside others on the same faults", columns, rows)
+
+
+def _times(incidents: Sequence[Incident], measure: str, limit: float) -> list[str]:
+    found = score(incidents, measure)
+    within = sum(getattr(entry, measure) <= limit for entry in incidents) / len(incidents)
+    return [str(found.n), _seconds(found.median), _seconds(found.estimate), percent(within)]
+
+
+def _mean(incidents: Sequence[Incident], what: str) -> str:
+    return f"{fmean(getattr(each, what) for each in incidents):.1f}"
+
+
+def _ways(incidents: Sequence[Incident]) -> str:
+    """How many incidents had which way as their last."""
+    last = [entry.ways[-1] for entry in incidents if entry.ways]
+    return ", ".join(f"{way} {last.count(way)}" for way in (GO_ON, REPLACE, RESTORE) if way in last) or NONE
+
+
+def _seconds(value: float) -> str:
+    return "never" if value >= NEVER else f"{value:.1f}"
+
+
+def _distribution(windows: Sequence[FailoverWindow], measure: str) -> ReportPlot:
+    """Share of incidents that are over after so many seconds, a line for each planner."""
+    points = {}
+    for planner in _PLANNERS:
+        seconds = [min(NEVER, float(getattr(incident, measure))) for incident in incidents(windows, planner)]
+        if seconds:
+            shares = [number / _POINTS for number in range(1, _POINTS + 1)]
+            held = [(quantile(seconds, share), 100.0 * share) for share in shares]
+            points[planner] = [(0.0, 0.0), *((entry, share) for entry, share in held if entry <= _HOUR)]
+    title = f"{MEASURES[measure].capitalize()}, share of incidents that are over after it"
+    return lines(title, "seconds", "% of incidents", points)
+
+
+SWITCH, INTERRUPTION = "RES-003", "RES-004"
+_MEASURES = {SWITCH: "switch_s", INTERRUPTION: "interruption_s"}
+
+
+@dataclass(frozen=True)
+class FailoverWindows:
+    """What was played.
+
+    Attributes:
+        windows: In order; fewer than were wanted where the service was given up.
+        wanted: How many were to be played.
+        bad: The first answer that was no plan.
+        bad_answers: How many there were.
+        unsound: Failover plans with recoveries that were not carried out, the first of them.
+        unsound_plans: How many there were.
+        left_out: What of backup plans was not held, the first of it.
+    """
+
+    windows: tuple[FailoverWindow, ...]
+    wanted: int
+    bad: Answer | None = None
+    bad_answers: int = 0
+    unsound: tuple[UnsoundAnswer, ...] = ()
+    unsound_plans: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+def observe(episode: Episode) -> FailoverWindows:
+    """Play all windows that the run has."""
+    extent = FULL if episode.settings.full else QUICK
+    player = Player(episode)
+    windows = played(player, extent, episode.passed)
+    return FailoverWindows(
+        windows,
+        extent.windows,
+        player.bad,
+        player.bad_answers,
+        tuple(player.unsound),
+        player.unsound_plans,
+        tuple(player.left_out),
+    )
+
+
+def judge(o: FailoverWindows) -> Iterator[Finding]:
+    """By the 95th percentile over incidents."""
+    planned = sum(window.planned for window in o.windows)
+    found = f"{planned} of {o.wanted} windows had them"
+    if o.bad_answers:
+        found += f"; {o.bad_answers} answers were no plan"
+    for requirement in (SWITCH, INTERRUPTION):
+        expected = "a backup plan, and a failover plan at least, for every window"
+        yield holds(requirement, planned == o.wanted, expected, found, o.bad if planned < o.wanted else None)
+        if incidents(o.windows, SERVICE):
+            yield _figure(o, requirement)
+
+
+def _figure(o: FailoverWindows, requirement: str) -> Figure:
+    measure = _MEASURES[requirement]
+    found = score(incidents(o.windows, SERVICE), measure)
+    tables, plots = exhibits(o.windows, measure, requirement)
+    return Figure(
+        requirement,
+        found.estimate,
+        min(NEVER, found.bound),
+        found.n,
+        f"95th percentile of the {MEASURES[measure]} over incidents, one-sided 95 % upper bound by order statistics; "
+        f"{found.never} of {found.n} were not over at the end of their window and count as {NEVER:.0f} s. Parts: by "
+        "kind of fault",
+        parts(o.windows, measure),
+        list(_misses(o, requirement)),
+        [*tables, predictions(o.windows)] if requirement == INTERRUPTION else tables,
+        plots,
+    )
+
+
+def _misses(o: FailoverWindows, requirement: str) -> Iterator[Claim]:
+    """What was not carried out."""
+    for entry in o.unsound:
+        expected = f"recoveries that can be carried out, in every failover plan ({o.unsound_plans} had others)"
+        yield holds(requirement, False, expected, "; ".join(entry.faults), entry.answer)
+    if o.left_out:
+        yield holds(requirement, False, "backup plans that can be held", _left_out_text(o.left_out))
+
+
+def _left_out_text(left_out: Sequence[str]) -> str:
+    return "not held: " + "; ".join(left_out)
+
+
+CHECK = Check("res_failover", (SWITCH, INTERRUPTION), observe, judge, heavy=True)

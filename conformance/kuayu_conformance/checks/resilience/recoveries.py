@@ -1,0 +1,391 @@
+"""Failover plans that can be carried out (RES-014).
+
+The first window of RES-003 begins again, too: it follows from the nonce alone, and the same request has the same answer
+(COM-029), so that these are plans on which that figure rests.
+
+1. Plans in the first hours of the first window of RES-003, looked at for their own sake.
+2. Requests for failover plans that are hard to answer: each has a way that looks good and may not be gone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from random import Random
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.resilience.failover import Player
+from kuayu_conformance.checks.resilience.recovery_invariants import (
+    FAILED,
+    UNKNOWN,
+    UNREACHABLE,
+    Draft,
+    Place,
+    deviations,
+    fenced,
+    standings,
+)
+from kuayu_conformance.checks.resilience.resilience_requests import FAILOVERS, Json, is_answer, name
+from kuayu_conformance.checks.resilience.shard_plans import CaseVerdict
+from kuayu_conformance.checks.resilience.shard_windows import SHOWN, UnsoundAnswer
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, holds
+from kuayu_conformance.testbed.recovery.world import LEAD_S, World
+
+MOST_PLANS = 60
+"""Failover plans that are looked at; who lets jobs wait is asked every ten seconds."""
+
+
+@dataclass
+class RecoveryInspector(Player):
+    """Plays so much of a window, and looks at all that deviates in failover plans, their order and revision as well.
+
+    Attributes:
+        hours: From when things may fail; all of it where the window is shorter.
+        plans: Failover plans that were looked at.
+        deviating: Those in which something deviates, the first of them.
+        deviating_plans: How many there were.
+    """
+
+    hours: float = 2.0
+    plans: int = 0
+    deviating: list[UnsoundAnswer] = field(default_factory=list)
+    deviating_plans: int = 0
+
+    def _drawn(self, number: int) -> World:
+        whole = super()._drawn(number)
+        ends = min(whole.ends_s, LEAD_S + self.hours * 3600.0)
+        return replace(whole, faults=tuple(fault for fault in whole.faults if fault.at < ends), ends_s=ends)
+
+    def _asked(self, path: str, body: Json) -> Answer | None:
+        if path == FAILOVERS and self.plans >= MOST_PLANS:
+            return None
+        answer = super()._asked(path, body)
+        if path == FAILOVERS and answer is not None:
+            self._look(body, answer)
+        return answer
+
+    def _look(self, body: Json, answer: Answer) -> None:
+        self.plans += 1
+        wrong = tuple(islice(deviations(body, answer.json), SHOWN))
+        if wrong:
+            self.deviating_plans += 1
+            if len(self.deviating) < SHOWN:
+                self.deviating.append(UnsoundAnswer(wrong, answer))
+
+
+def _all(job: Json, member: Json | None) -> dict[Place, Json | None]:
+    """The same for all nodes of a job."""
+    return {(replica, node): member for replica in range(job["replicas"]) for node in range(job["nodes_each"])}
+
+
+def nothing_broken(draft: Draft) -> Json:
+    """All jobs are whole, though a free node has failed."""
+    jobs = [draft.job(3, 1, 2), draft.job(1, 1, 4)]
+    nodes = [node for job in jobs for node in draft.held(job)]
+    return draft.request(jobs, [*nodes, *draft.free(draft.here, 4), *draft.free(draft.here, 1, **FAILED)])
+
+
+def one_broken(draft: Draft) -> Json:
+    """A node of one job has failed; its neighbours are fit and may be used again. Another job is whole."""
+    job, other = draft.job(4, 2, 2), draft.job(2, 1, 2)
+    nodes = draft.held(job, {(2, 1): FAILED})
+    return draft.request([other, job], [*nodes, *draft.held(other), *draft.free(draft.here, 3)])
+
+
+def several_broken(draft: Draft) -> Json:
+    """Three of five replicas are broken; there are free nodes for one and a half."""
+    job = draft.job(5, 2, 4)
+    nodes = draft.held(job, {(0, 0): FAILED, (0, 1): FAILED, (3, 2): FAILED, (4, 0): FAILED, (4, 3): FAILED})
+    return draft.request([job], [*nodes, *draft.free(draft.here, 6), *draft.free(draft.near, 20)])
+
+
+def given_up(draft: Draft) -> Json:
+    """No node has failed, but a replica, and all of one job, were given up before; another was left too few nodes."""
+    job, short, gone = draft.job(3, 2, 2), draft.job(2, 1, 3), draft.job(2, 1, 2)
+    nodes = [*draft.held(job, {(1, 0): None, (1, 1): None}), *draft.held(short, {(1, 2): None})]
+    return draft.request([job, gone, short], [*nodes, *draft.free(draft.here, 1)])
+
+
+def too_few_whole(draft: Draft) -> Json:
+    """Fewer replicas are whole than the job can go on with; free nodes are here for as many as it lacks."""
+    job = draft.job(4, 3, 2)
+    nodes = draft.held(job, {(0, 0): FAILED, (1, 0): FAILED, (1, 1): FAILED})
+    return draft.request([job], [*nodes, *draft.free(draft.here, 2)])
+
+
+def too_few_to_replace(draft: Draft) -> Json:
+    """Too few are whole, and free nodes are in other domains only."""
+    job = draft.job(4, 3, 2)
+    nodes = draft.held(job, {(0, 0): FAILED, (1, 0): FAILED, (3, 1): FAILED})
+    return draft.request([job], [*nodes, *draft.free(draft.near, 5), *draft.free(draft.far, 6)])
+
+
+def none_whole(draft: Draft) -> Json:
+    """One node of each replica has failed. What is left are nodes of its own, enough for two replicas of three."""
+    job = draft.job(3, 2, 3)
+    return draft.request([job], draft.held(job, {(0, 1): FAILED, (1, 0): FAILED, (2, 2): FAILED}))
+
+
+def all_failed(draft: Draft) -> Json:
+    """All nodes have failed, and free ones are here and elsewhere."""
+    job = draft.job(3, 1, 4)
+    nodes = draft.held(job, _all(job, FAILED))
+    return draft.request([job], [*nodes, *draft.free(draft.here, 5), *draft.free(draft.near, 11)])
+
+
+def scattered(draft: Draft) -> Json:
+    """All have failed; free nodes are enough for the least, but in no single domain."""
+    job = draft.job(4, 2, 4)
+    free = [node for domain in draft.domains for node in draft.free(domain, 7)]
+    return draft.request([job], [*draft.held(job, _all(job, FAILED)), *free])
+
+
+def copy_out_of_reach(draft: Draft) -> Json:
+    """The only copy is far; from there links that are up lead to no domain with free nodes."""
+    job = draft.job(2, 1, 2)
+    job["copies"] = [{**job["copies"][0], "domain": draft.far}]
+    nodes = [*draft.held(job, _all(job, FAILED)), *draft.free(draft.here, 4), *draft.free(draft.near, 4)]
+    ways = [(draft.far, draft.here), (draft.far, draft.near)]
+    return draft.request([job], nodes, links=draft.links(ways))
+
+
+def links_one_way(draft: Draft) -> Json:
+    """Two jobs whose copies lie where no link comes from, but one leads to; free nodes are at one copy."""
+    jobs = [draft.job(2, 1, 2), draft.job(1, 1, 2)]
+    copies = [{**jobs[0]["copies"][0], "domain": draft.near}], [{**jobs[1]["copies"][0], "domain": draft.far}]
+    for job, entry in zip(jobs, copies, strict=True):
+        job["copies"] = entry
+    nodes = [node for job in jobs for node in draft.held(job, _all(job, FAILED))]
+    nodes += [*draft.free(draft.here, 6), *draft.free(draft.near, 2)]
+    links = [draft.link(draft.here, draft.near), draft.link(draft.here, draft.far)]
+    return draft.request(jobs, nodes, links=links)
+
+
+def one_copy_in_reach(draft: Draft) -> Json:
+    """The youngest copy's link is out; an older one's is up."""
+    job = draft.job(2, 1, 3)
+    young, old = (copy["age"] for copy in job["copies"])
+    job["copies"] = [{"domain": draft.near, "age": young}, {"domain": draft.far, "age": old}]
+    nodes = [*draft.held(job, _all(job, FAILED)), *draft.free(draft.here, 7)]
+    return draft.request([job], nodes, links=draft.links([(draft.near, draft.here)]))
+
+
+def no_copies(draft: Draft) -> Json:
+    """No checkpoint was ever copied: one job has a whole replica, one has none."""
+    jobs = [draft.job(3, 2, 2, copies=[]), draft.job(2, 1, 1, copies=[])]
+    nodes = [*draft.held(jobs[0], {(0, 0): FAILED, (2, 1): FAILED}), *draft.held(jobs[1], _all(jobs[1], FAILED))]
+    return draft.request(jobs, [*nodes, *draft.free(draft.here, 1), *draft.free(draft.near, 6)])
+
+
+def nothing_free(draft: Draft) -> Json:
+    """There are no free nodes: one job can go on with less, one can but wait, one has fit nodes left for a restart."""
+    jobs = [draft.job(3, 1, 2), draft.job(3, 3, 1), draft.job(2, 1, 4)]
+    nodes = [*draft.held(jobs[0], {(1, 1): FAILED}), *draft.held(jobs[1], {(2, 0): FAILED})]
+    return draft.request(jobs, [*nodes, *draft.held(jobs[2], {(0, 0): FAILED, (1, 3): FAILED})])
+
+
+def cut_off(draft: Draft) -> Json:
+    """Nothing is heard of a whole domain; its nodes are fenced at several times. Nodes are free elsewhere."""
+    jobs = [draft.job(2, 1, 2), draft.job(1, 1, 3)]
+    held = [node for job in jobs for node in draft.held(job)]
+    nodes = [{**node, **fenced(round(draft.chance.uniform(5.0, 90.0), 3))} for node in held]
+    nodes += draft.free(draft.here, 3, **fenced(30.0))
+    return draft.request(jobs, [*nodes, *draft.free(draft.near, 9), *draft.free(draft.far, 2)])
+
+
+def cut_off_for_good(draft: Draft) -> Json:
+    """Nothing is heard of a job, and nobody knows when it is fenced; a copy and nodes are near."""
+    job = draft.job(2, 1, 2)
+    nodes = draft.held(job, _all(job, UNREACHABLE))
+    return draft.request([job], [*nodes, *draft.free(draft.here, 4), *draft.free(draft.near, 6)])
+
+
+def fenced_in_part(draft: Draft) -> Json:
+    """All nodes but one are fenced or have failed; of the last, nobody knows. Another job's are all fenced."""
+    jobs = [draft.job(2, 1, 3), draft.job(2, 2, 1)]
+    told: dict[Place, Json | None] = {**_all(jobs[0], fenced(0.0)), (0, 1): FAILED, (1, 2): UNREACHABLE}
+    late = draft.chance.uniform(20.0, 60.0)
+    other: dict[Place, Json | None] = {(0, 0): fenced(round(late, 3)), (1, 0): fenced(0.0)}
+    nodes = [*draft.held(jobs[0], told), *draft.held(jobs[1], other)]
+    return draft.request(jobs, [*nodes, *draft.free(draft.here, 5), *draft.free(draft.near, 5)])
+
+
+def one_unheard(draft: Draft) -> Json:
+    """Of one node nothing is heard, some others failed; whole replicas are there, but too few, and no nodes here."""
+    job = draft.job(4, 3, 2)
+    position = round(draft.chance.uniform(20.0, 60.0), 3)
+    nodes = draft.held(job, {(0, 0): fenced(position), (1, 0): FAILED, (2, 1): FAILED})
+    return draft.request([job], [*nodes, *draft.free(draft.near, 8)])
+
+
+def of_no_known_kind(draft: Draft) -> Json:
+    """Conditions are of a kind that nobody names: of a held node of one job, and of most free ones."""
+    jobs = [draft.job(3, 1, 2), draft.job(1, 1, 2)]
+    nodes = [*draft.held(jobs[0], {(0, 0): UNKNOWN}), *draft.held(jobs[1], {(0, 0): UNKNOWN, (0, 1): FAILED})]
+    free = [*draft.free(draft.here, 20, **UNKNOWN), *draft.free(draft.here, 1)]
+    return draft.request(jobs, [*nodes, *free, *draft.free(draft.near, 2)])
+
+
+def unfit_and_free(draft: Draft) -> Json:
+    """Most free nodes have failed, or nothing is heard of them."""
+    job = draft.job(3, 2, 3)
+    nodes = draft.held(job, {(0, 0): FAILED, (2, 0): FAILED, (2, 1): FAILED})
+    free = [*draft.free(draft.here, 6, **FAILED), *draft.free(draft.here, 6, **fenced(0.0)), *draft.free(draft.here, 1)]
+    return draft.request([job], [*nodes, *free, *draft.free(draft.near, 7, **UNREACHABLE)])
+
+
+def rivals(draft: Draft) -> Json:
+    """Six jobs of several priorities want the same three free nodes."""
+    jobs = [draft.job(2 + number % 2, 1, 1, priority=draft.chance.randrange(-9, 10)) for number in range(6)]
+    nodes = [node for job in jobs for node in draft.held(job, {(1, 0): FAILED})]
+    return draft.request(jobs, [*nodes, *draft.free(draft.here, 3)])
+
+
+def rivals_for_a_restart(draft: Draft) -> Json:
+    """Three jobs have lost everything; nodes for two of them are near, and a copy of each."""
+    jobs = [draft.job(2, 1, 2, priority=priority) for priority in (3, 7, -1)]
+    nodes = [node for job in jobs for node in draft.held(job, _all(job, FAILED))]
+    return draft.request(jobs, [*nodes, *draft.free(draft.near, 5), *draft.free(draft.far, 1)])
+
+
+def held_by_others(draft: Draft) -> Json:
+    """Fit nodes are held by jobs that are on their way back already; the only other free one is too few."""
+    jobs = [draft.job(3, 2, 2), draft.job(2, 2, 2)]
+    strangers = [draft.node(draft.here, job=name(draft.chance), replica=0) for _ in range(8)]
+    nodes = [*draft.held(jobs[0], {(1, 0): FAILED, (1, 1): FAILED}), *draft.held(jobs[1], {(0, 1): FAILED})]
+    return draft.request(jobs, [*nodes, *strangers, *draft.free(draft.here, 1)])
+
+
+def given_up_by_others(draft: Draft) -> Json:
+    """Each of two jobs has fit nodes in broken replicas that would do for the other's, but they are not free."""
+    jobs = [draft.job(3, 2, 4, priority=priority) for priority in (9, -9)]
+    nodes = [node for job in jobs for node in draft.held(job, {(0, 0): FAILED, (2, 3): FAILED})]
+    return draft.request(jobs, nodes)
+
+
+def one_node(draft: Draft) -> Json:
+    """The only node of a job has failed; one is free, and a copy is here."""
+    job = draft.job(1, 1, 1)
+    return draft.request([job], [*draft.held(job, {(0, 0): FAILED}), *draft.free(draft.here, 1)])
+
+
+QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+    "nothing broken": nothing_broken,
+    "one broken replica": one_broken,
+    "several broken replicas": several_broken,
+    "replicas that were given up before": given_up,
+    "too few whole replicas": too_few_whole,
+    "too few whole replicas and no nodes here": too_few_to_replace,
+    "no whole replica but fit nodes": none_whole,
+    "all nodes failed": all_failed,
+    "free nodes scattered over domains": scattered,
+    "a copy out of reach": copy_out_of_reach,
+    "links that lead the other way": links_one_way,
+    "the younger copy out of reach": one_copy_in_reach,
+    "no copies": no_copies,
+    "no free nodes": nothing_free,
+    "a domain that is cut off": cut_off,
+    "a job that nobody knows to be fenced": cut_off_for_good,
+    "a job fenced in part": fenced_in_part,
+    "one unreachable node": one_unheard,
+    "conditions of no known kind": of_no_known_kind,
+    "free nodes that are not fit": unfit_and_free,
+    "rivals for spare nodes": rivals,
+    "rivals for a restart": rivals_for_a_restart,
+    "nodes held by other jobs": held_by_others,
+    "fit nodes that another job gives up": given_up_by_others,
+    "a job of one node": one_node,
+}
+"""By what is hard about them."""
+
+
+def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+    """Each so many times, with other numbers."""
+    for _ in range(times):
+        for what, drawn in QUESTIONS.items():
+            yield what, drawn(Draft(chance))
+
+
+REQUIREMENT = "RES-014"
+
+TIMES_QUICK, TIMES_FULL = 1, 10
+"""How often each hard question is drawn."""
+
+HOURS_QUICK, HOURS_FULL = 2.0, 24.0
+"""How much of the window is played, from when things may fail; all of it where it is shorter."""
+
+
+@dataclass(frozen=True)
+class RecoveryAnswers:
+    """Plans that were looked at.
+
+    Attributes:
+        questions: Hard ones.
+        able: Jobs in them of which enough replicas are whole to go on.
+        waiting: How many of these were told to wait.
+        plans: Failover plans in the window.
+        unsound: Some of those that were not sound.
+        unsound_plans: How many were not.
+        bad_answers: Answers in the window that were no plans.
+        bad: One of these.
+    """
+
+    questions: tuple[CaseVerdict, ...]
+    able: int
+    waiting: int
+    plans: int
+    unsound: tuple[UnsoundAnswer, ...]
+    unsound_plans: int
+    bad_answers: int
+    bad: Answer | None
+
+
+def observe(episode: Episode) -> RecoveryAnswers:
+    """Ask hard questions, then play a window."""
+    told, able, waiting = [], 0, 0
+    for what, body in questions(episode.random, TIMES_FULL if episode.settings.full else TIMES_QUICK):
+        answer = episode.ask("POST", FAILOVERS, body)
+        if is_answer(FAILOVERS, answer):
+            wrong = deviations(body, answer.json)
+            jobs = able_to_go_on(body)
+            able += len(jobs)
+            waiting += sum(
+                recovery["job"] in jobs and recovery["strategy"] == "wait" for recovery in answer.json["recoveries"]
+            )
+        else:
+            wrong = [f"no failover plan: {answer.brief}"]
+        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
+    seen = RecoveryInspector(episode, hours=HOURS_FULL if episode.settings.full else HOURS_QUICK)
+    seen.window(0)
+    unsound, count = tuple(seen.deviating), seen.deviating_plans
+    return RecoveryAnswers(tuple(told), able, waiting, seen.plans, unsound, count, seen.bad_answers, seen.bad)
+
+
+def able_to_go_on(body: Json) -> set[str]:
+    """Jobs with a broken replica of which enough are whole."""
+    stands = standings(body).values()
+    return {stand.job["id"] for stand in stands if stand.whole >= stand.job["least_replicas"]}
+
+
+def judge(o: RecoveryAnswers) -> Iterable[Finding]:
+    """Claims about every hard question, about all of them together, and about the plans of the window."""
+    for question in o.questions:
+        expected = f"{question.what}: a sound failover plan"
+        yield holds(
+            REQUIREMENT, not question.faults, expected, "; ".join(question.faults) or "it is sound", question.answer
+        )
+    if o.able:
+        # to wait is to stand still until there is another way, and there is one for each of these
+        expected = "not every job of which enough replicas are whole is told to wait"
+        yield holds(REQUIREMENT, o.waiting < o.able, expected, f"{o.waiting} of {o.able} are")
+    expected, found = "in a window, every answer is a plan", f"{o.bad_answers} are none, {o.plans} are failover plans"
+    yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
+    expected, count = "in a window, every failover plan is sound", f"{o.unsound_plans} of {o.plans} are not"
+    if not o.unsound_plans:
+        yield holds(REQUIREMENT, True, expected, count)
+    for plan in o.unsound:
+        yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(plan.faults)}", plan.answer)
+
+
+CHECK = Check("res_recoveries", (REQUIREMENT,), observe, judge)

@@ -1,0 +1,417 @@
+"""Requests of resilience that name what they do not hold, one thing twice, or what cannot be (RES-013).
+
+1. What can be wrong with a request of resilience that is right but for one thing (RES-013).
+2. A small request for adjustments, and what can be wrong with it (RES-013).
+3. Small requests for backup and failover plans, and what can be wrong with them (RES-013).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.forecast.references import changed
+from kuayu_conformance.checks.resilience.recovery_invariants import FAILED, Draft, fenced
+from kuayu_conformance.checks.resilience.resilience_requests import (
+    ADJUSTMENTS,
+    BACKUPS,
+    COLLECTIVES,
+    FAILOVERS,
+    SHARDS,
+    Json,
+    ask,
+    name,
+    revision,
+)
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, answered, holds
+
+UNKNOWN, INVALID = "unknown-reference", "invalid-body"
+NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a request.
+
+    Attributes:
+        what: In words.
+        problem: What it calls for.
+        pointer: The place that is to be named.
+        within: Whether a place within it may be named, too.
+        values: What is put where.
+        instead: Another place that may be named as well as that one, or a place within it; none where it is empty.
+    """
+
+    what: str
+    problem: str
+    pointer: str
+    within: bool
+    values: dict[str, Any]
+    instead: str = ""
+
+    @property
+    def where(self) -> str:
+        """Places that may be named, in words."""
+        first = f"{self.pointer} or a place within it" if self.within else self.pointer
+        return first + (f", or {self.instead} or a place within it" if self.instead else "")
+
+    def names(self, pointer: str) -> bool:
+        """Whether that is one of them."""
+        roots = [self.pointer] * self.within + [self.instead] * bool(self.instead)
+        return pointer in {self.pointer, *roots} or any(pointer.startswith(f"{root}/") for root in roots)
+
+
+def adjustment(chance: Random) -> Json:
+    """Three jobs, in one, two and three of four domains, the second with two changes planned for the same instant.
+
+    No job is in the fourth domain, and a link leads there but none back: this is allowed.
+    """
+    one, two, three, aside = (name(chance) for _ in range(4))
+    ways = [(source, target) for source in (one, two, three) for target in (one, two, three) if source != target]
+    changes = [("hierarchical", 1, [two, one]), ("low_communication", 50, [one, two])]
+    planned = [
+        {"after": 5.0, "parts": [9 + number, 7 - number], "collective": kind, "period": period, "order": order}
+        for number, (kind, period, order) in enumerate(changes)
+    ]
+    return {
+        "revision": revision(chance),
+        "interval": 2.0,
+        "patience": 10.0,
+        "window": 10.0,
+        "allowance": 0.1,
+        "domains": [{"id": entry, "level": 0.4, "loads": [0.39, 0.41]} for entry in (one, two, three, aside)],
+        "links": [_adjusted_link(*way) for way in [*ways, (one, aside)]],
+        "jobs": [
+            _job(chance, [one], collective="ring"),
+            _job(chance, [one, two], collective="ring", changed=0.0, planned=planned),
+            _job(chance, [one, two, three], collective="low_communication", period=15, changed=40.0),
+        ],
+    }
+
+
+def _adjusted_link(source: str, target: str) -> Json:
+    return {"source": source, "target": target, "bandwidth": 1e10, "level": 0.02, "latencies": [0.021, 0.019, 0.02]}
+
+
+def _job(chance: Random, domains: list[str], **members: object) -> Json:
+    return {
+        "id": name(chance),
+        "shares": [{"domain": domain, "parts": 8, "part_time": 0.1} for domain in domains],
+        "nodes": 4,
+        "node_bandwidth": 1e11,
+        "node_latency": 1e-5,
+        "exchange": 1e9,
+        "period": 1,
+        "order": domains[::-1],
+        "move_time": 0.01,
+        "switch_time": 0.3,
+        **members,
+    }
+
+
+def of_adjustments(whole: Json) -> Iterator[Fault]:
+    """What is wrong with requests for adjustments."""
+    domains, links, jobs = whole["domains"], whole["links"], whole["jobs"]
+    share = "/jobs/0/shares/0/domain"
+    yield Fault("a share in an unknown domain", UNKNOWN, share, False, {share: NOWHERE})
+    for what, order in (("an order", "/jobs/1/order"), ("a planned order", "/jobs/1/planned/1/order")):
+        yield Fault(f"an unknown domain in {what}", UNKNOWN, f"{order}/1", False, {f"{order}/1": NOWHERE})
+    last = f"/links/{len(links)}"
+    for end in ("source", "target"):
+        further = {"/links": [*links, {**links[0], end: NOWHERE}]}
+        yield Fault(f"an unknown {end} of a link", UNKNOWN, f"{last}/{end}", False, further)
+    more = {"/domains": [*domains, domains[0]]}
+    yield Fault("a domain, twice", INVALID, f"/domains/{len(domains)}", True, more)
+    yield Fault("a link, twice", INVALID, last, True, {"/links": [*links, links[0]]})
+    loop = {**links[0], "target": links[0]["source"]}
+    yield Fault("a link to its source", INVALID, last, True, {"/links": [*links, loop]})
+    # the last way between domains of a job: either end of the contradiction may be named
+    few = {"/links": [*links[:5], *links[6:]]}
+    yield Fault("domains without a link", INVALID, "/links", True, few, instead="/jobs/2")
+    yield Fault("a job, twice", INVALID, "/jobs/1/id", False, {"/jobs/1/id": jobs[0]["id"]})
+    shares = jobs[2]["shares"]
+    twice = {"/jobs/2/shares": [*shares, shares[0]]}
+    yield Fault("a share, twice", INVALID, f"/jobs/2/shares/{len(shares)}", True, twice)
+    yield from _of_policies(jobs[1]["order"], jobs[1]["planned"], beyond=domains[-1]["id"])
+
+
+def _of_policies(order: list[str], planned: list[Json], beyond: str) -> Iterator[Fault]:
+    """What is wrong with the policy in force and the changes of the second job."""
+    change = "/jobs/1/planned/1"
+    for what, place in (("in force", "/jobs/1"), ("planned", change)):
+        position = f"{place}/order"
+        yield Fault(f"an order {what} that leaves one out", INVALID, position, True, {position: order[1:]})
+        yield Fault(f"an order {what} that holds one twice", INVALID, position, True, {position: [order[0], order[0]]})
+        yield Fault(f"an order {what} with one beyond", INVALID, position, True, {position: [*order, beyond]})
+        for collective in ("ring", "hierarchical"):
+            values = {f"{place}/collective": collective, f"{place}/period": 5}
+            yield Fault(f"a period of 5 with {collective} {what}", INVALID, place, True, values)
+    position, parts = f"{change}/parts", planned[1]["parts"]
+    total = sum(parts)
+    wrong = {
+        "for a domain too few": [total],
+        "for a domain too many": [*parts[1:], 1, parts[0] - 1],
+        "of another sum": [parts[0], parts[1] + 1],
+        "of nought": [total, 0],
+    }
+    for what, told in wrong.items():
+        yield Fault(f"planned parts {what}", INVALID, change, True, {position: told})
+    sooner = {f"{change}/after": planned[0]["after"] - 0.5}
+    yield Fault("a change that is planned for sooner than the one before", INVALID, "/jobs/1/planned", True, sooner)
+
+
+def backup(chance: Random) -> Json:
+    """Two jobs in two of three domains, and a store beyond them, which is allowed."""
+    draft = Draft(chance)
+    elsewhere = name(chance)
+    domain = {"nodes": 40, "free": 10, "time_between_failures": 1e6, "repair_time": 3600.0, "price": 2.5}
+    return {
+        "revision": revision(chance),
+        "interval": 10.0,
+        "share": 0.25,
+        "risk": 0.01,
+        "domains": [{"id": entry, **domain} for entry in draft.domains],
+        "links": [*draft.links(), draft.link(draft.here, elsewhere)],
+        "stores": [{"domain": row, "bandwidth": 1e11, "free": 1e13} for row in (draft.here, draft.near, elsewhere)],
+        "jobs": [_backed_up(chance, item) for item in (draft.here, draft.near)],
+    }
+
+
+def _backed_up(chance: Random, domain: str) -> Json:
+    sizes = {"replicas": 4, "least_replicas": 2, "nodes_each": 2, "state_size": 1e11, "pause": 5.0}
+    return {"id": name(chance), "priority": 0, "domain": domain, **sizes}
+
+
+def failover(chance: Random) -> Json:
+    """Two jobs that lack a node each.
+
+    A node is held by a job that is not in the request, another one is free in a domain without a store, and a link
+    leads there: all of this is allowed.
+    """
+    draft = Draft(chance)
+    elsewhere = name(chance)
+    jobs = [draft.job(2, 1, 2), draft.job(2, 1, 2)]
+    nodes = [
+        *draft.held(jobs[0], {(1, 1): FAILED}),
+        *draft.held(jobs[1], {(0, 0): fenced(30.0)}),
+        draft.node(draft.here, job=name(chance), replica=9),
+        draft.node(elsewhere),
+        *draft.free(draft.here, 2),
+    ]
+    return {
+        "revision": revision(chance),
+        "interval": 10.0,
+        "links": [*draft.links(), draft.link(draft.here, elsewhere)],
+        "stores": [{"domain": domain, "bandwidth": 1e11} for domain in draft.domains],
+        "nodes": nodes,
+        "jobs": jobs,
+    }
+
+
+def of_backups(whole: Json) -> Iterator[Fault]:
+    """What is wrong with requests for backup plans."""
+    domain = "/jobs/1/domain"
+    yield Fault("a job in an unknown domain", UNKNOWN, domain, False, {domain: NOWHERE})
+    third = "/domains/2/id"
+    yield Fault("a domain, twice", INVALID, third, False, {third: whole["domains"][0]["id"]})
+    yield from _of_both(whole)
+
+
+def of_failovers(whole: Json) -> Iterator[Fault]:
+    """What is wrong with requests for failover plans."""
+    nodes, copies = whole["nodes"], whole["jobs"][1]["copies"]
+    copy, last = "/jobs/1/copies/1/domain", len(nodes) - 1
+    yield Fault("a copy in a domain without a store", UNKNOWN, copy, False, {copy: NOWHERE})
+    yield Fault("a copy, twice", INVALID, copy, True, {copy: copies[0]["domain"]})
+    free, held = f"/nodes/{last}", nodes[6]
+    yield Fault("a node, twice", INVALID, f"{free}/id", False, {f"{free}/id": nodes[0]["id"]})
+    yield Fault("a replica without a job", INVALID, free, True, {f"{free}/replica": 0})
+    alone = {member: value for member, value in held.items() if member != "replica"}
+    yield Fault("a job without a replica", INVALID, "/nodes/6", True, {"/nodes/6": alone})
+    yield Fault("a fit node that is fenced", INVALID, "/nodes/6", True, {"/nodes/6/fenced_in": 30.0})
+    yield Fault("a failed node that is fenced", INVALID, "/nodes/3", True, {"/nodes/3/fenced_in": 30.0})
+    yield Fault(
+        "a replica beyond the last", INVALID, "/nodes/6", True, {"/nodes/6/replica": whole["jobs"][1]["replicas"]}
+    )
+    yield Fault(
+        "a node in another domain than its job", INVALID, "/nodes/6", True, {"/nodes/6/domain": nodes[9]["domain"]}
+    )
+    more = {f"{free}/job": held["job"], f"{free}/replica": held["replica"]}
+    yield Fault("a replica with more nodes than it needs", INVALID, "/nodes", True, more)
+    yield from _of_both(whole)
+
+
+def _of_both(whole: Json) -> Iterator[Fault]:
+    links, stores, job = whole["links"], whole["stores"], whole["jobs"][1]
+    yield Fault("a job, twice", INVALID, "/jobs/1/id", False, {"/jobs/1/id": whole["jobs"][0]["id"]})
+    store = "/stores/2/domain"
+    yield Fault("a store, twice", INVALID, store, False, {store: stores[0]["domain"]})
+    last = f"/links/{len(links)}"
+    yield Fault("a link, twice", INVALID, last, True, {"/links": [*links, links[0]]})
+    loop = {**links[0], "target": links[0]["source"]}
+    yield Fault("a link to its source", INVALID, last, True, {"/links": [*links, loop]})
+    few = {"/jobs/1/least_replicas": job["replicas"] + 1}
+    yield Fault("a least number above the number of replicas", INVALID, "/jobs/1", True, few)
+
+
+REQUIREMENT = "RES-013"
+_SIZE = 1e8
+
+
+@dataclass(frozen=True)
+class BadRequest:
+    """A request with a fault, and what came."""
+
+    path: str
+    fault: Fault
+    answer: Answer
+
+
+def observe(episode: Episode) -> tuple[BadRequest, ...]:
+    """Ask for everything as it should be, then with one thing wrong each time.
+
+    Raises:
+        SetUpFailed: What is right is not answered.
+    """
+    bodies = {path: body for path, body in requests(episode.random).items() if episode.settings.asks(f"POST {path}")}
+    for path, body in bodies.items():
+        ask(episode, path, body)
+    found = []
+    for path, whole in bodies.items():
+        for fault in FAULTS[path](whole):
+            body = whole
+            for place, value in fault.values.items():
+                body = changed(body, place, value)
+            found.append(BadRequest(path, fault, episode.ask("POST", path, body)))
+    return tuple(found)
+
+
+def requests(chance: Random) -> dict[str, Json]:
+    """A small request for each operation, with a name in every place that may hold one."""
+    names = [name(chance) for _ in range(5)]
+    target, sources, elsewhere = names[0], names[1:4], names[4]
+    streams = [_stream(chance, target, [*sources[:2], elsewhere]) for _ in range(2)]
+    return {
+        SHARDS: {
+            "revision": revision(chance),
+            "interval": 10.0,
+            "horizon": 60.0,
+            "links": [_link(chance, source, target) for source in sources],
+            "rooms": [{"domain": domain, "size": 20 * _SIZE} for domain in (target, elsewhere)],
+            "streams": streams,
+        },
+        COLLECTIVES: {
+            "revision": revision(chance),
+            "interval": 30.0,
+            "domains": sources,
+            "links": [_link(chance, one, other) for one in sources for other in sources if one != other],
+            "nodes": 4,
+            "node_bandwidth": 1e11,
+            "node_latency": 1e-5,
+            "exchange": 1e9,
+            "step_time": 5.0,
+            "switch_time": 10.0,
+            "in_use": {"collective": "hierarchical", "period": 1, "order": sources, "since": 600.0},
+        },
+        BACKUPS: backup(chance),
+        FAILOVERS: failover(chance),
+        ADJUSTMENTS: adjustment(chance),
+    }
+
+
+def _link(chance: Random, source: str, target: str) -> Json:
+    bandwidths = [round(chance.uniform(1e9, 9e9)) for _ in range(10)]
+    return {"source": source, "target": target, "latency": 0.02, "bandwidths": bandwidths}
+
+
+def _stream(chance: Random, target: str, sources: list[str]) -> Json:
+    """Twenty steps, of which two are under way and one is there."""
+    begin = 3 * _SIZE
+    transfers = [
+        {"begin": place * _SIZE, "end": (place + 1) * _SIZE, "source": source, "left": 0.5 * _SIZE}
+        for place, source in enumerate(sources[:2])
+    ]
+    return {
+        "id": name(chance),
+        "target": target,
+        "sources": sources,
+        "step_size": _SIZE,
+        "step_time": 2.0,
+        "due": 1.0,
+        "remote_steps": 20,
+        "missing": [{"begin": begin, "end": 10 * _SIZE}, {"begin": 12 * _SIZE, "end": 20 * _SIZE}],
+        "transfers": transfers,
+    }
+
+
+def _of_shards(whole: Json) -> Iterator[Fault]:
+    stream, links = whole["streams"][1], whole["links"]
+    place, gaps, moves = "/streams/1", stream["missing"], stream["transfers"]
+    missing, transfers = f"{place}/missing", f"{place}/transfers"
+    source = f"{transfers}/1/source"
+    yield Fault("a transfer from an unknown domain", UNKNOWN, source, False, {source: NOWHERE})
+    yield Fault("a stream, twice", INVALID, f"{place}/id", False, {f"{place}/id": whole["streams"][0]["id"]})
+    room = "/rooms/1/domain"
+    yield Fault("a room, twice", INVALID, room, False, {room: whole["rooms"][0]["domain"]})
+    yield Fault("a link, twice", INVALID, "/links/2", True, {"/links/2/source": links[0]["source"]})
+    yield Fault("a link to its source", INVALID, "/links/2", True, {"/links/2/target": links[2]["source"]})
+    for what, list_, of in (("missing bytes", missing, gaps), ("transfers", transfers, moves)):
+        end, nothing = f"{list_}/1/end", {f"{list_}/1/left": 0.0} if list_ == transfers else {}
+        empty, turned = {**nothing, end: of[1]["begin"]}, {**nothing, end: 0.5 * of[1]["begin"]}
+        yield Fault(f"{what} without a byte", INVALID, f"{list_}/1", True, empty)
+        yield Fault(f"{what} that end before they begin", INVALID, f"{list_}/1", True, turned)
+        beyond = (stream["remote_steps"] + 1) * _SIZE
+        values = {f"{list_}/1/begin": beyond - _SIZE, end: beyond}
+        yield Fault(f"{what} beyond the last step", INVALID, place, True, values)
+    yield Fault("missing bytes that do not rise", INVALID, missing, True, {missing: gaps[::-1]})
+    yield Fault("missing bytes that overlap", INVALID, missing, True, {f"{missing}/1/begin": 9 * _SIZE})
+    yield Fault("transfers that overlap", INVALID, place, True, {f"{transfers}/1/begin": 0.5 * _SIZE})
+    yield Fault("a transfer of missing bytes", INVALID, place, True, {f"{transfers}/1/end": 3.5 * _SIZE})
+    more = {f"{transfers}/1/left": 2.0 * _SIZE}
+    yield Fault("a transfer with more left than it has", INVALID, f"{transfers}/1", True, more)
+
+
+def _of_collectives(whole: Json) -> Iterator[Fault]:
+    domains, links, order = whole["domains"], whole["links"], "/in_use/order"
+    last = f"/links/{len(links)}"
+    for end in ("source", "target"):
+        further = {"/links": [*links, {**links[0], end: NOWHERE}]}
+        yield Fault(f"an unknown {end} of a link", UNKNOWN, f"{last}/{end}", False, further)
+    yield Fault("an unknown domain in use", UNKNOWN, f"{order}/1", False, {f"{order}/1": NOWHERE})
+    yield Fault("a domain, twice", INVALID, "/domains", True, {"/domains": [*domains, domains[0]]})
+    yield Fault("a link, twice", INVALID, last, True, {"/links": [*links, links[0]]})
+    loop = {**links[0], "target": links[0]["source"]}
+    yield Fault("a link to its source", INVALID, last, True, {"/links": [*links, loop]})
+    yield Fault("domains without a link", INVALID, "/links", True, {"/links": links[1:]})
+    yield Fault("an order that leaves one out", INVALID, order, True, {order: domains[1:]})
+    yield Fault("an order that holds one twice", INVALID, order, True, {f"{order}/1": domains[0]})
+    for collective in ("ring", "hierarchical"):
+        values = {"/in_use/collective": collective, "/in_use/period": 5}
+        yield Fault(f"a period of 5 with {collective}", INVALID, "/in_use", True, values)
+
+
+FAULTS = {
+    SHARDS: _of_shards,
+    COLLECTIVES: _of_collectives,
+    BACKUPS: of_backups,
+    FAILOVERS: of_failovers,
+    ADJUSTMENTS: of_adjustments,
+}
+"""What is wrong with requests, one thing each, by operation."""
+
+
+def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
+    """Claims about refusals."""
+    for wrong in observation:
+        fault, answer = wrong.fault, wrong.answer
+        what = f"{fault.what} ({wrong.path})"
+        yield answered(REQUIREMENT, answer, 422, what, problem=fault.problem)
+        pointers = [str(error.get("pointer")) for error in answer.items("errors") if isinstance(error, dict)]
+        named = any(fault.names(pointer) for pointer in pointers)
+        yield holds(REQUIREMENT, named, f"{what}: the place {fault.where}", pointers, answer)
+
+
+CHECK = Check("res_names", (REQUIREMENT,), observe, judge)

@@ -1,0 +1,302 @@
+"""Shard plans that can be carried out as they stand (RES-012).
+
+The windows at ±30 % of RES-005 and RES-006 are played again: they follow from the nonce alone, and the same request has
+the same answer (COM-029), so that these are the plans on which those figures rest.
+
+1. Requests for shard plans that are hard to answer: gaps, transfers under way, links that are out, hardly any room.
+
+   Numbers are drawn. Sizes are whole bytes, and steps of unlike sizes, so that no round number hides a slip.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, Json, is_answer, name, revision
+from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, SHOWN, Player, UnsoundAnswer, faults
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, holds
+from kuayu_conformance.testbed.transfers.shards_world import MILD
+
+GIGA = 1e9
+INTERVAL, MEASURED = 5.0, 60
+
+
+class Draft:
+    """Draws the parts of a request.
+
+    Attributes:
+        chance: What is drawn from.
+        here: Domain that computes.
+        sources: Domains that hold data.
+    """
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.here = name(chance)
+        self.sources = [name(chance) for _ in range(3)]
+
+    def link(self, source: str, target: str | None = None, **members: Any) -> Json:
+        """A link that carries a few Gbit/s, more or less."""
+        level = self.chance.uniform(2.0, 8.0) * GIGA
+        return {
+            "source": source,
+            "target": target or self.here,
+            "latency": round(self.chance.uniform(0.02, 0.3), 6),
+            "bandwidths": [float(round(level * self.chance.uniform(0.7, 1.3))) for _ in range(MEASURED)],
+            **members,
+        }
+
+    def stream(self, steps: int, **members: Any) -> Json:
+        """A stream of which nothing is there, from all sources."""
+        size = float(self.chance.randrange(400_000_000, 3_000_000_000))
+        return {
+            "id": name(self.chance),
+            "target": self.here,
+            "sources": list(self.sources),
+            "step_size": size,
+            "step_time": round(self.chance.uniform(2.0, 8.0), 3),
+            "due": round(self.chance.uniform(0.0, 5.0), 3),
+            "remote_steps": steps,
+            "missing": [{"begin": 0.0, "end": steps * size}],
+            **members,
+        }
+
+    def request(self, streams: list[Json], links: list[Json], room: float | None, **members: Any) -> Json:
+        """A request with so much room, or with none that is stated."""
+        return {
+            "revision": revision(self.chance),
+            "interval": INTERVAL,
+            "horizon": round(self.chance.uniform(30.0, 90.0), 3),
+            "links": links,
+            "rooms": [] if room is None else [{"domain": self.here, "size": room}],
+            "streams": streams,
+            **members,
+        }
+
+    def links(self, **members: Any) -> list[Json]:
+        """From all sources."""
+        return [self.link(source, **members) for source in self.sources]
+
+    def room(self, streams: list[Json], steps: float) -> float:
+        """Room for so many steps of each."""
+        return float(round(steps * sum(stream["step_size"] for stream in streams)))
+
+
+def gaps(draft: Draft) -> Json:
+    """Data are missing here and there, from the middle of one step to the middle of another."""
+    stream = draft.stream(20)
+    size, position = stream["step_size"], 0.0
+    missing = []
+    for _ in range(6):
+        begin = position + float(round(draft.chance.uniform(0.1, 1.4) * size))
+        position = begin + float(round(draft.chance.uniform(0.05, 1.6) * size))
+        missing.append({"begin": begin, "end": min(position, 20 * size)})
+    streams = [{**stream, "missing": missing}, draft.stream(8)]
+    return draft.request(streams, draft.links(), draft.room(streams, 20.0))
+
+
+def under_way(draft: Draft) -> Json:
+    """One transfer has nearly come, another hangs on a link that is out, a third crawls."""
+    stream = draft.stream(12, local_steps=2)
+    size = stream["step_size"]
+    ends = [0.0, size, float(round(1.7 * size)), float(round(3.2 * size))]
+    lefts = [0.02, draft.chance.uniform(0.3, 1.0), 0.99]
+    transfers = [
+        {"source": source, "begin": begin, "end": end, "left": float(round(left * (end - begin)))}
+        for source, begin, end, left in zip(draft.sources, ends, ends[1:], lefts, strict=False)
+    ]
+    streams = [{**stream, "missing": [{"begin": ends[-1], "end": 12 * size}], "transfers": transfers}]
+    links = draft.links()
+    links[1] |= {"up": False, "bandwidths": [*links[1]["bandwidths"][:-3], 0.0, 0.0, 0.0]}
+    links[2]["bandwidths"] = [float(round(0.01 * bandwidth)) for bandwidth in links[2]["bandwidths"]]
+    return draft.request(streams, links, draft.room(streams, 8.0))
+
+
+def some_out(draft: Draft) -> Json:
+    """The best link is out."""
+    streams = [draft.stream(15, local_steps=3), draft.stream(15)]
+    links = draft.links()
+    links[0] |= {"up": False, "bandwidths": [10 * bandwidth for bandwidth in links[0]["bandwidths"]]}
+    return draft.request(streams, links, draft.room(streams, 6.0))
+
+
+def all_out(draft: Draft) -> Json:
+    """No link carries."""
+    streams = [draft.stream(15, local_steps=4)]
+    return draft.request(streams, draft.links(up=False), draft.room(streams, 6.0))
+
+
+def little_room(draft: Draft) -> Json:
+    """There is room for less than a step."""
+    streams = [draft.stream(10), draft.stream(10)]
+    return draft.request(streams, draft.links(), draft.room(streams, 0.2))
+
+
+def one_step(draft: Draft) -> Json:
+    """There is room for hardly more than one step, and two streams want it."""
+    streams = [draft.stream(10), draft.stream(10, local_steps=1)]
+    return draft.request(streams, draft.links(), float(round(1.1 * max(entry["step_size"] for entry in streams))))
+
+
+def no_room(draft: Draft) -> Json:
+    """No room is stated but in another domain."""
+    streams = [draft.stream(10, local_steps=1)]
+    return draft.request(streams, draft.links(), None, rooms=[{"domain": draft.sources[0], "size": 1e12}])
+
+
+def no_links(draft: Draft) -> Json:
+    """The only links lead elsewhere."""
+    streams = [draft.stream(10, local_steps=2)]
+    links = [draft.link(draft.here, source) for source in draft.sources]
+    return draft.request(streams, links, draft.room(streams, 4.0))
+
+
+def no_copies(draft: Draft) -> Json:
+    """One stream's copies lie where no link comes from; another's at one of three."""
+    streams = [draft.stream(10, sources=[name(draft.chance)]), draft.stream(10, sources=draft.sources[1:2])]
+    return draft.request(streams, draft.links(), draft.room(streams, 5.0))
+
+
+def local(draft: Draft) -> Json:
+    """Links are far too slow, and there are local steps."""
+    streams = [draft.stream(30, local_steps=draft.chance.randrange(3, 12)), draft.stream(30, local_steps=1)]
+    links = draft.links()
+    for link in links:
+        link["bandwidths"] = [float(round(0.15 * bandwidth)) for bandwidth in link["bandwidths"]]
+    return draft.request(streams, links, draft.room(streams, 10.0))
+
+
+def several_targets(draft: Draft) -> Json:
+    """Three domains compute, with rooms of their own; two of them are sources as well."""
+    others = [name(draft.chance) for _ in range(2)]
+    targets = [draft.here, *others]
+    streams = [draft.stream(12, target=target, local_steps=2 * number) for number, target in enumerate(targets)]
+    streams.append(draft.stream(12, target=others[1], sources=[others[0], *draft.sources[:1]]))
+    links = [draft.link(source, target) for target in targets for source in draft.sources]
+    links.append(draft.link(others[0], others[1]))
+    links[4]["up"] = False
+    rooms = [
+        {"domain": target, "size": draft.room(streams[:1], part)}
+        for target, part in zip(targets, (6.0, 1.5, 0.4), strict=True)
+    ]
+    return draft.request(streams, links, None, rooms=rooms)
+
+
+def nearly_done(draft: Draft) -> Json:
+    """One stream has all its data, one takes no more, one lacks the end of its last step."""
+    there, over, last = draft.stream(3, missing=[]), draft.stream(0, missing=[], local_steps=5), draft.stream(2)
+    size = last["step_size"]
+    last["missing"] = [{"begin": float(round(1.3 * size)), "end": 2 * size}]
+    streams = [there, over, last]
+    return draft.request(streams, draft.links(), draft.room(streams, 4.0))
+
+
+def unmeasured(draft: Draft) -> Json:
+    """Links of which nothing is known yet, and one that has carried nothing."""
+    streams = [draft.stream(10)]
+    links = draft.links(bandwidths=[])
+    links[0]["bandwidths"] = [0.0] * MEASURED
+    return draft.request(streams, links, draft.room(streams, 4.0))
+
+
+QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+    "gaps": gaps,
+    "transfers under way": under_way,
+    "a link that is out": some_out,
+    "all links out": all_out,
+    "room for less than a step": little_room,
+    "room for hardly more than a step": one_step,
+    "no room": no_room,
+    "no links": no_links,
+    "copies out of reach": no_copies,
+    "slow links and local data": local,
+    "several targets": several_targets,
+    "hardly anything missing": nearly_done,
+    "links of which nothing is known": unmeasured,
+}
+"""By what is hard about them."""
+
+
+def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+    """Each so many times, with other numbers."""
+    for _ in range(times):
+        for what, drawn in QUESTIONS.items():
+            yield what, drawn(Draft(chance))
+
+
+REQUIREMENT = "RES-012"
+
+TIMES_QUICK, TIMES_FULL = 1, 10
+"""How often each hard question is drawn."""
+
+
+@dataclass(frozen=True)
+class CaseVerdict:
+    """A hard question and what is wrong with its answer; nothing where it is sound."""
+
+    what: str
+    faults: tuple[str, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class PlanAnswers:
+    """Plans that were looked at.
+
+    Attributes:
+        questions: Hard ones.
+        plans: Answers in windows that were shard plans.
+        unsound: Some of those that were not sound.
+        unsound_plans: How many were not.
+        bad_answers: Answers in windows that were no shard plans.
+        bad: One of these.
+    """
+
+    questions: tuple[CaseVerdict, ...]
+    plans: int
+    unsound: tuple[UnsoundAnswer, ...]
+    unsound_plans: int
+    bad_answers: int
+    bad: Answer | None
+
+
+def observe(episode: Episode) -> PlanAnswers:
+    """Ask hard questions, then play windows."""
+    full = episode.settings.full
+    told = []
+    for what, body in questions(episode.random, TIMES_FULL if full else TIMES_QUICK):
+        answer = episode.ask("POST", SHARDS, body)
+        wrong = faults(body, answer.json) if is_answer(SHARDS, answer) else [f"no shard plan: {answer.brief}"]
+        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
+    extent = FULL if full else QUICK
+    player = Player(episode, look=True)
+    for number in range(extent.windows[MILD]):
+        player.service_alone(MILD, number, extent)
+        episode.passed(number + 1, extent.windows[MILD])
+    plans = player.asked - player.bad_answers
+    return PlanAnswers(tuple(told), plans, tuple(player.unsound), player.unsound_plans, player.bad_answers, player.bad)
+
+
+def judge(o: PlanAnswers) -> Iterable[Finding]:
+    """Claims about every hard question, and about all plans of the windows together."""
+    for question in o.questions:
+        expected = f"{question.what}: a sound shard plan"
+        yield holds(
+            REQUIREMENT, not question.faults, expected, "; ".join(question.faults) or "it is sound", question.answer
+        )
+    expected = "in windows at ±30 %, every answer is a shard plan"
+    found = f"{o.bad_answers} of {o.plans + o.bad_answers} are none"
+    yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
+    expected, count = "in windows at ±30 %, every shard plan is sound", f"{o.unsound_plans} of {o.plans} are not"
+    if not o.unsound_plans:
+        yield holds(REQUIREMENT, True, expected, count)
+    for plan in o.unsound:
+        yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(plan.faults)}", plan.answer)
+
+
+CHECK = Check("res_plans", (REQUIREMENT,), observe, judge, heavy=True)

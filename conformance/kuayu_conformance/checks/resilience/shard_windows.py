@@ -1,0 +1,345 @@
+"""Plays windows of shard plans: the service through the episode, static schedules and one who knows the links beside.
+
+A window follows from the nonce, its family and its number alone, so that two checks that play it ask the same.
+
+1. Whether a shard plan is sound, given its request (RES-012). Bytes count as the same within a millionth of a step.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, pairwise
+from math import floor, inf
+
+from pydantic import TypeAdapter
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, Json, is_answer
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
+from kuayu_conformance.testbed.transfers.shards_executor import Executor
+from kuayu_conformance.testbed.transfers.shards_run import Run
+from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, grid
+from kuayu_conformance.testbed.transfers.shards_state import Outcome
+from kuayu_conformance.testbed.transfers.shards_world import MILD, Window, draw
+
+_SAME = 1e-6
+"""Share of a step."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class StreamNeed:
+    """A stream of a request, and what the plan may fetch for it.
+
+    Attributes:
+        stream: Of the request.
+        least: Bytes below which two places are the same.
+        ranges: What is missing, with what is abandoned, rising and apart.
+        ways: Domains with a link to the target, and whether it is up.
+        room: Bytes that the target has room for.
+        local_slots: What the plan gives to local data, if that is rising and there are as many; else None.
+    """
+
+    stream: Json
+    least: float
+    ranges: tuple[Range, ...]
+    ways: dict[str, bool]
+    room: float
+    local_slots: tuple[int, ...] | None
+
+
+def faults(body: Json, told: Json) -> Iterator[str]:
+    """What is wrong with a valid ``ShardPlan`` for a ``ShardPlanRequest``, in words with figures."""
+    if told["revision"] != body["revision"]:
+        yield f"revision {told['revision']} where the request's is {body['revision']}"
+    names = [entry["id"] for entry in body["streams"]]
+    planned = [item["stream"] for item in told["streams"]]
+    if planned != names:
+        yield f"streams {planned[:5]} where the request's are {names[:5]}"
+        return
+    shards: dict[str, list[Json]] = defaultdict(list)
+    for shard in told["shards"]:
+        shards[shard["stream"]].append(shard)
+    yield from (f"a shard of stream {row}, which is not in the request" for row in shards if row not in names)
+    for stream, plan in zip(body["streams"], told["streams"], strict=True):
+        where = f"stream {stream['id']}"
+        needed = _needed(body, stream, plan)
+        found = chain(_local(needed, plan), _abandoned(needed, plan), _shards(needed, shards[stream["id"]]))
+        yield from (f"{where}: {fault}" for fault in found)
+
+
+def _needed(body: Json, stream: Json, plan: Json) -> StreamNeed:
+    least = _SAME * stream["step_size"]
+    named = [(entry["source"], entry["begin"]) for entry in plan.get("abandoned", [])]
+    given_up = [
+        way
+        for way in stream.get("transfers", [])
+        if any(way["source"] == source and abs(way["begin"] - begin) <= least for source, begin in named)
+    ]
+    ranges = joined([(row["begin"], row["end"]) for row in (*stream["missing"], *given_up)], least)
+    ways = {link["source"]: link.get("up", True) for link in body["links"] if link["target"] == stream["target"]}
+    room = next((item["size"] for item in body["rooms"] if item["domain"] == stream["target"]), 0.0)
+    slots = plan["local_slots"]
+    usable = len(slots) <= stream.get("local_steps", 0) and all(one < other for one, other in pairwise(slots))
+    return StreamNeed(stream, least, ranges, ways, room, tuple(slots) if usable else None)
+
+
+def joined(ranges: Iterable[Range], least: float) -> tuple[Range, ...]:
+    """Ranges in rising order; those that touch are one."""
+    made: list[Range] = []
+    for begin, end in sorted(ranges):
+        if made and begin <= made[-1][1] + least:
+            made[-1] = (made[-1][0], max(end, made[-1][1]))
+        else:
+            made.append((begin, end))
+    return tuple(made)
+
+
+def _local(stream_need: StreamNeed, plan: Json) -> Iterator[str]:
+    slots, most = plan["local_slots"], stream_need.stream.get("local_steps", 0)
+    if len(slots) > most:
+        yield f"{len(slots)} local_slots where there are {most} local steps"
+    elif stream_need.local_slots is None:
+        yield f"local_slots {slots[:5]} do not rise"
+
+
+def _abandoned(stream_need: StreamNeed, plan: Json) -> Iterator[str]:
+    ways = stream_need.stream.get("transfers", [])
+    for entry in plan.get("abandoned", []):
+        if not any(
+            way["source"] == entry["source"] and abs(way["begin"] - entry["begin"]) <= stream_need.least for way in ways
+        ):
+            yield f"abandons a transfer from {entry['source']} at byte {entry['begin']:.0f}, which is not under way"
+
+
+def _shards(stream_need: StreamNeed, shards: list[Json]) -> Iterator[str]:
+    for shard in shards:
+        yield from (f"the shard {_named(shard)} {fault}" for fault in _of_shard(stream_need, shard))
+    ordered = sorted(shards, key=lambda shard: (shard["begin"], shard["end"]))
+    for one, other in pairwise(ordered):
+        if other["begin"] < one["end"] - stream_need.least and other["end"] > other["begin"]:
+            yield f"the shards {_named(one)} and {_named(other)} overlap"
+
+
+def _of_shard(stream_need: StreamNeed, shard: Json) -> Iterator[str]:
+    begin, end, source = shard["begin"], shard["end"], shard["source"]
+    if not begin < end:
+        yield "is empty"
+    if source not in stream_need.stream["sources"]:
+        yield f"comes from {source}, which holds no copy"
+    if not stream_need.ways.get(source, False):
+        yield f"comes from {source}, " + ("whose link is out" if source in stream_need.ways else "which has no link")
+    if end - begin > stream_need.room + stream_need.least:
+        yield f"has {end - begin:.0f} bytes where there is room for {stream_need.room:.0f}"
+    last = stream_need.stream["remote_steps"] * stream_need.stream["step_size"]
+    if end > last + stream_need.least:
+        yield f"ends after byte {last:.0f}, the last of all steps"
+    if not _within(stream_need, begin, end):
+        yield "holds bytes that are not missing"
+    if stream_need.local_slots is not None and shard["slot"] not in _slots(stream_need, begin):
+        yield f"is for slot {shard['slot']} where its first byte is for slot {max(_slots(stream_need, begin))}"
+
+
+def _within(stream_need: StreamNeed, begin: float, end: float) -> bool:
+    position = bisect_right(stream_need.ranges, (begin + stream_need.least, inf)) - 1
+    return (
+        position >= 0
+        and begin >= stream_need.ranges[position][0] - stream_need.least
+        and end <= stream_need.ranges[position][1] + stream_need.least
+    )
+
+
+def _slots(stream_need: StreamNeed, begin: float) -> set[int]:
+    """Slots that may take a byte: one, or two where it is hardly before the first of a step."""
+    assert stream_need.local_slots is not None
+    size = stream_need.stream["step_size"]
+    return {_free(stream_need.local_slots, floor(begin / size + near)) for near in (0.0, _SAME)}
+
+
+def _free(local_slots: tuple[int, ...], number: int) -> int:
+    """The slot of that number, from nought, among those that local data do not take."""
+    slot = number
+    for entry in local_slots:
+        if entry > slot:
+            break
+        slot += 1
+    return slot
+
+
+def _named(shard: Json) -> str:
+    return f"of bytes {shard['begin']:.0f} to {shard['end']:.0f} from {shard['source']}"
+
+
+GIVEN_UP = 20
+"""Questions one after the other without an answer, after which the service is not asked again."""
+SHOWN = 3
+"""Plans that are not sound, and faults of each, that are kept to be told."""
+
+SERVICE, DEMAND, AHEAD, SEER = "the service", "fixed, on demand", "fixed, one ahead", "who knows the links"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is played.
+
+    Attributes:
+        seconds: Of the steps of a window.
+        windows: How many, by family; the first is the one that is judged.
+        beside: Whether the grid of static schedules and one who knows the links play too.
+    """
+
+    seconds: int
+    windows: Mapping[str, int]
+    beside: bool
+
+
+QUICK = Extent(600, {MILD: 8}, beside=False)
+FULL = Extent(1200, {MILD: 40, "×0.3": 15, "outages": 15, "measured": 15, "calm": 15}, beside=True)
+
+
+@dataclass(frozen=True)
+class ShardWindow:
+    """A window, and what came of it.
+
+    Attributes:
+        family: How bandwidths lie over time.
+        plans: Plans that the service made in it.
+        outcomes: By policy.
+        schedules: Of each schedule of the grid, where they were played.
+    """
+
+    family: str
+    plans: int
+    outcomes: Mapping[str, Outcome]
+    schedules: Mapping[Schedule, Outcome]
+
+
+@dataclass(frozen=True)
+class UnsoundAnswer:
+    """A plan that is not sound.
+
+    Attributes:
+        faults: Why, the first of them.
+        answer: The exchange.
+    """
+
+    faults: tuple[str, ...]
+    answer: Answer
+
+
+_OUTCOMES = TypeAdapter(tuple[Outcome, ...])
+
+
+@dataclass
+class Player:
+    """Plays windows in an episode.
+
+    Attributes:
+        episode: With the service.
+        look: Whether plans are held against what makes them sound.
+        asked: How often the service was asked.
+        bad_answers: How often the answer was no shard plan.
+        bad: The first of these.
+        unsound: Plans that were not sound, the first of them.
+        unsound_plans: How many there were.
+    """
+
+    episode: Episode
+    look: bool = False
+    asked: int = 0
+    bad_answers: int = 0
+    bad: Answer | None = None
+    unsound: list[UnsoundAnswer] = field(default_factory=list)
+    unsound_plans: int = 0
+    _in_vain: int = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the service is not asked any more."""
+        return self._in_vain >= GIVEN_UP
+
+    def window(self, family: str, number: int, extent: Extent) -> ShardWindow:
+        """Play a window; one whose answers are all plans need not be played again to judge its record."""
+        known: tuple[ShardWindow, int] | None = self.episode.again((family, number))
+        if known is not None:
+            self.asked += known[1]
+            self._in_vain = 0
+            return known[0]
+        asked, bad, unsound = self.asked, self.bad_answers, self.unsound_plans
+        with self.episode.stretch((family, number)) as stretch:
+            found = self._played(family, number, extent)
+            if (self.bad_answers, self.unsound_plans) == (bad, unsound):
+                stretch.keep((found, self.asked - asked))
+        return found
+
+    def _played(self, family: str, number: int, extent: Extent) -> ShardWindow:
+        window = self._drawn(family, number, extent)
+        executor = Executor(window, self.plan)
+        outcomes = {
+            SERVICE: Run(window, executor).play(),
+            DEMAND: Run(window, Static(window, ON_DEMAND)).play(),
+            AHEAD: Run(window, Static(window, ONE_AHEAD)).play(),
+        }
+        schedules: dict[Schedule, Outcome] = {}
+        if extent.beside:
+
+            def beside() -> tuple[Outcome, ...]:
+                return clairvoyant(window), *(Run(window, Static(window, schedule)).play() for schedule in grid())
+
+            kept = self.episode.settings.kept
+            outcomes[SEER], *others = kept.made(f"shards/{family}/{number}", _OUTCOMES, beside)
+            schedules = dict(zip(grid(), others, strict=True))
+        return ShardWindow(family, executor.plans, outcomes, schedules)
+
+    def service_alone(self, family: str, number: int, extent: Extent) -> None:
+        """Play a window for the sake of its plans."""
+        window = self._drawn(family, number, extent)
+        Run(window, Executor(window, self.plan)).play()
+
+    def _drawn(self, family: str, number: int, extent: Extent) -> Window:
+        seed = f"{self.episode.settings.nonce}/shards/{number}"
+        return draw(family, seed, extent.seconds, naming=self.episode.salted(seed))
+
+    def plan(self, body: Json) -> Json | None:
+        """The service's plan; None where it makes none, or has made none too often."""
+        if self.hopeless:
+            return None
+        self.asked += 1
+        answer = self.episode.ask_patiently("POST", SHARDS, body)
+        if not is_answer(SHARDS, answer):
+            self.bad_answers += 1
+            self._in_vain += 1
+            self.bad = self.bad or answer
+            return None
+        self._in_vain = 0
+        told: Json = answer.json
+        if self.look:
+            self._judge(body, told, answer)
+        return told
+
+    def _judge(self, body: Json, told: Json, answer: Answer) -> None:
+        wrong = tuple(islice(faults(body, told), SHOWN))
+        if wrong:
+            self.unsound_plans += 1
+            if len(self.unsound) < SHOWN:
+                self.unsound.append(UnsoundAnswer(wrong, answer))
+
+
+def every(extent: Extent) -> Sequence[tuple[str, int]]:
+    """Family and number of each window."""
+    return [(family, number) for family, count in extent.windows.items() for number in range(count)]
+
+
+def played(player: Player, extent: Extent, passed: Callable[[int, int], None]) -> tuple[ShardWindow, ...]:
+    """All windows, until the service is not asked any more."""
+    rows: list[ShardWindow] = []
+    wanted = every(extent)
+    for family, number in wanted:
+        if player.hopeless:
+            break
+        rows.append(player.window(family, number, extent))
+        passed(len(rows), len(wanted))
+    return tuple(rows)

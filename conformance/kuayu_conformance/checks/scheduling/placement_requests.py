@@ -1,0 +1,265 @@
+"""States of scheduling that checks make up, and asking for decisions on them.
+
+Whatever is drawn comes from the episode's random numbers, names and clock included; only sums, products and square
+roots are taken of it, so that a run can be made again on any machine.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+from math import hypot
+from random import Random
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.episode import Episode, SetUpFailed, instant
+from kuayu_schemas import schema
+
+Json = dict[str, Any]
+
+PLACEMENTS, FRONTS = "/v1/placements", "/v1/pareto-fronts"
+PLANS, ROUTES = "/v1/allocation-plans", "/v1/routes"
+ANSWERS = {PLACEMENTS: "PlacementReport", FRONTS: "ParetoFront", PLANS: "AllocationPlan", ROUTES: "RoutePlan"}
+"""What each operation answers with."""
+
+GIGABIT, GIGABYTE = 1e9, 1e9
+FARTHEST = 0.04
+"""Seconds of a round trip from one corner of the map to the opposite one, less or more by the shape of the map."""
+PRICES = {"reserved": 0.0, "on_demand": 1.0, "spot": 0.4}
+"""Prices of the ways of buying over that on demand."""
+_ENDLESS = re.compile(rb"\d{300}")
+_EARLIEST, _SPAN = 1_800_000_000, 200_000_000
+
+
+@dataclass(frozen=True)
+class DecisionExchange:
+    """A question and its answer, which is what the operation answers with."""
+
+    body: Json
+    answer: Answer
+
+    @property
+    def told(self) -> Json:
+        """The answer as JSON."""
+        found: Json = self.answer.json
+        return found
+
+
+def ask(episode: Episode, path: str, body: Json) -> DecisionExchange:
+    """Ask for a decision.
+
+    Raises:
+        SetUpFailed: There is none.
+    """
+    asked = DecisionExchange(body, episode.set_up("POST", path, body))
+    if not decided(path, asked.answer):
+        raise SetUpFailed(f"the answer is no valid {ANSWERS[path]}", asked.answer)
+    return asked
+
+
+def decided(path: str, answer: Answer) -> bool:
+    """Whether an answer is a decision of the operation, without numbers that no double holds."""
+    valid = answer.status == 200 and schema.is_valid(ANSWERS[path], answer.json, reader=True)
+    return valid and not _ENDLESS.search(answer.body)
+
+
+NAME = re.compile(r'"([a-h][0-9a-f]{10})"')
+"""A name that a :class:`Draft` gives, in JSON."""
+
+
+def unnamed(state: Json) -> str:
+    """A state as JSON, names numbered as they come: the same for all states that differ in nothing else."""
+    numbers: dict[str, int] = {}
+    return NAME.sub(lambda found: f'"{numbers.setdefault(found[1], len(numbers))}"', json.dumps(state))
+
+
+class Draft:
+    """Draws the parts of a state.
+
+    Attributes:
+        chance: Random numbers.
+        now: The present instant, Unix time in whole seconds.
+    """
+
+    def __init__(self, chance: Random, naming: Random | None = None) -> None:
+        """Draw from random numbers, and names from others where they are given."""
+        self.chance = chance
+        self._naming = naming or chance
+        self.now = float(_EARLIEST + chance.randrange(_SPAN))
+        self._names: set[str] = set()
+
+    @classmethod
+    def of(cls, episode: Episode) -> "Draft":
+        """One that draws from the episode's random numbers."""
+        return cls(episode.random, episode.naming)
+
+    def name(self) -> str:
+        """A name that tells nothing and was not given before."""
+        while (drawn := f"{self._naming.choice('abcdefgh')}{self._naming.getrandbits(40):010x}") in self._names:
+            pass
+        self._names.add(drawn)
+        return drawn
+
+    def names(self, count: int) -> list[str]:
+        """Several of them."""
+        return [self.name() for _ in range(count)]
+
+    @cached_property
+    def epoch(self) -> str:
+        """Life of the state that revisions count in."""
+        return self.name()
+
+    def state(self, accelerators: Sequence[Json], domains: Sequence[Json], links: Sequence[Json]) -> Json:
+        """A state in which nothing waits and nothing runs."""
+        return {
+            "revision": {"epoch": self.epoch, "number": self.chance.randrange(1_000_000)},
+            "now": instant(self.now),
+            "accelerators": list(accelerators),
+            "domains": list(domains),
+            "links": list(links),
+            "copies": [],
+            "waiting": [],
+            "running": [],
+        }
+
+    def accelerator(self, profiles: Sequence[str], memory: float = 80 * GIGABYTE, speed: float | None = None) -> Json:
+        """A kind of accelerator; its indices are drawn around a speed, unless that is one: the reference."""
+        pace = self.chance.uniform(0.5, 2.5) if speed is None else speed
+        spread = 0.0 if speed is not None else 0.3
+        indices = [{"profile": name, "value": pace * self.chance.uniform(1 - spread, 1 + spread)} for name in profiles]
+        return {"id": self.name(), "kind": "gpu", "memory": memory, "indices": indices}
+
+    def pool(self, accelerator: Json, nodes: int, *, per_node: int = 8, switches: int = 0) -> Json:
+        """A pool of which everything is free; its nodes hang on so many switches, or are not told."""
+        devices = nodes * per_node
+        made: Json = {
+            "accelerator": accelerator["id"], "devices": devices, "free": devices, "devices_per_node": per_node,
+        }  # fmt: skip
+        if switches:
+            leaves = self.names(switches)
+            made["nodes"] = [
+                {"id": self.name(), "devices": per_node, "free": per_node, "switch": leaves[number % switches]}
+                for number in range(nodes)
+            ]
+        return made
+
+    def offers(self, pool: Json, price: float, parts: dict[str, float]) -> None:
+        """Have a pool bought: part of its free devices by way of buying, at prices that follow that on demand."""
+        pool["offers"] = [
+            {
+                "purchase": way,
+                "devices": int(part * pool["free"]),
+                "price": price * PRICES[way],
+                **({"interruption_rate": 0.02} if way == "spot" else {}),
+            }
+            for way, part in parts.items()
+        ]
+
+    def domain(self, *pools: Json) -> Json:
+        """A domain of some pools."""
+        return {"id": self.name(), "pools": list(pools)}
+
+    def mesh(self, places: Sequence[str], gigabits: tuple[float, float] = (2.0, 40.0)) -> list[Json]:
+        """Links between all places of a map, each the shortest way between its ends."""
+        position = {place: (self.chance.uniform(0.05, 1.0), self.chance.uniform(0.05, 1.0)) for place in places}
+        return [
+            self.link(one, other, position[one], position[other], gigabits) for one, other in permutations(places, 2)
+        ]
+
+    def link(
+        self, source: str, target: str, here: tuple[float, float], there: tuple[float, float],
+        gigabits: tuple[float, float],
+    ) -> Json:  # fmt: skip
+        """A link over a distance."""
+        bandwidth = self.chance.uniform(*gigabits) * GIGABIT
+        return {
+            "source": source,
+            "target": target,
+            "bandwidth": bandwidth,
+            "available": bandwidth * self.chance.uniform(0.4, 1.0),
+            "round_trip_time": FARTHEST * hypot(here[0] - there[0], here[1] - there[1]),
+            "tariff": self.chance.uniform(2e-11, 2e-10),
+        }
+
+    def spec(self, profile: str, home: str, devices: tuple[int, int, int], **members: Any) -> Json:
+        """What a job asks for: devices at least, requested and at most; its data are at home."""
+        chance = self.chance
+        exchange = chance.uniform(0.2, 20.0) * GIGABYTE
+        lasting = float(chance.randrange(900, 20_000))
+        least, requested, most = devices
+        return {
+            "id": self.name(),
+            "kind": "training",
+            "priority": 0,
+            "home_domain": home,
+            "submitted_at": instant(self.now - chance.randrange(60, 7_200)),
+            "devices": {"minimum": least, "maximum": most, "requested": requested},
+            "task_profile": profile,
+            "duration": {"expected": lasting, "low": lasting / 2, "high": lasting * 2, "coverage": 0.8},
+            "serial_share": 0.001,
+            "communication": {
+                "step_time": chance.uniform(0.5, 20.0),
+                "exchange": exchange,
+                "boundary": exchange * chance.uniform(0.2, 2.0),
+                "checkpoint_size": 7 * exchange,
+            },
+            "split_modes": ["none"],
+            "data": [{"id": self.name(), "size": chance.uniform(1.0, 500.0) * GIGABYTE, "domains": [home]}],
+            **members,
+        }
+
+
+def queued(state: Json, specs: Sequence[Json]) -> Json:
+    """The state with jobs that wait: by priority, then by time of submission."""
+    ordered = sorted(specs, key=lambda spec: (-spec.get("priority", 0), spec["submitted_at"]))
+    return {**state, "waiting": [{"spec": spec} for spec in ordered]}
+
+
+def alone(domain: str, pool: Json, devices: int) -> Json:
+    """A placement in one pool, on its first nodes that are free; these are told where the pool tells them."""
+    share: Json = {"domain": domain, "accelerator": pool["accelerator"], "devices": devices}
+    if "nodes" in pool:
+        share["nodes"] = []
+        for node in pool["nodes"]:
+            if taken := min(node["free"], devices - sum(entry["devices"] for entry in share["nodes"])):
+                share["nodes"].append({"node": node["id"], "devices": taken})
+    if "offers" in pool:
+        share["purchase"] = pool["offers"][0]["purchase"]
+    return {"shares": [share], "split_mode": "none"}
+
+
+def occupied(draft: Draft, state: Json, part: float, spec_of: Callable[[str, int], Json]) -> Json:
+    """The state with jobs that run on about a part of each pool, in pieces of one device to all of a node.
+
+    Args:
+        draft: Draws them.
+        state: Free so far; its pools are changed.
+        part: Of the devices.
+        spec_of: What a job asks for, by home and devices.
+    """
+    running = []
+    for domain in state["domains"]:
+        for pool in domain["pools"]:
+            while pool["free"] > (1.0 - part) * pool["devices"]:
+                devices = min(pool["free"], draft.chance.choice((1, 2, 4, 8, 8)))
+                placement = alone(domain["id"], pool, devices)
+                take(pool, placement["shares"][0])
+                spec = spec_of(domain["id"], devices)
+                done = draft.chance.uniform(0.0, 0.9) * spec["duration"]["expected"] * devices
+                running.append({"spec": spec, "placement": placement, "phase": "running", "done": done,
+                                "used": 1.0, "rate": float(devices)})  # fmt: skip
+    return {**state, "running": running}
+
+
+def take(pool: Json, share: Json) -> None:
+    """Take the devices of a share out of what a pool has free."""
+    pool["free"] -= share["devices"]
+    held = {entry["node"]: entry["devices"] for entry in share.get("nodes", [])}
+    for node in pool.get("nodes", []):
+        node["free"] -= held.get(node["id"], 0)
+    for offer in pool.get("offers", []):
+        bought = share["devices"] if offer["purchase"] == share.get("purchase") else 0
+        offer["devices"] = min(offer["devices"] - bought, pool["free"])

@@ -1,0 +1,171 @@
+"""Requests for decisions that name what they do not hold, or one thing twice (SCH-012)."""
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check
+from kuayu_conformance.checks.scheduling.placement_requests import (
+    FRONTS,
+    PLACEMENTS,
+    PLANS,
+    ROUTES,
+    Draft,
+    Json,
+    alone,
+    ask,
+    queued,
+    take,
+)
+from kuayu_conformance.episode import Episode
+from kuayu_conformance.findings import Finding, answered, holds
+
+NOWHERE = "nowhere"
+UNKNOWN, REPEATED = "unknown-reference", "invalid-body"
+
+
+@dataclass(frozen=True)
+class BadRequest:
+    """A request with something wrong in it: what, the problem that it calls for, and where."""
+
+    what: str
+    problem: str
+    pointer: str
+    answer: Answer
+
+
+def observe(episode: Episode) -> tuple[BadRequest, ...]:
+    """Ask for each decision as it should be, then with one thing wrong each time.
+
+    Raises:
+        SetUpFailed: What is right is not answered.
+    """
+    draft = Draft.of(episode)
+    bodies = {path: body for path, body in requests(draft).items() if episode.settings.asks(f"POST {path}")}
+    for path, body in bodies.items():
+        ask(episode, path, body)
+    return tuple(
+        BadRequest(f"{what} ({path})", problem, pointer, episode.ask("POST", path, body))
+        for path, whole in bodies.items()
+        for what, problem, pointer, body in _wrong(path, whole)
+    )
+
+
+def requests(draft: Draft) -> dict[str, Json]:
+    """A small request for each decision, with a name in every place that may hold one."""
+    state = _state(draft)
+    first, second = (domain["id"] for domain in state["domains"][:2])
+    nothing_runs = {**state, "running": []}
+    demand = {"domain": first, "profile": state["waiting"][0]["spec"]["task_profile"], "expected": 2.0, "high": 3.0}
+    routed = {"id": draft.name(), "sources": [first], "targets": [second], "size": 1e9}
+    return {
+        PLACEMENTS: {
+            "state": state,
+            "shares": [{"domain": first, "share": 0.5}, {"domain": second, "share": 0.5}],
+        },
+        FRONTS: {"state": nothing_runs, "slot": 3600.0, "solutions": 5},
+        PLANS: {"state": state, "horizon": 3600.0, "forecast": [{**demand, "movable": 1.0, "interruptible": 0.0}]},
+        ROUTES: {
+            "revision": state["revision"],
+            "links": state["links"],
+            "demands": [routed, {**routed, "id": draft.name()}],
+        },
+    }
+
+
+def _state(draft: Draft) -> Json:
+    """A state that would hold together without its last accelerator, domain, pool, node or job."""
+    profile = draft.name()
+    kinds = [draft.accelerator([profile], speed=1.0), *(draft.accelerator([profile]) for _ in range(2))]
+    domains = [draft.domain(draft.pool(kinds[0], 2, switches=2), draft.pool(kinds[1], 2)) for _ in range(3)]
+    names = [domain["id"] for domain in domains]
+    state = draft.state(kinds, domains, draft.mesh(names))
+    specs = [draft.spec(profile, names[number % 3], (4, 4, 4)) for number in range(2)]
+    held = draft.spec(profile, names[0], (4, 4, 4))
+    placement = alone(names[0], domains[0]["pools"][0], 4)
+    take(domains[0]["pools"][0], placement["shares"][0])
+    running = {"spec": held, "placement": placement, "phase": "running", "done": 100.0, "rate": 4.0}
+    copies = [{"artefact": specs[0]["data"][0]["id"], "domains": [names[0], names[1]]}]
+    return {**queued(state, specs), "running": [running], "copies": copies}
+
+
+def _wrong(path: str, whole: Json) -> Iterator[tuple[str, str, str, Json]]:
+    """What is wrong, the problem that it calls for, the place, and the request."""
+    for what, pointer in USED[path]:
+        yield what, UNKNOWN, pointer, _with(whole, pointer, NOWHERE)
+    for what, pointer, source in TWICE[path]:
+        yield what, REPEATED, pointer, _with(whole, pointer, _at(whole, source))
+
+
+_STATE_USED = (
+    ("accelerator of a pool", "/state/domains/1/pools/0/accelerator"),
+    ("domain of a copy", "/state/copies/0/domains/1"),
+    ("home of a job", "/state/waiting/1/spec/home_domain"),
+    ("domain of data", "/state/waiting/1/spec/data/0/domains/0"),
+)
+_STATE_TWICE = (
+    ("accelerator", "/state/accelerators/2/id", "/state/accelerators/0/id"),
+    ("domain", "/state/domains/2/id", "/state/domains/0/id"),
+    ("pool of a domain", "/state/domains/0/pools/1/accelerator", "/state/domains/0/pools/0/accelerator"),
+    ("node of a pool", "/state/domains/0/pools/0/nodes/1/id", "/state/domains/0/pools/0/nodes/0/id"),
+    ("job that waits", "/state/waiting/1/spec/id", "/state/waiting/0/spec/id"),
+)
+_HELD_DEVICES = "/state/running/0/placement/shares/0"
+USED = {
+    PLACEMENTS: (
+        *_STATE_USED,
+        ("domain where a job runs", f"{_HELD_DEVICES}/domain"),
+        ("accelerator on which a job runs", f"{_HELD_DEVICES}/accelerator"),
+        ("node on which a job runs", f"{_HELD_DEVICES}/nodes/0/node"),
+        ("domain of a planned share", "/shares/1/domain"),
+    ),
+    FRONTS: _STATE_USED,
+    PLANS: (*_STATE_USED, ("domain of a forecast", "/forecast/0/domain")),
+    ROUTES: (
+        ("source of a demand", "/demands/1/sources/0"),
+        ("target of a demand", "/demands/0/targets/0"),
+    ),
+}
+"""Places of names that point at something, by operation; each is given one that nothing has."""
+TWICE = {
+    PLACEMENTS: (
+        *_STATE_TWICE,
+        ("job that waits and runs", "/state/running/0/spec/id", "/state/waiting/0/spec/id"),
+        ("domain of planned shares", "/shares/1/domain", "/shares/0/domain"),
+    ),
+    FRONTS: _STATE_TWICE,
+    PLANS: _STATE_TWICE,
+    ROUTES: (("demand", "/demands/1/id", "/demands/0/id"),),
+}
+"""Places of names that something else has already, and where, by operation."""
+
+
+def _with(whole: Json, pointer: str, name: str) -> Json:
+    """A copy of a request with another name at a place."""
+    body = deepcopy(whole)
+    place, _, last = pointer.rpartition("/")
+    parent = _at(body, place)
+    parent[int(last) if isinstance(parent, list) else last] = name
+    return body
+
+
+def _at(body: Any, pointer: str) -> Any:
+    for step in pointer.split("/")[1:]:
+        body = body[int(step) if isinstance(body, list) else step]
+    return body
+
+
+def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
+    """Claims about refusals."""
+    for wrong in observation:
+        because = f"{wrong.what}, {'twice' if wrong.problem == REPEATED else 'unknown'}"
+        yield answered("SCH-012", wrong.answer, 422, because, problem=wrong.problem)
+        pointers = [error.get("pointer") for error in wrong.answer.items("errors") if isinstance(error, dict)]
+        yield holds(
+            "SCH-012", wrong.pointer in pointers, f"{because}: the place {wrong.pointer}", pointers, wrong.answer
+        )
+
+
+CHECK = Check("sch_names", ("SCH-012",), observe, judge)

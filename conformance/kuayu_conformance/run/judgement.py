@@ -1,0 +1,415 @@
+"""From a transcript to a report. A run and its re-judgement go through here alike."""
+
+import gc
+import json
+import multiprocessing
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kuayu_conformance import corpora
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.check import Check, Exchanges
+from kuayu_conformance.episode import Episode, FellBehind, NotTestable, SetUpFailed
+from kuayu_conformance.extras import command, lacking
+from kuayu_conformance.findings import Claim, Finding
+from kuayu_conformance.kept_scores import KeptScores
+from kuayu_conformance.origin import origin_of
+from kuayu_conformance.run import originals
+from kuayu_conformance.run.machine import MachineLoad
+from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings, check_of, extra_of, testable
+from kuayu_conformance.run.replay import ReplaySource
+from kuayu_conformance.run.verdicts import conclude, without_verdict
+from kuayu_conformance.transcript import Event, Transcript, TranscriptError
+from kuayu_schemas.models import (
+    ConformanceReport,
+    DataTable,
+    Environment,
+    Profile,
+    Replay,
+    Requirement,
+    RequirementResult,
+    Resumption,
+    Summary,
+    Verdict,
+)
+
+Results = dict[str, RequirementResult]
+
+WHOLE_RUN = "whole run"
+"""What stands for an episode in evidence that is gathered from all of them."""
+
+EXIT_PASS, EXIT_FAIL, EXIT_OPEN, EXIT_HARNESS = 0, 1, 2, 3
+
+SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
+"""Verdicts that a busy machine takes nothing from: a pass was reached in spite of it, a fault of the suite is one."""
+
+EXCUSE = ", so that delays may be those of the machine"
+NOT_REACHED = "the run ended before this check did: "
+ASK_MORE = "select other requirements beside it: every answer to what their checks ask is looked at"
+GO_ON = "with --resume a run that was called off is gone on with"
+
+
+def read_declaration(episode: Episode) -> Answer:
+    """The answer to GET /v1/conformance, with which a run begins."""
+    return episode.ask("GET", "/v1/conformance")
+
+
+def every(_: Check[Any]) -> bool:
+    """Whether a check is wanted where all are."""
+    return True
+
+
+def plan_of(
+    transcript: Transcript,
+    data: Path | None,
+    wanted: Callable[[Check[Any]], bool] = every,
+    kept: KeptScores | None = None,
+) -> Plan:
+    """The plan that the transcript was made by, with what the wanted checks of it need.
+
+    Raises:
+        TranscriptError: Measurements or a trace that the run used are not at hand, or are others by now; or an extra
+            that it used is not installed.
+    """
+    header = transcript.header
+    source = ReplaySource(PREAMBLE, transcript.episodes.get(PREAMBLE, ()))
+    declaration = read_declaration(Episode(PREAMBLE, blank_settings(header), source))
+    plan = Plan.from_header(header, declaration, corpora.shipped())
+    plan = replace(plan, begun_anew=transcript.begun_anew, kept=kept or KeptScores())
+    for extra in sorted(lacking() & {check.extra for check in plan.listed()}):
+        raise TranscriptError(f"the run made checks that need the extra {extra}; {command(extra)} installs it")
+    checks = list(filter(wanted, plan.checks()))
+    if any(check.measurements for check in checks):
+        plan = replace(plan, tables=(*plan.tables, *_named_tables(header, data)))
+    if any(check.traces for check in checks):
+        plan = replace(plan, traces=originals.named(header["data"], data))
+    return plan
+
+
+def _named_tables(header: Event, data: Path | None) -> Iterator[corpora.Table]:
+    for used in header["data"]:
+        if used["name"] in originals.FILES:
+            continue
+        try:
+            table = corpora.load(used["name"], data)
+        except corpora.UnknownTable as unknown:
+            raise TranscriptError(
+                f"the run used measurements ({used['name']}) that do not come with the suite and are not at hand: "
+                f"{unknown}; name their folder with --data or KUAYU_DATA"
+            ) from unknown
+        if table.digest != used["digest"]:
+            raise TranscriptError(f"the measurements {used['name']} at hand are not those that the run used")
+        yield table
+
+
+def judge(
+    transcript: Transcript,
+    data: Path | None = None,
+    passed: Callable[[str, int, int], None] | None = None,
+    kept: KeptScores | None = None,
+) -> ConformanceReport:
+    """The report that follows from a transcript, the measurements and traces that it names, and nothing else.
+
+    ``data`` is the folder of those that do not come with the suite; ``passed`` is told how much of a long check has
+    been judged: its name, parts that are through, and all of them. What is ``kept`` need not be computed again.
+
+    Raises:
+        TranscriptError: The transcript lacks what every run begins with, or data that it names are not at hand.
+    """
+    plan = plan_of(transcript, data, kept=kept)
+    header = transcript.header
+    results: Results = {}
+    exchanges: list[tuple[str, Any, Answer]] = []
+    for check in plan.checks():
+        found, asked = _judged_again(check, transcript, plan, passed)
+        results |= found
+        exchanges += asked
+    results |= judge_whole_run(plan, tuple(exchanges), transcript.called_off)
+    ordered = [results.get(r.id) or _left_out(r, plan) for r in testable()]
+    return ConformanceReport(
+        spec_version=header["spec_version"],
+        suite_version=header["suite_version"],
+        target=header["target"],
+        declaration=plan.declaration,
+        run_level=plan.level,
+        profiles=list(header["profiles"]),
+        sub_profiles=list(header.get("sub_profiles", ())) or None,
+        selection=list(plan.selection),
+        nonce=plan.nonce,
+        started_at=header["started_at"],
+        finished_at=(transcript.footer or transcript.called_off)["finished_at"],
+        called_off=transcript.called_off.get("why"),
+        resumptions=[_resumption(event) for event in transcript.resumptions] or None,
+        environment=Environment.model_validate(header["environment"]),
+        data=[DataTable.model_validate(used) for used in header["data"] if used["name"] in plan.data_names] or None,
+        origin=origin_of(header),
+        results=ordered,
+        summary=_summary(ordered),
+        exit_code=exit_code(ordered, nothing_claimed=_declares_nothing(plan)),
+        transcript=transcript.digest,
+    )
+
+
+def judge_some(
+    transcript: Transcript,
+    wanted: Callable[[Check[Any]], bool],
+    data: Path | None = None,
+    passed: Callable[[str, int, int], None] | None = None,
+    kept: KeptScores | None = None,
+    processes: int = 1,
+) -> Results:
+    """Results of some checks of a run, as :func:`judge` comes to them; nothing of what is looked for in all exchanges.
+
+    Several ``processes`` judge checks side by side, and then nobody is told what has ``passed``.
+
+    Raises:
+        TranscriptError: As :func:`judge`.
+    """
+    plan = plan_of(transcript, data, wanted, kept)
+    checks = list(filter(wanted, plan.checks()))
+    results: Results = {}
+    if processes == 1 or len(checks) == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        for check in checks:
+            results |= _judged_again(check, transcript, plan, passed)[0]
+        return results
+    longest = sorted(checks, key=lambda check: -(duration_of(transcript.episodes.get(check.name, ())) or 0.0))
+    gc.freeze()  # a collection would copy what has been read of the transcript to every process
+    fork = multiprocessing.get_context("fork")  # others would have to read the transcript anew
+    try:
+        with ProcessPoolExecutor(processes, fork, _shared.extend, ((transcript, plan),)) as pool:
+            for found in pool.map(_judged_beside, [check.name for check in longest]):
+                results |= found
+    finally:
+        gc.unfreeze()
+    return results
+
+
+_shared: list[Any] = []
+"""Transcript and plan, in a process that judges checks beside others."""
+
+
+def _judged_beside(name: str) -> Results:
+    transcript, plan = _shared
+    check = next(entry for entry in plan.checks() if entry.name == name)
+    return _judged_again(check, transcript, plan, None)[0]
+
+
+def _judged_again(
+    check: Check[Any], transcript: Transcript, plan: Plan, passed: Callable[[str, int, int], None] | None
+) -> tuple[Results, list[tuple[str, Any, Answer]]]:
+    """Results of a check, and all that it had asked."""
+    events = transcript.episodes.get(check.name, ())
+    if transcript.called_off and duration_of(events) is None:
+        return _not_reached(check.name, plan, transcript.called_off), []
+    told = partial(passed, check.name) if passed else None
+    source = ReplaySource(check.name, without_end(events), transcript.episodes)
+    episode = Episode(check.name, plan.settings_of(check), source, told)
+    found = judge_check(check, episode, plan, duration=duration_of(events))
+    if truth_of(events) != json.loads(json.dumps(episode.truth)):
+        found = {name: _played_otherwise(result) for name, result in found.items()}
+    load = load_of(events)
+    results = excused(found, check, episode, load, transcript.header["target"]) if load else found
+    results = attributed(results, episode, load) if load else results
+    for _, answer in episode.exchanges:
+        answer.release()
+    return results, [(check.name, *pair) for pair in episode.exchanges]
+
+
+def _resumption(event: Event) -> Resumption:
+    return Resumption(
+        at=event["at"],
+        broken_off_at=event["broken_off_at"],
+        again=event["again"],
+        across_epochs=event.get("across_epochs"),
+    )
+
+
+def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: float | None) -> Results:
+    """Results of one check; whatever goes wrong in the suite itself is shown as a harness error.
+
+    What the target answers is no fault of the suite: a requirement about which its answers say nothing is not met.
+    """
+    mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
+    try:
+        findings = list(check.judge(check.observe(episode)))
+    except SetUpFailed as failed:
+        hint = "see COM-002 and COM-003, which judge the operations themselves"
+        return {r.id: without_verdict(r, Verdict.not_testable, str(failed), hint, duration=duration) for r in mine}
+    except NotTestable as not_testable:
+        episode.behind = not_testable if isinstance(not_testable, FellBehind) else None
+        reason, hint = str(not_testable), not_testable.hint
+        return {r.id: without_verdict(r, Verdict.not_testable, reason, hint, duration=duration) for r in mine}
+    except Exception as error:  # noqa: BLE001 - a fault of the suite must never look like one of the vendor's
+        return {r.id: without_verdict(r, Verdict.harness_error, _where(error), duration=duration) for r in mine}
+    replay = Replay.recorded_times if check.recorded_times else Replay.deterministic
+    if (
+        plan.declaration is None and not episode.exchanges
+    ):  # what to ask follows from it, so that nothing could be asked
+        expected = "a declaration, from which follows what is asked of the target"
+        findings += [Claim(r.id, expected, met=False, found="none that can be read") for r in mine]
+    last = episode.exchanges[-1][1] if episode.exchanges else None
+    return {r.id: conclude(r, _about(r, findings), check.name, replay, duration, last) for r in mine}
+
+
+def excused(results: Results, check: Check[Any], episode: Episode, load: MachineLoad, target: str) -> Results:
+    """The same results, but nothing is held against the target that this machine may have done.
+
+    Where others kept the machine busy, a verdict that rests on the clock, or on an answer that did not come in time,
+    says nothing about the target unless it is a pass. What was answered wrongly stays wrong.
+    """
+    if not load.busy or not (check.recorded_times or any(_late(answer) for _, answer in episode.exchanges)):
+        return results
+    return {
+        name: result if result.verdict in SAYS_NO_LESS else _not_for_this_machine(result, load, target)
+        for name, result in results.items()
+    }
+
+
+def attributed(results: Results, episode: Episode, load: MachineLoad) -> Results:
+    """The same results, but what a world had to wait for is held against the target where it can be nobody else's."""
+    seconds = [answer.seconds for _, answer in episode.exchanges if answer.status]
+    mean = sum(seconds) / len(seconds) if seconds else 0.0
+    if episode.behind is None or load.round_trip is None or not load.leaves_to_target(mean):
+        return results
+    reason = (
+        f"{episode.behind}; at most {episode.behind.most} may be. It is the target's: an answer took {mean * 1e3:.0f} "
+        f"ms on average, the path {load.round_trip * 1e3:.1f} of them, and {load.idle:.1f} of {load.processors} "
+        "processors of the suite's machine were idle"
+    )
+    rows = {row.id: row for row in testable()}
+    return {
+        name: without_verdict(rows[name], Verdict.fail, reason, duration=result.duration)
+        for name, result in results.items()
+    }
+
+
+def _late(answer: Answer) -> bool:
+    """Whether an answer did not come in time, or the target said that it had too much to do."""
+    return (not answer.status and "Timeout" in answer.failure) or answer.problem == "overloaded"
+
+
+def _not_for_this_machine(result: RequirementResult, load: MachineLoad, target: str) -> RequirementResult:
+    again = f"kuayu conformance run --target {target} --requirement {result.requirement} -o DIR"
+    found = "; ".join(filter(None, (result.verdict.value, result.reason)))
+    requirement = next(row for row in testable() if row.id == result.requirement)
+    return without_verdict(
+        requirement,
+        Verdict.not_testable,
+        f"{load.words}{EXCUSE}; found all the same: {found}",
+        f"when the machine has less to do, run {again}",
+        duration=result.duration,
+    )
+
+
+def machine_was_busy(result: RequirementResult) -> bool:
+    """Whether nothing was said of a requirement since the suite's machine was busy with something else."""
+    return result.verdict is Verdict.not_testable and EXCUSE in (result.reason or "")
+
+
+def _not_reached(check: str, plan: Plan, called_off: Event) -> Results:
+    """Results of a check that the run had not ended when it was called off."""
+    mine = [row for row in testable() if check_of(row) == check and plan.applies(row) is None]
+    return {row.id: without_verdict(row, Verdict.not_testable, NOT_REACHED + called_off["why"], GO_ON) for row in mine}
+
+
+def judge_whole_run(plan: Plan, exchanges: Exchanges, called_off: Event) -> Results:
+    """Results of checks over all exchanges; of a run that was called off, only what it shows to be wrong."""
+    results: Results = {}
+    for check in plan.run_checks():
+        mine = [r for r in testable() if check_of(r) == check.name and plan.applies(r) is None]
+        try:
+            findings = list(check.judge(exchanges))
+        except Exception as error:  # noqa: BLE001 - as above
+            results |= {r.id: without_verdict(r, Verdict.harness_error, _where(error)) for r in mine}
+        else:
+            if not exchanges:
+                reason = "nothing was asked in this run that it could be judged by"
+                results |= {r.id: without_verdict(r, Verdict.not_testable, reason, ASK_MORE) for r in mine}
+                continue
+            replay, last = Replay.deterministic, None if called_off else exchanges[-1][2]
+            found = {r.id: conclude(r, _about(r, findings), WHOLE_RUN, replay, None, last) for r in mine}
+            open_ = _not_reached(check.name, plan, called_off) if called_off else {}
+            results |= {n: r if r.verdict is Verdict.fail else open_.get(n, r) for n, r in found.items()}
+    return results
+
+
+def _where(error: Exception) -> str:
+    if isinstance(error, TranscriptError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} (in {place.name}, line {place.lineno})"
+
+
+def _about(requirement: Requirement, findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.requirement == requirement.id]
+
+
+def _left_out(requirement: Requirement, plan: Plan) -> RequirementResult:
+    verdict, reason = plan.applies(requirement) or (
+        Verdict.harness_error,
+        "the register names a check that is not there",
+    )
+    extra = extra_of(requirement) if verdict is Verdict.not_testable else ""
+    return without_verdict(requirement, verdict, reason, command(extra) if extra else "")
+
+
+def _played_otherwise(result: RequirementResult) -> RequirementResult:
+    requirement = next(row for row in testable() if row.id == result.requirement)
+    reason = "what was played, as the transcript says, is not what follows from its nonce"
+    return without_verdict(requirement, Verdict.harness_error, reason, duration=result.duration)
+
+
+MARKS = ("truth", "machine", "end")
+"""Kinds of the events with which an episode ends: what was played, what the machine did, and that it is through."""
+
+
+def without_end(events: Sequence[Event]) -> Sequence[Event]:
+    """Events of an episode that the target had a part in: without the mark of its end and what the machine did."""
+    marks = sum(event.get("kind") in MARKS for event in events[-len(MARKS) :])
+    return events[: len(events) - marks]
+
+
+def truth_of(events: Sequence[Event]) -> list[Any]:
+    """What was played in an episode, where the transcript keeps it."""
+    return next((list(event["value"]) for event in events[-len(MARKS) :] if event.get("kind") == "truth"), [])
+
+
+def load_of(events: Sequence[Event]) -> MachineLoad | None:
+    """How busy the machine was during an episode, where that is on record."""
+    return next((MachineLoad.of(event) for event in events[-len(MARKS) :] if event.get("kind") == "machine"), None)
+
+
+def duration_of(events: Sequence[Event]) -> float | None:
+    """Seconds that the episode took, from the mark of its end."""
+    return next((float(event["seconds"]) for event in events[-len(MARKS) :] if event.get("kind") == "end"), None)
+
+
+def _summary(results: list[RequirementResult]) -> list[Summary]:
+    counted = {verdict: sum(result.verdict is verdict for result in results) for verdict in Verdict}
+    return [Summary(verdict=verdict, count=count) for verdict, count in counted.items() if count]
+
+
+def _declares_nothing(plan: Plan) -> bool:
+    """Whether a run was to judge all that is declared, and that is no profile and no part of one."""
+    return not plan.selection and plan.declaration is not None and plan.declared <= {Profile.COM}
+
+
+def exit_code(results: Iterable[RequirementResult], *, nothing_claimed: bool = False) -> int:
+    """Exit code of a run with these results; where ``nothing_claimed`` is, nothing can be passed.
+
+    A requirement that is not met is not met whatever befell the suite elsewhere, so a fault of the suite stands beside
+    failures and never hides them; only where nothing failed does it leave the run without a verdict.
+    """
+    verdicts = {result.verdict for result in results if result.required}
+    if Verdict.fail in verdicts:
+        return EXIT_FAIL
+    if Verdict.harness_error in verdicts:
+        return EXIT_HARNESS
+    if verdicts & {Verdict.inconclusive, Verdict.not_testable} or nothing_claimed:
+        return EXIT_OPEN
+    return EXIT_PASS

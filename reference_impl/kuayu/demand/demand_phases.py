@@ -1,0 +1,51 @@
+"""What a training needs in each of its phases, which differ in their batch and the length of their sequences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kuayu.demand.hardware import Hardware
+from kuayu.demand.prediction import Demand
+from kuayu.demand.reading import Training, structure_of, training_of
+from kuayu.demand.strategy import Strategy
+
+Plain = Mapping[str, Any]
+
+
+def phase_trainings(case: Plain, training: Training, hardware: Hardware) -> Iterator[Training]:
+    """The training of a case as it is in each phase, in their order."""
+    structure, whole = training.structure, training.strategy
+    for phase in case.get("phases", ()):
+        sequence = int(phase.get("sequence", structure.sequence))
+        shorter = structure if sequence == structure.sequence else structure_of(case["model"], sequence)
+        yield training_of(shorter, of_batch(whole, int(phase.get("global_batch", whole.global_batch))), hardware)
+
+
+def of_batch(strategy: Strategy, batch: int) -> Strategy:
+    """The strategy with as many replicas as such a batch has micro-batches for."""
+    replicas = max(1, min(strategy.data, batch // strategy.micro_batch))
+    return replace(strategy, data=replicas, global_batch=batch)
+
+
+def told_phases(case: Plain, rows: Sequence[tuple[Demand, int]]) -> list[dict[str, Any]]:
+    """Demand of each phase.
+
+    Args:
+        case: A ``TrainingCase``.
+        rows: Demand of each phase, and its row there.
+    """
+    phases = []
+    for phase, (made, row) in zip(case["phases"], rows, strict=True):
+        step, steps = float(made.times.step[row]), phase["steps"]
+        phases.append(
+            {
+                "phase": phase["phase"],
+                "devices": int(made.layouts.devices[row]),
+                "step_time": step,
+                "duration": steps * step,
+                "work": steps * float(made.model_flops[row]),
+                "memory": float(made.memory.total[row]),
+                "traffic": float(made.traffic[:, :, row].sum()),
+            }
+        )
+    return phases

@@ -1,0 +1,450 @@
+"""From a snapshot of the federation to what the service does with each job, and why.
+
+A *pass* makes a scheduling state of a snapshot (:mod:`.federation`), has it decided on (:mod:`kuayu.scheduling.place`)
+and turns each decision into a step:
+
+=====================  =================================================================================================
+decision               step
+=====================  =================================================================================================
+start                  *place*: an allocation is made, with the next-best starts as its alternatives
+start, too dear        *hold*: what it is expected to cost, devices and links together, is more than is left of the
+                       budget, and so is each alternative; one that is not is placed in its stead
+wait                   *decide*: the explanation is kept for whoever asks
+stop, migrate, resize  *stop*: the job is stopped and queued again, and the next passes start it from its checkpoint.
+                       Migrations and resizings have no shorter way: the domains of this contract start and stop runs.
+                       The decision on them is kept as it was made, with its target; where the job then really starts
+                       is decided when its devices are free, by what holds at that time
+a node is lost         *lose*: the run of a job is lost with a node that is dead, or with a domain of which neither a
+                       node nor the controller is heard any more; nothing is decided about that
+held, affordable       *release*: the budget of a job that is held would do now
+=====================  =================================================================================================
+
+Invariants, which :func:`check` holds every pass against; one that breaks them is not carried out:
+
+1. No job has two steps.
+2. Who is placed was queued, has not been refused by its own request, and starts where it may: in domains that it names,
+   that can be reached, with devices of a kind that it allows, as many as it can work with.
+3. All that is placed in a pass fits together into what is free, pool by pool and node by node.
+4. Who is stopped runs, is not called off already, and has a checkpoint.
+
+A pass depends on its snapshot alone: :func:`replay` makes the same steps of what was recorded of it. The digest of the
+state stands in each decision, so that who has the state can decide it again with any service of the scheduling profile.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from kuayu import canonical
+from kuayu.jobs.accelerators import main_kind, profile_of
+from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, price_of, scheduling_state
+from kuayu.jobs.progress import INTERRUPTED, RUNNING, STARTING
+from kuayu.refusals import Refusal
+from kuayu.scheduling import place as placements
+
+Plain = Mapping[str, Any]
+Json = dict[str, Any]
+Indices = Mapping[str, Mapping[str, float]]
+
+ALTERNATIVES = 3
+"""How many of the next-best are told, and tried where a domain refuses."""
+
+MOST_WORDS = 2000
+"""Characters of a reason at most; a text of the wire has 48 more."""
+
+NOBODY_OFFERS = "No domain with accelerators is registered."
+
+LOST = "node_dead"
+"""Kind of fault with which the run of whoever holds the node is lost."""
+
+
+class JobVerb(StrEnum):
+    """What a step does with a job."""
+
+    PLACE = "place"
+    DECIDE = "decide"
+    HOLD = "hold"
+    RELEASE = "release"
+    STOP = "stop"
+    LOSE = "lose"
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """What is to be done with a job.
+
+    Attributes:
+        job: Which.
+        verb: What.
+        reason: Why, in words.
+        attempt: Attempt of the job when this was decided.
+        decision: What was decided, class PlacementDecision with its explanation; None for *lose*, *hold* without one
+            and *release*.
+        placement: Where, class JobPlacement; only for *place*.
+        alternatives: What will do instead, class JobPlacement; only for *place*.
+        weights: Compute index of the devices of these for the job, by domain and accelerator; only for *place*.
+        has_way: Whether the job could start somewhere, if enough were free.
+    """
+
+    job: str
+    verb: JobVerb
+    reason: str
+    attempt: int
+    decision: Json | None = None
+    placement: Json | None = None
+    alternatives: tuple[Json, ...] = ()
+    weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    has_way: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What came of a pass.
+
+    Attributes:
+        now: Instant of the snapshot.
+        revision: Its revision.
+        digest: Digest of the scheduling state.
+        method: How it was decided, class SchedulingMethod.
+        steps: In the order in which they are to be carried out.
+        notes: What the state rests on that nobody stated.
+        waiting: How many jobs waited in the state.
+        free: Devices that were free where domains can be reached.
+    """
+
+    now: str
+    revision: Json
+    digest: str
+    method: Json
+    steps: tuple[JobStep, ...]
+    notes: tuple[str, ...]
+    waiting: int
+    free: int
+
+    def job_decision(self, step: JobStep) -> Json | None:
+        """What is told of a step, class JobDecision; None where nothing was decided about where the job runs."""
+        if step.decision is None:
+            return None
+        return {
+            "job": step.job,
+            "at": self.now,
+            "revision": self.revision,
+            "digest": self.digest,
+            "method": self.method,
+            "decision": step.decision,
+        }
+
+
+class BrokenInvariantError(Exception):
+    """A pass would do what must not be done; the message says what."""
+
+
+def decide(snapshot: FederationSnapshot) -> PassResult:
+    """Decide what becomes of the jobs of a snapshot.
+
+    Raises:
+        BrokenInvariantError: The decision contradicts the state; nothing of it may be carried out.
+    """
+    state = scheduling_state(snapshot)
+    state, report = _report(state)
+    decided = {decision["job"]: decision for decision in report["decisions"]}
+    budgets, indices = _Budgets(snapshot), _indices(state.document)
+    lost = {step.job: step for step in _lost(snapshot)}
+    records = {record["id"]: record for record in snapshot.waiting}
+    steps = [
+        *lost.values(),
+        *(_step(each, state.records[name], budgets, indices) for name, each in decided.items() if name not in lost),
+        *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
+        *_released(snapshot, budgets),
+    ]
+    pools = [pool for domain in state.document["domains"] for pool in _open_pools(domain)]
+    result = PassResult(
+        now=snapshot.now,
+        revision=dict(snapshot.revision),
+        digest=canonical.digest(state.document),
+        method=report["method"],
+        steps=tuple(steps),
+        notes=tuple(state.notes),
+        waiting=len(state.document["waiting"]),
+        free=sum(pool["free"] for pool in pools),
+    )
+    check(result, snapshot, state)
+    return result
+
+
+def record(snapshot: FederationSnapshot) -> Json:
+    """What is to be kept of a pass so that it can be made again, as JSON values."""
+    return snapshot.to_json()
+
+
+def replay(recorded: Plain) -> PassResult:
+    """Make a pass again from what :func:`record` gave; the same steps, with the same digest."""
+    return decide(FederationSnapshot.from_json(recorded))
+
+
+def check(result: PassResult, snapshot: FederationSnapshot, state: FederationState) -> None:
+    """Hold what came of a pass against the invariants.
+
+    Raises:
+        BrokenInvariantError: One of them is broken.
+    """
+    twice = [name for name, count in Counter(step.job for step in result.steps).items() if count > 1]
+    if twice:
+        raise BrokenInvariantError(f"{', '.join(twice)}: more than one step")
+    free = _Free(state.document)
+    running = {record["id"]: record for record in snapshot.active}
+    waiting = {record["id"]: record for record in snapshot.waiting}
+    for step in result.steps:
+        if step.verb is JobVerb.PLACE:
+            if step.job not in waiting or step.placement is None:
+                raise BrokenInvariantError(f"{step.job} is placed, and does not wait")
+            free.take(waiting[step.job], step.placement)
+        elif step.verb is JobVerb.STOP:
+            entry = running.get(step.job)
+            if entry is None or entry["state"] != RUNNING or entry.get("cancelling") or "checkpoint" not in entry:
+                raise BrokenInvariantError(f"{step.job} is stopped, and may not be")
+
+
+class _Free:
+    """What is free in a state, given out share by share.
+
+    Args:
+        document: Class SchedulingState.
+    """
+
+    def __init__(self, document: Json) -> None:
+        self._kinds = {each["id"]: each.get("kind") for each in document["accelerators"]}
+        self._pools: dict[tuple[str, str], int] = {}
+        self._nodes: dict[tuple[str, str, str], int] = {}
+        for domain in document["domains"]:
+            for pool in _open_pools(domain):
+                key = (domain["id"], pool["accelerator"])
+                self._pools[key] = pool["free"]
+                for node in pool.get("nodes", ()):
+                    self._nodes[*key, node["id"]] = node["free"]
+
+    def take(self, request: Plain, placement: Json) -> None:
+        """Give out what a job is placed on.
+
+        Raises:
+            BrokenInvariantError: It is not there, or not for this job.
+        """
+        job, devices = request["id"], request["devices"]
+        shares = placement["shares"]
+        total = sum(share["devices"] for share in shares)
+        if not devices["minimum"] <= total <= devices["maximum"]:
+            raise BrokenInvariantError(f"{job} is given {total} devices")
+        for share in shares:
+            key = (share["domain"], share["accelerator"])
+            if request.get("domains") and share["domain"] not in request["domains"]:
+                raise BrokenInvariantError(f"{job} is placed in {share['domain']}, where it may not run")
+            if request.get("device_kinds") and self._kinds.get(share["accelerator"]) not in request["device_kinds"]:
+                raise BrokenInvariantError(f"{job} is placed on {share['accelerator']}, which is of another kind")
+            if self._pools.get(key, 0) < share["devices"]:
+                raise BrokenInvariantError(f"{job} is given {share['devices']} devices of {key}, which are not free")
+            self._pools[key] -= share["devices"]
+            for node in share.get("nodes", ()):
+                place = (*key, node["node"])
+                if self._nodes.get(place, 0) < node["devices"]:
+                    raise BrokenInvariantError(f"{job} is given {node['devices']} devices of {place}, not free")
+                self._nodes[place] -= node["devices"]
+
+
+class _Budgets:
+    """What is left of the budgets of jobs.
+
+    What a job has cost so far is its device hours at the mean price of a reference device now, since nobody keeps a
+    bill; prices of the past are not known.
+
+    Args:
+        snapshot: Where prices are.
+    """
+
+    def __init__(self, snapshot: FederationSnapshot) -> None:
+        domains = {domain["id"]: domain for domain in snapshot.domains}
+        total = devices = 0.0
+        for node in snapshot.nodes:
+            if node.get("devices"):
+                _, count, _ = main_kind(node)
+                total += price_of(node, price_of(domains.get(node["domain"], {}))) * count
+                devices += count
+        self._price = total / devices if devices else 0.0
+
+    def left(self, record: Plain) -> float:
+        """Money that a job may still cost; infinite without a budget."""
+        if "budget" not in record:
+            return float("inf")
+        return float(record["budget"]) - float(record["device_hours"]) * self._price
+
+
+def _report(state: FederationState) -> tuple[FederationState, Json]:
+    """What is decided on a state, class PlacementReport, and the state without jobs that could not be decided on."""
+    document = state.document
+    if not any(pool["devices"] for domain in document["domains"] for pool in domain["pools"]):
+        waits = [
+            {"job": entry["spec"]["id"], "verb": "wait", "explanation": {"alternatives": [], "reason": NOBODY_OFFERS}}
+            for entry in document["waiting"]
+        ]
+        method = {"name": placements.METHOD_NAME, "version": placements.METHOD_VERSION, "fallback": False}
+        return state, {"revision": document["revision"], "method": method, "decisions": waits}
+    while True:
+        try:
+            request = {"state": document, "explain": True, "alternatives": ALTERNATIVES}
+            return state._replace(document=document), placements.place(request)
+        except Refusal as refusal:
+            refused = _refused(refusal)
+            if not refused:
+                raise
+            apart = {document["waiting"][place]["spec"]["id"]: reason for place, reason in refused.items()}
+            waiting = [entry for place, entry in enumerate(document["waiting"]) if place not in refused]
+            document = {**document, "waiting": waiting}
+            state = state._replace(apart=state.apart | apart)
+
+
+def _refused(refusal: Refusal) -> dict[int, str]:
+    """Places of waiting jobs that a refusal complains of, and what of them; others need not wait for these."""
+    found: dict[int, str] = {}
+    for pointer, detail in refusal.pointers:
+        parts = pointer.split("/")
+        if parts[1:3] == ["state", "waiting"] and len(parts) > 3:  # noqa: PLR2004 - the place of the job
+            found.setdefault(int(parts[3]), f"It cannot be decided on: {detail}.")
+    return found
+
+
+def _open_pools(domain: Json) -> list[Json]:
+    """Pools of a domain, where it can be reached."""
+    pools: list[Json] = domain["pools"] if domain.get("reachable", True) else []
+    return pools
+
+
+def _indices(document: Json) -> Indices:
+    """Compute indices of a state, by accelerator and task profile."""
+    return {each["id"]: {one["profile"]: one["value"] for one in each["indices"]} for each in document["accelerators"]}
+
+
+def _step(decision: Json, record: Plain, budgets: _Budgets, indices: Indices) -> JobStep:
+    """What a decision leads to."""
+    verb = decision["verb"]
+    reason = decision["explanation"]["reason"]
+    if verb == "start":
+        step = _start(decision, record, budgets)
+        return replace(step, weights=_weights(step, profile_of(record), indices))
+    if verb == "wait":
+        has_way = not reason.startswith(placements.NO_WAY)
+        if not has_way and record.get("domains"):
+            reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MOST_WORDS]
+            decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
+        return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
+    how = {"migrate": "it goes on elsewhere", "resize": "it goes on with another number of devices"}.get(verb)
+    reason = f"{INTERRUPTED}{reason}"
+    if how is not None:
+        reason = f"{reason} It is stopped and started again from its checkpoint for that: {how}."
+    return JobStep(record["id"], JobVerb.STOP, reason[:MOST_WORDS], record["attempt"], decision)
+
+
+def _start(decision: Json, record: Plain, budgets: _Budgets) -> JobStep:
+    """A job starts, where its budget allows that, or is held."""
+    explanation = decision["explanation"]
+    left = budgets.left(record)
+    name, attempt, reason = record["id"], record["attempt"], explanation["reason"]
+    starts = [each for each in explanation["alternatives"] if each["verb"] == "start"]
+    affordable = [each for each in starts if _cost(each["outcome"]) <= left]
+    placement = decision["placement"]
+    if _cost(explanation["outcome"]) > left:
+        cheapest = min((_cost(each["outcome"]) for each in (explanation, *starts)), default=0.0)
+        words = (
+            f"It is expected to cost {_money(cheapest)} at least, and {_money(max(left, 0.0))} of its budget is left."
+        )
+        if not affordable:
+            waits = {"job": name, "verb": "wait", "explanation": {**explanation, "reason": words}}
+            return JobStep(name, JobVerb.HOLD, words, attempt, waits)
+        first, *affordable = affordable
+        dearer = f"What scores best would cost {_money(_cost(explanation['outcome']))}, and {_money(left)} is left."
+        reason = f"{dearer} The best that it can afford is started."
+        placement = first["placement"]
+        told = {**explanation, "outcome": first["outcome"], "alternatives": affordable, "reason": reason}
+        decision = {**decision, "placement": placement, "explanation": told}
+    others = tuple(each["placement"] for each in affordable)
+    return JobStep(name, JobVerb.PLACE, reason, attempt, decision, placement, others)
+
+
+def _weights(step: JobStep, profile: str, indices: Indices) -> dict[str, dict[str, float]]:
+    """Compute index of all devices that a step may come to hold, by domain and accelerator."""
+    found: dict[str, dict[str, float]] = {}
+    for placement in (step.placement, *step.alternatives):
+        for share in placement["shares"] if placement else ():
+            index = indices[share["accelerator"]][profile]
+            found.setdefault(share["domain"], {})[share["accelerator"]] = index
+    return found
+
+
+def _waits(record: Plain, reason: str) -> JobStep:
+    """A job that stands in no state waits, and it is said why."""
+    decision = {"job": record["id"], "verb": "wait", "explanation": {"alternatives": [], "reason": reason}}
+    return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision)
+
+
+def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobStep]:
+    """Jobs that are held for their budget and could pay for what is free now.
+
+    They are looked at by themselves, as if nobody else waited: those who do are not to lose devices to somebody who may
+    be held again.
+    """
+    held = [record for record in snapshot.held if "budget" in record]
+    if not held:
+        return
+    alone = replace(snapshot, waiting=held, held=())
+    state, report = _report(scheduling_state(alone))
+    for decision in report["decisions"]:
+        record = state.records[decision["job"]]
+        explanation = decision["explanation"]
+        outcomes = [each["outcome"] for each in explanation["alternatives"]]
+        outcomes += [explanation["outcome"]] if "outcome" in explanation else []
+        left = budgets.left(record)
+        cheapest = min(map(_cost, outcomes), default=float("inf"))
+        if record["state"] == "held" and cheapest <= left:
+            words = f"It is expected to cost {_money(cheapest)} now, which its budget allows."
+            yield JobStep(record["id"], JobVerb.RELEASE, words, record["attempt"])
+
+
+def _lost(snapshot: FederationSnapshot) -> Iterator[JobStep]:
+    """Jobs that hold a node which is dead, or devices in a domain of which nothing at all is heard."""
+    dead = {fault["node"]: fault for fault in snapshot.faults if fault["kind"] == LOST and "node" in fault}
+    unheard = {
+        fault["domain"]: fault
+        for fault in snapshot.faults
+        if fault["kind"] == UNHEARD and fault["domain"] not in snapshot.reachable
+    }
+    if not (dead or unheard):
+        return
+    for entry in sorted(snapshot.active, key=lambda each: str(each["id"])):
+        if entry["state"] not in {STARTING, RUNNING} or entry.get("cancelling"):
+            continue
+        for share in entry.get("placement", {}).get("shares", ()):
+            nodes = [each["node"] for each in share.get("nodes", ()) if each["node"] in dead]
+            if nodes:
+                fault = dead[nodes[0]]
+                reason = f"The node {nodes[0]} in {share['domain']} is dead ({fault['id']})."
+            elif share["domain"] in unheard:
+                fault = unheard[share["domain"]]
+                reason = f"Nothing is heard of {share['domain']} any more ({fault['id']})."
+            else:
+                continue
+            yield JobStep(entry["id"], JobVerb.LOSE, reason, entry["attempt"])
+            break
+
+
+def _cost(outcome: Plain) -> float:
+    """Money that something is expected to cost, devices and links together."""
+    return float(outcome["price"]) + float(outcome["communication_cost"])
+
+
+def _money(amount: float) -> str:
+    return f"{amount:.2f}"
+
+
+def steps_by_verb(steps: Sequence[JobStep]) -> Counter[str]:
+    """How many steps of each kind there are."""
+    return Counter(step.verb.value for step in steps)

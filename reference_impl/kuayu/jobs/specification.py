@@ -1,0 +1,212 @@
+"""What scheduling asks of a job (class JobSpec), from what was submitted (class JobRequest).
+
+1. *Duration*, on the devices asked for, of the reference device:
+
+   - what the request states;
+   - else, where it says what it trains, steps × time of a step by the demand law (:mod:`kuayu.demand`) on the reference
+     device, in proportion where the strategy has another number of devices than is asked for; its interval is the
+     law's for a model that nobody has measured. The time is counted on the reference device and not on the best one of
+     the federation, since that is what a duration refers to; indices carry it over to other devices;
+   - else :data:`UNKNOWN_DURATION`, which is wide.
+
+2. *Domains.* A specification has no member for domains that a job may run in. What says exactly the same is data that
+   lie there and may not leave: such a job reads an artefact (:data:`CONFINED`) of one byte, pinned, that lies
+   in the domains which it names. The job goes nowhere else, and all jobs are decided on together, in
+   the order of their priority; a decision for each group of domains by itself could not keep that order.
+
+3. *Checkpoints* are told by a URI that all domains reach, so that none of them is nearer to it.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from kuayu.demand.demand_report import demand
+from kuayu.jobs.accelerators import REFERENCE, REFERENCE_PEAK, REFERENCE_SHARE, profile_of
+from kuayu.refusals import Refusal
+
+Plain = Mapping[str, Any]
+Json = dict[str, Any]
+
+UNKNOWN_DURATION: Plain = {"expected": 3600.0, "low": 60.0, "high": 604_800.0, "coverage": 0.8}
+"""Of a job that says nothing of how long it takes: an hour, as likely as not; between a minute and a week in four cases
+of five. No measurement: durations of training jobs in published traces span that much and more (Q. Hu et al., SC 2021;
+M. Jeon et al., USENIX ATC 2019)."""
+
+CONFINED = "kuayu.domains"
+"""Begins the name of an artefact that lies in the domains that a job may run in, a byte that may not leave."""
+
+INSIDE = "none"
+"""Split mode of a job that says nothing: inside one domain."""
+
+COPIED = ("id", "kind", "priority", "submitted_at", "device_kinds", "memory_per_device", "communication", "sync_period")
+"""Members that a specification has from the record as they are, and"""
+
+COPIED_TOO = ("links", "nodes")
+"""these, which stand behind them."""
+
+LONGEST = 1e12
+"""Seconds of the longest duration that is told, some thirty thousand years."""
+
+KNOWN_AT_MOST = 20_000
+"""Trainings whose duration is remembered: a request does not change, and the law takes milliseconds for each."""
+
+_REVISION = {"epoch": "reference", "number": 0}
+
+_HARDWARE: Json = {
+    "id": "reference",
+    "peak_matrix_throughput": dict(REFERENCE_PEAK),
+    "sustained_matrix_throughput": {name: rate * REFERENCE_SHARE for name, rate in REFERENCE_PEAK.items()},
+    "accelerator_memory_capacity": REFERENCE.memory,
+    "accelerator_memory_bandwidth": REFERENCE.memory_bandwidth,
+    "multiprocessors": REFERENCE.units,
+    "devices_per_node": REFERENCE.per_node,
+    "node_bandwidth": REFERENCE.inside,
+    "domain_bandwidth": REFERENCE.between,
+}
+"""The reference device as class TrainingHardware has it."""
+
+_known: dict[bytes, Json | None] = {}
+"""Time of a step by what is trained and how it is spread, class Estimate; None where the law refuses it."""
+
+
+def specifications(records: Sequence[Plain], domains: Collection[str]) -> list[Json]:
+    """Specifications of jobs, in their order.
+
+    Args:
+        records: Class JobRecord.
+        domains: Domains that there are; others that a job names are left out, since nothing is known of them.
+
+    Returns:
+        Instances of JobSpec, each with a duration.
+    """
+    _learn([record["training"] for record in records if _is_predicted(record)])
+    return [_specification(record, domains) for record in records]
+
+
+def duration_of(record: Plain) -> Json:
+    """Time that a job takes on the devices that it asks for, of the reference device; class Estimate in seconds."""
+    if "duration" in record:
+        return dict(record["duration"])
+    step = None
+    if _is_predicted(record):
+        _learn([record["training"]])
+        step = _known.get(_key(record["training"]))
+    if step is None:
+        return dict(UNKNOWN_DURATION)
+    training, devices = record["training"], record["devices"]
+    asked = max(int(devices.get("requested", devices["maximum"])), 1)
+    factor = training["steps"] * step["devices"] / asked
+    bounds = {name: min(step[name] * factor, LONGEST) for name in ("expected", "low", "high")}
+    return {**bounds, "coverage": step["coverage"]}
+
+
+def is_guessed(record: Plain) -> bool:
+    """Whether nothing that was submitted tells how long a job takes."""
+    return "duration" not in record and (not _is_predicted(record) or _known.get(_key(record["training"])) is None)
+
+
+def contradiction(record: Plain) -> str | None:
+    """Why no number of devices would do for a job, in words; None where one would.
+
+    A state with such a job would be refused as a whole.
+    """
+    devices = record["devices"]
+    least, most = devices["minimum"], devices["maximum"]
+    asked = devices.get("requested", most)
+    if most < 1:
+        return "It asks for no device at all."
+    if least > most:
+        return f"It asks for at least {least} devices, and at most {most}."
+    if not least <= asked <= most:
+        return f"It asks for {asked} devices, where {least} to {most} would do."
+    return None
+
+
+def _specification(record: Plain, domains: Collection[str]) -> Json:
+    made: Json = {name: record[name] for name in COPIED if name in record}
+    made |= {
+        "devices": record["devices"],
+        "task_profile": profile_of(record),
+        "duration": duration_of(record),
+        "split_modes": list(record.get("split_modes") or [INSIDE]),
+    }
+    made |= {name: record[name] for name in COPIED_TOO if name in record}
+    if "deadline" in record and _is_instant(record["deadline"]):
+        made["deadline"] = record["deadline"]
+    data = [
+        {**artefact, "domains": [name for name in artefact["domains"] if name in domains]}
+        for artefact in record.get("data", ())
+    ]
+    if record.get("domains"):
+        data.append(_confinement(name for name in record["domains"] if name in domains))
+    if data:
+        made["data"] = data
+    return made
+
+
+def _confinement(domains: Iterable[str]) -> Json:
+    """Artefact that keeps a job in some domains; jobs that may run in the same ones share it, and no others do."""
+    allowed = sorted(domains)
+    digest = hashlib.sha256("\0".join(allowed).encode()).hexdigest()[:16]
+    return {"id": f"{CONFINED}.{digest}", "size": 1.0, "domains": allowed, "pinned": True}
+
+
+def _is_predicted(record: Plain) -> bool:
+    return "training" in record and "duration" not in record
+
+
+def _key(training: Plain) -> bytes:
+    return orjson.dumps([training["model"], training["strategy"]], option=orjson.OPT_SORT_KEYS)
+
+
+def _learn(trainings: Sequence[Plain]) -> None:
+    """Have the law predict what is not known yet, all of it at once."""
+    wanted = {key: each for each in trainings if (key := _key(each)) not in _known}
+    if not wanted:
+        return
+    if len(_known) + len(wanted) > KNOWN_AT_MOST:
+        _known.clear()
+    names = list(wanted)
+    told = _predicted([wanted[name] for name in names])
+    _known.update(zip(names, told, strict=True))
+
+
+def _predicted(trainings: Sequence[Plain]) -> list[Json | None]:
+    """Time of a step of each training with the devices of its strategy; None where the law refuses it."""
+    found: list[Json | None] = [None] * len(trainings)
+    open_ones = list(range(len(trainings)))
+    while open_ones:
+        try:
+            told = demand(_request([trainings[place] for place in open_ones]))["demands"]
+        except Refusal as refusal:
+            refused = {int(pointer.split("/")[2]) for pointer, _ in refusal.pointers if pointer.startswith("/cases/")}
+            if not refused:
+                return found
+            open_ones = [place for number, place in enumerate(open_ones) if number not in refused]
+            continue
+        for place, each in zip(open_ones, told, strict=True):
+            found[place] = {**each["step_time"], "devices": each["devices"]}
+        return found
+    return found
+
+
+def _request(trainings: Sequence[Plain]) -> Json:
+    """Asks for the demand of trainings on the reference device, class TrainingDemandRequest."""
+    cases = [
+        {"id": str(number), "model": each["model"], "strategy": each["strategy"], "hardware": _HARDWARE["id"]}
+        for number, each in enumerate(trainings)
+    ]
+    return {"revision": _REVISION, "hardware": [_HARDWARE], "cases": cases}
+
+
+def _is_instant(text: str) -> bool:
+    """Whether there is such an instant."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,209 @@
+"""Detection: who is silent, who is slow, and what is therefore wrong with whom.
+
+1. Who is silent: an adaptive judge of heartbeats, behind a small interface so that another can take its place. A
+   fixed limit is either slow or hasty. Like accrual detectors (Hayashibara et al., The φ accrual failure detector,
+   SRDS 2004) this one learns how regular a worker's beats are; unlike them it also remembers the longest gap of late,
+   since on a shared host gaps have a heavier tail than a normal law.
+2. Who is slow: each worker's time for one part of a batch beside that of its peers. In synchronous training all steps
+   are as slow as the slowest worker, so steps do not tell; the time that a worker needs for its own parts does. How
+   much is too much is learnt from how far the others differ among themselves of late: on a quiet host workers are
+   alike and twice the time is plain, on a crowded one it happens to everybody.
+3. What is wrong with whom, from what workers told; without clock, sockets or processes. A worker that the control
+   plane does not hear is only suspected until most of its peers do not hear it either. Where half of the members or
+   more would fall at once, nobody does: then it is rather the control plane that is cut off.
+"""
+
+import statistics
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+
+
+class Stage(StrEnum):
+    """How far a suspicion has come."""
+
+    suspected = "suspected"
+    silent = "silent"
+
+
+class Judge(Protocol):
+    """Judges workers by their heartbeats."""
+
+    def beat(self, worker: str, at: float) -> None:
+        """A beat of a worker came at an instant, in seconds of any steady clock."""
+
+    def forget(self, worker: str) -> None:
+        """The worker is gone."""
+
+    def verdicts(self, now: float) -> Mapping[str, Stage]:
+        """Workers that are not heard as they should be."""
+
+
+class AdaptiveJudge:
+    """A limit for each worker, from its own gaps.
+
+    Args:
+        period: Seconds between beats as agreed.
+    """
+
+    LEAST_PERIODS, SPREADS, OVER_LONGEST, MOST, KEPT = 5.0, 8.0, 1.5, 4.0, 240
+    """Least limit in periods; standard deviations over the mean; share of the longest gap; longest limit in seconds."""
+    SUSPECTED = 0.6
+    """Share of the limit from which there is suspicion."""
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._last: dict[str, float] = {}
+        self._gaps: dict[str, deque[float]] = {}
+
+    def beat(self, worker: str, at: float) -> None:
+        """Take a beat into account."""
+        if worker in self._last:
+            self._gaps[worker].append(at - self._last[worker])
+        else:
+            self._gaps[worker] = deque(maxlen=self.KEPT)
+        self._last[worker] = at
+
+    def forget(self, worker: str) -> None:
+        """Drop what is known of a worker."""
+        self._last.pop(worker, None)
+        self._gaps.pop(worker, None)
+
+    def verdicts(self, now: float) -> Mapping[str, Stage]:
+        """Suspected and silent workers."""
+        result = {}
+        for worker, last in self._last.items():
+            limit = self.limit(worker)
+            if now - last > limit:
+                result[worker] = Stage.silent
+            elif now - last > self.SUSPECTED * limit:
+                result[worker] = Stage.suspected
+        return result
+
+    def limit(self, worker: str) -> float:
+        """Seconds of silence that are one too many."""
+        least = self.LEAST_PERIODS * self._period
+        gaps = np.array(self._gaps[worker])
+        if not gaps.size:
+            return min(2 * least, self.MOST)  # nothing is known of it yet
+        learnt = max(float(gaps.mean() + self.SPREADS * gaps.std()), self.OVER_LONGEST * float(gaps.max()))
+        return min(max(least, learnt), self.MOST)
+
+
+WINDOW, IN_ROW = 5, 5
+"""Steps of which a worker's median is taken; steps in a row in which it has to be too much."""
+LEAST, OVER_USUAL, UNTAUGHT = 2.0, 1.5, 4.0
+"""Least ratio to the peers' median that is slow; ratio to what is usual among them; the limit before that is known."""
+KEPT, ENOUGH = 150, 40
+"""Ratios of a worker that are remembered, and of all its peers that are enough to learn from."""
+
+
+class Stragglers:
+    """Times of the members of a job."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, deque[float]] = {}
+        self._ratios: dict[str, deque[float]] = {}
+        self._row: dict[str, int] = {}
+
+    def clear(self, members: Sequence[str]) -> None:
+        """Begin anew with these members; what is usual among those that stay is not forgotten."""
+        self._times.clear()
+        self._row.clear()
+        self._ratios = {worker: ratios for worker, ratios in self._ratios.items() if worker in members}
+
+    def step(self, worker: str, seconds: float) -> None:
+        """A worker needed so many seconds for a part, in its latest step."""
+        own = self._times.setdefault(worker, deque(maxlen=WINDOW))
+        own.append(seconds)
+        others = [statistics.median(times) for other, times in self._times.items() if other != worker]
+        if len(own) < WINDOW or not others:
+            return
+        ratio = statistics.median(own) / statistics.median(others)
+        self._row[worker] = self._row.get(worker, 0) + 1 if ratio > self.limit(worker) else 0
+        self._ratios.setdefault(worker, deque(maxlen=KEPT)).append(ratio)
+
+    def limit(self, worker: str) -> float:
+        """The ratio beyond which a worker is slow, from those of its peers."""
+        usual = [ratio for other, ratios in self._ratios.items() if other != worker for ratio in ratios]
+        if len(usual) < ENOUGH:
+            return UNTAUGHT
+        return max(LEAST, OVER_USUAL * float(np.quantile(usual, 0.99)))
+
+    def found(self, members: Sequence[str]) -> tuple[str, ...]:
+        """Members that have been slow for long enough."""
+        return tuple(member for member in members if self._row.get(member, 0) >= IN_ROW)
+
+
+class Fault(StrEnum):
+    """States that lead to a replacement."""
+
+    ended = "ended"
+    """Its process ended: its connection did, and by agreement a worker ends with its connection."""
+    unreachable = "unreachable"
+    """Neither the control plane nor most peers hear it: stopped, or its link is down."""
+    severed = "severed"
+    """The control plane hears it, most peers do not: its links to them are down."""
+    hung = "hung"
+    """It is heard by all, but has been computing for long while most others wait."""
+    slow = "slow"
+    """It needs much longer for its share than its peers."""
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipState:
+    """What is known of the members of a job at one instant.
+
+    Attributes:
+        members: Identifiers.
+        ended: Of those whose connection ended.
+        silent: How far suspicion has come, by identifier.
+        unheard: For each member that told it, which peers it does not hear, and how far suspicion has come.
+        computing: Members whose last word was that they compute.
+        stalled: Whether there has been no step for much longer than steps take.
+        slow: Members that are slow.
+    """
+
+    members: Sequence[str]
+    ended: frozenset[str]
+    silent: Mapping[str, Stage]
+    unheard: Mapping[str, Mapping[str, Stage]]
+    computing: frozenset[str]
+    stalled: bool
+    slow: Sequence[str]
+
+
+def faults(told: MembershipState) -> dict[str, Fault]:
+    """Members that have to be replaced, and why."""
+    result = {member: Fault.ended for member in told.members if member in told.ended}
+    rest = [member for member in told.members if member not in result]
+    silent: dict[str, Fault] = {}
+    for entry in rest:
+        fault = _silence(entry, told, rest)
+        if fault is not None:
+            silent[entry] = fault
+    if 2 * len(silent) < len(rest):
+        result |= silent
+    if not result and told.stalled:
+        result |= _hung(told, rest)
+    return result or {entry: Fault.slow for entry in told.slow if entry in rest}
+
+
+def _silence(worker: str, told: MembershipState, rest: Sequence[str]) -> Fault | None:
+    others = [entry for entry in rest if entry != worker]
+    stages = [told.unheard.get(other, {}).get(worker) for other in others if told.silent.get(other) != Stage.silent]
+    doubted, certain = sum(stage is not None for stage in stages), sum(stage == Stage.silent for stage in stages)
+    if told.silent.get(worker) == Stage.silent:
+        return Fault.unreachable if 2 * doubted > len(stages) else None
+    if worker in told.silent:
+        return None  # it may be on the way to unreachable: wait what becomes of it
+    return Fault.severed if 2 * certain > len(stages) and certain > 1 else None
+
+
+def _hung(told: MembershipState, rest: Sequence[str]) -> dict[str, Fault]:
+    stuck = [entry for entry in rest if entry in told.computing]
+    return dict.fromkeys(stuck, Fault.hung) if 2 * len(stuck) < len(rest) else {}

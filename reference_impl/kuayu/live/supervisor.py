@@ -1,0 +1,356 @@
+"""The processes of a run, and the faults that are injected into them.
+
+1. Whoever leaves the supervisor leaves no process behind.
+2. A control plane or a worker that has ended is started anew; gateways that have ended end the run.
+3. Faults are injected from outside: workers have no part in it and no way to know.
+
+==========  ========================================================================================================
+kind        what happens
+==========  ========================================================================================================
+kill        SIGKILL: the process is gone, its connections end
+hang        SIGSTOP: it answers nothing, its connections stay; continued later, when it has been replaced
+slow        it is stopped for nine tenths of the time, in turns of 50 ms
+cut         its link carries nothing, to the control plane or to peers; mended later
+partial     its link carries nothing to peers, and its heartbeats still arrive (a partial partition; Alfatafta et al.,
+            OSDI 2020); mended later
+control     SIGKILL to the control plane, which is started anew
+amid        SIGKILL to a worker, and up to half a second later to the control plane
+==========  ========================================================================================================
+"""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from kuayu.live.plan import Settings, follow
+
+RESTART_SECONDS = 0.1
+"""Seconds after which a control plane that has ended is started anew, as service managers do (RestartSec, systemd)."""
+
+
+class ProcessLostError(Exception):
+    """The control plane or the gateways did not start, or the gateways have ended."""
+
+
+Start = Callable[[str, list[str]], subprocess.Popen[bytes]]
+"""Starts a process by a name and its command line; it ends with the supervisor."""
+
+
+class Attendance(Protocol):
+    """A service that watches a run.
+
+    Attributes:
+        control: Module of the control plane of such a run.
+        worker: Module of its workers.
+    """
+
+    control: str
+    worker: str
+
+    def begin(self, start: Start, folder: Path, domains: Mapping[str, int]) -> None:
+        """Have it started; ``domains`` are the ports that lead to it at the gateways."""
+
+    def joins(self, node: str, domain: str) -> None:
+        """A worker is about to be started in a domain."""
+
+    def end(self) -> None:
+        """The run is over, and its processes are about to end."""
+
+
+class ProcessSupervisor:
+    """Gateways, control plane and workers.
+
+    Args:
+        settings: Of the run.
+        folder: Where workers write; must exist.
+        until: Last step; 0 for endless.
+        attendance: A service that watches; None where the run judges for itself.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, until: int = 0, attendance: Attendance | None = None) -> None:
+        self.settings, self._folder, self._until = settings, folder, until
+        self._attendance = attendance
+        self._services: dict[str, int] = {}
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.domains: dict[str, str] = {}
+        self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._over = threading.Event()
+        self._stack = contextlib.ExitStack()
+        self._starter = ThreadPoolExecutor(1, "starter")
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._ports: dict[str, int] = {}
+        self._reader: threading.Thread | None = None
+        self._links: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self._listening = False
+        self._ended: float | None = None
+        self.control: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._stack.callback(self._kill_all)
+        try:
+            (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            self._links = self._start("links", "kuayu.live.links", str(os.getpid()), self.settings.to_json())
+            listening = self._answer(self._links)
+            self._ports, self._services = listening["ports"], listening["services"]
+            if self._attendance is not None:
+                self._attendance.begin(self._start_beside, self._folder, self._services)
+            self._record.touch()
+            self._reader = threading.Thread(target=self._read, daemon=True)
+            self._reader.start()
+            self._start_control()
+            while not self._listening:
+                self._take(self._next(RESTART_SECONDS))
+                self._look_after_control()
+            for domain in self.settings.names:
+                self.launch(domain)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._attendance is not None:
+                self._attendance.end()
+        finally:
+            self._stack.close()
+
+    def launch(self, domain: str) -> str:
+        """Start a worker for a domain; its identifier."""
+        number = 1 + sum(entry == domain for entry in self.domains.values())
+        worker = f"{domain}-{number}"
+        self.domains[worker] = domain
+        if self._attendance is not None:
+            self._attendance.joins(worker, domain)
+        module = "kuayu.live.worker" if self._attendance is None else self._attendance.worker
+        where = [str(self._ports[domain]), str(self._port), str(os.getpid()), str(self._folder)]
+        settings = [self.settings.to_json(), str(self._services.get(domain, 0))]
+        self.workers[worker] = self._start(worker, module, worker, domain, *where, *settings)
+        return worker
+
+    def events(self, wait: float) -> Iterator[dict[str, Any]]:
+        """What the control plane put on record, as it comes, for so many seconds; it is started anew where it ended.
+
+        Raises:
+            Lost: It ended before it could serve.
+        """
+        end = time.monotonic() + wait
+        while (left := end - time.monotonic()) > 0:
+            self._look_after_control()
+            event = self._next(min(left, RESTART_SECONDS))
+            if event is not None:
+                self._take(event)
+                yield event
+
+    def kill_control(self) -> float:
+        """Kill the control plane; when."""
+        assert self.control is not None  # it was started
+        at = time.monotonic()
+        self.control.kill()
+        return at
+
+    def finish(self, ahead: int) -> None:
+        """End the job so many steps after the furthest."""
+        assert self.control is not None  # it was started
+        with contextlib.suppress(ProcessLostError):  # it is being started anew, and the job ends with the command
+            self._order(self.control, {"finish": ahead})
+
+    def order_links(self, order: dict[str, Any]) -> float:
+        """Have the gateways carry out an order; when they had."""
+        assert self._links is not None  # it was started
+        self._order(self._links, order)
+        return float(self._answer(self._links)["at"])
+
+    def signal(self, worker: str, number: signal.Signals) -> None:
+        """Send a signal to a worker that has not been waited for."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.workers[worker].pid, number)
+
+    def ended(self, worker: str) -> bool:
+        """Whether a worker's process has ended."""
+        return self.workers[worker].poll() is not None
+
+    def last_words(self, worker: str) -> str:
+        """The last line that a worker's process wrote to its standard error."""
+        lines = (self._folder / f"{worker}.errors").read_text("utf-8", "replace").split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "it left no word")
+
+    @property
+    def _record(self) -> Path:
+        return self._folder / "record"
+
+    def _start_control(self) -> None:
+        self._listening, self._ended = False, None
+        where = [str(os.getpid()), str(self._until), str(self._record), str(self._port)]
+        module = "kuayu.live.control" if self._attendance is None else self._attendance.control
+        self.control = self._start("control", module, *where, self.settings.to_json())
+
+    def _look_after_control(self) -> None:
+        assert self.control is not None  # it was started
+        if self.control.poll() is None:
+            return
+        if not self._listening:
+            raise ProcessLostError(f"the control plane ended before it could serve: {self.last_words('control')}")
+        if self._ended is None:
+            self._ended = time.monotonic()
+        elif time.monotonic() >= self._ended + RESTART_SECONDS:
+            self._start_control()
+
+    def _take(self, event: dict[str, Any] | None) -> None:
+        if event is not None and event["kind"] == "listening":
+            self._listening, self._port = True, event["port"]
+
+    def _next(self, wait: float) -> dict[str, Any] | None:
+        try:
+            return self._events.get(timeout=wait)
+        except queue.Empty:
+            return None
+
+    def _start(self, name: str, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a process in a thread of its own: Ctrl-C in the middle of it would leave one that nobody knows of."""
+        piped = name in {"links", "control"}
+        return self._starter.submit(self._open, name, [sys.executable, "-m", module, *arguments], piped=piped).result()
+
+    def _start_beside(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        return self._starter.submit(self._open, name, command, piped=False).result()
+
+    def _open(self, name: str, command: list[str], *, piped: bool) -> subprocess.Popen[bytes]:
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        ends = subprocess.PIPE if piped else subprocess.DEVNULL
+        with (self._folder / f"{name}.errors").open("wb") as errors:
+            process = subprocess.Popen(  # noqa: S603 - our own modules
+                command,
+                stdin=ends,
+                stdout=ends,
+                stderr=errors,
+                env={**os.environ, **threads},
+                start_new_session=True,  # so that Ctrl-C reaches the command alone
+            )
+        self._started.append(process)
+        return process
+
+    @staticmethod
+    def _order(process: subprocess.Popen[bytes], order: dict[str, Any]) -> None:
+        assert process.stdin is not None  # it has pipes
+        try:
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.flush()
+        except OSError as error:
+            raise ProcessLostError("the gateways or the control plane have ended") from error
+
+    @staticmethod
+    def _answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        assert process.stdout is not None  # it has pipes
+        line = process.stdout.readline()
+        if not line:
+            raise ProcessLostError("the gateways or the control plane have ended")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _read(self) -> None:
+        for entry in follow(self._record, self._over):
+            self._events.put(entry)
+
+    def _kill_all(self) -> None:
+        """End all processes; SIGKILL ends stopped ones too, and nothing that they hold is needed any more."""
+        self._starter.shutdown()
+        self._over.set()
+        for entry in self._started:
+            with contextlib.suppress(ProcessLookupError):
+                entry.kill()
+        if self._reader is not None:
+            self._reader.join()
+        for entry in self._started:
+            entry.wait()
+            for stream in (entry.stdin, entry.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+
+
+TURN_S, STOPPED = 0.05, 0.9
+"""Seconds of a turn of a slow worker, and the share of it in which it is stopped."""
+MAX_CONTROL_DELAY_SECONDS = 0.5
+"""Seconds at most from a worker's end to the control plane's: detection, decision and the new plan fall within it."""
+CONTROL = "control"
+"""Name of the control plane, to whom something is done as well."""
+
+
+class Kind(StrEnum):
+    """Kinds of faults."""
+
+    kill = "kill"
+    hang = "hang"
+    slow = "slow"
+    cut = "cut"
+    partial = "partial"
+    control = "control"
+    amid = "amid"
+
+
+class Strike:
+    """A fault that has been brought about.
+
+    Attributes:
+        at: When, in seconds of the steady clock.
+
+    Args:
+        supervisor: Processes.
+        kind: What happens.
+        worker: To whom.
+        after: Seconds to the second part of what happens.
+    """
+
+    def __init__(self, supervisor: ProcessSupervisor, kind: Kind, worker: str, after: float = 0.0) -> None:
+        self._supervisor, self._kind, self._worker = supervisor, kind, worker
+        self._over = threading.Event()
+        self._turns: threading.Thread | None = None
+        self.at = time.monotonic()
+        match kind:
+            case Kind.kill:
+                supervisor.signal(worker, signal.SIGKILL)
+            case Kind.hang:
+                supervisor.signal(worker, signal.SIGSTOP)
+            case Kind.slow:
+                self._turns = threading.Thread(target=self._take_turns, daemon=True)
+                self._turns.start()
+            case Kind.cut | Kind.partial:
+                order = {"cut": supervisor.domains[worker], "peers_only": kind == Kind.partial}
+                self.at = supervisor.order_links(order)
+            case Kind.control:
+                self.at = supervisor.kill_control()
+            case Kind.amid:
+                supervisor.signal(worker, signal.SIGKILL)
+                time.sleep(after)
+                supervisor.kill_control()
+
+    def lift(self) -> float:
+        """Undo it, as far as it can be undone; when."""
+        self._over.set()
+        if self._turns is not None:
+            self._turns.join()
+        if self._kind in {Kind.cut, Kind.partial}:
+            return self._supervisor.order_links({"mend": self._supervisor.domains[self._worker]})
+        at = time.monotonic()
+        if self._kind is not Kind.control:
+            self._supervisor.signal(self._worker, signal.SIGCONT)
+        return at
+
+    def _take_turns(self) -> None:
+        while not self._over.is_set() and not self._supervisor.ended(self._worker):
+            self._supervisor.signal(self._worker, signal.SIGSTOP)
+            time.sleep(TURN_S * STOPPED)
+            self._supervisor.signal(self._worker, signal.SIGCONT)
+            time.sleep(TURN_S * (1 - STOPPED))

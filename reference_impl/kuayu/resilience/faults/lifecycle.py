@@ -1,0 +1,488 @@
+"""Faults of nodes, domains, jobs and ranks: when each begins and when it is over.
+
+1. There is never more than one open fault about a subject; what is over is told before what begins.
+2. A death is over neither at the first good sign nor long after it is sure: a node that was dead is watched for a
+   while, and for longer where it has gone again meanwhile, so that one that comes and goes has one fault (hysteresis).
+3. A node fails whose log tells that it, or a device of it, has to be reset or repaired; that is over when its beats
+   were started anew. A job's own fault makes no node fail.
+4. A domain is unreachable when none of its nodes that lived is heard any more; that is over when it is heard again.
+5. A job hangs that makes no step for a multiple of the longest of its last ones, unless nodes of it are not alive: then
+   it is blocked.
+6. A rank straggles by the detector's verdict; what a rank of a dead node does not do is not slowness.
+7. Faults of jobs, ranks and domains end with the verdict, which has a memory of its own. Bounds: clause res-05-faults.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from kuayu.resilience.detection import (
+    DOMAIN_STATES,
+    JOB_STATES,
+    NODE_STATES,
+    RANK_STATES,
+    Detector,
+    Explanation,
+    Report,
+)
+from kuayu.resilience.detection.records import Flags
+from kuayu.resilience.faults.membership import Membership, PendingNodes, RankName
+from kuayu.resilience.logs.catalogue import Follows, Verdict
+from kuayu.resilience.logs.recogniser import recogniser
+from kuayu_schemas.models import FaultKind
+
+DEAD = FaultKind.node_dead.value
+FAILING = FaultKind.node_failing.value
+UNREACHABLE = FaultKind.domain_unreachable.value
+HUNG = FaultKind.job_hung.value
+STRAGGLING = FaultKind.rank_straggling.value
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a fault is about, and of which kind it is; there is never more than one open fault about a subject.
+
+    Attributes:
+        kind: A value of ``FaultKind``.
+        domain: The domain that cannot be reached, or that of the node.
+        node: The node, or that of the rank.
+        job: The job, or that of the rank.
+        rank: The rank.
+    """
+
+    kind: str
+    domain: str | None = None
+    node: str | None = None
+    job: str | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A fault begins, or is over.
+
+    Attributes:
+        subject: What it is about.
+        open: Whether it begins.
+        since: From when on it is taken to last, or when it was over; Unix seconds.
+        because: What it was told from, for people.
+        code: Which fault a log told, such as ``xid.79``.
+        domains: Those of the ranks of a job that hangs.
+    """
+
+    subject: Subject
+    open: bool
+    since: float
+    because: str
+    code: str | None = None
+    domains: tuple[str, ...] = ()
+
+
+NO_LONGER_WATCHED = "it is no longer watched"
+
+MAX_SENTENCES = 3
+"""What is said of a fault at most, the weightiest first."""
+
+
+def open_fault(subject: Subject, since: float, why: Explanation, domains: tuple[str, ...] = ()) -> Change:
+    """A fault begins that the detector explains."""
+    return Change(subject, open=True, since=since, because="; ".join(why.evidence[:MAX_SENTENCES]), domains=domains)
+
+
+def close_fault(subject: Subject, since: float, because: str) -> Change:
+    """A fault is over."""
+    return Change(subject, open=False, since=since, because=because)
+
+
+STEADY_S, UNSTEADY_S = 12.0, 24.0
+"""Seconds for which a node has to be heard before its death is over, and the same where it comes and goes. With what it
+takes to hear it again they are below the 30 s of the clause."""
+
+_NODE_DEAD = NODE_STATES.index("dead")
+_NODE_UNKNOWN = NODE_STATES.index("unknown")
+
+
+@dataclass(slots=True)
+class RecoveryHysteresis:
+    """How a node does that was told dead.
+
+    Attributes:
+        since: When it was heard again, s; NaN while it is not.
+        relapses: How often it has gone again.
+        unknown: Seconds since then in which its domain was silent, so that nothing is known of it.
+        looked: When it was looked at last, s.
+    """
+
+    since: float = math.nan
+    relapses: int = 0
+    unknown: float = 0.0
+    looked: float = math.nan
+
+    def over(self, row: int, report: Report) -> bool:
+        """Whether the node has been steady for long enough; call it at every look, with the node's row."""
+        passed, self.looked = report.now - self.looked, report.now
+        state, silence = report.node[row], float(report.silence[row])
+        if state == _NODE_UNKNOWN:
+            self.unknown += passed
+            return False
+        if state == _NODE_DEAD or silence > report.limit[row]:
+            self.relapses += not math.isnan(self.since)
+            self.since = math.nan
+            return False
+        if math.isnan(self.since):
+            self.since, self.unknown = report.now - silence, 0.0
+        unsteady = self.relapses > 0 or bool(report.flapping[row])
+        return report.now - self.since - self.unknown >= (UNSTEADY_S if unsteady else STEADY_S)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFailure:
+    """A line has told that a node, or a device of it, has to be reset or repaired.
+
+    Attributes:
+        node: The node.
+        code: Which fault.
+        because: What it is, and the line.
+        received: When the line was heard, Unix seconds.
+    """
+
+    node: str
+    code: str
+    because: str
+    received: float
+
+
+def node_failures(lines: Sequence[Mapping[str, Any]], received: float) -> Iterator[NodeFailure]:
+    """What lines tell, class LogLine, at most once for each of them and in their order.
+
+    A job's own fault makes no node fail, nor does what only has to be counted.
+    """
+    by_node: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        by_node.setdefault(line["node"], []).append(place)
+    found: dict[int, Verdict] = {}
+    for places in by_node.values():  # what one node writes over several lines is no matter of another's
+        texts = [lines[place]["text"].encode(errors="replace") for place in places]
+        ends = list(accumulate(len(text) + 1 for text in texts))
+        for verdict in recogniser().scan(b"".join(text + b"\n" for text in texts), ends, 0):
+            if verdict.follows is Follows.DRAIN:
+                found.setdefault(places[verdict.evidence.line], verdict)
+    for place, verdict in sorted(found.items()):
+        yield NodeFailure(lines[place]["node"], verdict.code, _reason(verdict), received)
+
+
+def _reason(verdict: Verdict) -> str:
+    return f"{verdict.what}: {verdict.evidence.text}"
+
+
+SEVERAL_NODES, QUIET_S = 4, 1.5
+"""Nodes of a domain that were alive, and seconds for which none of them is heard any more before it is unreachable.
+Where there are fewer, each is granted the silence that a single node is."""
+
+_UNREACHABLE = DOMAIN_STATES.index("unreachable")
+
+
+class Deaths:
+    """Nodes that no longer beat though their domain is heard."""
+
+    def __init__(self, detector: Detector, members: Membership) -> None:
+        self._detector, self._members = detector, members
+        self._open: dict[str, tuple[Subject, RecoveryHysteresis]] = {}
+        self._dropped: list[Subject] = []
+
+    def resume(self, subject: Subject) -> None:
+        """A death was told before."""
+        assert subject.node is not None
+        self._open[subject.node] = (subject, RecoveryHysteresis())
+
+    def drop(self, node: str) -> None:
+        """A node is no longer watched."""
+        if node in self._open:
+            self._dropped.append(self._open.pop(node)[0])
+
+    def look(self, report: Report) -> Iterator[Change]:
+        """Deaths that are over and that begin."""
+        for subject in self._dropped:
+            yield close_fault(subject, report.now, NO_LONGER_WATCHED)
+        self._dropped.clear()
+        for node, (subject, back) in list(self._open.items()):
+            row = self._members.node_row.get(node)
+            if row is None or self._members.domain_of[node] != subject.domain:
+                del self._open[node]
+                yield close_fault(subject, report.now, NO_LONGER_WATCHED)
+            elif back.over(row, report):
+                del self._open[node]
+                yield close_fault(subject, back.since, f"it has been heard for {report.now - back.since:.1f} s")
+        for row in np.flatnonzero(report.node == _NODE_DEAD).tolist():
+            node = self._members.node_names[row]
+            if node not in self._open:
+                subject = Subject(DEAD, self._members.domain_of[node], node)
+                self._open[node] = (subject, RecoveryHysteresis())
+                why = self._detector.explain_node(row, report)
+                yield open_fault(subject, report.now - float(report.silence[row]), why)
+
+
+class Failures:
+    """Nodes whose logs tell that they, or devices of them, have to be reset or repaired, and were not since."""
+
+    def __init__(self, members: Membership) -> None:
+        self._members = members
+        self._open: dict[str, tuple[Subject, float]] = {}
+        self._untold: dict[str, Change] = {}
+        self._dropped: list[Subject] = []
+
+    def resume(self, subject: Subject, now: float) -> None:
+        """A failure was told before."""
+        assert subject.node is not None
+        self._open[subject.node] = (subject, now)
+
+    def fail(self, found: NodeFailure, domain: str) -> None:
+        """A line has told something; where a failure of the node is open, it says nothing new."""
+        if found.node not in self._open:
+            subject = Subject(FAILING, domain, found.node)
+            self._open[found.node] = (subject, found.received)
+            self._untold[found.node] = Change(
+                subject, open=True, since=found.received, because=found.because, code=found.code
+            )
+
+    def drop(self, node: str) -> None:
+        """A node is no longer registered."""
+        if node in self._open:
+            self._end(node)
+
+    def look(self, report: Report) -> Iterator[Change]:
+        """Failures that are over and that begin."""
+        moved = [
+            node
+            for node, (subject, _) in self._open.items()
+            if self._members.domain_of.get(node, subject.domain) != subject.domain
+        ]
+        for node in moved:
+            self._end(node)
+        for subject in self._dropped:
+            yield close_fault(subject, report.now, NO_LONGER_WATCHED)
+        self._dropped.clear()
+        for node, (subject, received) in list(self._open.items()):
+            row = self._members.node_row.get(node)
+            if row is not None and report.node_begun[row] > received:
+                del self._open[node]
+                if self._untold.pop(node, None) is None:
+                    yield close_fault(subject, float(report.node_begun[row]), "its beats were started anew")
+        yield from self._untold.values()
+        self._untold.clear()
+
+    def _end(self, node: str) -> None:
+        subject, _ = self._open.pop(node)
+        if self._untold.pop(node, None) is None:
+            self._dropped.append(subject)
+
+
+class Outages:
+    """Domains of which nothing is heard any more."""
+
+    def __init__(self, detector: Detector, members: Membership, pending: PendingNodes) -> None:
+        self._detector, self._members, self._pending = detector, members, pending
+        self._open: dict[str, Subject] = {}
+
+    def resume(self, subject: Subject) -> None:
+        """An outage was told before."""
+        assert subject.domain is not None
+        self._open[subject.domain] = subject
+
+    def look(self, report: Report) -> Iterator[Change]:
+        """Outages that are over and that begin."""
+        silent = report.domain == _UNREACHABLE
+        for domain, subject in list(self._open.items()):
+            row = self._members.domain_row.get(domain)
+            if row is None:
+                if domain not in self._pending.domain_of.values():
+                    del self._open[domain]
+                    yield close_fault(subject, report.now, NO_LONGER_WATCHED)
+            elif not silent[row] and not self._is_quiet(row, report):
+                del self._open[domain]
+                yield close_fault(subject, float(report.domain_since[row]), "it is heard again")
+        for row in np.flatnonzero(silent).tolist():
+            domain = self._members.domain_names[row]
+            if domain not in self._open and self._is_quiet(row, report):
+                subject = self._open[domain] = Subject(UNREACHABLE, domain)
+                why = self._detector.explain_domain(row, report)
+                silence = float(report.silence[self._lived(row, report)].min())
+                yield open_fault(subject, report.now - silence, why)
+
+    def _lived(self, row: int, report: Report) -> Flags:
+        """Which nodes are those of a domain that were heard and are not dead."""
+        found: Flags = (self._members.watched.domain == row) & (report.node != _NODE_DEAD) & ~np.isnan(report.silence)
+        return found
+
+    def _is_quiet(self, row: int, report: Report) -> bool:
+        """Whether nothing is heard from them any more; not so where there are none."""
+        lived = self._lived(row, report)
+        number = int(lived.sum())
+        quiet = report.silence[lived] >= (QUIET_S if number >= SEVERAL_NODES else report.limit[lived])
+        return number > 0 and bool(quiet.all())
+
+
+HANG_RATIO, MIN_HANG_S, REPORT_DELAY_S = 3.0, 30.0, 0.5
+"""A job hangs that has made no step for so many times as long as the longest of its last steps, and for so many seconds
+(clause res-05-faults); beats may tell a step so many seconds late."""
+
+BLOCKED_S = 5.0
+"""Seconds after which a job that hung is no longer taken to hang since nodes of it are not alive: one late beat is not
+enough."""
+
+RESUME_GRACE_S = 25.0
+"""Seconds after a watch has resumed in which jobs and ranks are told of again, if they are still there."""
+
+_BLOCKED, _UNPACED = JOB_STATES.index("blocked"), JOB_STATES.index("unknown")
+_STEADY, _STRAGGLER = (RANK_STATES.index(state) for state in ("steady", "straggler"))
+
+
+class Hangs:
+    """Jobs that make no step though their nodes live."""
+
+    def __init__(self, detector: Detector, members: Membership) -> None:
+        self._detector, self._members = detector, members
+        self._open: dict[str, float] = {}
+        """Since when each job that hung is blocked instead; NaN where it is not."""
+        self._known_by = -math.inf
+
+    def resume(self, subject: Subject, now: float) -> None:
+        """A hang was told before."""
+        assert subject.job is not None
+        self._open[subject.job] = math.nan
+        self._known_by = now + RESUME_GRACE_S
+
+    def look(self, report: Report) -> Iterator[Change]:
+        """Hangs that are over and that begin."""
+        stands = report.job_pause >= np.maximum(MIN_HANG_S, HANG_RATIO * report.job_longest) + REPORT_DELAY_S
+        for job in list(self._open):
+            ended = self._over(job, stands, report)
+            if ended is not None:
+                del self._open[job]
+                yield ended
+        for row in np.flatnonzero(stands & (report.job != _BLOCKED) & (report.job != _UNPACED)).tolist():
+            job = self._members.job_names[row]
+            if job not in self._open:
+                self._open[job] = math.nan
+                yield self._begins(job, row, report)
+
+    def _over(self, job: str, stands: Flags, report: Report) -> Change | None:
+        subject, row = Subject(HUNG, job=job), self._members.job_row.get(job)
+        if row is None:
+            return close_fault(subject, report.now, NO_LONGER_WATCHED) if report.now >= self._known_by else None
+        if not stands[row] and report.job[row] != _BLOCKED and not math.isnan(report.job_pause[row]):
+            return close_fault(subject, report.now - float(report.job_pause[row]), "it makes steps again")
+        if report.job[row] != _BLOCKED:
+            self._open[job] = math.nan
+        elif math.isnan(self._open[job]):
+            self._open[job] = report.now
+        elif report.now - self._open[job] >= BLOCKED_S:
+            return close_fault(subject, self._open[job], "nodes of it are not alive")
+        return None
+
+    def _begins(self, job: str, row: int, report: Report) -> Change:
+        members = self._members
+        nodes = members.watched.rank_node[members.watched.rank_job == row]
+        domains = sorted({members.domain_names[domain] for domain in members.watched.domain[nodes]})
+        why = self._detector.explain_job(
+            row,
+            report,
+            node_name=members.node_names.__getitem__,
+            rank_name=lambda rank: str(members.rank_names[rank][1]),
+        )
+        return open_fault(Subject(HUNG, job=job), report.now - float(report.job_pause[row]), why, tuple(domains))
+
+
+class SlowRanks:
+    """Ranks that do their steps later than their peers."""
+
+    def __init__(self, detector: Detector, members: Membership) -> None:
+        self._detector, self._members = detector, members
+        self._open: dict[RankName, Subject] = {}
+        self._known_by = -math.inf
+
+    def resume(self, subject: Subject, now: float) -> None:
+        """A straggler was told before."""
+        assert subject.job is not None
+        assert subject.rank is not None
+        self._open[subject.job, subject.rank] = subject
+        self._known_by = now + RESUME_GRACE_S
+
+    def look(self, report: Report) -> Iterator[Change]:
+        """Stragglers that are so no longer, and those that are so now."""
+        # What a rank of a dead node does not do is not slowness.
+        slow = (report.rank == _STRAGGLER) & (report.node[self._members.watched.rank_node] != _NODE_DEAD)
+        for rank, subject in list(self._open.items()):
+            ended = self._over(rank, subject, slow, report)
+            if ended is not None:
+                del self._open[rank]
+                yield ended
+        for row in np.flatnonzero(slow).tolist():
+            rank = self._members.rank_names[row]
+            if rank not in self._open:
+                subject = self._open[rank] = self._subject(rank)
+                why = self._detector.explain_rank(row, report)
+                yield open_fault(subject, why.since, why)
+
+    def _over(self, rank: RankName, subject: Subject, slow: Flags, report: Report) -> Change | None:
+        row = self._members.rank_row.get(rank)
+        if row is None:
+            return close_fault(subject, report.now, NO_LONGER_WATCHED) if report.now >= self._known_by else None
+        if self._subject(rank) != subject:
+            return close_fault(subject, report.now, "it has moved")
+        judged = report.rank[row] in {_STEADY, _STRAGGLER}  # it is not, shortly after a watch has resumed
+        keeps_up = judged and not slow[row]
+        return close_fault(subject, float(report.rank_since[row]), "it keeps up with its peers") if keeps_up else None
+
+    def _subject(self, rank: RankName) -> Subject:
+        node = self._members.node_of[rank]
+        return Subject(STRAGGLING, self._members.domain_of[node], node, *rank)
+
+
+class FaultTracker:
+    """Keeps which faults are open.
+
+    Args:
+        detector: Whose reports are looked at; it explains them.
+        members: Names of its rows.
+        pending: Nodes that it was not told of yet.
+    """
+
+    def __init__(self, detector: Detector, members: Membership, pending: PendingNodes) -> None:
+        self._deaths = Deaths(detector, members)
+        self._failures = Failures(members)
+        self._outages = Outages(detector, members, pending)
+        self._hangs = Hangs(detector, members)
+        self._straggling = SlowRanks(detector, members)
+
+    def resume(self, subjects: Sequence[Subject], now: float) -> None:
+        """Faults were open when another watch ended; those of kinds that are not known here stay so."""
+        for subject in subjects:
+            if subject.kind == DEAD:
+                self._deaths.resume(subject)
+            elif subject.kind == FAILING:
+                self._failures.resume(subject, now)
+            elif subject.kind == UNREACHABLE:
+                self._outages.resume(subject)
+            elif subject.kind == HUNG:
+                self._hangs.resume(subject, now)
+            elif subject.kind == STRAGGLING:
+                self._straggling.resume(subject, now)
+
+    def fail(self, found: NodeFailure, domain: str) -> None:
+        """A line has told that a node of a domain fails."""
+        self._failures.fail(found, domain)
+
+    def drop(self, node: str) -> None:
+        """A node is no longer registered."""
+        self._deaths.drop(node)
+        self._failures.drop(node)
+
+    def look(self, report: Report) -> list[Change]:
+        """What has changed: those of each kind in a row, what is over before what begins."""
+        kinds_of_faults = (self._deaths, self._failures, self._outages, self._hangs, self._straggling)
+        return [change for faults in kinds_of_faults for change in faults.look(report)]

@@ -1,0 +1,390 @@
+"""Recognition of known faults: a search for fixed words over whole blocks, then a pattern where one was found.
+
+1. Fixed words are found at the speed of memory, and lines without any cost nothing more. Of each word four bytes are
+   taken, the rarest in ordinary text; all places of a block are looked up by a hash of the four bytes there, and where
+   they are those of a word, the whole word is compared (R. Karp, M. Rabin, "Efficient randomized pattern-matching
+   algorithms", IBM Journal of Research and Development 31, 1987; with Knuth's multiplicative hash).
+2. A pattern must stand where the message of its line begins, behind a header of the channel that the fault's source
+   writes to (``headers``): what is quoted, printed as a sample or talked about has none.
+3. What a form without its header may tell is counted and drains nothing.
+4. Patterns look only at ``REACH`` bytes before and after a word, and none has a repetition within a repetition, so that
+   no line takes long.
+"""
+
+import bisect
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kuayu.resilience.logs.catalogue import (
+    RECOVERY_SOURCE,
+    RESOLUTIONS,
+    TEXT,
+    XID_SOURCE,
+    About,
+    Catalogue,
+    Confidence,
+    Evidence,
+    Fault,
+    Follows,
+    Severity,
+    Verdict,
+    catalogue,
+)
+from kuayu.resilience.logs.headers import KERNEL, Before, Channel, Start, Starts, host_of, starts
+
+GRAM = 4
+"""Bytes of a word that are looked up; no word is shorter."""
+
+_BITS = 16
+_FACTOR = np.uint32(0x9E3779B1)
+
+_USUAL = {byte: place for place, byte in enumerate(b"zqjxk'[]<>()#/v0123456789:-,.bygpwfmucdlhrsniaote ")}
+"""Bytes from rare to frequent in text in lower case; what is not named is rarer still."""
+
+
+_EVERYWHERE = b" kernel: gpu nvidia device driver version task process memory job node error failed link info python "
+"""Words of logs without any fault; four bytes of them would be found in nearly every line."""
+
+
+class WordSearch:
+    """Finds where words stand in blocks of bytes.
+
+    Args:
+        words: In lower case, of four bytes at least.
+
+    Raises:
+        ValueError: A word is too short.
+    """
+
+    def __init__(self, words: Iterable[bytes]) -> None:
+        by_gram: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+        for word in words:
+            if len(word) < GRAM:
+                raise ValueError(f"{word!r} has fewer than {GRAM} bytes")
+            offset = min(range(len(word) - GRAM + 1), key=lambda offset: _usual(word[offset : offset + GRAM]))
+            by_gram[int.from_bytes(word[offset : offset + GRAM], "little")].append((offset, word))
+        self._by_gram = dict(by_gram)
+        self._grams = np.array(sorted(by_gram), np.uint32)
+        self._known = np.zeros(1 << _BITS, np.bool_)
+        self._known[_hash(self._grams)] = True
+
+    def find(self, low: bytes, since: int, until: int) -> Iterator[tuple[int, bytes]]:
+        """Places from ``since`` to before ``until`` at which a word begins, with the word; in no order."""
+        for shift in range(GRAM):
+            count = (len(low) - shift) // GRAM
+            if count <= 0:
+                continue
+            values = np.frombuffer(low, np.dtype("<u4"), count, shift)
+            rows = np.flatnonzero(self._known[_hash(values)])
+            found = values[rows]
+            near = np.minimum(np.searchsorted(self._grams, found), len(self._grams) - 1)
+            same = self._grams[near] == found
+            for row, gram in zip(rows[same].tolist(), found[same].tolist(), strict=True):
+                for before, word in self._by_gram[gram]:
+                    places = row * GRAM + shift - before
+                    if since <= places < until and low.startswith(word, places):
+                        yield places, word
+
+
+def _hash(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    hashed: npt.NDArray[np.uint32] = (values * _FACTOR) >> np.uint32(32 - _BITS)
+    return hashed
+
+
+def _usual(gram: bytes) -> tuple[bool, int, int]:
+    """How usual four bytes are: whether words of all logs have them, by the sum over them, by the rarest of them."""
+    places = [_USUAL.get(byte, -1) for byte in gram]
+    return gram in _EVERYWHERE, sum(places), min(places)
+
+
+REACH = 1024
+"""Bytes before and after a word within which a line must tell a fault."""
+
+MAX_IN_LINE = 64
+"""Verdicts of one line; a line that is a whole log in itself tells no more."""
+
+BEFORE_LINES, BEFORE_BYTES = 16, 2048
+"""Lines, and bytes, before a line in which the subject of its fault may stand."""
+
+_ORDER = tuple(Follows)
+
+# Plain numbers, since flags as such cost more than the patterns.
+_OF_KERNEL, _OF_LOGGER = int(Before.KERNEL), int(Before.LOGGER | Before.LOCAL)
+_NOT_BARE, _STAMPED = int(Before.GATHERED | Before.LOCAL), int(Before.INSTANT)
+_OF_PROGRAM = int(Before.LOGGER | Before.JOB)
+
+_ALL, _RESTARTED, _COUNTED = (Follows.DRAIN, True), (Follows.RESTART, True), (Follows.WATCH, False)
+"""What may follow at most of a form behind a header, and whether that header is its channel's."""
+
+_MAX_LOOSE = 120
+"""Bytes of a job's own words before the words of a library, as in ``training failed: CUDA out of memory``."""
+
+_QUOTES = re.compile(rb"[\"'`<>|=?\[\]{}#/\\]|\xe2\x80[\x98-\x9f]")
+_TALK = re.compile(
+    rb"\s*(?:user|assistant|human|system|bot|q|a|question|answer|prompt|completion|response|reply|generat\w*|samples?"
+    rb"|texts?|inputs?|outputs?|labels?|targets?|instructions?|examples?|titles?|subject|comments?|note|todo|fixme|re"
+    rb"|eval\w*|decoded|tokens?|retr\w*|on|on_\w+|if|when|patterns?|rules?|polic\w*|config\w*|see|usage|help|expected"
+    rb"|restart\w*|we|to|how|what|why|the log|my|i)\b"
+)
+"""Words with which somebody begins who talks about a fault, and quotations."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line in its block.
+
+    Attributes:
+        block: Lines, one after the other.
+        low: The same in lower case.
+        begin: Where the line begins.
+        end: Where it ends.
+        number: Its number.
+        cut: Whether the line began before the block, so that its header is not there.
+    """
+
+    block: bytes
+    low: bytes
+    begin: int
+    end: int
+    number: int
+    cut: bool
+
+
+class Recogniser:
+    """Finds known faults in blocks of lines; keeps nothing of them, so that one serves all logs."""
+
+    def __init__(self, known: Catalogue | None = None) -> None:
+        self._known = known or catalogue()
+        self._by_needle: dict[bytes, list[int]] = {}
+        for place, fault in enumerate(self._known.faults):
+            for needle in fault.needles:
+                self._by_needle.setdefault(needle, []).append(place)
+        self._needles = WordSearch(self._by_needle)
+
+    def scan(
+        self,
+        block: bytes,
+        ends: Sequence[int],
+        first: int,
+        since: int = 0,
+        until: int | None = None,
+        before: bytes = b"",
+    ) -> Iterator[Verdict]:
+        """Verdicts of a block, in the order of its lines.
+
+        Args:
+            block: Lines, one after the other.
+            ends: Where each line ends in the block, ascending.
+            first: Number of the block's first line.
+            since: Where to begin; what is before was scanned with another block, and the first line began in it.
+            until: Where to stop; what is after will be scanned with another block.
+            before: What the log had before the block, ``BEFORE_BYTES`` at least or all of it.
+        """
+        low = block.lower()
+        until = len(block) if until is None else until
+        hits: dict[int, list[tuple[int, int]]] = {}
+        for hit, needle in self._needles.find(low, since, until):
+            row = bisect.bisect_right(ends, hit)
+            hits.setdefault(row, []).extend((hit, place) for place in self._by_needle[needle])
+        for row in sorted(hits):
+            begin = ends[row - 1] if row else 0
+            end = ends[row] if row < len(ends) else len(block)
+            line = _Line(block, low, begin, end, first + row, cut=row == 0 and since > 0)
+            yield from self._line(line, sorted(hits[row]), before)
+
+    def _line(self, line: _Line, hits: list[tuple[int, int]], before: bytes) -> Iterator[Verdict]:
+        """One verdict for each stretch of ``REACH`` bytes in which something is told."""
+        count = 0
+        next_hit = 0
+        known: dict[int, Starts] = {}
+        while next_hit < len(hits) and count < MAX_IN_LINE:
+            beyond = bisect.bisect_right(hits, (hits[next_hit][0] + REACH, len(self._known.faults)))
+            near = {place: hit for hit, place in reversed(hits[next_hit:beyond])}
+            next_hit = beyond
+            for place, hit in sorted(near.items()):
+                found = self._told(self._known.faults[place], line, hit, known, before)
+                if found is not None:
+                    count += 1
+                    yield found
+                    break
+
+    def _told(self, fault: Fault, line: _Line, hit: int, known: dict[int, Starts], before: bytes) -> Verdict | None:
+        """The verdict where a line tells a fault near a place."""
+        # What a program has written over its own line, such as a bar of progress, is another line.
+        begin = line.low.rfind(b"\r", max(line.begin, hit - REACH), hit) + 1 or line.begin
+        if begin < hit - REACH or (line.cut and begin == line.begin):
+            return None
+        if begin not in known:
+            known[begin] = Starts(starts(line.block, line.low, begin, line.end))
+        stop = min(line.end, hit + REACH)
+        found = _match(fault, line.low, hit, stop, known[begin])
+        if found is None:
+            return None
+        match, most, sure = found
+        subject = _group(line.block, match, "subject") or _group(line.block, match, "subject2")
+        if fault.subject_before is not None:
+            subject = _subject_before(fault.subject_before, line, before)
+        made = Verdict(
+            code=fault.code,
+            kind=fault.kind,
+            severity=fault.severity,
+            about=fault.about,
+            subject=subject,
+            node=host_of(line.block[line.begin : min(line.end, line.begin + 256)]),
+            follows=fault.follows,
+            what=fault.what,
+            confidence=Confidence.CERTAIN if fault.certain and sure else Confidence.LIKELY,
+            evidence=Evidence(line.number, shown(line.block, line.begin, line.end, match.start())),
+            source=fault.source,
+        )
+        if fault.code == "xid":
+            made = self._xid(made, int(_group(line.block, match, "number") or 0), line.low[match.start() : stop])
+        if fault.code == "sxid":
+            made = _sxid(made, _group(line.low, match, "number") or "", _group(line.low, match, "grade") or "")
+        return _at_most(made, most)
+
+    def _xid(self, made: Verdict, number: int, rest: bytes) -> Verdict:
+        """The verdict of an Xid by its number, and by what the line adds."""
+        code, known = f"xid.{number}", self._known.xids.get(number)
+        if known is None:
+            return replace(made, code=code, confidence=Confidence.LIKELY)
+        severity, follows = RESOLUTIONS[known.resolution]
+        about = About.LINK if known.kind == "nvlink" else About.DEVICE
+        if follows is Follows.RESTART and known.kind != "ecc":
+            about = About.JOB
+        if known.resolution == "NVLINK5" and (b"nonfatal" in rest or b"non-fatal" in rest):
+            severity, follows = Severity.WARNING, Follows.WATCH
+        source = self._known.sources[XID_SOURCE]
+        if known.resolution == "XID_154":
+            severity, follows = _recovery(rest)
+            source = self._known.sources[RECOVERY_SOURCE]
+        return replace(
+            made,
+            code=code,
+            kind=known.kind,
+            severity=severity,
+            about=about,
+            follows=follows,
+            what=known.what,
+            source=source,
+        )
+
+
+def _match(
+    fault: Fault, low: bytes, hit: int, stop: int, begins: Starts
+) -> tuple[re.Match[bytes], Follows, bool] | None:
+    """Where a fault's form begins a message, what may follow at most, and whether the header is its channel's."""
+    start = None
+    for start in begins:
+        if start.at > hit:
+            return None
+        allowed = _allowed(fault, start)
+        match = fault.pattern.match(low, start.at, stop) if allowed else None
+        if match is not None and allowed is not None:
+            return match, *allowed
+    if start is not None and fault.channel is Channel.JOB and fault.follows is not Follows.DRAIN:
+        return _loose(fault, low, hit, stop, start)
+    return None
+
+
+def _allowed(fault: Fault, start: Start) -> tuple[Follows, bool] | None:
+    """What may follow at most where a message begins so, and how sure it is; None where the channel is another."""
+    _, before, program = start
+    if fault.channel is Channel.KERNEL:
+        if before & _OF_PROGRAM or (program is not None and program not in KERNEL):
+            return None
+        return _ALL if before & _OF_KERNEL or (fault.bare and not before & _NOT_BARE) else _COUNTED
+    if fault.channel is Channel.SYSTEM:
+        if before & _OF_PROGRAM:
+            return None
+        if program in fault.programs:
+            return _ALL
+        return _COUNTED if program is None and before & _STAMPED else None
+    if before & _OF_KERNEL:
+        return None
+    return _RESTARTED if before & _OF_LOGGER else _ALL
+
+
+def _loose(fault: Fault, low: bytes, hit: int, stop: int, last: Start) -> tuple[re.Match[bytes], Follows, bool] | None:
+    """Where a job puts a few words of its own and a colon before those of a library; not where it quotes or talks."""
+    if last.before & _OF_KERNEL or hit - last.at > _MAX_LOOSE or _TALK.match(low, last.at, hit):
+        return None
+    begin = low.find(b": ", last.at, hit) + 2
+    while begin >= 2:  # noqa: PLR2004 - the length of what was looked for
+        if _QUOTES.search(low, last.at, begin):
+            return None
+        match = fault.pattern.match(low, begin, stop)
+        if match is not None:
+            return match, Follows.RESTART, False
+        begin = low.find(b": ", begin, hit) + 2
+    return None
+
+
+def _at_most(made: Verdict, most: Follows) -> Verdict:
+    """A verdict after which no more follows than its header proves."""
+    if _ORDER.index(made.follows) <= _ORDER.index(most):
+        return made
+    what = f"{made.what}, by a line whose header does not prove it"
+    return replace(made, follows=most, severity=min(made.severity, Severity.WARNING), what=what)
+
+
+def _subject_before(pattern: re.Pattern[bytes], line: _Line, before: bytes) -> str | None:
+    """The subject that one of the lines shortly before names, the nearest first, in a log of the same host."""
+    text = (before + line.block[: line.begin])[-BEFORE_BYTES:]
+    host = host_of(line.block[line.begin : min(line.end, line.begin + 256)])
+    for earlier in reversed(text.split(b"\n")[-BEFORE_LINES - 1 : -1]):
+        if host_of(earlier[:256]) != host:
+            continue
+        for start in starts(earlier, earlier.lower(), 0, len(earlier)):
+            match = pattern.match(earlier.lower(), start.at)
+            if match is not None:
+                return _group(earlier, match, "subject")
+    return None
+
+
+_ACTION = re.compile(rb"changed from [^()\n]{1,40}\([^()\n]{1,40}\) to [^()\n]{1,40}\(([^()\n]{1,40})\)")
+
+
+@functools.cache
+def recogniser() -> Recogniser:
+    """The recogniser of the catalogue that comes with the package."""
+    return Recogniser()
+
+
+def _recovery(rest: bytes) -> tuple[Severity, Follows]:
+    """What follows from the action that an Xid 154 names; ``none`` means that the GPU may be used again."""
+    found = _ACTION.search(rest)
+    if found is None:
+        return Severity.WARNING, Follows.WATCH
+    return (Severity.INFO, Follows.NONE) if found[1] == b"none" else (Severity.CRITICAL, Follows.DRAIN)
+
+
+def _sxid(made: Verdict, number: str, grade: str) -> Verdict:
+    """The verdict of an NVSwitch error: the line itself says whether it is fatal."""
+    made = replace(made, code=f"sxid.{number}")
+    if grade == "fatal":
+        return replace(made, severity=Severity.CRITICAL, follows=Follows.DRAIN, what="fatal NVSwitch error")
+    return made
+
+
+def shown(block: bytes, begin: int, end: int, around: int) -> str:
+    """The text of a line, or what stands around a place in it where it is long."""
+    if end - begin > TEXT:
+        begin, end = max(begin, around - TEXT // 4), min(end, around + 3 * TEXT // 4)
+    text = block[begin:end].decode("utf-8", "backslashreplace").rstrip("\r\n")
+    if text.isprintable():
+        return text[:TEXT]
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)[:TEXT]
+
+
+def _group(block: bytes, match: re.Match[bytes] | None, name: str) -> str | None:
+    """A group as it stands in the line, in its own case; None where it is not there."""
+    if match is None or name not in match.re.groupindex or match[name] is None:
+        return None
+    return block[match.start(name) : match.end(name)].decode("utf-8", "backslashreplace")

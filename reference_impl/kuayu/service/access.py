@@ -1,0 +1,360 @@
+"""Who may call which operation, and about what: the one place where that is decided.
+
+1. Roles by operation. The table is whole: the application does not start with an operation that is not in it, and the
+   OpenAPI document carries it as ``x-kuayu-roles``. An operation without roles needs no token.
+2. Which operation a request is for, found by the very patterns that the router has.
+3. The role *domain* speaks for one domain. What a request names is looked at before anybody acts on it: paths and
+   queries when the request is let in, bodies when they are read. Names that nothing is registered under are left to
+   whoever answers. An operation that the role may call and that has no rule here lets it name nothing.
+
+Tenants need no rule: whatever is looked up is looked up by tenant.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette._utils import get_route_path
+from starlette.routing import BaseRoute
+from starlette.types import Scope
+
+from kuayu.service import auth
+from kuayu.service.auth import Grant, Role
+from kuayu.service.problems import ProblemException
+from kuayu.service.settings import Settings
+
+if TYPE_CHECKING:
+    from kuayu.service.runtime import Runtime
+
+NOBODY: frozenset[Role] = frozenset()
+READERS = frozenset({Role.VIEWER, Role.TENANT, Role.OPERATOR})
+WRITERS = frozenset({Role.TENANT, Role.OPERATOR})
+DOMAINS = frozenset({Role.DOMAIN})
+
+_PUBLIC = ("getHealth",)
+
+_REGISTERS = ("getDeclaration", "getProblems", "getIndicators")
+"""What everybody reads who has a token."""
+
+_READS = (
+    *("listDomains", "getDomainIndicators", "listNodes", "getNodeIndicators"),
+    *("listLinks", "getLink", "getLinkIndicators"),
+    *("getComputeIdentifier", "resolveComputeIdentifier", "listScrapeTargets", "getScrapeTarget"),
+    *("listSamples", "getSeries", "getGraph", "followGraph", "getGraphPatch", "listFaults", "followFaults"),
+    *("listAllocations", "getAllocation", "listJobs", "streamJobs", "getJob", "getJobDecision", "getJobLogs"),
+)
+_READS_OF_DOMAINS = ("getDomain", "getNode", "getActions")
+
+_QUESTIONS = (
+    *("computeIndices", "planProbes", "placeJobs", "findParetoFront", "planAllocation", "findRoutes"),
+    *("demandTrainings", "rankLayouts", "sizeTasks"),
+    *("forecastDemand", "recogniseTrainingPhases", "makeWaveform", "planPeaks", "reserveForTenants"),
+    *("planShards", "chooseCollective", "planBackups", "planFailover", "planAdjustments"),
+)
+"""What is computed from the request. It changes nothing, but takes the service's time, so that viewers may not."""
+
+_WRITES = (
+    *("deleteDomain", "deleteNode", "putLink", "deleteLink", "putComputeIdentifier", "deleteComputeIdentifier"),
+    *("putScrapeTarget", "deleteScrapeTarget", "postMetrics"),
+    *("putAllocation", "deleteAllocation", "putJob", "deleteJob"),
+)
+_WRITES_OF_DOMAINS = (
+    *("putDomain", "putNode", "postSamples", "postExposition", "postHeartbeats", "postLogLines"),
+    *("postActionResult", "postRunReport", "postRunLogs"),
+)
+
+ROLES: Mapping[str, frozenset[Role]] = {
+    **dict.fromkeys(_PUBLIC, NOBODY),
+    **dict.fromkeys(_REGISTERS, READERS | DOMAINS),
+    **dict.fromkeys(_READS, READERS),
+    **dict.fromkeys(_READS_OF_DOMAINS, READERS | DOMAINS),
+    **dict.fromkeys(_QUESTIONS, WRITERS),
+    **dict.fromkeys(_WRITES, WRITERS),
+    **dict.fromkeys(_WRITES_OF_DOMAINS, WRITERS | DOMAINS),
+}
+"""Who may call each operation, by its identifier."""
+
+WRITES = frozenset({*_WRITES, *_WRITES_OF_DOMAINS})
+"""Operations that change something."""
+
+METRICS = {"token": READERS, "operator": frozenset({Role.OPERATOR})}
+"""Who gets the service's own metrics, by the operator's setting, where not everybody or nobody does."""
+
+EXTENSION = "x-kuayu-roles"
+"""Member of an operation of the OpenAPI document that names who may call it."""
+
+
+def shown(operation: str) -> dict[str, list[str]]:
+    """What the OpenAPI document says of an operation's roles; nothing where it needs no token.
+
+    Raises:
+        KeyError: The table does not have the operation.
+    """
+    roles = ROLES[operation]
+    return {EXTENSION: [role.value for role in Role if role in roles]} if roles else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operation that a request is for.
+
+    Attributes:
+        operation: Its identifier.
+        path: Path of its route, with the names of its parameters.
+        names: What stands for these in the path of the request.
+    """
+
+    operation: str
+    path: str
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that was let in: whom it speaks for and, unless it is for none of the API's operations, for which."""
+
+    grant: Grant
+    call: Call | None
+
+
+_ADMITTED = "kuayu.admitted"
+"""Where the scope of a request holds :class:`Admitted`."""
+
+
+class Gate:
+    """Lets requests in by token, role and domain.
+
+    Args:
+        routes: All of the application, in its order.
+        settings: What the operator set.
+
+    Raises:
+        KeyError: A route is an operation that the table does not have.
+    """
+
+    def __init__(self, routes: Sequence[BaseRoute], settings: Settings) -> None:
+        self._settings = settings
+        self._routes: dict[str, list[APIRoute]] = {}
+        for route in routes:
+            if isinstance(route, APIRoute) and route.include_in_schema:
+                if route.operation_id not in ROLES:
+                    raise KeyError(f"{route.operation_id} is not in kuayu.service.access.ROLES; say who may call it")
+                for method in route.methods or ():
+                    self._routes.setdefault(method, []).append(route)
+
+    def call(self, scope: Scope) -> Call | None:
+        """The operation that a request is for; None where it is for none."""
+        path = get_route_path(scope)
+        for route in self._routes.get(scope["method"], ()):
+            found = route.path_regex.match(path)
+            if found is not None:
+                return Call(str(route.operation_id), route.path, found.groupdict())
+        return None
+
+    async def prepare(self, scope: Scope, call: Call | None) -> None:
+        """Have ready what is needed to know who sends a request."""
+        if self._settings.issuer is not None and (call is None or ROLES[call.operation]):
+            await self._settings.issuer.prepare(auth.bearer(Request(scope)))
+
+    def admit(self, scope: Scope, call: Call | None) -> Grant | None:
+        """Let a request in, or not.
+
+        Args:
+            scope: Of the request; holds afterwards what was decided.
+            call: The operation that it is for.
+
+        Returns:
+            Whom it speaks for; None where that is not known and need not be.
+
+        Raises:
+            ProblemException: unauthorised, forbidden, or invalid-parameter.
+        """
+        request = Request(scope)
+        if call is None or not ROLES[call.operation]:
+            try:
+                grant = auth.identify(request, self._settings)
+            except ProblemException:
+                return None  # who answers asks again, where it matters
+            scope[_ADMITTED] = Admitted(grant, None)
+            return grant
+        grant = auth.identify(request, self._settings)
+        # From here on it is known who is refused, which the audit log is to hold.
+        scope[_ADMITTED] = Admitted(grant, call)
+        grant = auth.acting(request, grant, self._settings)
+        scope[_ADMITTED] = Admitted(grant, call)
+        if grant.role not in ROLES[call.operation]:
+            detail = f"the role {grant.role.value} may not call {call.operation}"
+            headers = {auth.CHALLENGE: f'{auth.BEARER}, error="insufficient_scope"'}  # RFC 6750, 3.1
+            raise ProblemException("forbidden", detail, headers=headers)
+        if grant.role is Role.DOMAIN:
+            _check_names(
+                grant, _IN_HEAD.get(call.operation), (call.names, scope["query_string"]), scope["app"].state.runtime
+            )
+        return grant
+
+
+def admitted(scope: Scope) -> Admitted | None:
+    """What was decided about a request; None where nobody is known to have sent it."""
+    decided: Admitted | None = scope.get(_ADMITTED)
+    return decided
+
+
+def grant_of(request: Request, settings: Settings) -> Grant:
+    """Whom a request speaks for that was let in for what now answers it.
+
+    Raises:
+        ProblemException: unauthorised; forbidden, where something else answers it than what it was let in for.
+    """
+    decided = admitted(request.scope) or Admitted(auth.identify(request, settings), None)
+    answering = getattr(request.scope.get("route"), "operation_id", None)
+    if answering != (None if decided.call is None else decided.call.operation):
+        raise ProblemException("forbidden", f"the request was not let in for {answering}")
+    return decided.grant
+
+
+def check_metrics(request: Request, settings: Settings) -> None:
+    """See whether who sends a request may have the service's own metrics.
+
+    Raises:
+        ProblemException: unauthorised or forbidden.
+    """
+    allowed = METRICS.get(settings.metrics)
+    if allowed is not None and (role := grant_of(request, settings).role) not in allowed:
+        raise ProblemException("forbidden", f"the role {role.value} may not have the metrics")
+
+
+async def check_body(request: Request, load: Callable[[], Any]) -> None:
+    """See whether what a body names is the sender's domain's; anybody else's is not looked at.
+
+    Args:
+        request: Was let in.
+        load: Reads its body as JSON of any shape. What cannot be read is left to whoever reads it for good, as are
+            members that stand twice: such a body is refused there as a whole.
+
+    Raises:
+        ProblemException: forbidden.
+    """
+    decided = admitted(request.scope)
+    if decided is None or decided.grant.role is not Role.DOMAIN or decided.call is None:
+        return
+    runtime: Runtime = request.app.state.runtime
+    rule = _IN_BODY.get(decided.call.operation)
+    await runtime.urgent.run(decided.grant.tenant, _check_loaded, decided.grant, rule, load, runtime)
+
+
+Named = tuple[str, Any]
+"""Kind and name of something that a request is about."""
+
+_Rule = Callable[[Any], Iterator[Named]]
+
+
+def _check_loaded(grant: Grant, rule: _Rule | None, load: Callable[[], Any], runtime: "Runtime") -> None:
+    try:
+        value = {} if rule is _nothing else load()
+    except ValueError:
+        return
+    _check_names(grant, rule, value if isinstance(value, dict) else {}, runtime)
+
+
+def _check_names(grant: Grant, rule: _Rule | None, part: Any, runtime: "Runtime") -> None:
+    """See whether a part of a request names what is of the domain alone.
+
+    Raises:
+        ProblemException: forbidden.
+    """
+    if rule is None:
+        raise ProblemException("forbidden", "the role domain may send nothing here")
+    known: dict[Named, str | None] = {}
+    for named in rule(part):
+        if not isinstance(named[1], str):
+            continue  # it breaks the schema, as who reads it says
+        if named not in known:
+            known[named] = _domain_of(grant.tenant, named, runtime)
+        if known[named] not in {None, grant.domain}:
+            raise ProblemException("forbidden", f"the token speaks for the domain {grant.domain!r} alone")
+
+
+OF_NONE = ""
+"""Stands for the domain of what belongs to none."""
+
+
+def _domain_of(tenant: str, named: Named, runtime: "Runtime") -> str | None:
+    """Domain of what is named; None where nothing is known by that name."""
+    kind, name = named
+    match kind:
+        case "domain":
+            return str(name)
+        case "node" | "device":
+            return runtime.watcher.registry.domains(tenant).get(name)
+        case "action":
+            return runtime.dispatcher.domain_of(tenant, name)
+    return OF_NONE
+
+
+def _nothing(_: Any) -> Iterator[Named]:
+    yield from ()
+
+
+def _path(kind: str) -> _Rule:
+    def named(head: tuple[Mapping[str, str], bytes]) -> Iterator[Named]:
+        yield kind, head[0]["id"]
+
+    return named
+
+
+def _query(kind: str) -> _Rule:
+    def named(head: tuple[Mapping[str, str], bytes]) -> Iterator[Named]:
+        for name in parse_qs(head[1].decode("latin-1"), keep_blank_values=True).get(kind, ()):
+            yield kind, name
+
+    return named
+
+
+def _member(member: str) -> _Rule:
+    """A body that names what its member is called."""
+
+    def named(body: Mapping[str, Any]) -> Iterator[Named]:
+        yield member, body.get(member)
+
+    return named
+
+
+def _items(array: str) -> _Rule:
+    """Nodes that the items of a batch name, or the subjects of samples."""
+
+    def named(body: Mapping[str, Any]) -> Iterator[Named]:
+        items = body.get(array)
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict) and "subject_kind" in item:
+                yield str(item["subject_kind"]), item.get("subject")
+            elif isinstance(item, dict):
+                yield "node", item.get("node")
+
+    return named
+
+
+_IN_HEAD: Mapping[str, _Rule] = {
+    **dict.fromkeys(_REGISTERS, _nothing),
+    **dict.fromkeys(_WRITES_OF_DOMAINS, _nothing),
+    **dict.fromkeys(("getDomain", "putDomain"), _path("domain")),
+    **dict.fromkeys(("getNode", "putNode"), _path("node")),
+    "getActions": _query("domain"),
+    "postExposition": _query("node"),
+}
+"""What the path and the query of a request name, by operation."""
+
+_IN_BODY: Mapping[str, _Rule] = {
+    "putDomain": _nothing,
+    "putNode": _member("domain"),
+    "postSamples": _items("samples"),
+    "postExposition": _nothing,
+    "postHeartbeats": _items("beats"),
+    "postLogLines": _items("lines"),
+    "postActionResult": _member("action"),
+    "postRunReport": _member("domain"),
+    "postRunLogs": _member("domain"),
+}
+"""What the body of a request names, by operation."""

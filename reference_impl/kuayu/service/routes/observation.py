@@ -1,0 +1,213 @@
+"""Routes of what is observed: indicators, the resource graph, and scrape targets.
+
+1. Indicators of nodes, domains and links.
+2. The resource graph: snapshots, patches between them, and the stream of its changes.
+3. Scrape targets: exporters' pages that the service fetches by itself.
+"""
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import Field
+
+from kuayu.perception.graph import Narrowing
+from kuayu.service import instants, openapi, parameters
+from kuayu.service.kinds import DOMAIN, LINK, NODE, SCRAPE_TARGET, Kind
+from kuayu.service.parameters import NoQuery, PageQuery, ReportQuery, milliseconds
+from kuayu.service.problems import Place, ProblemException, unknown_reference
+from kuayu.service.reports import Reporter
+from kuayu.service.routes.resources import delete_resource, get_resource, put_resource, read_resource, record_answer
+from kuayu.service.routes.responses import json_answer, read_listing
+from kuayu.service.runtime import Runtime, runtime_of, tenant_of
+from kuayu.service.scraper import NotAllowedError
+from kuayu_schemas import registers
+from kuayu_schemas.models import Digest, Identifier
+
+router = APIRouter()
+
+
+def _add_report(kind: Kind) -> None:
+    @router.get(
+        f"{kind.path}/{{id}}/indicators",
+        operation_id=f"get{kind.class_name}Indicators",
+        summary=f"Indicators of a {kind.name}",
+        tags=["perception"],
+        responses={
+            200: openapi.answer("IndicatorReport", "The newest value of each measure."),
+            **openapi.problems("not-found"),
+        },
+    )
+    async def report(
+        request: Request, name: Annotated[str, Path(alias="id")], query: Annotated[ReportQuery, Query()]
+    ) -> Response:
+        runtime, tenant = runtime_of(request), tenant_of(request)
+        instant = milliseconds("at", query.at)
+        record = await get_resource(request, tenant, kind, name)
+        reporter = Reporter(runtime.store, runtime.catalogue, tenant, instants.now() if instant is None else instant)
+        return json_answer(await runtime.threads.run(tenant, reporter.report, kind, record))
+
+
+for _kind in (NODE, DOMAIN, LINK):
+    _add_report(_kind)
+
+
+class GraphQuery(NoQuery):
+    """Which part of the graph is asked for."""
+
+    detail: Literal["domains"] | None = Field(default=None, description="domains for domains and links only.")
+    domain: Identifier | None = Field(default=None, description="Only this domain, its nodes and its links.")
+
+    def narrowing(self) -> Narrowing:
+        """The part."""
+        return Narrowing(self.detail is None, self.domain)
+
+
+class PatchQuery(GraphQuery):
+    """What a patch leads from, and which part of the graph it leads to."""
+
+    base: Digest = Field(description="Digest of a snapshot that was given before.")
+
+
+@router.get(
+    "/v1/graph",
+    operation_id="getGraph",
+    summary="The resource graph as it stands",
+    tags=["perception"],
+    responses={200: openapi.answer("ResourceGraph", "A snapshot."), **openapi.problems("not-found")},
+)
+async def get_graph(request: Request, query: Annotated[GraphQuery, Query()]) -> Response:
+    """Domains, nodes and links with their states, at one revision of the graph."""
+    tenant = tenant_of(request)
+    shown = runtime_of(request).graphs.of(tenant).shown
+    return Response(
+        await runtime_of(request).threads.run(tenant, shown.snapshot, query.narrowing()), media_type="application/json"
+    )
+
+
+@router.get(
+    "/v1/graph/patch",
+    operation_id="getGraphPatch",
+    summary="What leads from a snapshot to the graph as it stands",
+    tags=["perception"],
+    responses={200: openapi.answer("Patch", "The patch."), **openapi.problems("not-found", "unknown-base")},
+)
+async def get_graph_patch(request: Request, query: Annotated[PatchQuery, Query()]) -> Response:
+    """A JSON Patch of an object of the members domains, nodes and links, with the parameters of the snapshot."""
+    tenant = tenant_of(request)
+    shown = runtime_of(request).graphs.of(tenant).shown
+    patch = await runtime_of(request).threads.run(tenant, shown.patch, query.narrowing(), query.base)
+    return Response(patch, media_type="application/json")
+
+
+@router.get(
+    "/v1/graph/events",
+    operation_id="followGraph",
+    summary="Changes of the resource graph as they come",
+    tags=["perception"],
+    response_class=Response,
+    responses={200: openapi.events("change", "GraphChange"), **openapi.problems("not-found", "revision-expired")},
+    openapi_extra={"parameters": [openapi.LAST_EVENT_ID]},
+)
+async def follow_graph(request: Request, query: Annotated[GraphQuery, Query()]) -> Response:
+    """Changes after the event that Last-Event-ID names, or from now on."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    graphs = runtime.graphs
+    narrowing, last = query.narrowing(), parameters.last_event(request)
+    return await graphs.hub.follow(
+        tenant, narrowing, partial(graphs.of(tenant).shown.join, narrowing, last), runtime.threads
+    )
+
+
+TARGET_PATH = f"{SCRAPE_TARGET.path}/{{id}}"
+
+Name = Annotated[str, Path(alias="id")]
+
+
+@router.put(
+    TARGET_PATH,
+    operation_id="putScrapeTarget",
+    summary="Register or replace a scrape target",
+    tags=["perception"],
+    responses={
+        200: openapi.answer("ScrapeTargetRecord", "It was there already; this is how it is now.", openapi.ETAG),
+        201: openapi.answer("ScrapeTargetRecord", "It was registered.", openapi.ETAG),
+        **openapi.problems(*openapi.BODY, "unknown-reference", "target-not-allowed", "stale-revision"),
+    },
+    openapi_extra=openapi.body("ScrapeTarget", openapi.IF_MATCH),
+)
+async def put_target(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
+    """The first scrape is at once, the others every period."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    parameters.if_match(request)
+    body = await read_resource(request, tenant, SCRAPE_TARGET, name)
+    if all(exporter.id != body["exporter"] for exporter in registers.indicators().exporters):
+        raise unknown_reference("/exporter", f"the collection map has no exporter {body['exporter']!r}")
+    try:
+        await runtime.scraper.allowed.check(body["url"])
+    except NotAllowedError as error:
+        raise ProblemException("target-not-allowed", str(error), [Place(str(error), "/url")]) from error
+    before = runtime.scraper.target(tenant, name)
+    stored = await put_resource(request, tenant, SCRAPE_TARGET, body)
+    target = runtime.target(tenant, stored.record)
+    if target != before:
+        runtime.scraper.start(target)
+    return record_answer(stored.record, _state(runtime, tenant, name), created=stored.created)
+
+
+@router.get(
+    TARGET_PATH,
+    operation_id="getScrapeTarget",
+    summary="A registered scrape target and how its last scrape went",
+    tags=["perception"],
+    responses={
+        200: openapi.answer("ScrapeTargetRecord", "It is registered.", openapi.ETAG),
+        **openapi.problems("not-found"),
+    },
+)
+async def get_target(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
+    """A registered scrape target."""
+    tenant = tenant_of(request)
+    record = await get_resource(request, tenant, SCRAPE_TARGET, name)
+    return record_answer(record, _state(runtime_of(request), tenant, name))
+
+
+@router.delete(
+    TARGET_PATH,
+    operation_id="deleteScrapeTarget",
+    summary="Take a scrape target away",
+    tags=["perception"],
+    status_code=204,
+    response_class=Response,
+    responses={204: {"description": "It is gone."}, **openapi.problems("not-found", "stale-revision")},
+    openapi_extra={"parameters": [openapi.IF_MATCH]},
+)
+async def delete_target(request: Request, name: Name, _: Annotated[NoQuery, Query()]) -> Response:
+    """It is scraped no longer; the samples that it gave stay."""
+    tenant = tenant_of(request)
+    await delete_resource(request, tenant, SCRAPE_TARGET, name)
+    runtime_of(request).scraper.stop(tenant, name)
+    return Response(status_code=204)
+
+
+@router.get(
+    SCRAPE_TARGET.path,
+    operation_id="listScrapeTargets",
+    summary="Registered scrape targets",
+    tags=["perception"],
+    responses={
+        200: openapi.answer("ScrapeTargetPage", "Part of the listing."),
+        **openapi.problems("invalid-cursor", "revision-expired"),
+    },
+)
+async def list_targets(request: Request, query: Annotated[PageQuery, Query()]) -> Response:
+    """Registered scrape targets. What is pinned is their registration; how their last scrape went is live."""
+    runtime, tenant = runtime_of(request), tenant_of(request)
+    records, members = await read_listing(request, tenant, SCRAPE_TARGET, query)
+    items = [record.to_wire() | _state(runtime, tenant, record.body["id"]) for record in records]
+    return json_answer({"items": items, **members})
+
+
+def _state(runtime: Runtime, tenant: str, name: str) -> dict[str, Any]:
+    return runtime.scraper.status(tenant, name).to_wire()

@@ -1,0 +1,39 @@
+"""``python -m changes OLD [NEW]`` prints what differs between two versions of the standard, and what of it breaks."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from changes.change import RULES, SEVERITIES
+from changes.report import as_json, as_markdown, compare
+from changes.versions import VersionError, read
+
+
+def main() -> int:
+    """Run the command; the answer is its exit status."""
+    parser = argparse.ArgumentParser(prog="changes", description=__doc__)
+    parser.add_argument("old", metavar="OLD", nargs="?", help="folder of a checkout, or a git revision")
+    parser.add_argument("new", metavar="NEW", nargs="?", help="the same; this checkout by default")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the changes to a file as well, as JSON")
+    parser.add_argument("--fail-on", choices=SEVERITIES, help="exit with 1 where a change weighs as much or more")
+    parser.add_argument("--rules", action="store_true", help="list the rules and compare nothing")
+    arguments = parser.parse_args()
+    if arguments.rules:
+        print(*(f"{rule:26}{meaning}" for rule, meaning in RULES.items()), sep="\n")
+        return 0
+    if arguments.old is None:
+        parser.error("OLD is missing: name a folder or a git revision, such as HEAD~10")
+    try:
+        report = compare(read(arguments.old), read(arguments.new))
+    except VersionError as error:
+        print(f"cannot compare: {error}", f"hint: {error.hint}", sep="\n", file=sys.stderr)
+        return 2
+    if arguments.json:
+        arguments.json.write_text(as_json(report), "utf-8")
+    print(as_markdown(report), end="")
+    limit = SEVERITIES.index(arguments.fail_on) if arguments.fail_on else -1
+    return 1 if any(SEVERITIES.index(one.severity) <= limit for one in report.changes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

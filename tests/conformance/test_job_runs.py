@@ -1,0 +1,369 @@
+"""Jobs as they are judged: what conforms passes, however it does so, and each thing that is wrong is seen."""
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance.job_target import Timed, episode
+from minimal_server.core import Answer as Told
+from minimal_server.core import Json, Request, Tenant
+from minimal_server.jobs import Job
+from minimal_server.reserving import Allocation
+from minimal_server.service import MinimalServer
+from mutants import jobs as wrong_jobs
+from mutants.declaration import DECLARED, Mutant
+from typing_extensions import override
+
+from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.jobs import order as job_order
+from kuayu_conformance.checks.jobs import runs as job_runs
+from kuayu_conformance.checks.jobs import submission as job_submission
+from kuayu_conformance.checks.jobs.job_domains import Moment
+from kuayu_conformance.checks.jobs.runs import STORIES, JobRuns, Story, judge, observe
+from kuayu_conformance.episode import FellBehind
+from kuayu_conformance.episode import Request as Asked
+from kuayu_conformance.folder import verify, write
+from kuayu_conformance.run.runner import Options, Progress, Run
+
+CHECKS = (job_submission, job_runs, job_order)
+WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ == wrong_jobs.__name__]
+
+
+def unmet(claims: Any) -> set[str]:
+    return {claim.requirement for claim in claims if not claim.met}
+
+
+def found(kind: type[MinimalServer]) -> set[str]:
+    """Requirements that a service does not meet, by all checks of jobs."""
+    return {name for check in CHECKS for name in unmet(check.judge(check.observe(episode(check.CHECK.name, kind))))}
+
+
+@pytest.fixture(scope="module")
+def sound() -> JobRuns:
+    return observe(episode("job_runs"))
+
+
+def test_a_sound_service_passes_and_every_story_is_told(sound: JobRuns) -> None:
+    assert unmet(judge(sound)) == set()
+    assert [story.kind for story in sound.stories] == list(STORIES)
+    states = {story.kind: {wanted.state for wanted in story.wanted} for story in sound.stories}
+    assert states["silent"] == {"succeeded"}, "the lease of the second server is short enough to be waited for"
+    attempts = max(job_runs.attempt_of(m.body) for story in sound.stories for m in story.moments if m.kind == "start")
+    assert attempts == 3
+    assert len(sound.pieces) > 2
+
+
+def test_a_slow_machine_costs_no_lease_or_says_that_it_fell_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases are of three seconds; who asks again in time keeps them, however much else is sent meanwhile."""
+    at_once = Timed.exchange
+
+    def delayed(seconds: float) -> Callable[[Timed, Asked], Answer]:
+        def exchange(target: Timed, request: Asked) -> Answer:
+            target.clock.wait(seconds)
+            return at_once(target, request)
+
+        return exchange
+
+    monkeypatch.setattr(Timed, "exchange", delayed(1.0))
+    assert unmet(job_order.judge(job_order.observe(episode("job_order")))) == set()
+    monkeypatch.setattr(Timed, "exchange", delayed(1.6))
+    with pytest.raises(FellBehind, match=r"asked for nothing in \d+\.\d s"):
+        job_order.observe(episode("job_order"))
+
+
+def test_an_episode_is_the_same_when_it_is_told_again(sound: JobRuns) -> None:
+    again = observe(episode("job_runs"))
+    for one, other in zip(sound.stories, again.stories, strict=True):
+        assert [(m.kind, m.domain) for m in one.moments] == [(m.kind, m.domain) for m in other.moments]
+
+
+@pytest.mark.parametrize("mutant", WRONG, ids=lambda mutant: mutant.name)
+def test_what_is_wrong_is_seen_and_nothing_else_is_blamed(mutant: Mutant) -> None:
+    """As the kill matrix says, in a process of its own; here time passes at once."""
+    assert found(mutant.service) == mutant.breaks
+
+
+# Services that conform, and do it otherwise
+
+
+class HoldsWithoutEnd(MinimalServer):
+    """Nothing is held under a lease."""
+
+    @override
+    def begin_attempt(self, tenant: Tenant, job: Job, placement: Json, moment: int) -> None:
+        kept, self.prepare = self.prepare, self._prepare_for_ever  # type: ignore[method-assign]
+        try:
+            super().begin_attempt(tenant, job, placement, moment)
+        finally:
+            self.prepare = kept  # type: ignore[method-assign]
+
+    def _prepare_for_ever(self, tenant: Tenant, one: Allocation, moment: int) -> None:
+        one.body.pop("lease", None)
+        MinimalServer.prepare(self, tenant, one, moment)
+
+
+class NamesNodes(MinimalServer):
+    """A placement names the nodes of its devices, and starts repeat them."""
+
+    @override
+    def placement_of(self, tenant: Tenant, job: Job) -> Json | None:
+        placement = super().placement_of(tenant, job)
+        for share in placement["shares"] if placement else ():
+            nodes = [name for name, node in self.held(tenant, "nodes").items() if node["domain"] == share["domain"]]
+            share["nodes"] = [{"node": nodes[0], "devices": share["devices"]}]
+        return placement
+
+
+class TakesTheLastDomain(MinimalServer):
+    """Of several domains with room the last one is taken."""
+
+    @override
+    def free_devices(self, tenant: Tenant, job: Job) -> dict[tuple[str, str], int]:
+        return dict(reversed(super().free_devices(tenant, job).items()))
+
+
+class IsNeverSpread(MinimalServer):
+    """No job runs in two domains."""
+
+    @override
+    def are_linked(self, tenant: Tenant, one: str, other: str) -> bool:
+        return False
+
+
+class TellsMore(MinimalServer):
+    """A change of the reason alone is told, too, and so is a job that has not changed."""
+
+    @override
+    def enter_state(self, tenant: Tenant, job: Job, state: str, reason: str, moment: int) -> None:
+        super().enter_state(tenant, job, state, reason, moment)
+        job.reason = f"{reason}, still"
+        self.change_job(tenant, job, moment)
+        self.change_job(tenant, job, moment)
+
+
+class DecidesAgainAndAgain(MinimalServer):
+    """Decisions are made with every look, each on what is so then."""
+
+    @override
+    def get_decision(self, request: Request, name: str) -> Told:
+        self.consider(request.tenant, self.moment)
+        return super().get_decision(request, name)
+
+
+@pytest.mark.parametrize(
+    "kind", [HoldsWithoutEnd, NamesNodes, TakesTheLastDomain, IsNeverSpread, TellsMore, DecidesAgainAndAgain]
+)
+def test_whoever_conforms_otherwise_passes(kind: type[MinimalServer]) -> None:
+    assert found(kind) == set()
+
+
+class PlacesNothing(MinimalServer):
+    """Jobs are taken in, and wait."""
+
+    @override
+    def placement_of(self, tenant: Tenant, job: Job) -> Json | None:
+        return None
+
+
+def test_who_starts_nothing_has_shown_nothing() -> None:
+    assert {"JOB-004", "JOB-005", "JOB-007", "JOB-009"} <= found(PlacesNothing)
+
+
+# What the judge makes of things that no service did
+
+
+def story(sound: JobRuns, kind: str) -> Story:
+    return next(story for story in sound.stories if story.kind == kind)
+
+
+def with_story(sound: JobRuns, changed: Story) -> JobRuns:
+    stories = tuple(changed if story.kind == changed.kind else story for story in sound.stories)
+    return replace(sound, stories=stories)
+
+
+def with_moments(sound: JobRuns, kind: str, change: Callable[[Moment], Moment | None]) -> JobRuns:
+    one = story(sound, kind)
+    moments = tuple(changed for moment in one.moments if (changed := change(moment)) is not None)
+    return with_story(sound, replace(one, moments=moments))
+
+
+def answering(answer: Answer, **members: Any) -> Answer:
+    """An answer with other members; None takes one out."""
+    body = {**answer.json, **members}
+    kept = {name: value for name, value in body.items() if value is not None}
+    return replace(answer, body=json.dumps(kept).encode())
+
+
+def test_a_stop_that_never_came_is_missed(sound: JobRuns) -> None:
+    without = with_moments(sound, "called off", lambda moment: None if moment.kind == "stop" else moment)
+    assert unmet(judge(without)) == {"JOB-008"}
+
+
+def test_cancelled_while_something_is_held_is_seen_in_an_event_as_in_an_answer(sound: JobRuns) -> None:
+    def early(moment: Moment) -> Moment:
+        if moment.kind == "event" and moment.holdings:
+            return replace(moment, body={**moment.body, "state": "cancelled"})
+        return moment
+
+    assert unmet(judge(with_moments(sound, "spread", early))) == {"JOB-008"}
+
+
+def test_a_start_beside_what_an_attempt_before_holds_is_seen(sound: JobRuns) -> None:
+    first = next(moment for moment in story(sound, "refused").moments if moment.kind == "start")
+
+    def beside(moment: Moment) -> Moment:
+        second = moment.kind == "start" and job_runs.attempt_of(moment.body) == 2
+        return replace(moment, holdings=(*first.holdings, *moment.holdings)) if second else moment
+
+    assert first.holdings
+    assert unmet(judge(with_moments(sound, "refused", beside))) == {"JOB-005"}
+
+
+@pytest.mark.parametrize("member", ["devices", "accelerator", "reservation"])
+def test_a_start_that_is_not_on_what_is_held_is_seen(sound: JobRuns, member: str) -> None:
+    def changed(moment: Moment) -> Moment:
+        other: Mapping[str, Any] = {"devices": 3, "accelerator": "abacus", "reservation": "nobodys"}
+        return replace(moment, body={**moment.body, member: other[member]}) if moment.kind == "start" else moment
+
+    assert unmet(judge(with_moments(sound, "succeeds", changed))) == {"JOB-004"}
+
+
+def test_domains_that_are_told_unlike_things_are_seen(sound: JobRuns) -> None:
+    last = [moment for moment in story(sound, "spread").moments if moment.kind == "start"][-1]
+
+    def changed(moment: Moment) -> Moment:
+        run = {**moment.body["run"], "split_mode": "pipeline"} if moment is last else None
+        return replace(moment, body={**moment.body, "run": run}) if run else moment
+
+    assert unmet(judge(with_moments(sound, "spread", changed))) == {"JOB-004"}
+
+
+def test_a_late_report_that_is_refused_is_seen(sound: JobRuns) -> None:
+    def refused(moment: Moment) -> Moment:
+        late = moment.kind == "report" and moment.body.get("step") == 500
+        return replace(moment, answer=replace(moment.answer, status=422)) if late else moment
+
+    assert unmet(judge(with_moments(sound, "restarts", refused))) == {"JOB-007"}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_failures_are_counted_as_they_were(sound: JobRuns, count: int) -> None:
+    one = story(sound, "restarts")
+    finals = {job: answering(answer, failures=count) for job, answer in one.finals.items()}
+    claims = [claim for claim in judge(with_story(sound, replace(one, finals=finals))) if not claim.met]
+    assert "JOB-007" in {claim.requirement for claim in claims}
+
+
+def test_a_state_that_cannot_follow_is_seen(sound: JobRuns) -> None:
+    one = story(sound, "succeeds")
+    (job, answer), *_ = one.finals.items()
+    changes = answer.json["transitions"]
+    swapped = answering(answer, transitions=[changes[0], changes[2], changes[1], *changes[3:]])
+    claims = list(judge(with_story(sound, replace(one, finals={job: swapped}))))
+    assert any(claim.expected == "succeeds: states follow each other" and not claim.met for claim in claims)
+
+
+def test_a_line_that_is_missing_from_the_log_is_seen(sound: JobRuns) -> None:
+    one = story(sound, "restarts")
+    reading = one.readings[-1]
+    page = answering(reading.pages[0], items=reading.pages[0].json["items"][:-1])
+    readings = (*one.readings[:-1], replace(reading, pages=(page, *reading.pages[1:])))
+    assert unmet(judge(with_story(sound, replace(one, readings=readings)))) == {"JOB-006"}
+
+
+def test_lines_in_another_order_are_seen(sound: JobRuns) -> None:
+    one = story(sound, "succeeds")
+    reading = max(one.readings, key=lambda reading: len(reading.pages[0].items("items")))
+    page = answering(reading.pages[0], items=reading.pages[0].json["items"][::-1])
+    readings = tuple(replace(row, pages=(page, *row.pages[1:])) if row is reading else row for row in one.readings)
+    assert unmet(judge(with_story(sound, replace(one, readings=readings)))) == {"JOB-006"}
+
+
+def test_an_event_that_did_not_come_is_missed(sound: JobRuns) -> None:
+    event = sound.unbroken.events[1]
+    for taken in sound.unbroken.taken:
+        if event in taken.events:
+            break
+    kept = sound.unbroken.taken[:]
+    try:
+        place = kept.index(taken)
+        events = tuple(row for row in taken.events if row is not event)
+        sound.unbroken.taken[place] = replace(taken, events=events)
+        assert unmet(judge(sound)) == {"JOB-003"}
+    finally:
+        sound.unbroken.taken[:] = kept
+
+
+# Nonsense
+
+
+class Babbler(MinimalServer):
+    """What it answers about jobs is of the published form at best by chance."""
+
+    chance = random.Random(0)
+    scraps: tuple[Any, ...] = (None, True, 0, -1, "x", [], {}, [[]], {"id": 5}, [{"kind": []}], 10**400, "queued")
+
+    @override
+    def carry_out(self, tenant: Tenant, method: str, target: str, headers: Any, body: bytes) -> Told:
+        told = super().carry_out(tenant, method, target, headers, body)
+        about_jobs = any(part in target for part in ("/jobs", "/run-", "/action"))
+        if not about_jobs or not isinstance(told.body, dict) or told.status >= 400 or self.chance.random() < 0.3:
+            return told
+        return replace(told, body=self.spoilt(told.body))
+
+    def spoilt(self, body: Json) -> Json:
+        """A body of which members are something else, or gone, here or further in."""
+        found: Json = {}
+        for member, value in body.items():
+            if self.chance.random() < 0.1:
+                found[member] = self.chance.choice(self.scraps)
+            elif isinstance(value, dict):
+                found[member] = self.spoilt(value)
+            elif isinstance(value, list):
+                rows = [self.spoilt(row) if isinstance(row, dict) else row for row in value]
+                found[member] = [*rows, self.chance.choice(self.scraps)] if self.chance.random() < 0.1 else rows
+            elif self.chance.random() < 0.95:
+                found[member] = value
+        return found
+
+    @override
+    def job_event(self, record: Json) -> bytes:
+        return super().job_event({**self.spoilt(record), "revision": record["revision"]})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nonsense_is_found_and_nothing_stumbles(seed: int) -> None:
+    kind = type("Seeded", (Babbler,), {"chance": random.Random(seed)})
+    assert {"JOB-001", "JOB-003", "JOB-010"} <= found(kind)
+
+
+class TellsNoActions(MinimalServer):
+    """Domains are answered with an object without members."""
+
+    @override
+    def get_actions(self, request: Request) -> Told:
+        return Told(200, {})
+
+
+def test_whoever_gives_no_actions_out_is_not_waited_for() -> None:
+    played = episode("job_runs", TellsNoActions)
+    begun = played.now()
+    assert {"JOB-004", "JOB-005", "JOB-007"} <= unmet(judge(observe(played)))
+    assert played.now() - begun < 5
+
+
+# A run over HTTP
+
+
+@pytest.mark.slow
+def test_a_run_passes_and_can_be_judged_again(options: Options, tmp_path: Path) -> None:
+    asked = replace(options, selection=("JOB-003", "JOB-004", "JOB-009", "JOB-010"))
+    report = Run(asked, tmp_path, Progress()).execute()
+    write(tmp_path, report)
+    said = {result.requirement: result.verdict.value for result in report.results}
+    assert {name: said[name] for name in asked.selection} == dict.fromkeys(asked.selection, "pass")
+    assert all(verdict.agrees for verdict in verify(tmp_path))

@@ -1,0 +1,245 @@
+"""The first ten minutes: `kuayu up`, a job, a rank that is killed, and all of it ended and found again."""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import TYPED, Started, prefork_server, run
+
+from kuayu.engine.runs.supervisor import started
+
+PATIENCE_S = 300.0
+"""A busy machine takes minutes to start a service and what it imports."""
+
+JobObject = dict[str, Any]
+
+TRAINING = """
+import json, os, pathlib, time
+
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+folder = pathlib.Path(os.environ["KUAYU_CHECKPOINT"])
+folder.mkdir(parents=True, exist_ok=True)
+checkpoint = folder / "last.json"
+step, weight = 0, 10.0
+if checkpoint.exists():
+    step, weight = json.loads(checkpoint.read_text())
+print(f"rank {rank} of {world}, process {os.getpid()}, from step {step}, told {os.environ['KUAYU_STEP']}", flush=True)
+with open(os.environ["KUAYU_STEP_FILE"], "a", buffering=1) as steps:
+    while step < int(os.environ["STEPS"]):
+        step, weight = step + 1, weight - 0.1 * weight
+        time.sleep(float(os.environ["STEP_SECONDS"]))
+        print(f"{os.environ['KUAYU_JOB']} {rank} {step}", file=steps)
+        if rank == 0:
+            print(f"step {step} loss {weight ** 2:.6f}", flush=True)
+        if rank == 0 and step % 5 == 0:
+            fresh = folder / "fresh.json"
+            fresh.write_text(json.dumps([step, weight]))
+            fresh.replace(checkpoint)
+            print(f"{os.environ['KUAYU_JOB']} {rank} {step} checkpoint", file=steps)
+    print(f"{os.environ['KUAYU_JOB']} {rank} ended", file=steps)
+"""
+
+JOB = f"""
+name: job-1
+command: [{sys.executable}, -S, -E, train.py]
+code: code
+environment:
+  STEPS: 100000
+  STEP_SECONDS: 0.2
+devices: 2
+checkpoint: checkpoints
+grace: 5s
+retries: 5
+"""
+
+
+class Folder:
+    """A folder in which somebody types commands.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._up: Started | None = None
+        (path / "code").mkdir()
+        (path / "code" / "train.py").write_text(TRAINING, encoding="utf-8")
+        (path / "train.yaml").write_text(JOB, encoding="utf-8")
+
+    def up(self, *options: str) -> None:
+        """Type ``kuayu up`` and wait until it says what to type next."""
+        said = self.path / "up.log"
+        with said.open("wb") as log, Path(os.devnull).open("rb") as nothing:
+            arguments = ["up", "--port", "0", "--devices", "2", *options]
+            environment = {**os.environ, "no_proxy": "127.0.0.1"}
+            self._up = prefork_server(TYPED).start(arguments, [nothing, log, log], environment)
+        up = self._up
+        until(lambda: up.poll() is not None or "Ctrl-C ends it" in said.read_text("utf-8"), "it does not come up")
+        assert up.poll() is None, said.read_text("utf-8") + self.complaints()
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Type Ctrl-C, or worse; the exit status."""
+        assert self._up is not None
+        self._up.send_signal(number)
+        return self._up.wait(PATIENCE_S)
+
+    def kuayu(self, *arguments: str, status: int = 0) -> str:
+        """What a command prints."""
+        ended = run(*arguments, timeout=PATIENCE_S, no_proxy="127.0.0.1", COLUMNS="200")
+        assert ended.returncode == status, ended.stdout + ended.stderr + self.complaints()
+        return ended.stdout
+
+    def job(self, name: str = "job-1") -> JobObject:
+        """A job as it stands."""
+        found: JobObject = json.loads(self.kuayu("jobs", name, "--json"))
+        return found
+
+    def await_job(self, reached: Callable[[JobObject], bool], what: str) -> JobObject:
+        """A job once something is so."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not reached(job := self.job()):
+            assert time.monotonic() < deadline, f"{what}: {job} {self.complaints()}"
+            time.sleep(0.5)
+        return job
+
+    def ranks(self) -> list[int]:
+        """Processes of all ranks so far, in the order in which they began."""
+        return [int(found) for found in re.findall(r"process ([0-9]+),", self.kuayu("logs", "job-1"))]
+
+    def complaints(self) -> str:
+        """What service and domains have said."""
+        logs = sorted((self.path / "kuayu-data" / "log").glob("*.log"))
+        return "".join(f"\n--- {log.name}\n{log.read_text('utf-8', 'replace')[-3000:]}" for log in logs)
+
+    def close(self) -> None:
+        """End what is left."""
+        if self._up is not None and self._up.poll() is None:
+            self.end()
+
+
+def until(reached: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("KUAYU_URL", "KUAYU_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    made = Folder(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.slow
+def test_a_job_trains_again_from_its_checkpoint_when_a_rank_is_killed(folder: Folder) -> None:
+    folder.up()
+    connection = folder.path / "kuayu-data" / "connection.json"
+    assert connection.stat().st_mode & 0o077 == 0
+    assert json.loads(connection.read_text("utf-8"))["token"] not in (folder.path / "up.log").read_text("utf-8")
+    assert folder.kuayu("jobs") == "there are no jobs\n"
+
+    submitted = folder.kuayu("submit", "train.yaml")
+    assert submitted.startswith("job-1 queued")
+    job = folder.await_job(
+        lambda job: job["state"] == "running" and job.get("checkpoint_step", 0) >= 10, "no checkpoint"
+    )
+    assert (job["attempt"], job["failures"]) == (1, 0)
+    assert "running" in folder.kuayu("jobs")
+    assert re.search(r"^job-1 start 2 × \S+ in here", folder.kuayu("why", "job-1"), re.MULTILINE)
+
+    ranks = folder.ranks()
+    assert len(ranks) == 2
+    os.kill(ranks[1], signal.SIGKILL)
+    job = folder.await_job(lambda job: job["state"] == "running" and job["attempt"] == 2, "it is not started again")
+    assert job["failures"] == 1
+    known = job["checkpoint_step"]
+    assert [change["state"] for change in job["transitions"]] == [
+        *("queued", "starting", "running", "restarting", "queued", "starting", "running")
+    ]  # fmt: skip
+    assert "SIGKILL" in job["transitions"][3]["reason"]
+    until(lambda: started(ranks[0]) is None, "the other rank goes on")  # all or none
+
+    job = folder.await_job(lambda job: job.get("checkpoint_step", 0) >= known + 10, "it does not go on")
+    log = folder.kuayu("logs", "job-1")
+    begun = [(int(step), int(told)) for step, told in re.findall(r"from step ([0-9]+), told ([0-9]+)", log)]
+    assert begun[:2] == [(0, 0), (0, 0)]
+    [(step, told)] = set(begun[2:])
+    assert step == told  # the last checkpoint that was written is the one that was reported
+    assert 10 <= step <= known
+    losses = {}
+    for step, loss in re.findall(r"step ([0-9]+) loss ([0-9.]+)", log):
+        assert losses.setdefault(int(step), loss) == loss  # what was done twice came to the same
+    assert sorted(losses) == list(range(1, max(losses) + 1))
+
+    why = folder.kuayu("why", "job-1")
+    assert "restarting" in why
+    assert "decided " in why
+    cancelled = folder.kuayu("cancel", "job-1", "--wait")
+    assert cancelled.startswith("job-1 cancelled")
+    for rank in folder.ranks():
+        assert started(rank) is None
+    assert folder.end() == 0
+    assert "all of it has ended" in (folder.path / "up.log").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_runs_outlive_a_kill_of_everything_and_are_found_again(folder: Folder) -> None:
+    folder.up()
+    folder.kuayu("submit", "train.yaml")
+    folder.await_job(lambda job: job["state"] == "running" and job.get("step", 0) > 0, "it does not run")
+    ranks = folder.ranks()
+    folder.end(signal.SIGKILL)
+    folder.up()
+    before = folder.job()
+    assert all(started(rank) is not None for rank in ranks)
+    job = folder.await_job(lambda job: job.get("step", 0) >= before["step"] + 10, "nothing is heard of it any more")
+    assert (job["state"], job["attempt"]) == ("running", 1)
+    assert folder.ranks() == ranks
+    assert folder.end() == 0
+    assert all(started(rank) is None for rank in ranks)
+
+
+@pytest.mark.slow
+def test_a_domain_that_is_added_takes_jobs_at_once_and_ends_them_when_it_is_removed(folder: Folder) -> None:
+    folder.up()
+    assert "kuayu up takes it up now" in folder.kuayu("domain", "add", "two", "--local", "--devices", "1")
+    folder.kuayu("submit", "train.yaml", "--set", "domains=[two]", "--set", "devices=1")
+    job = folder.await_job(lambda job: job["state"] == "running", "it does not run in the other domain")
+    assert [share["domain"] for share in job["placement"]["shares"]] == ["two"]
+    assert re.search(r"^two +local +yes", folder.kuayu("domain", "list"), re.MULTILINE)
+    [rank] = folder.ranks()
+    folder.kuayu("domain", "remove", "two")
+    until(lambda: started(rank) is None, "it goes on though its domain was removed")
+    job = folder.await_job(lambda job: job["state"] in {"restarting", "queued"}, "nobody has noticed")
+    assert (job["failures"], "shut down" in "".join(each["reason"] for each in job["transitions"])) == (0, True)
+    assert folder.end() == 0
+
+
+@pytest.mark.slow
+def test_what_was_stopped_with_everything_goes_on_at_the_next_start(folder: Folder) -> None:
+    folder.up()
+    folder.kuayu("submit", "train.yaml")
+    folder.await_job(lambda job: job.get("checkpoint_step", 0) >= 5, "no checkpoint")
+    ranks = folder.ranks()
+    assert folder.end() == 0
+    assert all(started(rank) is None for rank in ranks)
+    folder.up()
+    job = folder.await_job(lambda job: job["state"] == "running" and job["attempt"] == 2, "it is not started again")
+    assert job["failures"] == 0  # that was no fault of its own
+    begun = re.findall(r"from step ([0-9]+), told", folder.kuayu("logs", "job-1", "--attempt", "2"))
+    assert begun
+    assert int(begun[0]) >= 5
+    assert folder.kuayu("cancel", "job-1", "--wait").startswith("job-1 cancelled")
+    assert folder.end() == 0

@@ -1,0 +1,254 @@
+"""Choose how structure and history are put together, by nested validation.
+
+``python -m kuayu_training.forecast.validation [--outer]``
+
+1. Whole sources are left out in the outer loop: what is said of ITP was chosen on Philly and openb alone, and so on.
+2. Constants and forms (CHOICES) are chosen in the inner loop, by the least pinball loss over all other sources and all
+   that may be told of jobs, in units of the mean error of the last value.
+3. ``--outer`` shows the outer loop too. It is looked at once per release, and each look adds its figures, with date and
+   command, to the committed log ``docs/results/forecast/outer-loop.tsv``.
+
+Both halves of these traces are known to the developers, and the network of histories was fitted to their first halves:
+the outer loop says how a choice carries over to another cluster, and not how the whole does on data that nobody saw.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, astuple, dataclass, fields
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from kuayu.forecast.forecasting import Question, answer, remember
+from kuayu.forecast.hybrid import SHIPPED, Choice
+from kuayu.forecast.requests import Floats, Whole, seconds
+from kuayu_training.forecast.jobs import TRACES, Jobs, Teller, as_before, missing_by, read
+from kuayu_training.forecast.judging import AHEAD, ANNOUNCED, LEVELS, MIDDLE, SEEN, Judged, covered, request_at, skills
+from kuayu_training.forecast.sources import MINUTE, Source, folder, sources
+
+SEED = 20_261_225
+
+LOG = Path("docs/results/forecast/outer-loop.tsv")
+
+ENDED = 14 * 3600.0
+"""Seconds for which jobs that have ended are told: half an hour more than an hour's replay looks back."""
+
+CHOICES = (
+    Choice(0.5, 1.0, replay=False),
+    Choice(0.8, 0.5, replay=False),
+    Choice(0.5, 1.0),
+    Choice(0.8, 0.5),
+)
+"""What competes; the first two have nothing but sharpness to go by, and the first is what was shipped until 1.1.0."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is told of the jobs of a source.
+
+    Attributes:
+        name: As it is printed.
+        teller: Of durations.
+        announced: Seconds for which arrivals are known beforehand.
+    """
+
+    name: str
+    teller: Teller
+    announced: float = 0.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How one choice did on one source with one kind of knowledge at one horizon."""
+
+    source: str
+    told: str
+    minutes: int
+    choice: int
+    skill: float
+    low: float
+    high: float
+    worst: float
+    coverage: float
+    pinball: float
+
+
+def knowledge(source: Source, jobs: Jobs) -> list[Told]:
+    """What may be known of durations: as roughly as before, to a factor of e, to a tenth, and arrivals too."""
+    tenth = missing_by(jobs, 0.1, SEED)
+    half = source.offset + MINUTE * source.values.shape[1] / 2
+    return [
+        Told("as before", as_before(jobs, half)),
+        Told("σ = 1", missing_by(jobs, 1.0, SEED)),
+        Told("10 %", tenth),
+        Told("10 %, announced", tenth, ANNOUNCED),
+    ]
+
+
+def origins(source: Source, count: int) -> Whole:
+    """Instants, in minutes, one drawn in each of so many equal spans after the first SEEN values."""
+    edges = np.linspace(SEEN, source.values.shape[1] - 1 - max(AHEAD), count + 1)
+    drawn = np.random.default_rng([SEED, count]).uniform(edges[:-1], edges[1:])
+    return drawn.astype(np.int64)
+
+
+def figures(source: Source, jobs: Jobs, count: int, choices: Sequence[int], processes: int = 1) -> Iterator[Figure]:
+    """Figures of some choices on one source."""
+    tried = origins(source, count)
+    known = knowledge(source, jobs)
+    at_each = partial(_answers, source, jobs, known, choices)
+    if processes > 1:
+        with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
+            found = np.stack(list(pool.map(at_each, tried.tolist())), axis=2)
+    else:
+        found = np.stack([at_each(minute) for minute in tried.tolist()], axis=2)
+    for row, told in enumerate(known):
+        for column, choice in enumerate(choices):
+            yield from _figures(source, told.name, choice, tried, found[row, column])
+
+
+def _answers(source: Source, jobs: Jobs, known: Sequence[Told], choices: Sequence[int], minute: int) -> Floats:
+    """Quantiles at one instant: what is known × choices × D × T × Q."""
+    past, found = None, []
+    for told in known:
+        request = request_at(source, minute, jobs, told.teller, told.announced, ENDED)
+        question = Question(seconds(request["now"]), np.array(request["horizons"]), LEVELS)
+        past = remember(request["series"], question) if past is None else past
+        made = [answer(request, question, past, CHOICES[choice]) for choice in choices]
+        found.append([[one.values for one in answers] for answers in made])
+    return np.array(found)
+
+
+def _figures(source: Source, told: str, choice: int, tried: Whole, values: Floats) -> Iterator[Figure]:
+    real = np.stack([source.values[:, tried + minutes].T for minutes in AHEAD], axis=2)
+    last = np.repeat(source.values[:, tried].T[:, :, None], len(AHEAD), axis=2)
+    judged = Judged(source.name, told, tried, values[..., MIDDLE], real, last, values)
+    for place, minutes in enumerate(AHEAD):
+        by_domain, skill, low, high = skills(judged, place)
+        both = covered(judged, place)
+        worst = float(by_domain.min())
+        yield Figure(source.name, told, minutes, choice, skill, low, high, worst, both["coverage"], both["pinball"])
+
+
+def chosen(made: Sequence[Figure], left_out: str | None) -> int:
+    """The choice with the least mean loss over all sources but one."""
+    losses: dict[int, list[float]] = {}
+    for figure in made:
+        if figure.source != left_out:
+            losses.setdefault(figure.choice, []).append(figure.pinball)
+    return min(losses, key=lambda choice: float(np.mean(losses[choice])))
+
+
+def _name(choice: Choice) -> str:
+    return ", ".join(f"{field.name} {value}" for field, value in zip(fields(choice), astuple(choice), strict=True))
+
+
+def inner_table(made: Sequence[Figure]) -> Table:
+    """Mean loss of each choice by source, and over all others than each."""
+    names = sorted({figure.source for figure in made})
+    table = Table(title="Inner loop: mean pinball loss, in mean errors of the last value")
+    for column in ("choice", *names, *(f"without {name}" for name in names), "all"):
+        table.add_column(column)
+    for number in sorted({figure.choice for figure in made}):
+        own = {
+            name: float(np.mean([one.pinball for one in made if (one.source, one.choice) == (name, number)]))
+            for name in names
+        }
+        others = [float(np.mean([own[other] for other in names if other != name] or [np.nan])) for name in names]
+        cells = [*own.values(), *others, float(np.mean([*own.values()]))]
+        table.add_row(_name(CHOICES[number]), *(f"{cell:.4f}" for cell in cells))
+    return table
+
+
+def figure_table(made: Sequence[Figure], picked: Mapping[str, int], title: str) -> Table:
+    """Figures of the choice that was picked for each source."""
+    table = Table(title=title)
+    for column in (
+        "source",
+        "jobs known",
+        "ahead",
+        "choice",
+        "skill %, with 90 % interval",
+        "worst",
+        "coverage",
+        "loss",
+    ):
+        table.add_column(column)
+    for one in made:
+        if picked[one.source] == one.choice:
+            skill = f"{100 * one.skill:+.1f} ({100 * one.low:+.1f} … {100 * one.high:+.1f})"
+            cells = (f"{100 * one.worst:+.1f}", f"{100 * one.coverage:.1f} %", f"{one.pinball:.4f}")
+            table.add_row(one.source, one.told, f"{one.minutes} min", str(one.choice), skill, *cells)
+    return table
+
+
+def log(made: Sequence[Figure], picked: Mapping[str, int], file: Path, command: str) -> None:
+    """Add what the outer loop showed to the log."""
+    names = [field.name for field in fields(Figure)]
+    new = not file.exists()
+    with file.open("a", encoding="utf-8") as text:
+        if new:
+            text.write("\t".join(["date", "command", "seed", *names]) + "\n")
+        for one in made:
+            if picked[one.source] == one.choice:
+                cells = [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in astuple(one)]
+                cells[names.index("choice")] = _name(CHOICES[one.choice])
+                text.write("\t".join([f"{datetime.now(UTC):%Y-%m-%d}", command, str(SEED), *cells]) + "\n")
+
+
+def _kept(
+    data: Path, source: Source, count: int, choices: Sequence[int], folder: Path | None, processes: int
+) -> list[Figure]:
+    """Figures of a source, from the folder where they are there."""
+    file = folder / f"{source.name}-{count}-{'-'.join(map(str, choices))}.json" if folder else None
+    if file and file.exists():
+        return [Figure(**row) for row in json.loads(file.read_text("utf-8"))]
+    made = list(figures(source, read(data, source.name, source.domains), count, choices, processes))
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps([asdict(one) for one in made]), "utf-8")
+    return made
+
+
+def main() -> int:
+    """Print the loops; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m kuayu_training.forecast.validation", description=__doc__)
+    parser.add_argument("--data", type=Path, default=folder(), help="folder with demand_series and job_traces in it")
+    parser.add_argument("--origins", type=int, default=24, help="instants of each source")
+    parser.add_argument(
+        "--sources", nargs="+", default=list(TRACES), choices=list(TRACES), help="sources that take part"
+    )
+    parser.add_argument("--choices", nargs="+", type=int, default=list(range(len(CHOICES))), help="numbers of choices")
+    parser.add_argument("--kept", type=Path, help="folder for figures of each source, which are then not made again")
+    parser.add_argument("--processes", type=int, default=1, help="so many at once")
+    parser.add_argument("--outer", action="store_true", help="look at the outer loop too, and log it")
+    given = parser.parse_args()
+    began, made = process_time(), []
+    for source in sources(given.data, given.sources):
+        made += _kept(given.data, source, given.origins, given.choices, given.kept, given.processes)
+        sys.stderr.write(f"{source.name}: {process_time() - began:.0f} s of processor time so far\n")
+    console = Console(width=int(os.environ.get("COLUMNS", "170")))
+    console.print(inner_table(made))
+    picked = dict.fromkeys(given.sources, chosen(made, None))
+    console.print(figure_table(made, picked, "Inner figures: what is best over all sources, on each"))
+    if CHOICES[picked[given.sources[0]]] != SHIPPED:
+        console.print(f"best over all: {_name(CHOICES[picked[given.sources[0]]])}; shipped: {_name(SHIPPED)}")
+    if given.outer:
+        picked = {name: chosen(made, name) for name in given.sources}
+        console.print(figure_table(made, picked, "Outer figures: what was chosen without the source, on it"))
+        log(made, picked, LOG, f"validation --origins {given.origins} --outer")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
