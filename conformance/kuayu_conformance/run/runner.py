@@ -53,6 +53,10 @@ SIDE_BY_SIDE = 2
 """Heavy checks that are made at a time where no verdict rests on the clock: while the target computes for one,
 the suite goes on with the other."""
 
+KEPT_CONNECTIONS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=3.0)
+"""Connections that are kept for the next request, for less long than servers keep theirs (uvicorn, Node.js: 5 s): one
+that meets a server about to hang up is answered by nobody, which is no fault of the target (RFC 9112, 9.3.1)."""
+
 AWAY = 30.0
 """Seconds after which a target that takes no connections any more is taken to be gone, and the run is broken off."""
 
@@ -305,6 +309,7 @@ class Run:
         return httpx.Client(
             base_url=self._options.target.rstrip("/"),
             timeout=self._options.timeout,
+            limits=KEPT_CONNECTIONS,
             follow_redirects=False,
             trust_env=False,
             verify=self._authorities,

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typing_extensions import override
@@ -20,11 +20,15 @@ from kuayu.scheduling import Scheduler
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
-    import uvicorn
     from starlette.types import ASGIApp
 
 GRACE_S = 5
 """Seconds that requests under way, open streams among them, have to end once the program is told to stop."""
+
+KEEP_ALIVE_S = 65
+"""Seconds for which a connection stays open without a request: longer than clients keep theirs (httpx: 5 s) and proxies
+before a service (nginx: 60 s). Whoever sends a request while the other end closes the connection cannot know whether it
+was carried out (RFC 9112, 9.3.1), so it is not the service that closes first."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -67,7 +71,15 @@ def shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def run(app: "ASGIApp", listener: socket.socket, log_level: str, ending: Callable[[], None] = lambda: None) -> None:
+def run(
+    app: "ASGIApp",
+    listener: socket.socket,
+    log_level: str,
+    ending: Callable[[], None] = lambda: None,
+    *,
+    grace_s: int = GRACE_S,
+    **options: Any,
+) -> None:
     """Serve until told to stop; returns when the application has ended in order.
 
     Args:
@@ -75,43 +87,40 @@ def run(app: "ASGIApp", listener: socket.socket, log_level: str, ending: Callabl
         listener: Where.
         log_level: Of the server.
         ending: Called when the server is told to stop, before it waits for answers under way.
+        grace_s: Seconds that these have to end.
+        options: Further ones of uvicorn.
     """
     import uvicorn
 
-    config = uvicorn.Config(
-        app,
-        loop="uvloop",
-        http="httptools",
-        access_log=False,
-        log_level=log_level,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    _server(config, ending).run(sockets=[listener])
-
-
-def _server(config: "uvicorn.Config", ending: Callable[[], None]) -> "uvicorn.Server":
-    import uvicorn
-
     class Server(uvicorn.Server):
-        """Ends streams when it is told to stop; otherwise it would wait for readers to go by themselves."""
+        """Ends streams and waiting when it is told to stop; otherwise it would wait for readers to go by themselves."""
 
         @override
         async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
             ending()
             await super().shutdown(sockets)
 
-    return Server(config)
+    config = uvicorn.Config(
+        app,
+        **({"http": "httptools"} | options),
+        loop="uvloop",
+        ws="none",
+        access_log=False,
+        log_level=log_level,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=grace_s,
+    )
+    # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    Server(config).run(sockets=[listener])
 
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable
 
-    import uvicorn
     from fastapi import FastAPI
 
     from kuayu.service.audit import AuditLog
@@ -354,32 +363,19 @@ def _run(
     tls: "tuple[Path | None, Path | None]",
 ) -> None:
     import gc
-    import signal
     import sys
-
-    import uvicorn
 
     from kuayu.service.edge import protocol
 
     _allow_files(edge.connections)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(COLLECTION_THRESHOLD, 20, 50)
-    config = uvicorn.Config(
-        app,
-        loop="uvloop",
-        http=protocol(edge),
-        ws="none",
-        ssl_certfile=tls[0],
-        ssl_keyfile=tls[1],
-        access_log=False,
-        log_level=log_level,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE,
-    )
-    # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    _service_server(app, config).run(sockets=[listener])
+
+    def ending() -> None:
+        app.state.runtime.end_waiting()  # there is none before the service has begun
+
+    files = {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
+    run(app, listener, log_level, ending, grace_s=GRACE, http=protocol(edge), **files)
 
 
 def _allow_files(connections: int) -> None:
@@ -391,20 +387,6 @@ def _allow_files(connections: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-
-
-def _service_server(app: "FastAPI", config: "uvicorn.Config") -> "uvicorn.Server":
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        """Ends streams and waiting when it is told to stop; otherwise it would wait for readers to go by themselves."""
-
-        @override
-        async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
-            app.state.runtime.end_waiting()
-            await super().shutdown(sockets)
-
-    return Server(config)
 
 
 def _listen(host: str, port: int) -> "socket.socket":

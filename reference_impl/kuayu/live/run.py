@@ -115,13 +115,17 @@ class Run:
                 return
             incident.progress = float("inf")
         if incident.lifted is None:
-            if now - incident.progress >= LIFT_S or incident.progress == float("inf"):
+            if (now - incident.progress >= LIFT_S and self._lasted(incident, now)) or incident.progress == float("inf"):
                 incident.lifted = self._strike.lift()
         elif incident.kind is Kind.control:
             incident.left = incident.lifted
             self._strike, self._settled = None, self.timeline.step
         elif supervisor.ended(incident.worker) or now - incident.lifted > LEAVE_S:
             self._clear(supervisor, incident, now)
+
+    def _lasted(self, incident: Incident, now: float) -> bool:
+        """Whether a fault was there for as long as it has to be: a domain that is back before that was never cut."""
+        return self._attendance is None or incident.kind is not Kind.cut or now - incident.at >= SERVICE_DELAY_SECONDS
 
     def _perhaps_strike(self, supervisor: ProcessSupervisor, now: float) -> None:
         line = self.timeline

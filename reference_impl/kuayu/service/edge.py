@@ -35,6 +35,10 @@ from kuayu.service.settings import Settings
 LINGER = 5.0
 """Seconds in which what is left of a body may still come once it was answered without being read."""
 
+CROWDED_SHARE, CROWDED_KEEP_ALIVE_S = 0.5, 5
+"""Share of the connections that there may be beyond which further ones are kept for so many seconds without a request,
+in place of the server's."""
+
 MAX_TURNED_AWAY = 64
 """Connections above the number that there may be, each of which is still read from until its answer has arrived."""
 
@@ -95,6 +99,8 @@ class _GuardedProtocol(HttpToolsProtocol):
             return
         self._address = address
         limits.counts[address] += 1
+        if limits.counts.total() > CROWDED_SHARE * limits.connections:
+            self.timeout_keep_alive = CROWDED_KEEP_ALIVE_S
         self._await_head()
 
     @override

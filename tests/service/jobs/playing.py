@@ -12,6 +12,7 @@ import httpx
 import uvicorn
 from service.conftest import PATIENCE, JsonObject, Service, free_port, instant
 
+from kuayu.cli.serve import KEEP_ALIVE_S
 from kuayu.client.connection import read_events
 from kuayu.service.app import create_app
 from kuayu.service.job_commands import Placement
@@ -38,7 +39,8 @@ class Inside:
     def __init__(self, settings: Settings) -> None:
         self._port = free_port()
         self._app = create_app(settings)
-        self._server = uvicorn.Server(uvicorn.Config(self._app, port=self._port, log_level="warning", lifespan="on"))
+        options = {"log_level": "warning", "lifespan": "on", "timeout_keep_alive": KEEP_ALIVE_S}
+        self._server = uvicorn.Server(uvicorn.Config(self._app, port=self._port, **options))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="service")
         self.url = f"http://127.0.0.1:{self._port}"
