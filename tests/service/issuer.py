@@ -19,6 +19,7 @@ Private = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519Privat
 
 ISSUER = "https://identity.example/realms/compute"
 AUDIENCE = "kuayu"
+METADATA = "/.well-known/openid-configuration"
 LIFETIME_S = 86_400.0
 """Seconds that a token is good; parameters of tests are made long before the last of them runs."""
 
@@ -90,10 +91,11 @@ def key_set(*keys: SigningKey) -> bytes:
 
 
 class IssuerServer:
-    """Serves a key set.
+    """Serves a key set, and the metadata of the issuer that name where it is.
 
     Attributes:
         content: What is served.
+        metadata: What is served beneath ``/.well-known``.
         status: Of the answers.
         headers: Further ones of the answers.
         drip: Seconds between two bytes; 0 to send all at once.
@@ -119,26 +121,33 @@ class IssuerServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self.metadata = json.dumps({"issuer": self.name, "jwks_uri": self.url}).encode()
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
 
     @property
+    def name(self) -> str:
+        """Of the issuer, beneath which its metadata are."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
     def url(self) -> str:
         """Where the key set is."""
-        return f"http://127.0.0.1:{self._server.server_port}/keys"
+        return f"{self.name}/keys"
 
     def answer(self, to: BaseHTTPRequestHandler) -> None:
         """Answer one request."""
         self.asked += 1
+        content = self.metadata if to.path == METADATA else self.content
         to.send_response(self.status)
-        for name, value in {"Content-Length": str(len(self.content)), **self.headers}.items():
+        for name, value in {"Content-Length": str(len(content)), **self.headers}.items():
             to.send_header(name, value)
         to.end_headers()
         try:
             if not self.drip:
-                to.wfile.write(self.content)
-            for position in range(len(self.content) if self.drip else 0):
-                to.wfile.write(self.content[position : position + 1])
+                to.wfile.write(content)
+            for position in range(len(content) if self.drip else 0):
+                to.wfile.write(content[position : position + 1])
                 if self._ended.wait(self.drip):
                     return
         except OSError:

@@ -221,6 +221,49 @@ def test_keys_are_fetched_and_not_for_every_token(start_service: StartService, s
     assert server.asked == 1
 
 
+def test_the_issuer_says_where_its_keys_are(start_service: StartService, server: IssuerServer) -> None:
+    service = start_service("--jwt-issuer", server.name, "--jwt-audience", AUDIENCE)
+    assert get(service, GOOD.token(iss=server.name)).status_code == 200
+    assert refused(get(service, GOOD.token(iss=server.name + "/"))) == "the token is of another issuer"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ('{"issuer": "https://identity.example", "jwks_uri": "URL"}', "of another issuer"),
+        ('{"issuer": "ISSUER/", "jwks_uri": "URL"}', "of another issuer"),
+        ('{"issuer": "ISSUER"}', "name no issuer or no jwks_uri"),
+        ('["issuer", "jwks_uri"]', "name no issuer or no jwks_uri"),
+        ("<html>", "name no issuer or no jwks_uri"),
+        ('{"issuer": "ISSUER", "jwks_uri": ["URL"]}', "of another issuer"),
+        ('{"issuer": "ISSUER", "jwks_uri": "http://identity.example/keys"}', "by HTTPS"),
+        ('{"issuer": "ISSUER", "jwks_uri": "file:///etc/passwd"}', "by HTTPS"),
+    ],
+)
+def test_metadata_that_name_no_place_to_trust_bring_no_keys(
+    server: IssuerServer, metadata: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.metadata = metadata.replace("ISSUER", server.name).replace("URL", server.url).encode()
+    store = KeyStore(None, server.name)
+    asyncio.run(store.refresh(lambda: True))
+    assert not store.known
+    assert said in caplog.text
+
+
+def test_keys_are_found_where_the_issuer_has_moved_them(server: IssuerServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, now = KeyStore(None, server.name), time.monotonic()
+    asyncio.run(store.refresh(lambda: True))
+    moved = IssuerServer(STRANGER)
+    try:
+        server.metadata = json.dumps({"issuer": server.name, "jwks_uri": moved.url}).encode()
+        monkeypatch.setattr(key_sets, "_now", lambda: now + 61)
+        asyncio.run(store.refresh(lambda: True))
+    finally:
+        moved.close()
+    assert store.changes == 2
+    assert moved.asked == 1
+
+
 def test_without_its_keys_the_issuers_tokens_wait_and_own_ones_do_not(
     start_service: StartService, server: IssuerServer
 ) -> None:
@@ -352,18 +395,24 @@ def test_keys_are_fetched_again_by_themselves(
     monkeypatch.setattr(key_sets, "LOOK_S", 0.01)
     store = KeyStore(server.url)
 
+    async def becomes(expected: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while server.asked < expected or store._fetching.locked():
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
+        assert server.asked == expected
+
     async def follow() -> None:
         following = asyncio.create_task(store.follow())
         try:
             for expected, passing in ((1, 0.0), (1, 299.0), (2, 1.0), (2, 60.0)):
                 clock.now += passing
-                await asyncio.sleep(0.3)
-                assert server.asked == expected
+                await becomes(expected)
             server.status = 500
             for expected, passing in ((3, 300.0), (3, 59.0), (4, 1.0), (5, 60.0)):
                 clock.now += passing
-                await asyncio.sleep(0.3)
-                assert server.asked == expected
+                await becomes(expected)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -457,7 +506,9 @@ def serve(*options: str) -> "subprocess.CompletedProcess[str]":
 def test_what_cannot_be_is_said_before_anything_is_served(tmp_path: Path) -> None:
     both = ("--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE)
     for options, said in (
-        (both, "need its name, an audience and its keys"),
+        (("--jwt-issuer", ISSUER), "need its name and an audience"),
+        ((*both, "--jwt-keys", ""), "need its name and an audience"),
+        (("--jwt-issuer", "realm", "--jwt-audience", AUDIENCE), "--jwt-issuer without --jwt-keys: keys are fetched"),
         (("--jwt-claim", "role=x"), "claims are those of an issuer's tokens"),
         ((*both, "--jwt-keys", "http://identity.example/keys"), "keys are fetched by HTTPS"),
         ((*both, "--jwt-keys", "https://user:hunter2@identity.example/keys"), "the URL holds a name or password"),

@@ -166,7 +166,10 @@ def serve(
     ] = None,
     jwt_keys: Annotated[
         str | None,
-        typer.Option(metavar="URL|FILE", help="The issuer's public keys, a JSON Web Key Set; https, or a file."),
+        typer.Option(
+            metavar="URL|FILE",
+            help="The issuer's JSON Web Key Set; without, it is where its metadata say.",
+        ),
     ] = None,
     jwt_claim: Annotated[
         list[str] | None,
@@ -242,8 +245,8 @@ def serve(
     on any other address than loopback it needs tokens, and TLS or a proxy that ends it. In a file a token may stand as
     TENANT=sha256:HEX, the SHA-256 of the token, and after it role=viewer (reads), role=tenant (reads and writes, the
     default), role=domain domain=DOMAIN (does what the agent of that domain does) or role=operator (may act for any
-    tenant, by the header Kuayu-Tenant), name=NAME and expires=INSTANT. With --jwt-issuer, --jwt-audience and --jwt-keys
-    signed tokens of an OpenID provider are taken too (RS256, ES256, EdDSA), by their claims tenant, roles and domain.
+    tenant, by the header Kuayu-Tenant), name=NAME and expires=INSTANT. With --jwt-issuer and --jwt-audience signed
+    tokens of an OpenID provider are taken too (RS256, ES256, EdDSA), by their claims tenant, roles and domain.
     The audit log has names, never tokens. Metrics of the service itself are under /metrics.
     """
     from kuayu.service.app import create_app
@@ -316,18 +319,19 @@ def _token_issuer(
 ) -> "TokenIssuer | None":
     if name is None and audience is None and keys is None:
         if claims:
-            _fail("claims are those of an issuer's tokens", "give --jwt-issuer, --jwt-audience and --jwt-keys too")
+            _fail("claims are those of an issuer's tokens", "give --jwt-issuer and --jwt-audience too")
         return None
-    if not (name and audience and keys):
-        hint = "give --jwt-issuer, --jwt-audience and --jwt-keys"
-        _fail("tokens of an issuer need its name, an audience and its keys", hint)
+    if not (name and audience) or keys == "":
+        hint = "give --jwt-issuer and --jwt-audience, and --jwt-keys where the issuer has no OpenID metadata"
+        _fail("tokens of an issuer need its name and an audience", hint)
     from kuayu.service.key_sets import KeySetError, KeyStore
     from kuayu.service.token_issuer import TokenIssuer, read_claims
 
     try:
-        return TokenIssuer(name, audience, KeyStore(keys), read_claims(claims), leeway)
+        return TokenIssuer(name, audience, KeyStore(keys, name), read_claims(claims), leeway)
     except KeySetError as error:
-        _fail(f"--jwt-keys: {error}", "give the issuer's jwks_uri, or a file of its content")
+        where = "--jwt-issuer without --jwt-keys" if keys is None else "--jwt-keys"
+        _fail(f"{where}: {error}", "give the issuer's jwks_uri with --jwt-keys, or a file of its content")
     except ValueError as error:
         _fail(f"--jwt-claim: {error}", "for example --jwt-claim role=realm_access.roles")
 

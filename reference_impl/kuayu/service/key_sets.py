@@ -4,8 +4,10 @@
    P-256 for ES256 (RFC 7518, 3.3 and 3.4), Ed25519 for EdDSA (RFC 8037). Symmetric, private and other keys are left
    out, and so are those that say that they are for something else.
 2. Where they come from. A file is read again when it changes. A URL is fetched every five minutes, and once more when
-   a token names a key that is unknown, with at least a minute between two attempts. What comes is bounded in time and
-   size, redirects are not followed, and what cannot be used leaves the keys from before in place, for a day.
+   a token names a key that is unknown, with at least a minute between two attempts. Where neither is given the issuer's
+   own metadata name the URL, each time anew (OpenID Connect Discovery 1.0, 3 and 4): they have to be of that issuer to
+   the letter (4.3), and the URL one that may be fetched from. What comes is bounded in time and size, redirects are not
+   followed, and what cannot be used leaves the keys from before in place, for a day.
 """
 
 import asyncio
@@ -35,6 +37,9 @@ MAX_BYTES = 256 * 1024
 MAX_KEYS = 100
 MAX_KID = 256
 """Characters of the identifier of a key."""
+
+METADATA = "/.well-known/openid-configuration"
+"""Where the metadata of an issuer are, beneath its name."""
 
 TIMEOUT_S = 5.0
 """Seconds that a fetch may take in all, however it comes."""
@@ -128,7 +133,8 @@ class KeyStore:
     """The keys of an issuer, as far as they are known.
 
     Args:
-        source: Path of a file, or URL: of HTTPS, or of HTTP on this host.
+        source: Path of a file, or URL: of HTTPS, or of HTTP on this host. None for the URL that the issuer names.
+        issuer: Its name, which is a URL of the same kinds where there is no source.
 
     Raises:
         KeySetError: The source cannot be one, or the file not be read.
@@ -137,8 +143,9 @@ class KeyStore:
         changes: How often the keys have become others.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str | None, issuer: str = "") -> None:
         self.changes = 0
+        self._issuer = issuer
         self._keys: KeySet = {}
         self._file: Path | None = None
         self._state: object = None
@@ -147,7 +154,9 @@ class KeyStore:
         self._succeeded = float("-inf")
         self._failing = False
         self._fetching = asyncio.Lock()
-        if "://" in source:
+        if source is None:
+            _check_url(issuer)
+        elif "://" in source:
             _check_url(source)
             self._url = source
         else:
@@ -195,7 +204,7 @@ class KeyStore:
     async def _fetch(self) -> None:
         self._began = _now()
         try:
-            self._take(parse(await _fetched(self._url)))
+            self._take(parse(await _fetched(self._url or await _discovered(self._issuer))))
         except (KeySetError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             if not self._failing:
                 cause = error if isinstance(error, KeySetError) else type(error).__name__
@@ -209,7 +218,7 @@ class KeyStore:
 
     @property
     def _shown(self) -> str:
-        return self._url.partition("?")[0]
+        return (self._url or self._issuer).partition("?")[0]
 
     def _take(self, keys: KeySet) -> None:
         self._keys = keys
@@ -244,6 +253,27 @@ class KeyStore:
             self._failing = True
         else:
             self._failing = False
+
+
+async def _discovered(issuer: str) -> str:
+    """The URL of its keys that an issuer names.
+
+    Raises:
+        KeySetError: It names none, or none that may be fetched from, or is another one.
+        httpx.HTTPError: There is no answer.
+        TimeoutError: It takes too long.
+    """
+    try:
+        metadata = orjson.loads(await _fetched(issuer.rstrip("/") + METADATA))
+        named, url = metadata["issuer"], metadata["jwks_uri"]
+    except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, KeySetError):
+            raise
+        raise KeySetError("its metadata name no issuer or no jwks_uri") from None
+    if named != issuer or not isinstance(url, str):
+        raise KeySetError("its metadata are of another issuer, to the letter")
+    _check_url(url)
+    return url
 
 
 async def _fetched(url: str) -> bytes:
