@@ -397,7 +397,7 @@ def test_keys_are_fetched_again_by_themselves(
 
     async def becomes(expected: int) -> None:
         deadline = time.monotonic() + PATIENCE
-        while server.asked < expected or store._fetching.locked():
+        while server.asked < expected or store._fetching.locked():  # noqa: SLF001 - it shows nowhere else
             assert time.monotonic() < deadline
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.2)
