@@ -40,7 +40,6 @@ NORMATIVE, INFORMATIVE = Words("（规范性）", "(normative) "), Words("（资
 TABLE, FIGURE = Words("表", "Table"), Words("图", "Figure")
 COLON, COMMA, FULL_STOP = Words("：", ": "), Words("、", ", "), Words("。", ".")
 SEE = Words("（见 {}）", " (see {})")
-ENGLISH_DESCRIPTIONS = Words("说明栏取自英文的信息模型与接口文档，名称与标签附中文。", "")
 
 MODALS = {"shall": Words("应", "shall"), "should": Words("宜", "should"), "may": Words("可", "may")}
 LEVELS = {"interface": Words("接口", "interface"), "performance": Words("性能", "performance")}
