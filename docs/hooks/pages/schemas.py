@@ -21,7 +21,7 @@ from .model import (
     type_words,
     value_meaning,
 )
-from .terms import MODEL
+from .terms import MODEL, PARTS_IN_CHINESE
 
 INTRODUCTION = Words(
     "One information model, written in LinkML (<code>spec/model</code>), from which JSON Schema 2020-12, the Pydantic "
@@ -73,7 +73,7 @@ def bounds_words(language: Language, definition: Mapping[str, Any]) -> str:
 def _part(language: Language, part: Part) -> str:
     return page(
         f"# {MODEL[part.name].in_(language)}",
-        plain(part.description),
+        plain(PARTS_IN_CHINESE[part.name] if language == "zh" else part.description),
         *(_definition(language, name, part.members[kind][name]) for kind in KINDS for name in part.members[kind]),
     )
 
