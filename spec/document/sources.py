@@ -76,6 +76,11 @@ class Sources:
         return self._yaml("document/interface-zh.yaml")
 
     @cached_property
+    def pinyin(self) -> Mapping[str, str]:
+        """Pinyin of the Chinese terms, by which the index lists them."""
+        return self._yaml("document/pinyin.yaml")
+
+    @cached_property
     def model(self) -> Mapping[str, Row]:
         """The information model by its parts, a file each."""
         return {part: self._yaml(f"model/{part}.yaml") for part in MODEL}

@@ -35,6 +35,7 @@ PUBLISHED, IN_FORCE = (
 CONTENTS = Words("目次", "Contents")
 GENERAL = Words("总则", "General")
 BIBLIOGRAPHY = Words("参考文献", "Bibliography")
+INDEX = Words("索引", "Index")
 ANNEX = Words("附录", "Annex")
 NORMATIVE, INFORMATIVE = Words("（规范性）", "(normative) "), Words("（资料性）", "(informative) ")
 TABLE, FIGURE = Words("表", "Table"), Words("图", "Figure")

@@ -196,6 +196,32 @@ def test_a_term_may_name_its_source(copy: Path) -> None:
     assert "[**3.1**]{#term-1}\n:::\n\n**租户**\u3000tenant\n\n一方\n\n\\[来源：RFC 1\\]\n" in text
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_index_comes_last_and_lists_all_terms_and_abbreviations(language: Language) -> None:
+    assert document(language).headings[-1].anchor == "term-index"
+    body, _, index = document(language).markdown.partition("{#term-index")
+    terms = re.findall(r"\[\*\*([\d.]+)\*\*\]\{#(term-\d+)\}", body)
+    abbreviations = re.findall(r"^\[[\w-]+\]\{#(abbreviation-[\w-]+)\}", body, re.MULTILINE)
+    listed = re.findall(r"\[([\d.]+)\]\(#((?:term|abbreviation)-[\w-]+)\)", index)
+    assert set(listed) == {*terms, *(("4", anchor) for anchor in abbreviations)}
+    letters = re.findall(r"^\*\*(.)\*\*$", index, re.MULTILINE)
+    assert letters == sorted(set(letters))
+
+
+def test_the_index_puts_chinese_terms_in_the_order_of_their_pinyin(copy: Path) -> None:
+    index = document("zh").markdown.partition("{#term-index")[2]
+    places = [index.find(f"\n{word}`") for word in ("ECC", "FIFO", "副本", "服务", "隔离", "GPU", "故障")]
+    assert -1 not in places
+    assert places == sorted(places)
+    defined = re.findall(r"^\| (\S+) \|", sources().text("zh", "com-03-terms") or "", re.MULTILINE)[1:]
+    assert list(sources().pinyin) == defined
+    assert {word for word, said in sources().pinyin.items() if len(word) != len(said.split())} == set()
+    file = copy / "spec/document/pinyin.yaml"
+    file.write_text(file.read_text("utf-8").replace("租户: zu hu\n", ""), "utf-8")
+    with pytest.raises(ValueError, match=r"pinyin\.yaml does not have 租户"):
+        assemble(Sources(copy), "zh", str)
+
+
 def test_a_heading_that_skips_a_level_is_refused() -> None:
     manuscript = Manuscript("en")
     manuscript.begin("clause")
