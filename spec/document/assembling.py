@@ -12,6 +12,7 @@ from document import (
     register_model,
     register_operations,
     register_tests,
+    term_index,
     word,
 )
 from document.clauses import Clauses
@@ -88,6 +89,8 @@ def assemble(sources: Sources, language: Language, figures: Callable[[str], str]
     manuscript.add(*(writer.inline(block) for block in cited))
     for number, text in enumerate(entries, start=1):
         manuscript.add(f"[\\[{number}\\]]{{#cited-{number}}}\u2003{writer.inline(text)}")
+    manuscript.begin("index")
+    term_index.write(manuscript, sources)
     missing = [name for name in placed(order) if name not in present]
     text = manuscript.text(word.contents(language, manuscript.headings))
     return Assembled(language, text, manuscript.headings, manuscript.captions, missing)

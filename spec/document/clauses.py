@@ -142,7 +142,7 @@ class Clauses:
             headings, *rows = rows_of(block)
             for place, row in enumerate(rows, start=1):
                 term = "\u3000".join((f"**{row[0]}**", *row[1:named]))
-                number = f'::: {{custom-style="Term Number"}}\n[**{chapter}.{place}**]{{#term-{place}}}\n:::'
+                number = f'::: {{custom-style="Term Number"}}\n[**{chapter}.{place}**]{{#{term_anchor(place)}}}\n:::'
                 self.manuscript.add(number, term, self.inline(row[named]))
                 remarks = zip(headings[named + 1 :], row[named + 1 :], strict=True)
                 self.manuscript.add(*(f"\\[{name}{colon}{self.inline(cell)}\\]" for name, cell in remarks if cell))
@@ -151,7 +151,8 @@ class Clauses:
         colon = "：" if self.manuscript.language == "zh" else ": "
         for block in blocks(text):
             if block.startswith("|"):
-                self.manuscript.add(*(f"{row[0]}{colon}{self.inline(row[1])}" for row in rows_of(block)[1:]))
+                named = ((f"[{row[0]}]{{#{abbreviation_anchor(row[0])}}}", row[1]) for row in rows_of(block)[1:])
+                self.manuscript.add(*(f"{name}{colon}{self.inline(meaning)}" for name, meaning in named))
             else:
                 self.manuscript.add(self.inline(block))
 
@@ -163,6 +164,16 @@ FORMS: Mapping[str, Callable[[Clauses, str, Iterator[Row]], None]] = {
     "abbreviations": Clauses._abbreviations,  # noqa: SLF001
 }
 """Forms that a clause can have."""
+
+
+def term_anchor(place: int) -> str:
+    """Name by which the term of that number is referred to."""
+    return f"term-{place}"
+
+
+def abbreviation_anchor(abbreviation: str) -> str:
+    """Name by which an abbreviation is referred to."""
+    return f"abbreviation-{abbreviation}"
 
 
 def title_of(text: str) -> str:

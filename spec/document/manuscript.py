@@ -13,7 +13,7 @@ from typing import Literal
 from document import markdown
 from document.words import FIGURE, TABLE, Language, Words
 
-Kind = Literal["front", "clause", "annex", "bibliography"]
+Kind = Literal["front", "clause", "annex", "bibliography", "index"]
 
 _REFERENCE = re.compile(r"@@(number|contents):?([\w.-]*)@@")
 
@@ -59,7 +59,7 @@ class Manuscript:
     _formulas: int = 0
 
     def begin(self, kind: Kind) -> None:
-        """Go on to the clauses, the annexes or the bibliography."""
+        """Go on to the clauses, the annexes, the bibliography or the index."""
         self._kind, self._counts = kind, []
 
     def add(self, *blocks: str) -> None:

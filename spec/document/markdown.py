@@ -30,6 +30,12 @@ def spaced(text: str) -> str:
     return _MARKS.sub(r"\\\1", _SPACE.sub(" ", text))
 
 
+def prose(text: str) -> str:
+    """As :func:`plain`, with what stands between grave accents as code."""
+    parts = re.split(r"`([^`]+)`", text.strip())
+    return "".join(code(part) if place % 2 else spaced(part) for place, part in enumerate(parts))
+
+
 def code(text: object) -> str:
     """Text as code; it holds no grave accent, and in a table no bar."""
     return f"`{text}`"

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from document.manuscript import Manuscript
-from document.markdown import code, lines, plain
+from document.markdown import code, lines, plain, prose
+from document.meanings import Meanings
 from document.schema import bounds_text, type_text
 from document.sources import Row, Sources
-from document.words import COLON, ENGLISH_DESCRIPTIONS, MODEL, Words
+from document.words import COLON, MODEL, Words
 
 INTRODUCTION = Words(
     "本条给出信息模型的类、枚举与类型，与公布的 JSON Schema 同源。发送给服务的内容不含未列出的成员；"
@@ -26,27 +27,27 @@ OPEN = Words("开放枚举。", "The enumeration is open.")
 def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the model, a subclause for each of its parts."""
     manuscript.say(INTRODUCTION)
-    manuscript.say(ENGLISH_DESCRIPTIONS)
+    meanings = Meanings(sources, manuscript.language)
     for part, name in MODEL.items():
-        source = sources.model(part)
         manuscript.heading(level, name.in_(manuscript.language), f"model-{part}")
         for kind in ("classes", "enums", "types"):
-            for defined, row in source.get(kind, {}).items():
+            for defined, row in sources.model[part].get(kind, {}).items():
                 if defined in sources.definitions:
-                    _definition(manuscript, sources, level, defined, row)
+                    _definition(manuscript, meanings, level, defined, sources.definitions[defined], row)
 
 
-def _definition(manuscript: Manuscript, sources: Sources, level: int, name: str, source: Row) -> None:
-    language, definition = manuscript.language, sources.definitions[name]
+def _definition(
+    manuscript: Manuscript, meanings: Meanings, level: int, name: str, definition: Row, source: Row
+) -> None:
+    language = manuscript.language
     label = f" {plain(definition['x-label-zh'])}" if language == "zh" and "x-label-zh" in definition else ""
     manuscript.heading(level + 1, f"{code(name)}{label}", f"class-{name}")
-    manuscript.add(plain(definition["description"]))
+    manuscript.add(prose(meanings.of(name)))
     if "properties" in definition:
-        rows = list(_members(manuscript, definition))
+        rows = list(_members(manuscript, meanings, name, definition))
         manuscript.table(CLASS_TABLE.in_(language).format(code(name)), MEMBERS[language], rows, WIDTHS)
     elif "enum" in definition:
-        values = source["permissible_values"].items()
-        rows = [[code(value), plain(row["description"])] for value, row in values]
+        rows = [[code(value), prose(meanings.of_value(name, value))] for value in source["permissible_values"]]
         manuscript.table(VALUE_TABLE.in_(language).format(code(name)), VALUES[language], rows, VALUE_WIDTHS)
         if source.get("annotations", {}).get("extensible") == "true":
             manuscript.say(OPEN)
@@ -54,12 +55,13 @@ def _definition(manuscript: Manuscript, sources: Sources, level: int, name: str,
         unit = f", {code(definition['x-unit'])}" if "x-unit" in definition else ""
         bounds = bounds_text(language, definition)
         manuscript.add(f"{code(definition['type'])}{unit}{COLON.in_(language) if bounds else ''}{bounds}")
-    manuscript.add("\n".join(f"- {plain(rule['description'])}" for rule in source.get("rules", ())))
+    manuscript.add("\n".join(f"- {prose(rule)}" for rule in meanings.of_rules(name)))
 
 
-def _members(manuscript: Manuscript, definition: Row) -> Iterator[list[str]]:
+def _members(manuscript: Manuscript, meanings: Meanings, owner: str, definition: Row) -> Iterator[list[str]]:
     language = manuscript.language
     for name, member in definition["properties"].items():
         required = REQUIRED.in_(language) if name in definition.get("required", ()) else ""
         kind = lines((type_text(language, member), bounds_text(language, member), required))
-        yield [code(name), kind, code(member["x-unit"]) if "x-unit" in member else "", plain(member["description"])]
+        unit = code(member["x-unit"]) if "x-unit" in member else ""
+        yield [code(name), kind, unit, prose(meanings.of_member(owner, name))]

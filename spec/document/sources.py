@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from document.words import Language
+from document.words import MODEL, Language
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,6 +76,22 @@ class Sources:
         return self._yaml("document/interface-zh.yaml")
 
     @cached_property
+    def pinyin(self) -> Mapping[str, str]:
+        """Pinyin of the Chinese terms, by which the index lists them."""
+        return self._yaml("document/pinyin.yaml")
+
+    @cached_property
+    def model(self) -> Mapping[str, Row]:
+        """The information model by its parts, a file each."""
+        return {part: self._yaml(f"model/{part}.yaml") for part in MODEL}
+
+    @cached_property
+    def chinese_model(self) -> Mapping[str, Row]:
+        """What the information model describes, in Chinese, by those of its parts for which that is written."""
+        folder = self.root / "spec/document/model-zh"
+        return {file.stem: self._yaml(f"document/model-zh/{file.name}") for file in sorted(folder.glob("*.yaml"))}
+
+    @cached_property
     def annexes(self) -> Row | None:
         """Requirements that were made again from the annexes, with figures; None where nothing is kept of it."""
         file = self.root / "docs/results/annexes.json"
@@ -86,10 +102,6 @@ class Sources:
     def version(self) -> str:
         """Version of the standard."""
         return str(self.requirements["spec_version"])
-
-    def model(self, part: str) -> Row:
-        """One file of the information model."""
-        return self._yaml(f"model/{part}.yaml")
 
     def text(self, language: Language, name: str) -> str | None:
         """A file of the text; None where there is none."""

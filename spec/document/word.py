@@ -318,6 +318,10 @@ def _own_styles(indent: str) -> Iterator[tuple[str, str]]:
     yield paragraph("FigureImage", "Figure Image", f'<w:keepNext/><w:spacing w:before="160" w:after="60"/>{centred}')
     yield paragraph("FigureCaption", "Figure Caption", f'<w:spacing w:before="60" w:after="160"/>{centred}', sans)
     yield paragraph("TermNumber", "Term Number", '<w:keepNext/><w:spacing w:before="120" w:after="40"/>', sans)
+    letter = '<w:keepNext/><w:spacing w:before="160" w:after="40"/>'
+    yield paragraph("IndexLetter", "Index Letter", letter, sans)
+    leader = f'<w:tab w:val="right" w:leader="dot" w:pos="{_PORTRAIT_TEXT}"/>'
+    yield paragraph("IndexEntry", "Index Entry", f'<w:tabs>{leader}</w:tabs><w:spacing w:after="20"/>')
     yield paragraph("CoverSmall", "Cover Small", "", sans)
     number = '<w:pBdr><w:bottom w:val="single" w:sz="6" w:space="6" w:color="000000"/></w:pBdr>'
     yield paragraph(

@@ -35,12 +35,12 @@ PUBLISHED, IN_FORCE = (
 CONTENTS = Words("目次", "Contents")
 GENERAL = Words("总则", "General")
 BIBLIOGRAPHY = Words("参考文献", "Bibliography")
+INDEX = Words("索引", "Index")
 ANNEX = Words("附录", "Annex")
 NORMATIVE, INFORMATIVE = Words("（规范性）", "(normative) "), Words("（资料性）", "(informative) ")
 TABLE, FIGURE = Words("表", "Table"), Words("图", "Figure")
 COLON, COMMA, FULL_STOP = Words("：", ": "), Words("、", ", "), Words("。", ".")
 SEE = Words("（见 {}）", " (see {})")
-ENGLISH_DESCRIPTIONS = Words("说明栏取自英文的信息模型与接口文档，名称与标签附中文。", "")
 
 MODALS = {"shall": Words("应", "shall"), "should": Words("宜", "should"), "may": Words("可", "may")}
 LEVELS = {"interface": Words("接口", "interface"), "performance": Words("性能", "performance")}

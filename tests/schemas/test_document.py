@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from shutil import copytree
@@ -12,8 +13,11 @@ from document import formulas
 from document.assembling import Assembled, assemble, placed
 from document.clauses import REQUIREMENT, title_of
 from document.manuscript import Heading, Manuscript
+from document.meanings import Described, Meanings, in_english
 from document.sources import ROOT, Sources
-from document.words import LANGUAGES, Language
+from document.words import LANGUAGES, MODEL, Language
+from lint.keywords import REFUSED
+from lint.terms import VARIANTS
 
 IN_A_CLAUSE = re.compile(r"\[\[\\\[([A-Z]{3}-\d{3})\\\]\]\(#test-")
 
@@ -192,6 +196,32 @@ def test_a_term_may_name_its_source(copy: Path) -> None:
     assert "[**3.1**]{#term-1}\n:::\n\n**租户**\u3000tenant\n\n一方\n\n\\[来源：RFC 1\\]\n" in text
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_index_comes_last_and_lists_all_terms_and_abbreviations(language: Language) -> None:
+    assert document(language).headings[-1].anchor == "term-index"
+    body, _, index = document(language).markdown.partition("{#term-index")
+    terms = re.findall(r"\[\*\*([\d.]+)\*\*\]\{#(term-\d+)\}", body)
+    abbreviations = re.findall(r"^\[[\w-]+\]\{#(abbreviation-[\w-]+)\}", body, re.MULTILINE)
+    listed = re.findall(r"\[([\d.]+)\]\(#((?:term|abbreviation)-[\w-]+)\)", index)
+    assert set(listed) == {*terms, *(("4", anchor) for anchor in abbreviations)}
+    letters = re.findall(r"^\*\*(.)\*\*$", index, re.MULTILINE)
+    assert letters == sorted(set(letters))
+
+
+def test_the_index_puts_chinese_terms_in_the_order_of_their_pinyin(copy: Path) -> None:
+    index = document("zh").markdown.partition("{#term-index")[2]
+    places = [index.find(f"\n{word}`") for word in ("ECC", "FIFO", "副本", "服务", "隔离", "GPU", "故障")]
+    assert -1 not in places
+    assert places == sorted(places)
+    defined = re.findall(r"^\| (\S+) \|", sources().text("zh", "com-03-terms") or "", re.MULTILINE)[1:]
+    assert list(sources().pinyin) == defined
+    assert {word for word, said in sources().pinyin.items() if len(word) != len(said.split())} == set()
+    file = copy / "spec/document/pinyin.yaml"
+    file.write_text(file.read_text("utf-8").replace("租户: zu hu\n", ""), "utf-8")
+    with pytest.raises(ValueError, match=r"pinyin\.yaml does not have 租户"):
+        assemble(Sources(copy), "zh", str)
+
+
 def test_a_heading_that_skips_a_level_is_refused() -> None:
     manuscript = Manuscript("en")
     manuscript.begin("clause")
@@ -216,6 +246,54 @@ def test_every_operation_is_summed_up_in_chinese() -> None:
     assert sources().summaries.keys() == published
     assert [text for text in sources().summaries.values() if not re.search(r"[\u4e00-\u9fff]", text)] == []
     assert all(text in document("zh").markdown for text in sources().summaries.values())
+
+
+@pytest.mark.parametrize("part", MODEL)
+def test_everything_that_the_model_describes_is_described_in_chinese(part: str) -> None:
+    """Classes, members, values, types and rules: none is missing, and none is left of what is no longer there."""
+    english = dict(leaves(in_english(sources().model[part])))
+    chinese = dict(leaves(sources().chinese_model.get(part, {})))
+    assert sorted(english.keys() - chinese.keys()) == [], "not in spec/document/model-zh"
+    assert sorted(chinese.keys() - english.keys()) == [], "not in spec/model"
+    assert {name: text for name, text in chinese.items() if not re.search(r"[\u4e00-\u9fff]", text)} == {}
+    parted = re.compile(r"[\u3001-\u9fff\uff00-\uffef]\s+[\u3001-\u9fff\uff00-\uffef]")
+    assert {name: text for name, text in chinese.items() if parted.search(text)} == {}
+
+
+def test_every_part_of_the_model_that_is_said_in_chinese_is_one() -> None:
+    assert sources().chinese_model.keys() - MODEL.keys() == set()
+
+
+def test_words_that_the_text_refuses_describe_nothing_of_the_model() -> None:
+    """The rules of the text hold here too: terms as they are defined, and the verbal forms of GB/T 1.1."""
+    refused = re.compile("|".join((*VARIANTS["zh"], REFUSED["zh"].pattern)))
+    said = {f"{part}: {name}": text for part, rows in sources().chinese_model.items() for name, text in leaves(rows)}
+    assert {name: text for name, text in said.items() if refused.search(text)} == {}
+
+
+def leaves(described: Described) -> Iterator[tuple[str, str]]:
+    """Descriptions by where they stand: ``classes/Node/members/id``."""
+    for name, row in described.items():
+        below = dict(enumerate(row)) if isinstance(row, list) else row
+        if isinstance(below, Mapping):
+            yield from ((f"{name}/{rest}", text) for rest, text in leaves(below))
+        else:
+            yield str(name), str(row)
+
+
+def test_what_the_model_means_is_said_in_chinese_where_it_is_written(copy: Path) -> None:
+    """Inherited members too; a part without a file stays English."""
+    (copy / "spec/document/model-zh/graph.yaml").unlink()
+    meanings = Meanings(Sources(copy), "zh")
+    assert meanings.of("NodeShare") == "某一节点上的若干加速器。"
+    assert meanings.of("Ratio") == "零至一的小数。"
+    assert meanings.of_member("NodeRecord", "label") == "供人阅读的名称。"
+    assert meanings.of_value("FaultState", "open") == "存续。"
+    assert meanings.of_rules("Fault") == ["已清除的故障给出其结束的时刻。"]
+    assert meanings.of("NodeVertex") == "Node in the resource graph."
+    text = assemble(Sources(copy), "zh", str).markdown
+    assert "Node in the resource graph" in text
+    assert "以 `unknown-base` 响应，由发送方改为发送完整文档" in text
 
 
 def test_every_sentence_of_the_interface_is_there_in_chinese() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from kuayu_conformance.rendering.words import Language
 from kuayu_schemas import schema
 
 from .markdown import code, link
@@ -75,13 +76,38 @@ def type_words(member: Mapping[str, Any], many: str) -> str:
     return code(member["type"])
 
 
-def rules_of(name: str) -> Iterator[str]:
+def meaning(language: Language, name: str) -> str:
+    """What a class, an enumeration or a type is; in English where the Chinese is not written yet."""
+    row = _chinese().get(name) if language == "zh" else None
+    return str(row.get("description") if isinstance(row, Mapping) else row or published()[name]["description"])
+
+
+def member_meaning(language: Language, name: str, member: str) -> str:
+    """What a member of a class is, which the class may inherit."""
+    rows = [_chinese().get(each, {}).get("members", {}) for each in _lineage(name)] if language == "zh" else []
+    english = published()[name]["properties"][member]["description"]
+    return next((str(row[member]) for row in rows if member in row), str(english))
+
+
+def value_meaning(language: Language, name: str, value: str, english: str) -> str:
+    """What a value of an enumeration is."""
+    values = _chinese().get(name, {}).get("values", {}) if language == "zh" else {}
+    return str(values.get(value, english))
+
+
+def rules_of(language: Language, name: str) -> Iterator[str]:
     """What the rules of a class and of its ancestors say."""
-    classes = {each: definition for part in parts() for each, definition in part.members["classes"].items()}
+    for ancestor in _lineage(name):
+        english = [rule["description"] for rule in _classes()[ancestor].get("rules", ())]
+        yield from (_chinese().get(ancestor, {}).get("rules", english) if language == "zh" else english)
+
+
+def _lineage(name: str) -> Iterator[str]:
+    """A class and those that it inherits from, itself first."""
     ancestor: str | None = name
-    while ancestor in classes:
-        yield from (rule["description"] for rule in classes[ancestor].get("rules", ()))
-        ancestor = classes[ancestor].get("is_a")
+    while ancestor in _classes():
+        yield ancestor
+        ancestor = _classes()[ancestor].get("is_a")
 
 
 @cache
@@ -89,7 +115,27 @@ def _place(name: str) -> str:
     return next(part.name for part in parts() if any(name in part.members[kind] for kind in KINDS))
 
 
+@cache
+def _classes() -> Mapping[str, Definition]:
+    """All classes of the model, those that are not published too."""
+    return {each: row for name in MODEL for each, row in _source(name).get("classes", {}).items()}
+
+
+@cache
+def _chinese() -> Mapping[str, Any]:
+    """What classes, enumerations and types mean in Chinese, by name, as far as it is written."""
+    files = sorted((ROOT / "spec/document/model-zh").glob("*.yaml"))
+    parts_ = [yaml.load(file.read_text("utf-8"), yaml.CSafeLoader) for file in files]
+    return {each: row for part in parts_ for rows in part.values() for each, row in rows.items()}
+
+
+@cache
+def _source(name: str) -> Definition:
+    source: Definition = yaml.load((ROOT / f"spec/model/{name}.yaml").read_text("utf-8"), yaml.CSafeLoader)
+    return source
+
+
 def _read(name: str) -> Part:
-    source = yaml.safe_load((ROOT / f"spec/model/{name}.yaml").read_text("utf-8"))
+    source = _source(name)
     members = {kind: {each: row for each, row in source.get(kind, {}).items() if each in published()} for kind in KINDS}
     return Part(name, source["description"], members)

@@ -6,9 +6,22 @@ from typing import Any
 from kuayu_conformance.rendering.words import Language, Words
 
 from .made import Made
-from .markdown import code, heading, link, page, plain, table
-from .model import KINDS, Definition, Part, class_link, part_page, parts, published, rules_of, type_words
-from .terms import ENGLISH_ONLY, MODEL
+from .markdown import code, heading, link, page, plain, prose, table
+from .model import (
+    KINDS,
+    Definition,
+    Part,
+    class_link,
+    meaning,
+    member_meaning,
+    part_page,
+    parts,
+    published,
+    rules_of,
+    type_words,
+    value_meaning,
+)
+from .terms import MODEL, PARTS_IN_CHINESE
 
 INTRODUCTION = Words(
     "One information model, written in LinkML (<code>spec/model</code>), from which JSON Schema 2020-12, the Pydantic "
@@ -60,8 +73,7 @@ def bounds_words(language: Language, definition: Mapping[str, Any]) -> str:
 def _part(language: Language, part: Part) -> str:
     return page(
         f"# {MODEL[part.name].in_(language)}",
-        plain(part.description),
-        ENGLISH_ONLY.in_(language),
+        plain(PARTS_IN_CHINESE[part.name] if language == "zh" else part.description),
         *(_definition(language, name, part.members[kind][name]) for kind in KINDS for name in part.members[kind]),
     )
 
@@ -71,29 +83,30 @@ def _definition(language: Language, name: str, source: Definition) -> str:
     label = f" {plain(definition['x-label-zh'])}" if language == "zh" else ""
     body = ""
     if "properties" in definition:
-        body = _members(language, definition)
+        body = _members(language, name, definition)
     elif "enum" in definition:
-        body = _values(language, source)
+        body = _values(language, name, source)
     elif "type" in definition:
         unit = f", {code(definition['x-unit'])}" if "x-unit" in definition else ""
         bounds = bounds_words(language, definition)
         body = f"{code(definition['type'])}{unit}" + (f": {bounds}" if bounds else "")
-    rules = "\n".join(f"- {plain(rule)}" for rule in rules_of(name))
-    return page(heading(2, f"{name}{label}", name), plain(definition["description"]), body, rules)
+    rules = "\n".join(f"- {prose(rule)}" for rule in rules_of(language, name))
+    return page(heading(2, f"{name}{label}", name), prose(meaning(language, name)), body, rules)
 
 
-def _members(language: Language, definition: Definition) -> str:
+def _members(language: Language, owner: str, definition: Definition) -> str:
     required = definition.get("required", ())
     rows = []
     for name, member in definition["properties"].items():
         kind = [type_words(member, MANY.in_(language)), bounds_words(language, member)]
         kind += [f"**{REQUIRED.in_(language)}**"] if name in required else []
         unit = code(member["x-unit"]) if "x-unit" in member else ""
-        rows.append((code(name), "<br>".join(filter(None, kind)), unit, plain(member["description"])))
+        rows.append((code(name), "<br>".join(filter(None, kind)), unit, prose(member_meaning(language, owner, name))))
     return table(MEMBERS[language], rows)
 
 
-def _values(language: Language, source: Definition) -> str:
-    rows = [(code(value), plain(row["description"])) for value, row in source["permissible_values"].items()]
+def _values(language: Language, name: str, source: Definition) -> str:
+    values = source["permissible_values"].items()
+    rows = [(code(value), prose(value_meaning(language, name, value, row["description"]))) for value, row in values]
     is_open = source.get("annotations", {}).get("extensible") == "true"
     return page(table(VALUES[language], rows), OPEN.in_(language) if is_open else "")
