@@ -9,7 +9,7 @@ from document.words import COLON, COMMA, SUBJECTS, TRANSFORMS, Language, Words
 
 INTRODUCTION = Words(
     "采集映射规定由何种采集器的何种字段、以何种换算得到各测度。换算规则见 {}，缺失的标签视为空。"
-    "来源指明字段定义所在的仓库、文件与版本；注意事项取自英文的指标库。",
+    "来源指明字段定义所在的仓库、文件与版本。",
     "The collection map says which field of which exporter yields a measure, and how. Rules of conversion are in {}; a "
     "label that is absent is empty. Sources name repository, file and version where a field is defined.",
 )
@@ -31,6 +31,9 @@ FACTS = {
     "note": Words("注意事项", "Note"),
 }
 
+IN_WORDS = frozenset({"vendor", "source"})
+"""Facts with words of a language in them, beside the note."""
+
 
 def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
     """Write the map, a subclause for each exporter."""
@@ -40,7 +43,7 @@ def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
         name = exporter["id"]
         manuscript.heading(level, plain(name), f"exporter-{name}")
         facts = [
-            f"- {words.in_(language)}{COLON.in_(language)}{_fact(language, exporter[key])}"
+            f"- {words.in_(language)}{COLON.in_(language)}{_fact(sources, language, exporter, key)}"
             for key, words in FACTS.items()
             if exporter.get(key)
         ]
@@ -50,10 +53,13 @@ def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
             manuscript.table(MAP.in_(language).format(plain(name)), HEADINGS[language], rows, WIDTHS)
 
 
-def _fact(language: Language, value: object) -> str:
+def _fact(sources: Sources, language: Language, exporter: Row, key: str) -> str:
+    value = exporter[key]
     if isinstance(value, list):
         return COMMA.in_(language).join(code(f"{item:.0f}" if isinstance(item, float) else item) for item in value)
-    return plain(value)
+    if key == "note":
+        return plain(sources.exporter_note(language, exporter))
+    return plain(sources.register_text(language, f"{key}s", value) if key in IN_WORDS else value)
 
 
 def _rows(manuscript: Manuscript, sources: Sources, exporter: str) -> Iterator[list[str]]:
@@ -61,10 +67,10 @@ def _rows(manuscript: Manuscript, sources: Sources, exporter: str) -> Iterator[l
         for measure in indicator["measures"]:
             for entry in measure.get("collection", ()):
                 if entry["exporter"] == exporter:
-                    yield [indicator["id"], code(measure["name"]), *_entry(manuscript, entry)]
+                    yield [indicator["id"], code(measure["name"]), *_entry(manuscript, sources, entry)]
 
 
-def _entry(manuscript: Manuscript, entry: Row) -> Iterator[str]:
+def _entry(manuscript: Manuscript, sources: Sources, entry: Row) -> Iterator[str]:
     language = manuscript.language
     yield lines(code(name) for name in entry["fields"])
     yield plain(entry["field_unit"])
@@ -75,4 +81,4 @@ def _entry(manuscript: Manuscript, entry: Row) -> Iterator[str]:
     yield SUBJECTS[entry["subject"]].in_(language)
     yield lines(code(f'{match["label"]}="{match["value"]}"') for match in entry.get("match", ()))
     yield plain(f"{entry['resolution']:g}") if entry["resolution"] else "–"
-    yield plain(entry["source"])
+    yield plain(sources.register_text(language, "sources", entry["source"]))

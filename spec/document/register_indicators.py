@@ -17,7 +17,7 @@ from document.words import (
 )
 
 FORMULAS = Words(
-    "各指标的首个测度为指标自身的值，其余用于辅助解读。采集映射见附录 {}。计算公式与采集说明取自英文的指标库。",
+    "各指标的首个测度为指标自身的值，其余用于辅助解读。采集映射见附录 {}。",
     "The first measure of an indicator is its own value; the others help to read it. The collection map is annex {}.",
 )
 DIMENSION = Words("{}维度", "{} dimension")
@@ -56,13 +56,13 @@ def write(manuscript: Manuscript, sources: Sources, level: int) -> None:
                 title = f"{indicator['id']} {plain(indicator[f'name_{language}'])}"
                 manuscript.heading(level + 1, title, f"indicator-{indicator['id']}")
                 manuscript.add(plain(indicator[f"definition_{language}"]))
-                _measures(manuscript, indicator)
+                _measures(manuscript, sources, indicator)
 
 
-def _measures(manuscript: Manuscript, indicator: Row) -> None:
+def _measures(manuscript: Manuscript, sources: Sources, indicator: Row) -> None:
     """One table for an indicator, a column for each measure."""
     language = manuscript.language
-    columns = [dict(_facts(manuscript, measure)) for measure in indicator["measures"]]
+    columns = [dict(_facts(manuscript, sources, measure)) for measure in indicator["measures"]]
     headings = [MEASURE.in_(language)]
     for measure in indicator["measures"]:
         label = f"{plain(measure['name_zh'])}<br>" if language == "zh" else ""
@@ -76,10 +76,10 @@ def _measures(manuscript: Manuscript, indicator: Row) -> None:
     manuscript.table(MEASURES.in_(language).format(indicator["id"]), headings, rows, widths)
 
 
-def _facts(manuscript: Manuscript, measure: Row) -> Iterator[tuple[str, str]]:
+def _facts(manuscript: Manuscript, sources: Sources, measure: Row) -> Iterator[tuple[str, str]]:
     language = manuscript.language
     yield "definition", plain(measure[f"definition_{language}"])
-    yield "formula", plain(measure["formula"])
+    yield "formula", plain(sources.register_text(language, "formulas", measure["formula"]))
     yield "unit", code(measure["unit"])
     if measure["display_unit"] != measure["unit"]:
         yield "shown", code(measure["display_unit"])
@@ -96,7 +96,9 @@ def _facts(manuscript: Manuscript, measure: Row) -> Iterator[tuple[str, str]]:
     yield "direction", DIRECTIONS[measure["direction"]].in_(language)
     yield "subjects", COMMA.in_(language).join(SUBJECTS[subject].in_(language) for subject in measure["subjects"])
     yield "aggregation", AGGREGATIONS[measure["aggregation"]].in_(language)
-    notes = [plain(measure["collection_note"])] if "collection_note" in measure else []
+    notes = []
+    if "collection_note" in measure:
+        notes.append(plain(sources.register_text(language, "collection", measure["collection_note"])))
     notes += [MAPPED.in_(language)] if "collection" in measure else []
     yield "note", "<br>".join(notes)
     yield "requirements", COMMA.in_(language).join(link(name, name) for name in _requirements(measure))

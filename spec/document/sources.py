@@ -92,6 +92,11 @@ class Sources:
         return {file.stem: self._yaml(f"document/model-zh/{file.name}") for file in sorted(folder.glob("*.yaml"))}
 
     @cached_property
+    def exporters(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the register of indicators says in English alone, in Chinese, by the English."""
+        return self._yaml("document/exporters-zh.yaml")
+
+    @cached_property
     def annexes(self) -> Row | None:
         """Requirements that were made again from the annexes, with figures; None where nothing is kept of it."""
         file = self.root / "docs/results/annexes.json"
@@ -102,6 +107,14 @@ class Sources:
     def version(self) -> str:
         """Version of the standard."""
         return str(self.requirements["spec_version"])
+
+    def register_text(self, language: Language, what: str, text: str) -> str:
+        """A text of the register of indicators in a language; one without words of either is the same in both."""
+        return str(self.exporters[what].get(text, text)) if language == "zh" else text
+
+    def exporter_note(self, language: Language, exporter: Row) -> str:
+        """What to know of an exporter, in a language."""
+        return "".join(self.exporters["notes"][exporter["id"]].values()) if language == "zh" else str(exporter["note"])
 
     def text(self, language: Language, name: str) -> str | None:
         """A file of the text; None where there is none."""

@@ -14,11 +14,14 @@ from document.assembling import Assembled, assemble, placed
 from document.clauses import REQUIREMENT, title_of
 from document.manuscript import Heading, Manuscript
 from document.meanings import Described, Meanings, in_english
+from document.markdown import plain
 from document.sources import ROOT, Sources
 from document.words import LANGUAGES, MODEL, Language
 from lint.keywords import REFUSED
 from lint.terms import VARIANTS
 
+A_WORD = re.compile(r"(?<!\S)[A-Za-z]+(?=[\s,;)]|$)")
+"""Word of a citation, unlike repositories, paths and versions."""
 IN_A_CLAUSE = re.compile(r"\[\[\\\[([A-Z]{3}-\d{3})\\\]\]\(#test-")
 
 
@@ -312,3 +315,21 @@ def test_every_sentence_of_the_interface_is_there_in_chinese() -> None:
     assert {what: sentences - {""} for what, sentences in said.items()} == {
         what: set(of_it) for what, of_it in sources().chinese.items()
     }
+
+
+def test_what_the_register_of_indicators_says_in_english_alone_is_there_in_chinese() -> None:
+    """None is missing, none is left of what is no longer said, and the document says all of it."""
+    exporters, chinese = sources().indicators["exporters"], sources().exporters
+    measures = [measure for row in sources().indicators["indicators"] for measure in row["measures"]]
+    cited = [row["source"] for row in [*exporters, *(row for each in measures for row in each.get("collection", ()))]]
+    assert {name: " ".join(sentences) for name, sentences in chinese["notes"].items()} == {
+        row["id"]: row["note"] for row in exporters if "note" in row
+    }
+    assert chinese["vendors"].keys() <= {row["vendor"] for row in exporters}
+    assert chinese["sources"].keys() == {text for text in cited if A_WORD.search(text)}
+    assert chinese["formulas"].keys() == {measure["formula"] for measure in measures}
+    assert chinese["collection"].keys() == {each["collection_note"] for each in measures if "collection_note" in each}
+    said = [text for sentences in chinese["notes"].values() for text in sentences.values()]
+    said += [text for what in chinese.keys() - {"notes"} for text in chinese[what].values()]
+    assert [text for text in said if not re.search(r"[\u4e00-\u9fff]", text)] == []
+    assert [text for text in said if plain(text) not in document("zh").markdown] == []

@@ -5,11 +5,12 @@ import re
 from .markdown import link, plain
 
 _CITATION = re.compile(r"(?P<place>[\w.-]+/[\w.-]+) (?P<path>[\w./-]+\.\w+)(?P<rest>.*@(?P<commit>[0-9a-f]{7,40}).*)")
+_SEMICOLON = re.compile("(; |；)")
 
 
 def cited(source: str) -> str:
     """``OWNER/REPOSITORY path … @commit``, several with semicolons between, each path a link; other text as it is."""
-    return "; ".join(_link(part) for part in source.split("; "))
+    return "".join(part if _SEMICOLON.fullmatch(part) else _link(part) for part in _SEMICOLON.split(source))
 
 
 def _link(part: str) -> str:
@@ -18,4 +19,5 @@ def _link(part: str) -> str:
         return plain(part)
     place, path = found["place"], found["path"]
     target = f"https://github.com/{place}/blob/{found['commit']}/{path}"
-    return f"{link(plain(f'{place} {path}'), target)} {plain(found['rest'])}"
+    gap = " " if found["rest"].startswith(" ") else ""
+    return f"{link(plain(f'{place} {path}'), target)}{gap}{plain(found['rest'])}"

@@ -1,7 +1,9 @@
 """The exporters of the collection map, and where the pages come from that the suite plays."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,7 +16,7 @@ from .citations import cited
 from .indicators import indicator_link
 from .made import Made
 from .markdown import code, facts, heading, page, plain, table
-from .terms import ENGLISH_ONLY
+from .register_words import exporter_note, register_text
 
 INTRODUCTION = Words(
     "The exporters that the collection map knows, what each yields, and the public pages in whose form the suite plays "
@@ -42,7 +44,11 @@ CAPTURE = {
 }
 CAPTURED = Words("Captured page {}", "采集页面 {}")
 SPECIFIED = Words("Page {} made from the specification", "依规范构造的页面 {}")
+COLON = {"en": ": ", "zh": "："}
 FIELDS = {"en": ("Indicator", "Measure", "Fields"), "zh": ("指标", "测度", "字段")}
+
+CHINESE = Path(__file__).parent / "captures-zh.yaml"
+"""What is said of captured pages, in Chinese, by the English."""
 
 
 def pages(language: Language) -> Iterator[Made]:
@@ -51,17 +57,16 @@ def pages(language: Language) -> Iterator[Made]:
     captures = {capture["exporter"]: capture for capture in yaml.safe_load(text)["captures"]}
     blocks = [_exporter(language, each, captures.get(each.id)) for each in registers.indicators().exporters]
     title = {"en": "# Exporters and captures", "zh": "# 采集器与采集页面"}[language]
-    introduction = (INTRODUCTION.in_(language), ENGLISH_ONLY.in_(language))
-    yield Made("reference/exporters.md", page(title, *introduction, *blocks))
+    yield Made("reference/exporters.md", page(title, INTRODUCTION.in_(language), *blocks))
 
 
 def _exporter(language: Language, exporter: Exporter, capture: Mapping[str, Any] | None) -> str:
     rows = {
-        "vendor": plain(exporter.vendor),
+        "vendor": plain(register_text(language, "vendors", exporter.vendor)),
         "version": plain(exporter.version),
         "label": code(exporter.device_label) if exporter.device_label else "",
-        "source": cited(exporter.source),
-        "note": plain(exporter.note or ""),
+        "source": cited(register_text(language, "sources", exporter.source)),
+        "note": plain(exporter_note(language, exporter)),
     }
     mapped = [
         (indicator_link(indicator.id), code(measure.name), ", ".join(code(field) for field in entry.fields))
@@ -80,16 +85,30 @@ def _exporter(language: Language, exporter: Exporter, capture: Mapping[str, Any]
 
 def _capture(language: Language, capture: Mapping[str, Any]) -> str:
     title = (CAPTURED if capture["captured"] else SPECIFIED).in_(language).format(code(capture["file"]))
-    added = [f"{code(field['field'])}: {plain(field['confirmed_in'])}" for field in capture["missing_fields"]]
+    added = [
+        f"{code(field['field'])}{COLON[language]}{_said(language, field['confirmed_in'])}"
+        for field in capture["missing_fields"]
+    ]
     rows = {
-        "what": plain(capture["what"]),
-        "version": plain(capture["version"]),
+        "what": _said(language, capture["what"]),
+        "version": _said(language, capture["version"]),
         "repository": f"<{capture['repository']}> {code(capture['path'])} @{plain(capture['commit'][:7])}",
-        "committed": plain(capture["committed"]),
-        "licence": plain(capture["licence"]),
-        "left_out": plain(capture["left_out"]),
+        "committed": _said(language, capture["committed"]),
+        "licence": _said(language, capture["licence"]),
+        "left_out": _said(language, capture["left_out"]),
         "missing": "<br>".join(added),
-        "cross_check": plain(capture.get("cross_check", "")),
+        "cross_check": _said(language, capture.get("cross_check", "")),
     }
     named = ((CAPTURE[key].in_(language), value) for key, value in rows.items())
     return page(heading(3, title, f"{capture['exporter']}-capture"), facts(named))
+
+
+def _said(language: Language, text: object) -> str:
+    """A text about a captured page; one without words of either language is the same in both."""
+    return plain(_chinese().get(str(text), text) if language == "zh" else text)
+
+
+@cache
+def _chinese() -> Mapping[str, str]:
+    found: Mapping[str, str] = yaml.safe_load(CHINESE.read_text("utf-8"))
+    return found

@@ -9,6 +9,7 @@ from kuayu_schemas.models import CollectionEntry, Indicator, Measure
 from .citations import cited
 from .made import Made
 from .markdown import code, facts, heading, link, page, plain, table
+from .register_words import register_text
 from .terms import AGGREGATIONS, CONSTANCIES, DIMENSIONS, DIRECTIONS, KINDS, SUBJECTS, TRANSFORMS
 
 INTRODUCTION = Words(
@@ -81,7 +82,7 @@ def _measure(language: Language, measure: Measure) -> str:
     chinese = language == "zh"
     title = f"{plain(measure.name_zh)} {code(measure.name)}" if chinese else code(measure.name)
     rows = [
-        ("formula", plain(measure.formula)),
+        ("formula", plain(register_text(language, "formulas", measure.formula))),
         ("unit", code(measure.unit)),
         ("shown", "" if measure.display_unit == measure.unit else code(measure.display_unit)),
         ("kind", named(KINDS, measure.kind).in_(language)),
@@ -91,7 +92,7 @@ def _measure(language: Language, measure: Measure) -> str:
         ("direction", named(DIRECTIONS, measure.direction).in_(language)),
         ("subjects", ", ".join(named(SUBJECTS, subject).in_(language) for subject in measure.subjects)),
         ("aggregation", named(AGGREGATIONS, measure.aggregation).in_(language)),
-        ("note", plain(measure.collection_note or "")),
+        ("note", plain(register_text(language, "collection", measure.collection_note or ""))),
     ]
     collection = [_collection(language, entry) for entry in measure.collection or ()]
     return page(
@@ -126,5 +127,5 @@ def _collection(language: Language, entry: CollectionEntry) -> tuple[str, ...]:
         named(SUBJECTS, entry.subject).in_(language),
         "<br>".join(conditions),
         f"{entry.resolution:g} {plain(entry.field_unit)}" if entry.resolution else "–",
-        cited(entry.source),
+        cited(register_text(language, "sources", entry.source)),
     )

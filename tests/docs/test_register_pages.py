@@ -1,0 +1,63 @@
+"""The pages of indicators and exporters say in Chinese all that the register and the captured pages say in English."""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "docs/hooks/pages/captures-zh.yaml"
+TEXTS = ("what", "version", "committed", "licence", "left_out", "cross_check")
+A_WORD = re.compile(r"(?<!\S)[a-z]{2,}(?=[\s,;.]|$)")
+NO_TEXT = re.compile(r"<code>.*?</code>|&#\d+;|<[^>]*>|\([^)]*\)|[\w.*-]*[_/][\w./*-]*")
+"""What is no text of a page: code, entities, tags, addresses, and names and paths of others."""
+SENTENCE = re.compile(r"[A-Za-z]+(?: [a-z]+){3,}")
+
+
+@pytest.fixture(autouse=True)
+def hooks() -> Iterator[None]:
+    """The package of generated pages, importable as mkdocs imports it."""
+    sys.path.insert(0, str(ROOT / "docs/hooks"))
+    yield
+    sys.path.remove(str(ROOT / "docs/hooks"))
+
+
+def test_all_that_is_said_of_captured_pages_is_there_in_chinese() -> None:
+    text = files("kuayu_conformance").joinpath("exporters/captures/provenance.yaml").read_text("utf-8")
+    captures = yaml.safe_load(text)["captures"]
+    said = {str(capture[key]) for capture in captures for key in TEXTS if key in capture}
+    said |= {field["confirmed_in"] for capture in captures for field in capture["missing_fields"]}
+    chinese = yaml.safe_load(CAPTURES.read_text("utf-8"))
+    assert chinese.keys() == {text for text in said if A_WORD.search(text)}
+    assert [text for text in chinese.values() if not re.search(r"[\u4e00-\u9fff]", text)] == []
+
+
+def test_no_english_sentence_is_left_on_the_chinese_pages() -> None:
+    from pages import exporters, indicators  # type: ignore[import-not-found]
+
+    made = {page.path: page.text for module in (exporters, indicators) for page in module.pages("zh")}
+    assert len(made) == 2
+    assert [found for text in made.values() for found in SENTENCE.findall(NO_TEXT.sub(" · ", text))] == []
+
+
+def test_english_pages_say_what_the_register_says() -> None:
+    from pages import exporters
+    from pages.markdown import plain  # type: ignore[import-not-found]
+
+    from kuayu_schemas import registers
+
+    (page,) = exporters.pages("en")
+    assert [row.id for row in registers.indicators().exporters if plain(row.note or "") not in page.text] == []
+    assert len(SENTENCE.findall(NO_TEXT.sub(" · ", page.text))) > 100
+
+
+def test_a_citation_leads_to_its_file_in_either_language() -> None:
+    from pages.citations import cited  # type: ignore[import-not-found]
+
+    link = "[owner/name src/a.go](https://github.com/owner/name/blob/0123abc/src/a.go)"
+    assert cited("owner/name src/a.go, src/b.go @0123abc (v1); a manual") == f"{link}, src/b.go @0123abc (v1); a manual"
+    assert cited("owner/name src/a.go、src/b.go @0123abc（v1）；手册") == f"{link}、src/b.go @0123abc（v1）；手册"
