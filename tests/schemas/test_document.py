@@ -13,8 +13,8 @@ from document import formulas
 from document.assembling import Assembled, assemble, placed
 from document.clauses import REQUIREMENT, title_of
 from document.manuscript import Heading, Manuscript
-from document.meanings import Described, Meanings, in_english
 from document.markdown import plain
+from document.meanings import Described, Meanings, in_english
 from document.sources import ROOT, Sources
 from document.words import LANGUAGES, MODEL, Language
 from lint.keywords import REFUSED
