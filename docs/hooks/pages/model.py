@@ -105,7 +105,7 @@ def rules_of(language: Language, name: str) -> Iterator[str]:
 def _lineage(name: str) -> Iterator[str]:
     """A class and those that it inherits from, itself first."""
     ancestor: str | None = name
-    while ancestor in _classes():
+    while ancestor is not None and ancestor in _classes():
         yield ancestor
         ancestor = _classes()[ancestor].get("is_a")
 
