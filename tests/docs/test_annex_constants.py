@@ -69,10 +69,10 @@ SENTENCES = {
     "usual share": {0.25: "a quarter of the load at least"}[population.LEAST_OF_HOMES],
     "likeness": f"lie within {arrivals.NEAR:g} of these",
     "larger": f"where {submitting.OVER[0]:g} times these and a node are no more than half of all devices",
-    "largest": f"as much work as one of {submitting.LARGEST} devices of the largest group",
+    "largest": f"as much work as one of {submitting.MAX_TRACE_DEVICES} devices of the largest group",
     "data": f"one of the {data.RECENT} data sets",
-    "language models": f"with {models.SMALLEST / 1e9:g} to {models.LARGEST / 1e9:g} thousand million parameters "
-    f"a device",
+    "language models": f"with {models.MIN_PARAMETERS_PER_DEVICE / 1e9:g} to "
+    f"{models.MAX_PARAMETERS_PER_DEVICE / 1e9:g} thousand million parameters a device",
     "served by": f"what {models.SERVED_BY} train",
     "efficiency": f"at {models.EFFICIENCY:g} of {models.REFERENCE_PEAK / 1e12:g} TFLOP/s",
     "memory": f"its memory {models.WORKING / 1e9:g} GB and {models.STATE:g} bytes a parameter",

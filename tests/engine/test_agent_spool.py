@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu.engine.agent.settings import SpoolLimit
-from kuayu.engine.agent.spool import Held, Parcel, Spool
+from kuayu.engine.agent.spool import DeferredSample, Parcel, Spool
 from kuayu.engine.agent.spool_file import SpoolError
 from kuayu.engine.agent.thinning import Outline, Thinner
 from kuayu_schemas.models import Durability
@@ -85,7 +85,7 @@ def step(world: World, name: str, number: int) -> None:
         rows = world.bodies(parcel)
         held = rows[:number]
         world.taken += [body for _, body in rows[number:]]
-        spool.settle(parcel, [Held(each, due=5, waited=1.0) for each, _ in held])
+        spool.settle(parcel, [DeferredSample(each, due=5, waited=1.0) for each, _ in held])
     spool.commit()
 
 

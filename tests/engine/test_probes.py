@@ -17,7 +17,7 @@ from kuayu.engine.probes import PROBES, ProbeFailedError, ProbeResult, ProbeUnav
 from kuayu.engine.probes.all_reduce import probe_all_reduce
 from kuayu.engine.probes.matmul import probe_matmul
 from kuayu.engine.probes.memory import last_level_cache, probe_memory
-from kuayu.engine.probes.repetition import FEWEST, repeat
+from kuayu.engine.probes.repetition import MIN_REPETITIONS, repeat
 from kuayu.engine.probes.storage import probe_storage
 from kuayu_schemas import schema
 
@@ -33,7 +33,7 @@ def assert_sound(result: ProbeResult) -> None:
     assert result.value > 0
     assert math.isfinite(result.spread)
     assert result.spread >= 0
-    assert result.n >= FEWEST
+    assert result.n >= MIN_REPETITIONS
     assert result.seconds > 0
     assert result.stack
 
@@ -132,7 +132,7 @@ def test_all_reduce_says_when_a_process_was_lost() -> None:
 
 def test_repetitions_have_quartiles_whatever_the_budget() -> None:
     shares: list[float] = []
-    assert repeat(lambda: 0.001, 0.0, shares.append).n == FEWEST
+    assert repeat(lambda: 0.001, 0.0, shares.append).n == MIN_REPETITIONS
     assert shares[-1] == 1.0
 
 
@@ -143,7 +143,7 @@ def test_repetitions_of_unsteady_work_end_with_the_budget() -> None:
         time.sleep(0.002)
         return next(durations)
 
-    assert FEWEST < repeat(unsteady, 0.1, ignore).n < 10_000
+    assert MIN_REPETITIONS < repeat(unsteady, 0.1, ignore).n < 10_000
 
 
 def test_all_probes_together_make_samples_of_the_host(on_disk: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_run_is_told_when_it_runs_what_it_prints_and_how_it_ends(told: Told) -
 
 def test_what_is_told_is_not_kept_once_the_devices_are_back(told: Told) -> None:
     told.engine.end(told.name, RunState.SUCCEEDED, exit_code=0)
-    told.until(lambda: told.domain.runner.records[0].told)
+    told.until(lambda: told.domain.runner.records[0].reported)
     told.domain.ask(release("r"))
     assert told.domain.runner.records == []
     assert ("stop", told.name) not in told.engine.asked  # it had ended
@@ -235,7 +235,7 @@ def test_a_service_that_knows_nothing_of_a_run_is_not_told_on_and_on(told: Told)
     told.service.strange = True
     told.engine.say(told.name, "a")
     told.engine.end(told.name, RunState.FAILED, exit_code=1)
-    told.until(lambda: told.domain.runner.records[0].told)
+    told.until(lambda: told.domain.runner.records[0].reported)
     assert told.service.reports == []
 
 
@@ -271,7 +271,7 @@ def test_beats_say_that_ranks_have_ended_until_that_was_heard(told: Told) -> Non
     told.engine.say(told.name, "kuayu step 4")
     told.until(lambda: bool(told.service.lines))
     told.engine.end(told.name, RunState.FAILED, exit_code=1)
-    told.until(lambda: told.domain.runner.records[0].told)
+    told.until(lambda: told.domain.runner.records[0].reported)
     told.domain.ask(release("r"))
     told.reporter.turn()
     beats = told.reporter.progress_on("m")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.engine.step_file import MOST, StepFile
-from kuayu.engine.tailing import LONGEST, PIECE, Pipe, Tail
+from kuayu.engine.step_file import MAX_RANKS, StepFile
+from kuayu.engine.tailing import MAX_LINE_BYTES, READ_BYTES, Pipe, Tail
 from kuayu_schemas.models import RankStep
 
 
@@ -76,10 +76,10 @@ def test_what_cannot_be_read_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_told_once_and_does_not_fill_memory(log: Path, tail: Tail) -> None:
-    add(log, "x" * (LONGEST + 5 * PIECE) + "\nafter\n")
+    add(log, "x" * (MAX_LINE_BYTES + 5 * READ_BYTES) + "\nafter\n")
     found = [line for _ in range(9) for line in tail.lines()]
     assert [found[0][:3], *found[1:]] == ["xxx", "after"]
-    assert LONGEST < len(found[0]) <= LONGEST + PIECE
+    assert MAX_LINE_BYTES < len(found[0]) <= MAX_LINE_BYTES + READ_BYTES
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=9)), st.integers(1, 7))
@@ -133,5 +133,5 @@ def test_the_last_step_of_each_rank_is_told_and_its_end_until_that_was_heard(log
 def test_of_more_ranks_than_a_beat_holds_those_are_told_that_were_heard_of_last(log: Path) -> None:
     with closing(Tail(log)) as tail:
         steps = StepFile(tail)
-        add(log, "".join(f"j {rank} 1\n" for rank in range(MOST + 1)) + "j 1 2\n")
-        assert {each.rank for each in steps.steps()} == set(range(1, MOST + 1))
+        add(log, "".join(f"j {rank} 1\n" for rank in range(MAX_RANKS + 1)) + "j 1 2\n")
+        assert {each.rank for each in steps.steps()} == set(range(1, MAX_RANKS + 1))

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from kuayu.engine.host import Host
 from kuayu.engine.probes import ProbeFailedError, ProbeUnavailableError, pytorch
-from kuayu.engine.probes.repetition import FEWEST
+from kuayu.engine.probes.repetition import MIN_REPETITIONS
 from kuayu.engine.workloads import (
     GROUP,
     WORKLOADS,
@@ -126,7 +126,7 @@ def test_workloads_of_this_host_make_a_corpus() -> None:
     for result in report.results:
         assert result.value > 0
         assert result.spread >= 0
-        assert result.n >= FEWEST
+        assert result.n >= MIN_REPETITIONS
         assert result.format in {"fp32", "bf16"}, "processors only emulate binary16"
     corpus = fragment(report, {"cpu": 2e10})
     assert corpus is not None

@@ -31,7 +31,7 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
     settings = Settings(seed=3, domains=3, parts=6, every=5, service=attended.port)
     run = Run(settings, tmp_path, KINDS, lambda _: None, attendance=attended)
     account = run.go()
-    assert time.monotonic() >= max(each.at for each in run.timeline.incidents) + SERVICE_DELAY_SECONDS
+    assert time.monotonic() >= max(each.injected_at for each in run.timeline.incidents) + SERVICE_DELAY_SECONDS
     assert account.clean
     assert not run.timeline.false_alarms
     assert all(each.progress is not None for each in run.timeline.incidents)

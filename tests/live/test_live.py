@@ -51,7 +51,7 @@ def test_the_job_recovers_from_each_fault(disturbed: Ran) -> None:
         assert each.decided is not None
         assert each.first is not None
         assert each.progress is not None
-        assert each.at < each.detected <= each.decided < each.first <= each.progress
+        assert each.injected_at < each.detected <= each.decided < each.first <= each.progress
         assert each.world == SETTINGS.domains
         assert 0 <= each.again <= SETTINGS.every + 1
     assert incidents[Kind.kill].fault == "ended"
@@ -83,7 +83,7 @@ def test_whoever_was_replaced_does_not_come_back(disturbed: Ran) -> None:
         incident = by_kind(timeline)[kind]
         assert incident.left is not None, "it had to be ended from outside"
         assert incident.decided is not None
-        written = [each.at for each in diaries(folder) if each.worker == incident.worker]
+        written = [each.written_at for each in diaries(folder) if each.worker == incident.worker]
         assert max(written) < incident.decided
         assert all(
             incident.worker not in timeline.plans[each] for each in timeline.plans if each >= incident.generation

@@ -53,7 +53,7 @@ def result_of(
 
 def problem_of(refusal: RefusalError) -> Problem:
     """The problem of a refusal as the register has it."""
-    [known] = [each for each in registers.problems().problems if each.name == refusal.name]
+    [known] = [entry for entry in registers.problems().problems if entry.name == refusal.name]
     return Problem(
         type=known.type, title=known.title_en, status=known.status, retryable=known.retryable, detail=str(refusal)
     )

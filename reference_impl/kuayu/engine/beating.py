@@ -84,7 +84,7 @@ class Beater:
         if self._away_since is not None:
             self._say(f"the service answers again after {time.monotonic() - self._away_since:.1f} s", "")
             self._away_since = None
-        refused = {self._nodes[each.index]: each for each in result.rejected if each.index < len(beats)}
+        refused = {self._nodes[item.index]: item for item in result.rejected if item.index < len(beats)}
         for beat in beats:
             self._judge(beat, refused.get(beat.node))
 

@@ -177,7 +177,7 @@ class Collector:
             return
         self._clock_ahead_s = (datetime.now(UTC) - result.received_at).total_seconds()
         self._problem = ""
-        unregistered = [each.index for each in result.rejected if each.problem.type.endswith(":unknown-reference")]
+        unregistered = [item.index for item in result.rejected if item.problem.type.endswith(":unknown-reference")]
         again = [batch.samples[index] for index in unregistered] if unregistered and self._register() else []
         self._outbox.settle(again)
         self._taken += result.accepted

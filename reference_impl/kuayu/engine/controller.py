@@ -201,11 +201,11 @@ class DomainController:
                 self.holdings.restore(kept)
                 self._lease.restore(kept.get("lease", {}))
                 if runs is not None:
-                    runs.restore(kept.get("runs", {}), {each.action for each in self.holdings.held})
+                    runs.restore(kept.get("runs", {}), {holding.action for holding in self.holdings.held})
             except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"the journal is damaged: {error}", "restore it, or begin with another") from error
         if confirm is not None:
-            self._doubtful = {each.action for each in self._lease.over(self.holdings.held) if not each.over}
+            self._doubtful = {holding.action for holding in self._lease.over(self.holdings.held) if not holding.over}
             self._lease.answered(self._lease.now())
         if runs is not None:
             runs.bind(self._has_changed)
@@ -284,7 +284,7 @@ class DomainController:
         self.idle = True
         try:
             wait_s = 0.0 if self._doubtful else min(self._wait_s, self._longest_wait)
-            asked = self._client.open_actions(self._domain, wait_s=wait_s)
+            actions = self._client.open_actions(self._domain, wait_s=wait_s)
         finally:
             self.idle = False
         self._confirm_leases()
@@ -298,8 +298,8 @@ class DomainController:
             with self._changed:
                 self.holdings.said(result)
                 self._write()
-        self._under_way.intersection_update(action.id for action in asked)
-        taken = [self._carry_out(action) for action in asked]
+        self._under_way.intersection_update(action.id for action in actions)
+        taken = [self._carry_out(action) for action in actions]
         return all(taken)
 
     def _carry_out(self, action: Action) -> bool:
@@ -350,7 +350,9 @@ class DomainController:
     def _stopped(self, runs: Runs, action: Action) -> ActionResult | None:
         """End runs of a job. That nothing of an attempt is alive is said also where nothing ever was."""
         if action.job is not None:
-            held = [each.action for each in self.holdings.held if each.job == action.job and each.until is None]
+            held = [
+                holding.action for holding in self.holdings.held if holding.job == action.job and holding.until is None
+            ]
             if not runs.stop(action.job, action.attempt, held, action.cause):
                 return None
             if action.attempt is not None:
@@ -452,32 +454,36 @@ class DomainController:
             Whether that is to be written.
         """
         changed = False
-        for each in self._lease.over(self.holdings.held):
-            cause = UNKNOWN_RUN if each.action in self._disowned or each.lease is None else _silence(each)
-            if not each.over:
-                logger.warning("let go of %s: no answer of the service for %g s", each.job or each.action, each.lease)
-                self.holdings.end_lease(each.action)
+        for holding in self._lease.over(self.holdings.held):
+            cause = UNKNOWN_RUN if holding.action in self._disowned or holding.lease is None else _silence(holding)
+            if not holding.over:
+                logger.warning(
+                    "let go of %s: no answer of the service for %g s", holding.job or holding.action, holding.lease
+                )
+                self.holdings.end_lease(holding.action)
                 changed = True
-            if self._runs is None or self._runs.clear(each.action, cause, 0.0):
-                self.holdings.lose(each.action, self._clock())
-                self._disowned.discard(each.action)
+            if self._runs is None or self._runs.clear(holding.action, cause, 0.0):
+                self.holdings.lose(holding.action, self._clock())
+                self._disowned.discard(holding.action)
                 changed = True
         if self._runs is None:
             return changed
         now = self._lease.now()
-        for each in self.holdings.held:
-            end = self._lease.ends(each)
-            if end is not None and not each.over and now >= end - self._warning(each):
-                self._runs.clear(each.action, _silence(each), max(0.0, end - now))
+        for holding in self.holdings.held:
+            end = self._lease.ends(holding)
+            if end is not None and not holding.over and now >= end - self._warning(holding):
+                self._runs.clear(holding.action, _silence(holding), max(0.0, end - now))
         return changed
 
     def _next_end(self) -> float | None:
         """The count at which something is to be done about a lease; None where there are none."""
-        leased = [each for each in self.holdings.held if not each.over]
+        leased = [holding for holding in self.holdings.held if not holding.over]
         first, now = self._lease.first_end(leased), self._lease.now()
         if first is None:
             return None
-        warnings = [end - self._warning(each) for each in leased if (end := self._lease.ends(each)) is not None]
+        warnings = [
+            end - self._warning(holding) for holding in leased if (end := self._lease.ends(holding)) is not None
+        ]
         return min([first, *(count for count in warnings if count > now)])
 
     def _warning(self, holding: Holding) -> float:
@@ -497,8 +503,8 @@ class DomainController:
 
     def _standing(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""
-        held = {each.action: each for each in self.holdings.held if each.until is None}
-        return {**held, **{each.action: each for each in self.holdings.fences}}
+        held = {holding.action: holding for holding in self.holdings.held if holding.until is None}
+        return {**held, **{fence.action: fence for fence in self.holdings.fences}}
 
     def _tell(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
         if self._runs is not None:
@@ -506,7 +512,7 @@ class DomainController:
                 self._runs.given_back(name)
         if self._hands is None:
             return
-        for name in [*before, *(each for each in after if each not in before)]:
+        for name in [*before, *(other for other in after if other not in before)]:
             gone, come = before.get(name), after.get(name)
             if gone == come:
                 continue

@@ -57,14 +57,14 @@ class Counters:
         self._at = 0.0
         self._values: Mapping[str, float] = {}
 
-    def step(self, at: float, values: Mapping[str, float]) -> Growth | None:
+    def step(self, now: float, values: Mapping[str, float]) -> Growth | None:
         """Take a reading made at ``at`` seconds of a monotonic clock; return the growth since the one before.
 
         Returns:
             None where no series was in the reading before, or no time has passed.
         """
-        before, since, known = self._values, at - self._at, self._values.keys() & values.keys()
-        self._at, self._values = at, dict(values)
+        before, since, known = self._values, now - self._at, self._values.keys() & values.keys()
+        self._at, self._values = now, dict(values)
         if not known or since <= 0:
             return None
         return Growth(sum(increase(before[name], values[name], self._spans.get(name)) for name in known), since)

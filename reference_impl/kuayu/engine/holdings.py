@@ -117,18 +117,18 @@ class Holdings:
             now: Seconds since 1970.
         """
         self._let_go(name)
-        at = datetime.fromtimestamp(now, UTC)
-        result = ActionResult(action=name, phase=ActionPhase.commit, outcome=ActionOutcome.expired, at=at)
+        instant = datetime.fromtimestamp(now, UTC)
+        result = ActionResult(action=name, phase=ActionPhase.commit, outcome=ActionOutcome.expired, at=instant)
         self._answers.setdefault(name, {})[ActionPhase.commit] = result
         self._unsaid.append(name)
 
     def free(self, accelerator: str) -> dict[str, int]:
         """Devices of a kind on each node that may be given out: neither promised, nor held, nor fenced."""
         nodes = self._pools.get(accelerator, {})
-        held = [each.nodes for each in self._held.values() if each.accelerator == accelerator]
+        held = [holding.nodes for holding in self._held.values() if holding.accelerator == accelerator]
         fenced = {node for fence in self._fences.values() for node in fence.nodes}
         # A node may have fewer devices by now than are held of it.
-        left = {node: max(0, count - sum(each.get(node, 0) for each in held)) for node, count in nodes.items()}
+        left = {node: max(0, count - sum(devices.get(node, 0) for devices in held)) for node, count in nodes.items()}
         return {node: 0 if node in fenced else count for node, count in left.items()}
 
     def carry_out(self, action: Action, now: float) -> ActionResult:
@@ -150,17 +150,17 @@ class Holdings:
         answers = [result.to_wire() for said in self._answers.values() for result in said.values()]
         holdings = [
             {
-                "action": each.action,
-                "job": each.job,
-                "accelerator": each.accelerator,
-                "nodes": dict(each.nodes),
-                "until": each.until,
-                "lease": each.lease,
-                "over": each.over,
+                "action": holding.action,
+                "job": holding.job,
+                "accelerator": holding.accelerator,
+                "nodes": dict(holding.nodes),
+                "until": holding.until,
+                "lease": holding.lease,
+                "over": holding.over,
             }
-            for each in self.held
+            for holding in self.held
         ]
-        fences = [{"action": each.action, "nodes": dict(each.nodes), "cause": each.cause} for each in self.fences]
+        fences = [{"action": fence.action, "nodes": dict(fence.nodes), "cause": fence.cause} for fence in self.fences]
         return {"holdings": holdings, "fences": fences, "answers": answers, "unsaid": list(self._unsaid)}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
@@ -169,12 +169,12 @@ class Holdings:
         Raises:
             KeyError, TypeError, ValueError: It is something else.
         """
-        self._held = {each["action"]: Holding(**each) for each in kept["holdings"]}
-        self._fences = {each["action"]: Fence(**each) for each in kept.get("fences", ())}
+        self._held = {entry["action"]: Holding(**entry) for entry in kept["holdings"]}
+        self._fences = {entry["action"]: Fence(**entry) for entry in kept.get("fences", ())}
         self._unsaid = list(kept.get("unsaid", ()))
         self._answers = {}
-        for each in kept["answers"]:
-            result = ActionResult.model_validate(each)
+        for answer in kept["answers"]:
+            result = ActionResult.model_validate(answer)
             self._answers.setdefault(result.action, {})[result.phase] = result
 
     def _forget_answers(self) -> None:
@@ -235,7 +235,7 @@ class Holdings:
     def _let_go(self, name: str) -> Mapping[str, int]:
         """Give back what an action reserved or fenced; whoever asks for what is gone already has what it wants."""
         gone = [self._held.pop(name, None), self._fences.pop(name, None)]
-        return next((each.nodes for each in gone if each is not None), {})
+        return next((entry.nodes for entry in gone if entry is not None), {})
 
     def _fence(self, action: Action, now: float) -> ActionResult:
         """Give nothing out of nodes any more, promises included; these are answered ``expired`` when they are due.
@@ -243,16 +243,16 @@ class Holdings:
         Raises:
             RefusalError: It names no node, or one that is not of this domain.
         """
-        nodes = {each.node: each.devices for each in action.nodes or ()}
+        nodes = {share.node: share.devices for share in action.nodes or ()}
         if not nodes:
             raise RefusalError("invalid-body", "the action does not say which nodes to fence")
         ours = {node for pool in self._pools.values() for node in pool}
         if strange := sorted(nodes.keys() - ours):
             raise RefusalError("unknown-reference", f"{', '.join(strange)}: not in the inventory of this domain")
         self._fences[action.id] = Fence(action.id, nodes, action.cause)
-        for each in self.held:
-            if each.until is not None and not each.nodes.keys().isdisjoint(nodes):
-                del self._held[each.action]
+        for holding in self.held:
+            if holding.until is not None and not holding.nodes.keys().isdisjoint(nodes):
+                del self._held[holding.action]
         return result_of(action, ActionOutcome.committed, now, nodes)
 
     def _stop(self, action: Action, now: float) -> ActionResult:
@@ -263,7 +263,7 @@ class Holdings:
         """
         if action.job is None:
             raise RefusalError("invalid-body", "the action does not say which job to stop")
-        if all(each.job != action.job or each.until is not None for each in self.held):
+        if all(holding.job != action.job or holding.until is not None for holding in self.held):
             raise RefusalError("unknown-reference", f"no devices are held for {action.job} in this domain")
         return result_of(action, ActionOutcome.committed, now)
 
@@ -293,7 +293,7 @@ class Holdings:
                 detail = f"{sum(free.values())} devices of {accelerator} are free, of {wanted}"
                 raise RefusalError("no-capacity", detail)
             return _closely(free, wanted)
-        named = {each.node: each.devices for each in action.nodes}
+        named = {share.node: share.devices for share in action.nodes}
         if len(named) < len(action.nodes) or action.devices not in {None, sum(named.values())}:
             raise RefusalError("invalid-body", f"the nodes that are named do not make up {wanted} devices")
         for node, devices in named.items():
@@ -303,7 +303,7 @@ class Holdings:
         return named
 
     def _expire(self, now: float) -> None:
-        over = [each.action for each in self.held if each.until is not None and each.until < now]
+        over = [holding.action for holding in self.held if holding.until is not None and holding.until < now]
         for name in over:
             del self._held[name]
 

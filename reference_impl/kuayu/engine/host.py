@@ -82,27 +82,27 @@ class Host:
         Raises:
             pydantic.ValidationError: ``node`` is no identifier.
         """
-        observed_at, at = datetime.now(UTC), time.monotonic()
-        by_device = self.nvidia.read(at) if self.nvidia else self._read_parts(at)
+        observed_at, now = datetime.now(UTC), time.monotonic()
+        by_device = self.nvidia.read(now) if self.nvidia else self._read_parts(now)
         samples = [
             Sample(subject=node, subject_kind=SubjectKind.device, device=device, observed_at=observed_at, **measures)
             for device, measures in by_device.items()
         ]
-        of_node = self._node(at)
+        of_node = self._node(now)
         return [Sample(subject=node, subject_kind=SubjectKind.node, observed_at=observed_at, **of_node), *samples]
 
     def _names(self) -> list[str]:
         """Identifiers of the devices that its processors count as."""
         return [DEVICE_ID] if self.parts == 1 else [f"{DEVICE_ID}-{number}" for number in range(self.parts)]
 
-    def _read_parts(self, at: float) -> dict[str, dict[str, Any]]:
+    def _read_parts(self, now: float) -> dict[str, dict[str, Any]]:
         """Measures of each part of the processors. A fault is no part's own, so that the first tells of it."""
-        whole = self.processor.read(at)
+        whole = self.processor.read(now)
         part = {name: value / self.parts if name in SHARED else value for name, value in whole.items()}
         rest = {name: value for name, value in part.items() if name != "faults"}
         return {name: rest if number else part for number, name in enumerate(self._names())}
 
-    def _node(self, at: float) -> dict[str, Any]:
+    def _node(self, now: float) -> dict[str, Any]:
         """Flows of storage and network, and what can be given out.
 
         The allocatable share is that of the accelerators on which nothing computes, or else that of the processors
@@ -117,7 +117,7 @@ class Host:
             ("scale_out_receive_flow", "received"),
             ("scale_out_transmit_flow", "sent"),
         ):
-            if growth := self._flows[name].step(at, counters[name]):
+            if growth := self._flows[name].step(now, counters[name]):
                 measures[measure] = growth.rate
         share = self.nvidia.idle_share() if self.nvidia else idle_share()
         return measures if share is None else measures | {"allocatable_share": share}
@@ -130,10 +130,10 @@ def _storage_bytes() -> dict[str, Mapping[str, float]]:
     they move is counted at the disks beneath.
     """
     counters = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
-    disks = {name: each for name, each in counters.items() if (BLOCK_DEVICES / name / "device").exists()}
+    disks = {name: disk for name, disk in counters.items() if (BLOCK_DEVICES / name / "device").exists()}
     return {
-        "read": {name: float(each.read_bytes) for name, each in disks.items()},
-        "written": {name: float(each.write_bytes) for name, each in disks.items()},
+        "read": {name: float(disk.read_bytes) for name, disk in disks.items()},
+        "written": {name: float(disk.write_bytes) for name, disk in disks.items()},
     }
 
 
@@ -144,9 +144,9 @@ def _network_bytes() -> dict[str, Mapping[str, float]]:
     none, as in a container, everything but the loopback is.
     """
     counters = psutil.net_io_counters(pernic=True, nowrap=False)
-    hardware = {name: each for name, each in counters.items() if (NETWORK_DEVICES / name / "device").exists()}
-    ports = hardware or {name: each for name, each in counters.items() if name != "lo"}
+    hardware = {name: port for name, port in counters.items() if (NETWORK_DEVICES / name / "device").exists()}
+    ports = hardware or {name: port for name, port in counters.items() if name != "lo"}
     return {
-        "sent": {name: float(each.bytes_sent) for name, each in ports.items()},
-        "received": {name: float(each.bytes_recv) for name, each in ports.items()},
+        "sent": {name: float(port.bytes_sent) for name, port in ports.items()},
+        "received": {name: float(port.bytes_recv) for name, port in ports.items()},
     }

@@ -54,12 +54,12 @@ class Lease:
 
     def first_end(self, held: Iterable[Holding]) -> float | None:
         """The count at which it has to let go of something first; None where there are no leases."""
-        return min((end for each in held if (end := self.ends(each)) is not None), default=None)
+        return min((end for holding in held if (end := self.ends(holding)) is not None), default=None)
 
     def over(self, held: Iterable[Holding]) -> list[Holding]:
         """What it has to let go of now."""
         now = self.now()
-        return [each for each in held if each.over or ((end := self.ends(each)) is not None and end <= now)]
+        return [holding for holding in held if holding.over or ((end := self.ends(holding)) is not None and end <= now)]
 
     def to_json(self) -> dict[str, Any]:
         """The count as JSON values."""
@@ -73,4 +73,4 @@ class Lease:
 
 def shortest(held: Iterable[Holding]) -> float | None:
     """Seconds of the shortest lease that something is held under; None where there is none."""
-    return min((each.lease for each in held if each.lease is not None), default=None)
+    return min((holding.lease for holding in held if holding.lease is not None), default=None)

@@ -13,12 +13,12 @@ from kuayu_schemas.models import LogLine
 LOOK_S = 0.2
 """Seconds between looks at logs."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 5.0
 
-MOST = 1000
+MAX_LINES = 1000
 """Lines that are sent at once, where the service does not take fewer."""
 
-LONGEST = 2048
+MAX_CHARACTERS = 2048
 """Characters of a line that are sent; the standard has no more."""
 
 Told = TypeVar("Told")
@@ -68,7 +68,7 @@ class LogSender:
     def _limit(self, stopped: threading.Event) -> int:
         """Lines that may be sent at once; nought where we were told to stop before that was known."""
         if self._most is None and (declared := self._insist(self._client.conformance, stopped)) is not None:
-            self._most = min(MOST, int(declared.limits.max_batch))
+            self._most = min(MAX_LINES, int(declared.limits.max_batch))
         return self._most or 0
 
     def _send(self, node: str, lines: Sequence[LogLine], stopped: threading.Event) -> None:
@@ -92,10 +92,10 @@ class LogSender:
                 if not error.transient:
                     raise
             stopped.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
         return None
 
 
 def _text(line: str) -> str:
     """A line as it may be sent."""
-    return line[:LONGEST].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return line[:MAX_CHARACTERS].replace("\0", "\N{REPLACEMENT CHARACTER}")

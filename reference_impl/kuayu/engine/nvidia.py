@@ -81,19 +81,23 @@ class NvidiaAccelerators:
             )
         return devices
 
-    def read(self, at: float) -> dict[str, dict[str, Any]]:
+    def read(self, now: float) -> dict[str, dict[str, Any]]:
         """Measures of each device at ``at`` seconds of the monotonic clock.
 
         Faults are the critical errors (Xid) that the driver announced since the reading before, or, where it announces
         none, the memory errors that could not be corrected.
         """
         xids = self._xids()
-        return {str(each.index): self._read(each, at, xids[each.uuid]) for each in self._accelerators}
+        return {
+            str(accelerator.index): self._read(accelerator, now, xids[accelerator.uuid])
+            for accelerator in self._accelerators
+        }
 
     def idle_share(self) -> float | None:
         """Share of the devices on which no process computes; None where the driver does not say."""
         running = [
-            self._ask(self._nvml.nvmlDeviceGetComputeRunningProcesses, each.handle) for each in self._accelerators
+            self._ask(self._nvml.nvmlDeviceGetComputeRunningProcesses, accelerator.handle)
+            for accelerator in self._accelerators
         ]
         known = [processes for processes in running if processes is not None]
         return sum(not processes for processes in known) / len(known) if known else None
@@ -104,7 +108,7 @@ class NvidiaAccelerators:
         millijoules = self._ask(self._nvml.nvmlDeviceGetTotalEnergyConsumption, handle)
         return None if millijoules is None else millijoules * MILLI
 
-    def _read(self, accelerator: _Accelerator, at: float, xids: int) -> dict[str, Any]:
+    def _read(self, accelerator: _Accelerator, now: float, xids: int) -> dict[str, Any]:
         nvml, handle = self._nvml, accelerator.handle
         try:
             # Its second version leaves out of ``used`` what the driver keeps for itself.
@@ -123,7 +127,7 @@ class NvidiaAccelerators:
         )
         remapped = self._ask(nvml.nvmlDeviceGetRemappedRows, handle)
         measures |= _health(remapped, uncorrected)
-        growth = None if uncorrected is None else accelerator.errors.step(at, {"uncorrected": uncorrected})
+        growth = None if uncorrected is None else accelerator.errors.step(now, {"uncorrected": uncorrected})
         if accelerator.reports_xid:
             measures["faults"] = float(xids)
         elif growth is not None:

@@ -47,7 +47,7 @@ class Processor:
             memory_capacity=float(psutil.virtual_memory().total),
         )
 
-    def read(self, at: float) -> dict[str, Any]:
+    def read(self, now: float) -> dict[str, Any]:
         """Measures of the device at ``at`` seconds of the monotonic clock.
 
         Utilisation is the share of processor time that was neither idle nor waiting for input and output since the
@@ -57,21 +57,21 @@ class Processor:
         memory = psutil.virtual_memory()
         measures: dict[str, Any] = {"accelerator_memory_used": float(memory.total - memory.available)}
         total, idle = _times()
-        whole, busy = self._all.step(at, {"all": total}), self._busy.step(at, {"busy": total - idle})
+        whole, busy = self._all.step(now, {"all": total}), self._busy.step(now, {"busy": total - idle})
         if whole and busy and whole.amount > 0:
             measures["accelerator_utilisation"] = min(1.0, busy.amount / whole.amount)
-        if power := self._power.step(at, self.energy.read()):
+        if power := self._power.step(now, self.energy.read()):
             measures["power"] = power.rate
-        return measures | self._health(at)
+        return measures | self._health(now)
 
-    def _health(self, at: float) -> dict[str, Any]:
+    def _health(self, now: float) -> dict[str, Any]:
         """Health by the kernel's counts of memory errors since the boot (EDAC), where it keeps them.
 
         Errors that could not be corrected (``ue_count``) mean faulty and are the faults; corrected ones (``ce_count``)
         mean degraded.
         """
         lost, mended = _counts(self._edac, "ue_count"), _counts(self._edac, "ce_count")
-        growth = self._errors.step(at, lost)
+        growth = self._errors.step(now, lost)
         return health(
             {
                 HealthState.faulty: not any(lost.values()) if lost else None,

@@ -149,7 +149,7 @@ class RunReporter:
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             self.turn()
-            if all(not record.over for record in self._runner.records if not record.told):
+            if all(not record.over for record in self._runner.records if not record.reported):
                 return True
             time.sleep(self._poll_s)
         return False
@@ -157,7 +157,7 @@ class RunReporter:
     def turn(self) -> bool:
         """Look at all runs once, and send what is new, a piece of each log; tells whether there is more at once."""
         records = [record for record in self._runner.records if record.phase in {Phase.STARTED, Phase.ENDED}]
-        records = [record for record in records if not record.told]
+        records = [record for record in records if not record.reported]
         self._keep_views(records)
         for record in records:
             self._look(record, self._views[record.action])
@@ -247,7 +247,7 @@ class RunReporter:
             if not view.final and (view.drained or view.deaf or late):
                 self._report(record, view)
             if view.final and (view.drained or view.deaf):
-                self._runner.is_told(record)
+                self._runner.is_reported(record)
                 return False
         return more
 
@@ -354,9 +354,9 @@ _STATES = {
 
 
 def _line_of(line: LogLine) -> RunLogLine:
-    at = datetime.fromtimestamp(round(line.at, 3), UTC)
+    instant = datetime.fromtimestamp(round(line.read_at, 3), UTC)
     text = line.text[:MAX_CHARACTERS].replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return RunLogLine(number=line.number, rank=line.rank, at=at, text=text)
+    return RunLogLine(number=line.number, rank=line.rank, at=instant, text=text)
 
 
 def _exit_code(status: RunStatus) -> int | None:

@@ -24,11 +24,11 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
 from kuayu.engine.action_results import RefusalError
@@ -67,6 +67,10 @@ Refusal = tuple[ActionOutcome, str, str]
 """Why an engine would not have a run: outcome of the step, name of the problem, words."""
 
 
+JOURNAL_NAMES: Final = {"reported": "told"}
+"""Members of a record that the journal calls otherwise, for journals outlive the program that wrote them."""
+
+
 class Phase(StrEnum):
     """How far a run is with the domain."""
 
@@ -98,7 +102,7 @@ class RunRecord:
         refusal: Outcome, name of the problem, and words, where the engine would not have it.
         cause: Why it was asked to end; None where it was not.
         own_fault: Whether that was because of what it runs, such as that it hangs.
-        told: Whether the service has heard of its end, and of all that it printed.
+        reported: Whether the service has heard of its end, and of all that it printed.
         free: Whether its devices were given back.
         fresh: Whether it was begun by this process, so that nothing of it has been told yet.
     """
@@ -116,7 +120,7 @@ class RunRecord:
     refusal: Refusal | None = None
     cause: str | None = None
     own_fault: bool = False
-    told: bool = False
+    reported: bool = False
     free: bool = False
     fresh: bool = False
 
@@ -133,7 +137,23 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """All that has to outlive the process."""
-        return {name: value for name, value in asdict(self).items() if name != "fresh"}
+        document = {name: value for name, value in asdict(self).items() if name != "fresh"}
+        return {JOURNAL_NAMES.get(name, name): value for name, value in document.items()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """The record of which :meth:`to_json` gave this.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is something else.
+        """
+        names = {written: name for name, written in JOURNAL_NAMES.items()}
+        record = cls(**{names.get(name, name): value for name, value in document.items()})
+        record.phase = Phase(record.phase)
+        if record.refusal is not None:
+            outcome, problem, detail = record.refusal
+            record.refusal = ActionOutcome(outcome), problem, detail
+        return record
 
 
 @dataclass(slots=True)
@@ -261,7 +281,7 @@ class Runner:
         """What an action reserved is free again."""
         with self._lock:
             self._barred.discard(reservation)
-            for record in [each for each in self._records.values() if each.reservation == reservation]:
+            for record in [entry for entry in self._records.values() if entry.reservation == reservation]:
                 record.free = True
                 self._remove_where_done_with(record)
 
@@ -287,11 +307,8 @@ class Runner:
         if not kept:
             return
         with self._lock:
-            for each in kept["records"]:
-                refusal = each["refusal"]
-                record = RunRecord(**each)
-                record.phase = Phase(record.phase)
-                record.refusal = None if refusal is None else (ActionOutcome(refusal[0]), refusal[1], refusal[2])
+            for entry in kept["records"]:
+                record = RunRecord.from_json(entry)
                 record.free = record.reservation not in held
                 self._records[record.action] = record
                 self._work[record.action] = _Work()
@@ -314,10 +331,10 @@ class Runner:
             record.phase = Phase.ENDED
         self._changed()
 
-    def is_told(self, record: RunRecord) -> None:
+    def is_reported(self, record: RunRecord) -> None:
         """The service has heard of a run's end, and of all that it printed."""
         with self._lock:
-            record.told = True
+            record.reported = True
             self._remove_where_done_with(record)
         self._changed()
 
@@ -510,7 +527,7 @@ class Runner:
             command=tuple(workload.command),
             placements=tuple(Placement(node, devices) for node, devices in record.nodes.items()),
             image=workload.image,
-            environment={each.name: each.value for each in workload.environment or ()} | own,
+            environment={variable.name: variable.value for variable in workload.environment or ()} | own,
             working_directory=workload.working_directory,
             code=workload.code,
             processes_per_node=record.processes_per_node,
@@ -551,7 +568,7 @@ class Runner:
 
     def _remove_where_done_with(self, record: RunRecord) -> None:
         """Nothing is kept of a run of which all is told, once its devices are free; no other is to run on them."""
-        if not record.free or not (record.told or record.phase is Phase.REFUSED):
+        if not record.free or not (record.reported or record.phase is Phase.REFUSED):
             return
         self._records.pop(record.action, None)
         self._work.pop(record.action, None)
@@ -589,7 +606,7 @@ def _part(order: RunOrder, domain: str, holding: Holding) -> tuple[dict[str, int
         raise RefusalError("invalid-body", f"{domain} stands {len(places)} times among the shares of the run")
     place = places[0]
     share = order.shares[place]
-    named = {each.node: each.devices for each in share.nodes or ()} or dict(holding.nodes)
+    named = {node.node: node.devices for node in share.nodes or ()} or dict(holding.nodes)
     if named != dict(holding.nodes) or sum(named.values()) != share.devices:
         raise RefusalError("invalid-body", "the run does not lie on the nodes that are held for it")
     return named, sum(sum(_processes(other, order)) for other in order.shares[:place])
@@ -605,7 +622,7 @@ def _processes(share: DomainShare, order: RunOrder) -> list[int]:
         if len(order.shares) == 1:
             return [share.devices]
         raise RefusalError("invalid-body", f"the order does not say on which nodes of {share.domain} the job runs")
-    return [order.workload.processes_per_node or each.devices for each in share.nodes]
+    return [order.workload.processes_per_node or node.devices for node in share.nodes]
 
 
 def _refusal(error: EngineError) -> Refusal:

@@ -10,7 +10,7 @@ from kuayu.engine.tailing import Source
 from kuayu_schemas import schema
 from kuayu_schemas.models import RankStep
 
-MOST = 1024
+MAX_RANKS = 1024
 """Ranks of which a beat can tell."""
 
 ENDED, CHECKPOINT = "ended", "checkpoint"
@@ -52,13 +52,13 @@ class StepFile:
     def _read(self, line: str) -> None:
         words = line.split()
         written = words[3:] == [CHECKPOINT]
-        told = _told(words[:3] if written else words)
-        if told is None or (written and told[2] is None):
+        entry = _told(words[:3] if written else words)
+        if entry is None or (written and entry[2] is None):
             if not self._complained:
                 self._complained = True
                 self._complain(line)
             return
-        job, rank, step = told
+        job, rank, step = entry
         if written and step is not None:
             self.checkpoints[job] = step
             return
@@ -67,7 +67,7 @@ class StepFile:
         self._steps[job, rank] = RankStep(
             job=job, rank=rank, step=last if step is None else step, ended=True if step is None else None
         )
-        if len(self._steps) > MOST:
+        if len(self._steps) > MAX_RANKS:
             del self._steps[next(iter(self._steps))]
 
 
@@ -75,7 +75,7 @@ def _told(words: list[str]) -> tuple[str, int, int | None] | None:
     """Job, rank and step of a line, the step None where the rank has ended; None where it is no such line."""
     match words:
         case [job, rank, step] if rank.isdecimal() and (step.isdecimal() or step == ENDED):
-            told = {"job": job, "rank": int(rank), "step": 0 if step == ENDED else int(step)}
-            return None if schema.errors("RankStep", told) else (job, int(rank), None if step == ENDED else int(step))
+            entry = {"job": job, "rank": int(rank), "step": 0 if step == ENDED else int(step)}
+            return None if schema.errors("RankStep", entry) else (job, int(rank), None if step == ENDED else int(step))
         case _:
             return None

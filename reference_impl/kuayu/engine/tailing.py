@@ -5,10 +5,10 @@ import select
 from pathlib import Path
 from typing import Final, Protocol
 
-PIECE: Final = 1 << 16
+READ_BYTES: Final = 1 << 16
 """Bytes read at once."""
 
-LONGEST: Final = 1 << 16
+MAX_LINE_BYTES: Final = 1 << 16
 """Bytes of a line after which it is told as it is; the rest of it is passed over."""
 
 
@@ -49,7 +49,7 @@ class Tail:
         try:
             if self._descriptor is None and not self._open():
                 return []
-            piece = os.read(self._held(), PIECE)
+            piece = os.read(self._held(), READ_BYTES)
             return self._cutter.cut(piece) if piece else self._turned()
         except OSError:  # as while its folder is away
             return []
@@ -64,7 +64,7 @@ class Tail:
         """What is at the end of a file, where another has taken its place or it was cut."""
         now, held = self._path.stat(), os.fstat(self._held())
         if (now.st_ino, now.st_dev) != (held.st_ino, held.st_dev):
-            if last := os.read(self._held(), PIECE):  # written after we looked, and before it was replaced
+            if last := os.read(self._held(), READ_BYTES):  # written after we looked, and before it was replaced
                 return self._cutter.cut(last)
             self.close()
         elif now.st_size < os.lseek(self._held(), 0, os.SEEK_CUR):
@@ -105,7 +105,7 @@ class Pipe:
         """Lines that were finished since the last call; not all of them where there are many."""
         if self._ended or not select.select([self._descriptor], [], [], 0)[0]:
             return []
-        piece = os.read(self._descriptor, PIECE)
+        piece = os.read(self._descriptor, READ_BYTES)
         self._ended = not piece
         return self._cutter.cut(piece) if piece else self._cutter.end()
 
@@ -128,7 +128,7 @@ class _Cutter:
             self._passing = False
         if self._passing:
             rest = b""
-        elif len(rest) > LONGEST:
+        elif len(rest) > MAX_LINE_BYTES:
             whole.append(rest)
             rest, self._passing = b"", True
         self._rest = rest

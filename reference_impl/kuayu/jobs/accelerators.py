@@ -214,9 +214,9 @@ def offered(
     for profile in profiles:
         for name, value in _indices(kinds, sustained, profile, notes).items():
             indices[name].append({"profile": profile, "value": value})
-    told = []
+    accelerators = []
     for name, accelerator in kinds.items():
-        told.append(
+        accelerators.append(
             {
                 "id": name,
                 "kind": accelerator.kind,
@@ -224,7 +224,7 @@ def offered(
                 "indices": indices[name],
             }
         )
-    return told, list(dict.fromkeys(notes))
+    return accelerators, list(dict.fromkeys(notes))
 
 
 def _indices(

@@ -155,7 +155,11 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     records = {record["id"]: record for record in snapshot.waiting}
     steps = [
         *lost.values(),
-        *(_step(each, state.records[name], budgets, indices) for name, each in decided.items() if name not in lost),
+        *(
+            _step(decision, state.records[name], budgets, indices)
+            for name, decision in decided.items()
+            if name not in lost
+        ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
         *_released(snapshot, budgets),
     ]
@@ -215,7 +219,7 @@ class _Free:
     """
 
     def __init__(self, document: Json) -> None:
-        self._kinds = {each["id"]: each.get("kind") for each in document["accelerators"]}
+        self._kinds = {accelerator["id"]: accelerator.get("kind") for accelerator in document["accelerators"]}
         self._pools: dict[tuple[str, str], int] = {}
         self._nodes: dict[tuple[str, str, str], int] = {}
         for domain in document["domains"]:
@@ -321,7 +325,10 @@ def _open_pools(domain: Json) -> list[Json]:
 
 def _indices(document: Json) -> Indices:
     """Compute indices of a state, by accelerator and task profile."""
-    return {each["id"]: {one["profile"]: one["value"] for one in each["indices"]} for each in document["accelerators"]}
+    return {
+        accelerator["id"]: {index["profile"]: index["value"] for index in accelerator["indices"]}
+        for accelerator in document["accelerators"]
+    }
 
 
 def _step(decision: Json, record: Plain, budgets: _Budgets, indices: Indices) -> JobStep:
@@ -349,11 +356,11 @@ def _start(decision: Json, record: Plain, budgets: _Budgets) -> JobStep:
     explanation = decision["explanation"]
     left = budgets.left(record)
     name, attempt, reason = record["id"], record["attempt"], explanation["reason"]
-    starts = [each for each in explanation["alternatives"] if each["verb"] == "start"]
-    affordable = [each for each in starts if _cost(each["outcome"]) <= left]
+    starts = [alternative for alternative in explanation["alternatives"] if alternative["verb"] == "start"]
+    affordable = [start for start in starts if _cost(start["outcome"]) <= left]
     placement = decision["placement"]
     if _cost(explanation["outcome"]) > left:
-        cheapest = min((_cost(each["outcome"]) for each in (explanation, *starts)), default=0.0)
+        cheapest = min((_cost(candidate["outcome"]) for candidate in (explanation, *starts)), default=0.0)
         words = (
             f"It is expected to cost {_money(cheapest)} at least, and {_money(max(left, 0.0))} of its budget is left."
         )
@@ -364,9 +371,9 @@ def _start(decision: Json, record: Plain, budgets: _Budgets) -> JobStep:
         dearer = f"What scores best would cost {_money(_cost(explanation['outcome']))}, and {_money(left)} is left."
         reason = f"{dearer} The best that it can afford is started."
         placement = first["placement"]
-        told = {**explanation, "outcome": first["outcome"], "alternatives": affordable, "reason": reason}
-        decision = {**decision, "placement": placement, "explanation": told}
-    others = tuple(each["placement"] for each in affordable)
+        changed = {**explanation, "outcome": first["outcome"], "alternatives": affordable, "reason": reason}
+        decision = {**decision, "placement": placement, "explanation": changed}
+    others = tuple(start["placement"] for start in affordable)
     return JobStep(name, JobVerb.PLACE, reason, attempt, decision, placement, others)
 
 
@@ -400,7 +407,7 @@ def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobSt
     for decision in report["decisions"]:
         record = state.records[decision["job"]]
         explanation = decision["explanation"]
-        outcomes = [each["outcome"] for each in explanation["alternatives"]]
+        outcomes = [alternative["outcome"] for alternative in explanation["alternatives"]]
         outcomes += [explanation["outcome"]] if "outcome" in explanation else []
         left = budgets.left(record)
         cheapest = min(map(_cost, outcomes), default=float("inf"))
@@ -419,11 +426,11 @@ def _lost(snapshot: FederationSnapshot) -> Iterator[JobStep]:
     }
     if not (dead or unheard):
         return
-    for entry in sorted(snapshot.active, key=lambda each: str(each["id"])):
+    for entry in sorted(snapshot.active, key=lambda record: str(record["id"])):
         if entry["state"] not in {STARTING, RUNNING} or entry.get("cancelling"):
             continue
         for share in entry.get("placement", {}).get("shares", ()):
-            nodes = [each["node"] for each in share.get("nodes", ()) if each["node"] in dead]
+            nodes = [node["node"] for node in share.get("nodes", ()) if node["node"] in dead]
             if nodes:
                 fault = dead[nodes[0]]
                 reason = f"The node {nodes[0]} in {share['domain']} is dead ({fault['id']})."

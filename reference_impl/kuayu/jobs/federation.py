@@ -129,17 +129,17 @@ class FederationSnapshot:
 
     def to_json(self) -> Json:
         """All of it as JSON values; sets in order."""
-        told: Json = {member.name: getattr(self, member.name) for member in fields(self)}
+        document: Json = {member.name: getattr(self, member.name) for member in fields(self)}
         for name in ("reachable", "fenced"):
-            told[name] = sorted(told[name])
+            document[name] = sorted(document[name])
         for name in ("broken", "copies"):
-            told[name] = {key: sorted(values) for key, values in told[name].items()}
-        return told
+            document[name] = {key: sorted(values) for key, values in document[name].items()}
+        return document
 
     @classmethod
-    def from_json(cls, told: Plain) -> Self:
+    def from_json(cls, document: Plain) -> Self:
         """What :meth:`to_json` gave."""
-        return cls(**told)
+        return cls(**document)
 
 
 class FederationState(NamedTuple):
@@ -177,9 +177,12 @@ def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
     if guessed:
         notes.append(f"{guessed} jobs say nothing of how long they take; a wide estimate stands for that")
     profiles = sorted({PROFILE, *(spec["task_profile"] for spec in specs)})
-    accelerators, told = offered(kinds, snapshot.sustained, profiles)
-    notes += told
-    indices = {each["id"]: {one["profile"]: one["value"] for one in each["indices"]} for each in accelerators}
+    accelerators, assumptions = offered(kinds, snapshot.sustained, profiles)
+    notes += assumptions
+    indices = {
+        accelerator["id"]: {index["profile"]: index["value"] for index in accelerator["indices"]}
+        for accelerator in accelerators
+    }
     running = [
         _running(record, spec, holding.share_of(record), snapshot, indices)
         for record, spec in zip(active, specs[len(waiting) :], strict=True)
@@ -244,7 +247,7 @@ class _Holding:
         self._nodes: dict[Pool, list[str]] = defaultdict(list)
         self._price: dict[Pool, float] = defaultdict(float)
         self._works = self._register()
-        self._allocations = {each["id"]: each for each in snapshot.allocations}
+        self._allocations = {allocation["id"]: allocation for allocation in snapshot.allocations}
         self._shares: dict[str, Json | None] = {}
         self._taken: dict[str, int] = defaultdict(int)
         self._unplaced: dict[Pool, int] = defaultdict(int)
@@ -340,9 +343,9 @@ class _Holding:
         named = (domain, share["accelerator"])
         if named in self._nodes:
             return named
-        of_nodes = {self._pool_of[each["node"]] for each in share.get("nodes", ()) if each["node"] in self._pool_of}
-        there = of_nodes or {pool for pool in self._nodes if pool[0] == domain}
-        return next(iter(there)) if len(there) == 1 and next(iter(there))[0] == domain else None
+        of_nodes = {self._pool_of[node["node"]] for node in share.get("nodes", ()) if node["node"] in self._pool_of}
+        pools = of_nodes or {pool for pool in self._nodes if pool[0] == domain}
+        return next(iter(pools)) if len(pools) == 1 and next(iter(pools))[0] == domain else None
 
     def _named(self, record: Plain, placement: Plain) -> Json | None:
         """A placement in names of the state; None where it lies where nothing is registered any more."""
@@ -353,10 +356,10 @@ class _Holding:
                 what = f"{share['devices']} {share['accelerator']} in {share['domain']}"
                 self._notes.append(f"{record['id']}: it holds {what}, which is not registered, and is left out")
                 return None
-            told = {**share, "accelerator": pool[1]}
-            nodes = [each for each in share.get("nodes", ()) if self._pool_of.get(each["node"]) == pool]
-            told.pop("nodes", None)
-            shares.append({**told, "nodes": nodes} if nodes else told)
+            named = {**share, "accelerator": pool[1]}
+            nodes = [node for node in share.get("nodes", ()) if self._pool_of.get(node["node"]) == pool]
+            named.pop("nodes", None)
+            shares.append({**named, "nodes": nodes} if nodes else named)
         return {**placement, "shares": shares}
 
 
@@ -440,19 +443,19 @@ def _links(snapshot: FederationSnapshot, domains: set[str], notes: list[str]) ->
         if link["source"] in domains and link["destination"] in domains and link["source"] != link["destination"]
     )
     found = [_link(link, snapshot.quality.get(link["id"], {}), notes) for link in between]
-    ends = {(each["source"], each["target"]) for each in found}
+    ends = {(link["source"], link["target"]) for link in found}
     return [*found, *_ways_back(found, ends, notes)]
 
 
 def _ways_back(found: Iterable[Json], ends: set[tuple[str, str]], notes: list[str]) -> Iterator[Json]:
-    for each in found:
-        back = (each["target"], each["source"])
+    for link in found:
+        back = (link["target"], link["source"])
         if back not in ends:
             ends = ends | {back}
             notes.append(
                 f"from {back[0]} to {back[1]} no link is registered; it is taken to be like the other direction"
             )
-            yield {**each, "source": back[0], "target": back[1]}
+            yield {**link, "source": back[0], "target": back[1]}
 
 
 def _link(link: Plain, quality: Plain, notes: list[str]) -> Json:

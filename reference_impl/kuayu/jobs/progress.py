@@ -113,8 +113,8 @@ def running_since(record: Plain) -> str | None:
 
 def interrupted_at(record: Plain) -> str | None:
     """When a decision interrupted a job last; None where none did."""
-    told = (each["at"] for each in reversed(record["transitions"]) if _is_interruption(each))
-    return next(told, None)
+    instants = (transition["at"] for transition in reversed(record["transitions"]) if _is_interruption(transition))
+    return next(instants, None)
 
 
 def futile_starts(record: Plain) -> int:

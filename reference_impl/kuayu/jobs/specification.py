@@ -48,7 +48,7 @@ COPIED = ("id", "kind", "priority", "submitted_at", "device_kinds", "memory_per_
 COPIED_TOO = ("links", "nodes")
 """these, which stand behind them."""
 
-LONGEST = 1e12
+MAX_DURATION_SECONDS = 1e12
 """Seconds of the longest duration that is told, some thirty thousand years."""
 
 KNOWN_AT_MOST = 20_000
@@ -98,9 +98,9 @@ def duration_of(record: Plain) -> Json:
     if step is None:
         return dict(UNKNOWN_DURATION)
     training, devices = record["training"], record["devices"]
-    asked = max(int(devices.get("requested", devices["maximum"])), 1)
-    factor = training["steps"] * step["devices"] / asked
-    bounds = {name: min(step[name] * factor, LONGEST) for name in ("expected", "low", "high")}
+    requested = max(int(devices.get("requested", devices["maximum"])), 1)
+    factor = training["steps"] * step["devices"] / requested
+    bounds = {name: min(step[name] * factor, MAX_DURATION_SECONDS) for name in ("expected", "low", "high")}
     return {**bounds, "coverage": step["coverage"]}
 
 
@@ -116,13 +116,13 @@ def contradiction(record: Plain) -> str | None:
     """
     devices = record["devices"]
     least, most = devices["minimum"], devices["maximum"]
-    asked = devices.get("requested", most)
+    requested = devices.get("requested", most)
     if most < 1:
         return "It asks for no device at all."
     if least > most:
         return f"It asks for at least {least} devices, and at most {most}."
-    if not least <= asked <= most:
-        return f"It asks for {asked} devices, where {least} to {most} would do."
+    if not least <= requested <= most:
+        return f"It asks for {requested} devices, where {least} to {most} would do."
     return None
 
 
@@ -165,14 +165,14 @@ def _key(training: Plain) -> bytes:
 
 def _learn(trainings: Sequence[Plain]) -> None:
     """Have the law predict what is not known yet, all of it at once."""
-    wanted = {key: each for each in trainings if (key := _key(each)) not in _known}
+    wanted = {key: training for training in trainings if (key := _key(training)) not in _known}
     if not wanted:
         return
     if len(_known) + len(wanted) > KNOWN_AT_MOST:
         _known.clear()
     names = list(wanted)
-    told = _predicted([wanted[name] for name in names])
-    _known.update(zip(names, told, strict=True))
+    predicted = _predicted([wanted[name] for name in names])
+    _known.update(zip(names, predicted, strict=True))
 
 
 def _predicted(trainings: Sequence[Plain]) -> list[Json | None]:
@@ -181,15 +181,15 @@ def _predicted(trainings: Sequence[Plain]) -> list[Json | None]:
     open_ones = list(range(len(trainings)))
     while open_ones:
         try:
-            told = demand(_request([trainings[place] for place in open_ones]))["demands"]
+            demands = demand(_request([trainings[place] for place in open_ones]))["demands"]
         except Refusal as refusal:
             refused = {int(pointer.split("/")[2]) for pointer, _ in refusal.pointers if pointer.startswith("/cases/")}
             if not refused:
                 return found
             open_ones = [place for number, place in enumerate(open_ones) if number not in refused]
             continue
-        for place, each in zip(open_ones, told, strict=True):
-            found[place] = {**each["step_time"], "devices": each["devices"]}
+        for place, predicted in zip(open_ones, demands, strict=True):
+            found[place] = {**predicted["step_time"], "devices": predicted["devices"]}
         return found
     return found
 
@@ -197,8 +197,8 @@ def _predicted(trainings: Sequence[Plain]) -> list[Json | None]:
 def _request(trainings: Sequence[Plain]) -> Json:
     """Asks for the demand of trainings on the reference device, class TrainingDemandRequest."""
     cases = [
-        {"id": str(number), "model": each["model"], "strategy": each["strategy"], "hardware": _HARDWARE["id"]}
-        for number, each in enumerate(trainings)
+        {"id": str(number), "model": training["model"], "strategy": training["strategy"], "hardware": _HARDWARE["id"]}
+        for number, training in enumerate(trainings)
     ]
     return {"revision": _REVISION, "hardware": [_HARDWARE], "cases": cases}
 

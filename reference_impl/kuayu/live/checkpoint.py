@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kuayu.live.plan import FILE, Plan, Restore
 from kuayu.live.transport import Header, Inbox, MessageKey, Peers
 
-RATE, WARM_STEPS, FIRST, SECOND, LEAST = 3e-3, 20, 0.9, 0.99, 1e-8
+LEARNING_RATE, WARM_UP_STEPS, BETA_1, BETA_2, EPSILON = 3e-3, 20, 0.9, 0.99, 1e-8
 
 Vector = NDArray[np.float32]
 
@@ -56,11 +56,11 @@ def advance(values: Vector, moments: Moments, gradient: Vector, step: int) -> Ve
         step: Number of the step, from 1.
     """
     one = np.float32(1)
-    first, second = np.float32(FIRST), np.float32(SECOND)
+    first, second = np.float32(BETA_1), np.float32(BETA_2)
     moments.first = moments.first * first + gradient * (one - first)
     moments.second = moments.second * second + gradient * gradient * (one - second)
-    rate = np.float32(RATE * min(1.0, step / WARM_STEPS) / (1 - FIRST**step))
-    spread = np.sqrt(moments.second / np.float32(1 - SECOND**step)) + np.float32(LEAST)
+    rate = np.float32(LEARNING_RATE * min(1.0, step / WARM_UP_STEPS) / (1 - BETA_1**step))
+    spread = np.sqrt(moments.second / np.float32(1 - BETA_2**step)) + np.float32(EPSILON)
     after: Vector = values - rate * moments.first / spread
     return after
 

@@ -108,12 +108,14 @@ class Control:
             writer.close()
 
 
-def main(arguments: list[str], judge_of: Callable[[Settings], Judge] = lambda its: AdaptiveJudge(its.period)) -> None:
+def main(
+    arguments: list[str], judge_of: Callable[[Settings], Judge] = lambda settings: AdaptiveJudge(settings.period)
+) -> None:
     """Start from the arguments of the command line, with a judge of heartbeats."""
     parent, until, record, port, settings = arguments
     end_with_parent(int(parent))
-    its = Settings.of_json(settings)
-    control = Control(its, int(until) or ENDLESS_STEPS, Record(Path(record)), judge_of(its))
+    parsed = Settings.of_json(settings)
+    control = Control(parsed, int(until) or ENDLESS_STEPS, Record(Path(record)), judge_of(parsed))
     asyncio.run(control.run(int(port)))
 
 

@@ -51,7 +51,7 @@ class Register:
         for (step, generation), pieces in sorted(self._held.items(), reverse=True):
             left = [[entry for entry in sorted(piece) if entry in alive] for piece in pieces]
             holders = [
-                tuple(here) or ((FILE,) if FILE in piece else ()) for here, piece in zip(left, pieces, strict=True)
+                tuple(holder) or ((FILE,) if FILE in piece else ()) for holder, piece in zip(left, pieces, strict=True)
             ]
             if all(holders):
                 return Restore(step, generation, tuple(holders))
@@ -415,13 +415,15 @@ class RunController:
 
     def _all_told(self, still: float) -> MembershipState:
         members = self._memory.members
-        heard = {member: self._heard.get(member, Heartbeat()) for member in members if member in self._memory.workers}
+        heartbeats = {
+            member: self._heard.get(member, Heartbeat()) for member in members if member in self._memory.workers
+        }
         return MembershipState(
             members=members,
-            ended=frozenset(members) - heard.keys(),
+            ended=frozenset(members) - heartbeats.keys(),
             silent=self._stages,
-            unheard={entry: last.unheard for entry, last in heard.items()},
-            computing=frozenset(entry for entry, last in heard.items() if last.phase == "compute"),
+            unheard={entry: last.unheard for entry, last in heartbeats.items()},
+            computing=frozenset(entry for entry, last in heartbeats.items() if last.phase == "compute"),
             stalled=still > self._stall,
             slow=self._stragglers.found(members),
         )

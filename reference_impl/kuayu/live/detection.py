@@ -33,7 +33,7 @@ class Stage(StrEnum):
 class Judge(Protocol):
     """Judges workers by their heartbeats."""
 
-    def beat(self, worker: str, at: float) -> None:
+    def beat(self, worker: str, instant: float) -> None:
         """A beat of a worker came at an instant, in seconds of any steady clock."""
 
     def forget(self, worker: str) -> None:
@@ -50,7 +50,7 @@ class AdaptiveJudge:
         period: Seconds between beats as agreed.
     """
 
-    LEAST_PERIODS, SPREADS, OVER_LONGEST, MOST, KEPT = 5.0, 8.0, 1.5, 4.0, 240
+    MIN_PERIODS, MAX_DEVIATIONS, LONGEST_GAP_FACTOR, MAX_LIMIT_SECONDS, MAX_GAPS = 5.0, 8.0, 1.5, 4.0, 240
     """Least limit in periods; standard deviations over the mean; share of the longest gap; longest limit in seconds."""
     SUSPECTED = 0.6
     """Share of the limit from which there is suspicion."""
@@ -60,13 +60,13 @@ class AdaptiveJudge:
         self._last: dict[str, float] = {}
         self._gaps: dict[str, deque[float]] = {}
 
-    def beat(self, worker: str, at: float) -> None:
+    def beat(self, worker: str, instant: float) -> None:
         """Take a beat into account."""
         if worker in self._last:
-            self._gaps[worker].append(at - self._last[worker])
+            self._gaps[worker].append(instant - self._last[worker])
         else:
-            self._gaps[worker] = deque(maxlen=self.KEPT)
-        self._last[worker] = at
+            self._gaps[worker] = deque(maxlen=self.MAX_GAPS)
+        self._last[worker] = instant
 
     def forget(self, worker: str) -> None:
         """Drop what is known of a worker."""
@@ -86,19 +86,19 @@ class AdaptiveJudge:
 
     def limit(self, worker: str) -> float:
         """Seconds of silence that are one too many."""
-        least = self.LEAST_PERIODS * self._period
+        least = self.MIN_PERIODS * self._period
         gaps = np.array(self._gaps[worker])
         if not gaps.size:
-            return min(2 * least, self.MOST)  # nothing is known of it yet
-        learnt = max(float(gaps.mean() + self.SPREADS * gaps.std()), self.OVER_LONGEST * float(gaps.max()))
-        return min(max(least, learnt), self.MOST)
+            return min(2 * least, self.MAX_LIMIT_SECONDS)  # nothing is known of it yet
+        learnt = max(float(gaps.mean() + self.MAX_DEVIATIONS * gaps.std()), self.LONGEST_GAP_FACTOR * float(gaps.max()))
+        return min(max(least, learnt), self.MAX_LIMIT_SECONDS)
 
 
-WINDOW, IN_ROW = 5, 5
+WINDOW_STEPS, CONSECUTIVE_STEPS = 5, 5
 """Steps of which a worker's median is taken; steps in a row in which it has to be too much."""
-LEAST, OVER_USUAL, UNTAUGHT = 2.0, 1.5, 4.0
+MIN_SLOWDOWN, USUAL_FACTOR, UNTRAINED_SLOWDOWN = 2.0, 1.5, 4.0
 """Least ratio to the peers' median that is slow; ratio to what is usual among them; the limit before that is known."""
-KEPT, ENOUGH = 150, 40
+MAX_RATIOS, MIN_RATIOS = 150, 40
 """Ratios of a worker that are remembered, and of all its peers that are enough to learn from."""
 
 
@@ -118,25 +118,25 @@ class Stragglers:
 
     def step(self, worker: str, seconds: float) -> None:
         """A worker needed so many seconds for a part, in its latest step."""
-        own = self._times.setdefault(worker, deque(maxlen=WINDOW))
+        own = self._times.setdefault(worker, deque(maxlen=WINDOW_STEPS))
         own.append(seconds)
         others = [statistics.median(times) for other, times in self._times.items() if other != worker]
-        if len(own) < WINDOW or not others:
+        if len(own) < WINDOW_STEPS or not others:
             return
         ratio = statistics.median(own) / statistics.median(others)
         self._row[worker] = self._row.get(worker, 0) + 1 if ratio > self.limit(worker) else 0
-        self._ratios.setdefault(worker, deque(maxlen=KEPT)).append(ratio)
+        self._ratios.setdefault(worker, deque(maxlen=MAX_RATIOS)).append(ratio)
 
     def limit(self, worker: str) -> float:
         """The ratio beyond which a worker is slow, from those of its peers."""
         usual = [ratio for other, ratios in self._ratios.items() if other != worker for ratio in ratios]
-        if len(usual) < ENOUGH:
-            return UNTAUGHT
-        return max(LEAST, OVER_USUAL * float(np.quantile(usual, 0.99)))
+        if len(usual) < MIN_RATIOS:
+            return UNTRAINED_SLOWDOWN
+        return max(MIN_SLOWDOWN, USUAL_FACTOR * float(np.quantile(usual, 0.99)))
 
     def found(self, members: Sequence[str]) -> tuple[str, ...]:
         """Members that have been slow for long enough."""
-        return tuple(member for member in members if self._row.get(member, 0) >= IN_ROW)
+        return tuple(member for member in members if self._row.get(member, 0) >= CONSECUTIVE_STEPS)
 
 
 class Fault(StrEnum):
@@ -177,33 +177,33 @@ class MembershipState:
     slow: Sequence[str]
 
 
-def faults(told: MembershipState) -> dict[str, Fault]:
+def faults(state: MembershipState) -> dict[str, Fault]:
     """Members that have to be replaced, and why."""
-    result = {member: Fault.ended for member in told.members if member in told.ended}
-    rest = [member for member in told.members if member not in result]
+    result = {member: Fault.ended for member in state.members if member in state.ended}
+    rest = [member for member in state.members if member not in result]
     silent: dict[str, Fault] = {}
     for entry in rest:
-        fault = _silence(entry, told, rest)
+        fault = _silence(entry, state, rest)
         if fault is not None:
             silent[entry] = fault
     if 2 * len(silent) < len(rest):
         result |= silent
-    if not result and told.stalled:
-        result |= _hung(told, rest)
-    return result or {entry: Fault.slow for entry in told.slow if entry in rest}
+    if not result and state.stalled:
+        result |= _hung(state, rest)
+    return result or {entry: Fault.slow for entry in state.slow if entry in rest}
 
 
-def _silence(worker: str, told: MembershipState, rest: Sequence[str]) -> Fault | None:
+def _silence(worker: str, state: MembershipState, rest: Sequence[str]) -> Fault | None:
     others = [entry for entry in rest if entry != worker]
-    stages = [told.unheard.get(other, {}).get(worker) for other in others if told.silent.get(other) != Stage.silent]
+    stages = [state.unheard.get(other, {}).get(worker) for other in others if state.silent.get(other) != Stage.silent]
     doubted, certain = sum(stage is not None for stage in stages), sum(stage == Stage.silent for stage in stages)
-    if told.silent.get(worker) == Stage.silent:
+    if state.silent.get(worker) == Stage.silent:
         return Fault.unreachable if 2 * doubted > len(stages) else None
-    if worker in told.silent:
+    if worker in state.silent:
         return None  # it may be on the way to unreachable: wait what becomes of it
     return Fault.severed if 2 * certain > len(stages) and certain > 1 else None
 
 
-def _hung(told: MembershipState, rest: Sequence[str]) -> dict[str, Fault]:
-    stuck = [entry for entry in rest if entry in told.computing]
+def _hung(state: MembershipState, rest: Sequence[str]) -> dict[str, Fault]:
+    stuck = [entry for entry in rest if entry in state.computing]
     return dict.fromkeys(stuck, Fault.hung) if 2 * len(stuck) < len(rest) else {}

@@ -52,14 +52,14 @@ class Entry:
 
     Attributes:
         worker: Its identifier.
-        at: When, in seconds of the steady clock.
+        written_at: When, in seconds of the steady clock.
         generation: Under which plan.
         step: Which step.
         loss: Its loss.
     """
 
     worker: str
-    at: float
+    written_at: float
     generation: int
     step: int
     loss: float
@@ -93,8 +93,8 @@ def diaries(folder: Path) -> list[Entry]:
     for file in sorted(folder.glob("*.steps")):
         for line in file.read_text("ascii").splitlines(keepends=True):
             if line.endswith("\n"):
-                at, generation, step, loss = line.split()
-                entries.append(Entry(file.stem, float(at), int(generation), int(step), float(loss)))
+                instant, generation, step, loss = line.split()
+                entries.append(Entry(file.stem, float(instant), int(generation), int(step), float(loss)))
     return entries
 
 
@@ -103,13 +103,13 @@ def account(entries: Sequence[Entry], plans: Mapping[int, Sequence[str]]) -> Acc
     begun: dict[int, float] = {}
     losses: dict[int, set[float]] = {}
     for entry in entries:
-        begun[entry.generation] = min(entry.at, begun.get(entry.generation, entry.at))
+        begun[entry.generation] = min(entry.written_at, begun.get(entry.generation, entry.written_at))
         losses.setdefault(entry.step, set()).add(entry.loss)
     strangers = tuple(item for item in entries if item.worker not in plans.get(item.generation, ()))
     twice = tuple(
         item
         for item in entries
-        if any(at < item.at for generation, at in begun.items() if generation > item.generation)
+        if any(instant < item.written_at for generation, instant in begun.items() if generation > item.generation)
     )
     return Account(len(entries), strangers, twice, tuple(step for step, some in losses.items() if len(some) > 1))
 
@@ -121,7 +121,7 @@ class Incident:
     Attributes:
         kind: What was brought about.
         worker: To whom.
-        at: When.
+        injected_at: When.
         before: When the last step before it was made, of those that had not been made before.
         fault: What the control plane took it for.
         detected: When it said so.
@@ -140,7 +140,7 @@ class Incident:
 
     kind: Kind
     worker: str
-    at: float
+    injected_at: float
     before: float
     fault: str | None = None
     detected: float | None = None
@@ -157,7 +157,7 @@ class Incident:
 
     def since(self, instant: float | None) -> float | None:
         """Seconds from the fault to an instant."""
-        return None if instant is None else instant - self.at
+        return None if instant is None else instant - self.injected_at
 
 
 @dataclass(slots=True)
@@ -204,15 +204,15 @@ class Timeline:
         """The incident that the job has not recovered from."""
         return self.incidents[-1] if self.incidents and self.incidents[-1].progress is None else None
 
-    def struck(self, kind: Kind, worker: str, at: float) -> Incident:
+    def struck(self, kind: Kind, worker: str, instant: float) -> Incident:
         """A fault was brought about."""
-        before = max((instant for instant, _ in self.progress if instant <= at), default=at)
-        self.incidents.append(Incident(kind, worker, at, before))
+        before = max((made for made, _ in self.progress if made <= instant), default=instant)
+        self.incidents.append(Incident(kind, worker, instant, before))
         return self.incidents[-1]
 
     def take(self, event: dict[str, Any]) -> None:
         """The next entry of the control plane's record."""
-        at = event["at"]
+        instant = event["at"]
         match event["kind"]:
             case "joined":
                 self.connected[event["worker"]] = event["domain"]
@@ -221,73 +221,73 @@ class Timeline:
             case "suspicion":
                 self.suspicions += event["stage"] == "none" and event["worker"] in self.connected
             case "verdict":
-                self._verdict(event, at)
+                self._verdict(event, instant)
             case "plan":
-                self._plan(event, at)
+                self._plan(event, instant)
             case "placed":
-                self._placed(event, at)
+                self._placed(event, instant)
             case "recovered" | "whole":
-                self._of_control(event, at)
+                self._of_control(event, instant)
             case "until":
                 self.until = event["step"]
             case "step":
-                self._step(event, at)
+                self._step(event, instant)
 
     def _concerned(self, generation: int) -> Incident | None:
         """The incident that a plan, or one after it, is the answer to."""
         incident = self.open
         return incident if incident is not None and 0 < incident.generation <= generation else None
 
-    def _verdict(self, event: dict[str, Any], at: float) -> None:
+    def _verdict(self, event: dict[str, Any], instant: float) -> None:
         ours = [incident for incident in self.incidents if incident.worker == event["worker"]]
         if not ours:
             self.false_alarms.append(event)
         elif ours[-1].detected is None:
-            ours[-1].detected, ours[-1].fault = at, event["fault"]
+            ours[-1].detected, ours[-1].fault = instant, event["fault"]
 
-    def _placed(self, event: dict[str, Any], at: float) -> None:
+    def _placed(self, event: dict[str, Any], instant: float) -> None:
         incident = self._concerned(event["generation"])
         if incident is not None and incident.placed is None:
-            incident.placed = at
+            incident.placed = instant
 
-    def _of_control(self, event: dict[str, Any], at: float) -> None:
+    def _of_control(self, event: dict[str, Any], instant: float) -> None:
         """The control plane goes on from its record, or has all workers back."""
         incident = self.open
         if incident is None or incident.kind is not Kind.control:
             return
         if event["kind"] == "whole":
-            incident.placed = at
+            incident.placed = instant
         elif incident.detected is None:
-            incident.detected = incident.decided = at
+            incident.detected = incident.decided = instant
             incident.generation, incident.world = self.generation, len(self.members)
             incident.fault = "restarted"
 
-    def _plan(self, event: dict[str, Any], at: float) -> None:
+    def _plan(self, event: dict[str, Any], instant: float) -> None:
         self.generation = event["generation"]
         self.plans[self.generation] = tuple(event["members"])
         for entry in event["removed"]:
             self.connected.pop(entry, None)
         incident = self.open
         if incident is not None and incident.worker in event["removed"]:
-            incident.decided, incident.generation = at, self.generation
+            incident.decided, incident.generation = instant, self.generation
         if incident is not None and incident.generation:
             incident.again += event["again"]
             incident.world = len(event["members"])
 
-    def _step(self, event: dict[str, Any], at: float) -> None:
+    def _step(self, event: dict[str, Any], instant: float) -> None:
         step, loss = event["step"], event["loss"]
         incident = self._concerned(event["generation"])
         if incident is not None and incident.first is None:
-            incident.first = at
+            incident.first = instant
         if step in self.losses:
             if self.losses[step] != loss:
                 self.differing.append(step)
         else:
             self.losses[step] = loss
-            self.progress.append((at, step))
+            self.progress.append((instant, step))
             if incident is not None:
-                incident.progress = at
-                instants = [incident.before, *(instant for instant, _ in self.progress if instant > incident.at)]
+                incident.progress = instant
+                instants = [incident.before, *(made for made, _ in self.progress if made > incident.injected_at)]
                 incident.interruption = max(b - a for a, b in itertools.pairwise(instants))
         self.step = step
 
@@ -309,14 +309,14 @@ class ReportedFault:
         kind: As class Fault has it.
         node: The node that it is about; None where it is about a domain or a job.
         domain: The domain that it is about, or of the node.
-        at: When it was told, in seconds of the steady clock.
+        reported_at: When it was reported, in seconds of the steady clock.
         actions: Actions that domains were asked for because of it.
     """
 
     kind: str
     node: str | None
     domain: str | None
-    at: float
+    reported_at: float
     actions: int
 
 
@@ -325,33 +325,37 @@ class ReportedRun:
     """All that it told, and what became of what it asked.
 
     Attributes:
-        told: Faults in the order in which they were told.
+        faults: Faults in the order in which they were reported.
         unanswered: Actions that no domain had answered at the end.
     """
 
-    told: Sequence[ReportedFault]
+    faults: Sequence[ReportedFault]
     unanswered: int
 
     @property
     def asked(self) -> int:
         """Actions that domains were asked for."""
-        return sum(entry.actions for entry in self.told)
+        return sum(entry.actions for entry in self.faults)
 
     def of(self, incident: Incident) -> ReportedFault | None:
         """The first fault about an incident's worker or its domain after it was brought about; None where none was."""
         worker, domain = incident.worker, domain_of(incident.worker)
         about = [
-            entry for entry in self.told if entry.node == worker or (entry.node is None and entry.domain == domain)
+            entry for entry in self.faults if entry.node == worker or (entry.node is None and entry.domain == domain)
         ]
-        return min((entry for entry in about if entry.at >= incident.at), key=lambda entry: entry.at, default=None)
+        return min(
+            (entry for entry in about if entry.reported_at >= incident.injected_at),
+            key=lambda entry: entry.reported_at,
+            default=None,
+        )
 
     def strange(self, incidents: Sequence[Incident]) -> list[ReportedFault]:
         """Faults about nodes and domains to which nothing had been done."""
         workers = {incident.worker for incident in incidents}
         domains = {domain_of(worker) for worker in workers}
-        whole = [entry for entry in self.told if entry.node is None and entry.domain is not None]
+        whole = [entry for entry in self.faults if entry.node is None and entry.domain is not None]
         return [
-            *(entry for entry in self.told if entry.node is not None and entry.node not in workers),
+            *(entry for entry in self.faults if entry.node is not None and entry.node not in workers),
             *(entry for entry in whole if entry.domain not in domains),
         ]
 
@@ -478,14 +482,14 @@ class Findings:
             if self.service is not None and incident.kind is not Kind.control:
                 report = self.service.of(incident)
                 result.setdefault(incident.kind, []).append(
-                    None if report is None else round(report.at - incident.at, 4)
+                    None if report is None else round(report.reported_at - incident.injected_at, 4)
                 )
         return result
 
     def _of_service(self, service: ReportedRun) -> dict[str, Any]:
         return {
             "told_after": self.told_after(),
-            "faults": [{"kind": entry.kind, "node": entry.node, "domain": entry.domain} for entry in service.told],
+            "faults": [{"kind": entry.kind, "node": entry.node, "domain": entry.domain} for entry in service.faults],
             "about_nobody_struck": len(service.strange(self.timeline.incidents)),
             "asked": service.asked,
             "unanswered": service.unanswered,
@@ -497,7 +501,7 @@ class Findings:
         return {
             "losses": [self.timeline.losses[step] for step in sorted(self.timeline.losses)],
             "losses_undisturbed": [self.calm.losses[step] for step in sorted(self.calm.losses)] if self.calm else None,
-            "progress": [[round(at - origin, 4), step] for at, step in self.timeline.progress],
+            "progress": [[round(instant - origin, 4), step] for instant, step in self.timeline.progress],
         }
 
     @property
@@ -536,7 +540,7 @@ def _incident(incident: Incident, origin: float) -> dict[str, Any]:
     return {
         "kind": incident.kind,
         "worker": incident.worker,
-        "at": round(incident.at - origin, 4),
+        "at": round(incident.injected_at - origin, 4),
         "fault": incident.fault,
         **{name: None if value is None else round(value, 4) for name, value in delays(incident).items()},
         "again": incident.again,

@@ -104,11 +104,11 @@ class Links:
         await _open(ways)
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port, limit=2 * CHUNK)
         hops = len(ways)
-        there = asyncio.create_task(self._pass_on(reader, far_writer, ways, hops))
+        forward = asyncio.create_task(self._pass_on(reader, far_writer, ways, hops))
         back = asyncio.create_task(self._pass_on(far_reader, writer, ways, hops))
-        await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((forward, back), return_when=asyncio.FIRST_COMPLETED)
         await _open(ways)
-        for task in (there, back):
+        for task in (forward, back):
             task.cancel()
         far_writer.close()
 

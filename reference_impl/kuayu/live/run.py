@@ -102,7 +102,7 @@ class Run:
     def _told(self) -> bool:
         """Whether a service that watches has had the time to tell the last fault."""
         since = time.monotonic() - SERVICE_DELAY_SECONDS
-        return self._attendance is None or all(incident.at <= since for incident in self.timeline.incidents)
+        return self._attendance is None or all(incident.injected_at <= since for incident in self.timeline.incidents)
 
     def _proceed(self, supervisor: ProcessSupervisor, now: float) -> None:
         self._repair(supervisor)
@@ -111,7 +111,7 @@ class Run:
             return
         incident = self.timeline.incidents[-1]
         if incident.progress is None:
-            if now - incident.at < MISSED_S:
+            if now - incident.injected_at < MISSED_S:
                 return
             incident.progress = float("inf")
         if incident.lifted is None:
@@ -125,7 +125,11 @@ class Run:
 
     def _lasted(self, incident: Incident, now: float) -> bool:
         """Whether a fault was there for as long as it has to be: a domain that is back before that was never cut."""
-        return self._attendance is None or incident.kind is not Kind.cut or now - incident.at >= SERVICE_DELAY_SECONDS
+        return (
+            self._attendance is None
+            or incident.kind is not Kind.cut
+            or now - incident.injected_at >= SERVICE_DELAY_SECONDS
+        )
 
     def _perhaps_strike(self, supervisor: ProcessSupervisor, now: float) -> None:
         line = self.timeline
@@ -141,8 +145,8 @@ class Run:
             after = self._random.uniform(0.0, MAX_CONTROL_DELAY_SECONDS) if kind is Kind.amid else 0.0
             line.struck(kind, victim, now)
             self._strike, self._next = Strike(supervisor, kind, victim, after), None
-            line.incidents[-1].at = self._strike.at
-            self._watch({"kind": "struck", "at": self._strike.at, "fault": kind, "worker": victim})
+            line.incidents[-1].injected_at = self._strike.injected_at
+            self._watch({"kind": "struck", "at": self._strike.injected_at, "fault": kind, "worker": victim})
 
     def _repair(self, supervisor: ProcessSupervisor) -> None:
         """Start domains anew whose worker was replaced although nothing had been done to it."""

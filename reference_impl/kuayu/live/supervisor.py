@@ -157,9 +157,9 @@ class ProcessSupervisor:
     def kill_control(self) -> float:
         """Kill the control plane; when."""
         assert self.control is not None  # it was started
-        at = time.monotonic()
+        instant = time.monotonic()
         self.control.kill()
-        return at
+        return instant
 
     def finish(self, ahead: int) -> None:
         """End the job so many steps after the furthest."""
@@ -317,7 +317,7 @@ class Strike:
         self._supervisor, self._kind, self._worker = supervisor, kind, worker
         self._over = threading.Event()
         self._turns: threading.Thread | None = None
-        self.at = time.monotonic()
+        self.injected_at = time.monotonic()
         match kind:
             case Kind.kill:
                 supervisor.signal(worker, signal.SIGKILL)
@@ -328,9 +328,9 @@ class Strike:
                 self._turns.start()
             case Kind.cut | Kind.partial:
                 order = {"cut": supervisor.domains[worker], "peers_only": kind == Kind.partial}
-                self.at = supervisor.order_links(order)
+                self.injected_at = supervisor.order_links(order)
             case Kind.control:
-                self.at = supervisor.kill_control()
+                self.injected_at = supervisor.kill_control()
             case Kind.amid:
                 supervisor.signal(worker, signal.SIGKILL)
                 time.sleep(after)
@@ -343,10 +343,10 @@ class Strike:
             self._turns.join()
         if self._kind in {Kind.cut, Kind.partial}:
             return self._supervisor.order_links({"mend": self._supervisor.domains[self._worker]})
-        at = time.monotonic()
+        instant = time.monotonic()
         if self._kind is not Kind.control:
             self._supervisor.signal(self._worker, signal.SIGCONT)
-        return at
+        return instant
 
     def _take_turns(self) -> None:
         while not self._over.is_set() and not self._supervisor.ended(self._worker):

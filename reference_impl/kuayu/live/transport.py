@@ -433,21 +433,21 @@ class Reports:
 
     def _serve(self) -> bool:
         """One connection, to its end; whether the control plane has said anything."""
-        heard = False
+        received = False
         with dial(self._gateway, "control", self._control) as stream:
             try:
                 with self._lock:
                     stream.sendall(b"".join(map(frame, [self._hello(), *self._kept])))
                     self._stream = stream
                 while (message := receive(stream)) is not None:
-                    heard = True
+                    received = True
                     self._take(message[0])
             except ConnectionError:
-                return heard
+                return received
             finally:
                 with self._lock:
                     self._stream = None
-        return heard
+        return received
 
     def _take(self, header: Header) -> None:
         if header["kind"] == "lease":

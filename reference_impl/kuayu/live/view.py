@@ -70,8 +70,8 @@ class _Panel:
         places = "L".join(f"{self.x(a)} {self.y(b)}" for a, b in [*points[::stride], points[-1]])
         return f'<path class="line" stroke="{colour}" stroke-width="{width}" d="M{places}"/>'
 
-    def mark(self, at: float, colour: str, until: float | None = None) -> str:
-        a = self.x(at)
+    def mark(self, figure: float, colour: str, until: float | None = None) -> str:
+        a = self.x(figure)
         b = max(self.x(until) if until is not None else a, a + 1)
         shade = f'<rect x="{a}" y="{self.top}" width="{b - a:.1f}" height="{_HEIGHT}" fill="{colour}" opacity=".18"/>'
         return f'{shade}<path d="M{a} {self.top}V{self.top + _HEIGHT}" stroke="{colour}" stroke-width=".8"/>'
@@ -84,13 +84,13 @@ def picture(findings: Findings) -> str:
     if not losses:
         return '<svg xmlns="http://www.w3.org/2000/svg"/>'
     origin = line.progress[0][0]
-    moved = [(at - origin, float(step)) for at, step in line.progress]
+    moved = [(instant - origin, float(step)) for instant, step in line.progress]
     over = [incident for incident in line.incidents if not not_over(incident)]
     curve = _Panel(0, losses[-1][0], max(loss for _, loss in losses) * 1.05)
     course = _Panel(1, moved[-1][0], moved[-1][1])
     parts = [curve.frame("Loss", "step", "nats a character")]
     for entry in over:
-        step = max((step for at, step in line.progress if at <= entry.at), default=0)
+        step = max((step for instant, step in line.progress if instant <= entry.injected_at), default=0)
         parts.append(curve.mark(step, _COLOURS[entry.kind]))
     parts.append(curve.line(losses, "#9cc3ee", 5))
     if findings.calm is not None and findings.calm.losses:
@@ -98,7 +98,8 @@ def picture(findings: Findings) -> str:
         parts.append(curve.line(calm, "#111", 1.2))
     parts.append(course.frame("Steps made, without those made again", "seconds", "step"))
     parts.extend(
-        course.mark(entry.at - origin, _COLOURS[entry.kind], (entry.progress or entry.at) - origin) for entry in over
+        course.mark(entry.injected_at - origin, _COLOURS[entry.kind], (entry.progress or entry.injected_at) - origin)
+        for entry in over
     )
     parts.extend((course.line(moved, "#111", 1.4), _legend(findings)))
     height = _TOP + 2 * (_HEIGHT + _GAP) + 10
@@ -198,7 +199,7 @@ class View:
     def _drawing(self) -> Group:
         line = self._timeline
         now = time.monotonic()
-        rate = sum(at > now - 5 for at, _ in line.progress) / 5
+        rate = sum(instant > now - 5 for instant, _ in line.progress) / 5
         loss = f"{line.losses[line.step]:.4f}" if line.step in line.losses else "–"
         left = f"{len(line.incidents)} of {self._planned} incidents"
         head = Text.assemble(

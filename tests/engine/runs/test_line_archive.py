@@ -27,7 +27,7 @@ def test_lines_keep_their_numbers_whoever_adds_more(store: RunStore) -> None:
     assert [line.number for line in first.read(298, 10)] == [299, 300, 301]
     assert first.read(299, 1)[0].text == "line 300"
     last = first.read(300, 10)[0]
-    assert (last.rank, last.at, last.text) == (3, 2.5, "x" * MAX_LINE_CHARACTERS)
+    assert (last.rank, last.read_at, last.text) == (3, 2.5, "x" * MAX_LINE_CHARACTERS)
     assert first.marks() == {"pod": [1, 1], "other": 7}
     assert first.count() == 301
 

@@ -33,6 +33,6 @@ def beside(world: World, yardstick: Yardstick) -> Mapping[str, Beside]:
 
     def found() -> Mapping[str, Beside]:
         outcomes = {name: play(world, adjuster) for name, adjuster in ADJUSTERS.items()}
-        return MappingProxyType({name: Beside(its, yardstick.score(its)) for name, its in outcomes.items()})
+        return MappingProxyType({name: Beside(outcome, yardstick.score(outcome)) for name, outcome in outcomes.items()})
 
     return _KNOWN.of(world.seed, found)

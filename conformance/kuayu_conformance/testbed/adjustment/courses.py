@@ -67,16 +67,16 @@ class Courses:
     def carried(self, first: Policy, changes: Sequence[Carried]) -> Course:
         """By what is in force when, without a step while a change is on its way."""
         ends = self._edges[-1]
-        turns = [each for change in changes for each in (change.begins, change.ends) if each < ends]
-        at = np.unique(np.concatenate([self._edges, turns]))
-        middle = 0.5 * (at[1:] + at[:-1])
+        turns = [instant for change in changes for instant in (change.begins, change.ends) if instant < ends]
+        instants = np.unique(np.concatenate([self._edges, turns]))
+        middle = 0.5 * (instants[1:] + instants[:-1])
         cell = np.minimum((middle / CELL_S).astype(int), len(self._edges) - 2)
         rates = self.rate(first)[cell]
         for change in changes:
             later = middle > change.begins
             rates[later] = self.rate(change.policy)[cell[later]]
             rates[later & (middle < change.ends)] = 0.0
-        return Course(at, np.concatenate([[0.0], np.cumsum(rates * np.diff(at))]))
+        return Course(instants, np.concatenate([[0.0], np.cumsum(rates * np.diff(instants))]))
 
     def _course(self, rates: Floats) -> Course:
         return Course(self._edges, np.concatenate([[0.0], np.cumsum(rates * CELL_S)]))
@@ -116,9 +116,9 @@ def recovered_at(made: Course, most: Course, begins: float, ends: float, window:
 def _goes(made: Course, most: Course, begins: float, share: float) -> float:
     """The first instant from some one on at which a job makes a share of the most steps; there is one."""
     turns = np.union1d(made.at, most.at)
-    at = np.concatenate([[begins], turns[turns > begins]])
-    enough = made.steps(at[:-1], at[1:]) >= (share - _EDGE) * most.steps(at[:-1], at[1:])
-    return float(at[int(enough.argmax())])
+    instants = np.concatenate([[begins], turns[turns > begins]])
+    enough = made.steps(instants[:-1], instants[1:]) >= (share - _EDGE) * most.steps(instants[:-1], instants[1:])
+    return float(instants[int(enough.argmax())])
 
 
 def _beginnings(one: Course, other: Course, least: float, most: float, window: float) -> Floats:

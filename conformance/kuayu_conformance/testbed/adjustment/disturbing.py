@@ -66,23 +66,23 @@ def draw(chance: Chance, loads: Sequence[float], domains: Sequence[int]) -> tupl
         domains: Those that may be disturbed.
     """
     now, slowed, found = list(loads), {}, []  # type: list[float], dict[int, float], list[Event]
-    at = _on_a_cell(chance.between(0.5 * APART_S[0], APART_S[0]))
+    instant = _on_a_cell(chance.between(0.5 * APART_S[0], APART_S[0]))
     while sum(event.judged for event in found) < JUDGED:
         if slowed and chance.fraction() < _BACK_SHARE:
             domain, times = slowed.popitem()
-            event = Event(at, QUICK, domain, 1.0 / times)
+            event = Event(instant, QUICK, domain, 1.0 / times)
         elif not slowed and chance.fraction() < _LATENCY_SHARE:
             domain, times = chance.pick(domains), chance.between(*SLOWED)
             slowed[domain] = times
-            event = Event(at, SLOW, domain, times)
+            event = Event(instant, SLOW, domain, times)
         else:
-            event = _of_load(chance, at, chance.pick(domains), now)
+            event = _of_load(chance, instant, chance.pick(domains), now)
         found.append(event)
-        at += _on_a_cell(chance.between(*APART_S))
-    return tuple(found), at
+        instant += _on_a_cell(chance.between(*APART_S))
+    return tuple(found), instant
 
 
-def _of_load(chance: Chance, at: float, domain: int, now: list[float]) -> Event:
+def _of_load(chance: Chance, instant: float, domain: int, now: list[float]) -> Event:
     """A load rises or falls, whichever its bounds allow."""
     room = {RISE: BOUNDS[1] / now[domain] - 1.0, FALL: 1.0 - BOUNDS[0] / now[domain]}
     kind = chance.pick([kind for kind, most in room.items() if most > BY[0]])
@@ -90,7 +90,7 @@ def _of_load(chance: Chance, at: float, domain: int, now: list[float]) -> Event:
     times = 1.0 + by if kind == RISE else 1.0 - by
     now[domain] *= times
     lasts = _on_a_cell(chance.between(0.0, RAMP_S)) if chance.fraction() < _RAMP_SHARE else 0.0
-    return Event(at, kind, domain, times, lasts)
+    return Event(instant, kind, domain, times, lasts)
 
 
 def _on_a_cell(seconds: float) -> float:

@@ -60,7 +60,7 @@ def draw(names: Chance, chance: Chance, bandwidth: Floats) -> tuple[Running, ...
 def _job(names: Chance, chance: Chance, bandwidth: Floats) -> Running:
     all_of_them = range(len(bandwidth))
     count = 2 + chance.below(len(all_of_them) - 1)
-    domains = tuple(chance.order([(each, 1.0) for each in all_of_them])[:count])
+    domains = tuple(chance.order([(domain, 1.0) for domain in all_of_them])[:count])
     small = chance.fraction() < SMALL_SHARE
     nodes = MANY if small else NODES
     total = PARTS[0] + chance.below(PARTS[1] - PARTS[0] + 1)

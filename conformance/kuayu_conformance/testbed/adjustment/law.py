@@ -120,8 +120,8 @@ def rate(job: Job, loads: Floats, latency: Floats, policy: Policy) -> Floats:
     Returns:
         ``(T,)``
     """
-    here, next_one = list(policy.order), [*policy.order[1:], policy.order[0]]
-    slowest = _messages(job, latency, policy.way)[:, here, next_one].max(axis=1)
+    order, next_one = list(policy.order), [*policy.order[1:], policy.order[0]]
+    slowest = _messages(job, latency, policy.way)[:, order, next_one].max(axis=1)
     step = (np.array(policy.parts) * _per_part(job, loads)).max(axis=1)
     return _steps(job, policy.way, step, slowest)
 
@@ -142,10 +142,10 @@ def best(job: Job, loads: Floats, latency: Floats, total: int) -> Best:
         collective: _quickest_rings(_messages(job, latency, Way(collective))) for collective in (RING, HIERARCHICAL)
     }
     over = [rings[RING if way.collective == RING else HIERARCHICAL] for way in WAYS]
-    each = np.stack([_steps(job, way, step, slowest) for way, (slowest, _) in zip(WAYS, over, strict=True)])
+    rates = np.stack([_steps(job, way, step, slowest) for way, (slowest, _) in zip(WAYS, over, strict=True)])
     orders = np.stack([np.broadcast_to(order, parts.shape) for _, order in over])
-    ways, at = each.argmax(axis=0), np.arange(len(parts))
-    return Best(each[ways, at], parts, ways, orders[ways, at])
+    ways, rows = rates.argmax(axis=0), np.arange(len(parts))
+    return Best(rates[ways, rows], parts, ways, orders[ways, rows])
 
 
 def _per_part(job: Job, loads: Floats) -> Floats:
@@ -202,7 +202,7 @@ def _nearest(seconds: Floats, first: int) -> list[int]:
     """The ring that goes on to the nearest domain that is left."""
     ring, left = [first], set(range(len(seconds))) - {first}
     while left:
-        ring.append(min(left, key=lambda at: (float(seconds[ring[-1], at]), at)))
+        ring.append(min(left, key=lambda domain: (float(seconds[ring[-1], domain]), domain)))
         left.remove(ring[-1])
     return ring
 

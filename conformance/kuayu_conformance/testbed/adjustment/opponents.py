@@ -20,21 +20,21 @@ _METHOD = {"name": "opponent", "version": "1"}
 
 def at_once(request: Json) -> Json | None:
     """What is best at the levels now, at once; no answer where nothing has changed."""
-    told = list(levels(request))
-    changed = [each for each in told if each.motion is Motion.CHANGED]
+    current = list(levels(request))
+    changed = [level for level in current if level.motion is Motion.CHANGED]
     if not changed:
         return None
     return {
         "revision": request["revision"],
         "method": _METHOD,
-        "triggers": [_trigger(each) for each in changed],
-        "jobs": [_job(each) for each in jobs(request, told)],
+        "triggers": [_trigger(level) for level in changed],
+        "jobs": [_job(job) for job in jobs(request, current)],
     }
 
 
-def _trigger(its: Level) -> Json:
-    told = {"kind": its.kind, "domain": its.domain, "before": its.before, "now": its.now}
-    return told if its.target is None else {**told, "target": its.target}
+def _trigger(level: Level) -> Json:
+    trigger = {"kind": level.kind, "domain": level.domain, "before": level.before, "now": level.now}
+    return trigger if level.target is None else {**trigger, "target": level.target}
 
 
 def _job(job: AskedJob) -> Json:

@@ -104,7 +104,7 @@ class Plant:
         self._world = world
         self.now = 0.0
         self.loads, self.latency = self.levels()
-        self.jobs = [JobState(each, self._first(each)) for each in world.jobs]
+        self.jobs = [JobState(job, self._first(job)) for job in world.jobs]
 
     @property
     def row(self) -> int:

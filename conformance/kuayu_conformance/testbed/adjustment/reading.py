@@ -94,43 +94,43 @@ class AskedJob:
 def levels(request: Json) -> Iterator[Level]:
     """All loads, then all latencies of a valid ``AdjustmentRequest``, in its order."""
     over = float(request["interval"]), float(request["patience"])
-    for each in request["domains"]:
-        before, now = float(each["level"]), level(each["loads"], *over)
-        yield Level("load", each["id"], None, before, now, load_motion(before, now))
-    for each in request["links"]:
-        before, now = float(each["level"]), level(each["latencies"], *over)
-        yield Level("latency", each["source"], each["target"], before, now, latency_motion(before, now))
+    for entry in request["domains"]:
+        before, now = float(entry["level"]), level(entry["loads"], *over)
+        yield Level("load", entry["id"], None, before, now, load_motion(before, now))
+    for entry in request["links"]:
+        before, now = float(entry["level"]), level(entry["latencies"], *over)
+        yield Level("latency", entry["source"], entry["target"], before, now, latency_motion(before, now))
 
 
-def jobs(request: Json, told: Sequence[Level] | None = None) -> list[AskedJob]:
+def jobs(request: Json, current: Sequence[Level] | None = None) -> list[AskedJob]:
     """All jobs of a valid ``AdjustmentRequest`` that does not contradict itself, in its order.
 
     Args:
         request: The request.
-        told: Its levels, where they are at hand.
+        current: Its levels, where they are at hand.
     """
-    now = {each.key: each.now for each in (levels(request) if told is None else told)}
-    carried = {(each["source"], each["target"]): float(each["bandwidth"]) for each in request["links"]}
-    return [_job(each, now, carried) for each in request["jobs"]]
+    now = {measured.key: measured.now for measured in (levels(request) if current is None else current)}
+    carried = {(link["source"], link["target"]): float(link["bandwidth"]) for link in request["links"]}
+    return [_job(job, now, carried) for job in request["jobs"]]
 
 
-def policy(domains: Sequence[str], parts: Sequence[int], told: Json) -> Policy:
+def policy(domains: Sequence[str], parts: Sequence[int], body: Json) -> Policy:
     """What a job or a change says of how the job runs.
 
     Args:
         domains: Of the job, in the order of its shares.
         parts: Of each of them.
-        told: What holds ``collective``, ``period`` and ``order``; the order names domains of the job.
+        body: What holds ``collective``, ``period`` and ``order``; the order names domains of the job.
     """
-    order = tuple(domains.index(name) for name in told["order"])
-    return Policy(tuple(map(int, parts)), Way(told["collective"], int(told["period"])), order)
+    order = tuple(domains.index(name) for name in body["order"])
+    return Policy(tuple(map(int, parts)), Way(body["collective"], int(body["period"])), order)
 
 
 def _job(
-    told: Json, now: Mapping[tuple[str, str, str | None], float], carried: Mapping[tuple[str, str], float]
+    body: Json, now: Mapping[tuple[str, str, str | None], float], carried: Mapping[tuple[str, str], float]
 ) -> AskedJob:
-    shares = told["shares"]
-    names = tuple(each["domain"] for each in shares)
+    shares = body["shares"]
+    names = tuple(share["domain"] for share in shares)
     latency, bandwidth = np.zeros((1, len(names), len(names))), np.ones((len(names), len(names)))
     for one, source in enumerate(names):
         for other, target in enumerate(names):
@@ -138,21 +138,21 @@ def _job(
                 latency[0, one, other] = now["latency", source, target]
                 bandwidth[one, other] = carried[source, target]
     law = Job(
-        np.array([float(each["part_time"]) for each in shares]),
-        int(told["nodes"]),
-        float(told["node_bandwidth"]),
-        float(told["node_latency"]),
-        float(told["exchange"]),
+        np.array([float(share["part_time"]) for share in shares]),
+        int(body["nodes"]),
+        float(body["node_bandwidth"]),
+        float(body["node_latency"]),
+        float(body["exchange"]),
         bandwidth,
-        float(told["move_time"]),
-        float(told["switch_time"]),
+        float(body["move_time"]),
+        float(body["switch_time"]),
     )
     return AskedJob(
-        told["id"],
+        body["id"],
         names,
         law,
-        policy(names, [each["parts"] for each in shares], told),
-        tuple(policy(names, each["parts"], each) for each in told.get("planned", ())),
+        policy(names, [share["parts"] for share in shares], body),
+        tuple(policy(names, change["parts"], change) for change in body.get("planned", ())),
         np.array([[now["load", name, None] for name in names]]),
         latency,
     )

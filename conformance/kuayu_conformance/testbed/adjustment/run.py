@@ -55,32 +55,34 @@ class Outcome:
 def play(world: World, adjuster: Adjuster | None) -> Outcome:
     """What comes of a window; where there is no adjuster, every policy is kept."""
     plant, wire = Plant(world), Wire(world)
-    asked: list[float] = []
+    request_times: list[float] = []
     planned: list[tuple[int, ...]] = []
-    while (now := ASKED_S * len(asked)) < world.ends_s:
+    while (now := ASKED_S * len(request_times)) < world.ends_s:
         plant.go_on(now)
-        told = adjuster(wire.request(plant)) if adjuster else None
-        planned.append(() if told is None else _carry_out(plant, world, told, len(asked)))
-        asked.append(now)
+        answer = adjuster(wire.request(plant)) if adjuster else None
+        planned.append(() if answer is None else _carry_out(plant, world, answer, len(request_times)))
+        request_times.append(now)
     plant.go_on(world.ends_s)
-    return Outcome(tuple(asked), tuple(planned), tuple(JobCourse(job.first, tuple(job.carried)) for job in plant.jobs))
+    return Outcome(
+        tuple(request_times), tuple(planned), tuple(JobCourse(job.first, tuple(job.carried)) for job in plant.jobs)
+    )
 
 
-def _carry_out(plant: Plant, world: World, told: Json, answer: int) -> tuple[int, ...]:
+def _carry_out(plant: Plant, world: World, body: Json, answer: int) -> tuple[int, ...]:
     """Plan what an answer says; the jobs that it has changes for."""
-    if told["triggers"] or any(each["changes"] for each in told["jobs"]):
+    if body["triggers"] or any(job["changes"] for job in body["jobs"]):
         plant.note_levels()
     numbers = {job.running.id: number for number, job in enumerate(plant.jobs)}
     found = []
-    for each in told["jobs"]:
-        number = numbers.pop(each["job"], None)  # a job that is named again, or that there is not, is passed over
-        if number is not None and each["changes"]:
+    for entry in body["jobs"]:
+        number = numbers.pop(entry["job"], None)  # a job that is named again, or that there is not, is passed over
+        if number is not None and entry["changes"]:
             job = plant.jobs[number]
-            job.plan(plant.now, _read(world, job, each["changes"]), answer)
+            job.plan(plant.now, _read(world, job, entry["changes"]), answer)
             found.append(number)
     return tuple(found)
 
 
 def _read(world: World, job: JobState, changes: Sequence[Json]) -> list[tuple[float, Policy]]:
-    names = [world.names[at] for at in job.running.domains]
+    names = [world.names[domain] for domain in job.running.domains]
     return [(float(change["after"]), policy(names, change["parts"], change)) for change in changes]

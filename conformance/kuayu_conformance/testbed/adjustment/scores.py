@@ -102,15 +102,17 @@ def _adjusted(outcome: Outcome, begins: float, until: float) -> list[float]:
     For a job that it has no changes for, it is so when it is for the last of the others. What a later answer took the
     place of before it began does not count.
     """
-    within = [number for number, at in enumerate(outcome.asked) if begins <= at < until and outcome.planned[number]]
+    within = [
+        number for number, instant in enumerate(outcome.asked) if begins <= instant < until and outcome.planned[number]
+    ]
     if not within:
         return [inf] * len(outcome.jobs)
     first = within[0]
     own = [_in_force(job, first) for job in outcome.jobs]
-    last = max((each for each in own if each is not None), default=outcome.asked[first])
+    last = max((instant for instant in own if instant is not None), default=outcome.asked[first])
     return [
-        last if number not in outcome.planned[first] else outcome.asked[first] if each is None else each
-        for number, each in enumerate(own)
+        last if number not in outcome.planned[first] else outcome.asked[first] if instant is None else instant
+        for number, instant in enumerate(own)
     ]
 
 

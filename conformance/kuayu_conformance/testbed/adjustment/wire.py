@@ -32,8 +32,8 @@ class Wire:
             "window": WINDOW_S,
             "allowance": ALLOWANCE,
             "domains": [
-                {"id": name, "level": float(plant.loads[at]), "loads": loads[at].tolist()}
-                for at, name in enumerate(world.names)
+                {"id": name, "level": float(plant.loads[domain]), "loads": loads[domain].tolist()}
+                for domain, name in enumerate(world.names)
             ],
             "links": [
                 {
@@ -50,11 +50,11 @@ class Wire:
 
     def _job(self, job: JobState, now: float) -> Json:
         law = job.running.law
-        told: Json = {
+        body: Json = {
             "id": job.running.id,
             "shares": [
-                {"domain": self._world.names[at], "parts": parts, "part_time": float(part_time)}
-                for at, parts, part_time in zip(job.running.domains, job.policy.parts, law.part_times, strict=True)
+                {"domain": self._world.names[domain], "parts": parts, "part_time": float(part_time)}
+                for domain, parts, part_time in zip(job.running.domains, job.policy.parts, law.part_times, strict=True)
             ],
             "nodes": law.nodes,
             "node_bandwidth": law.node_bandwidth,
@@ -65,9 +65,9 @@ class Wire:
             "switch_time": law.switch_time,
         }
         if job.carried:
-            told["changed"] = max(0.0, round(now - job.ready, 6))
+            body["changed"] = max(0.0, round(now - job.ready, 6))
         if job.planned:
-            told["planned"] = [
+            body["planned"] = [
                 {
                     "after": max(0.0, round(change.not_before - now, 6)),
                     "parts": list(change.policy.parts),
@@ -75,9 +75,9 @@ class Wire:
                 }
                 for change in job.planned
             ]
-        return told
+        return body
 
     def _policy(self, job: JobState, policy: Policy) -> Json:
-        names = [self._world.names[at] for at in job.running.domains]
+        names = [self._world.names[domain] for domain in job.running.domains]
         order = [names[place] for place in policy.order]
         return {"collective": policy.way.collective, "period": policy.way.period, "order": order}

@@ -19,21 +19,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("out", type=Path, metavar="OUT.svg", help="file for the drawing")
     parser.add_argument("--seed", default="curves", help="what made-up curves follow from")
     parser.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="folder of public originals")
-    told = parser.parse_args(arguments)
-    drawn = [curve(told.seed, number) for number in range(GENERATED)]
-    if told.data:
-        drawn += _longest(real.curves(Path(told.data)))
-    told.out.write_text(labelled(drawn), "utf-8")
+    options = parser.parse_args(arguments)
+    drawn = [curve(options.seed, number) for number in range(GENERATED)]
+    if options.data:
+        drawn += _longest(real.curves(Path(options.data)))
+    options.out.write_text(labelled(drawn), "utf-8")
     return 0
 
 
 def _longest(curves: tuple[Curve, ...]) -> list[Curve]:
     """Of each source the run with most steps."""
     by_source: dict[str, Curve] = {}
-    for each in curves:
-        kept = by_source.setdefault(each.source, each)
-        if each.steps[-1] > kept.steps[-1]:
-            by_source[each.source] = each
+    for run in curves:
+        kept = by_source.setdefault(run.source, run)
+        if run.steps[-1] > kept.steps[-1]:
+            by_source[run.source] = run
     return list(by_source.values())
 
 

@@ -14,7 +14,7 @@ COLOURS = {WARM_UP: "#f3d9a4", FAST: "#bfe0d8", STABLE: "#d5dce2"}
 _NAMES = {WARM_UP: "warm-up", FAST: "fast convergence", STABLE: "stable convergence"}
 _COLUMNS, _WIDTH, _HEIGHT = 3, 300, 150
 _LEFT, _TOP, _ROW, _COLUMN = 44, 60, 210, 350
-_MOST = 400
+_MAX_POINTS = 400
 """Points of a line; more of them are the same picture."""
 
 
@@ -73,7 +73,7 @@ def _panel(curve: Curve, left: int, top: int) -> Iterator[str]:
 
 def _path(curve: Curve, values: Floats, axes: tuple[Axis, Axis], corner: tuple[int, int], colour: str) -> str:
     (across, up), (left, top) = axes, corner
-    every = -(-len(values) // _MOST)
+    every = -(-len(values) // _MAX_POINTS)
     points = [
         f"{left + across.place(step) * _WIDTH / 100:.1f} {top + _HEIGHT * (1 - up.place(value) / 100):.1f}"
         for step, value in zip(curve.steps[::every].tolist(), values[::every].tolist(), strict=True)

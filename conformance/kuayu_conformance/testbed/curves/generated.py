@@ -80,11 +80,11 @@ def curve(seed: str, number: int) -> Curve:
     """The curve of a number that follows from a seed; how many others there are plays no part."""
     chance = Chance(seed, f"curve {number}")
     kind = chance.weighted(_KINDS)
-    asked = _spread(chance, *_STEPS)
-    steps = _logged(asked * KNOWN, round(_spread(chance, *_POINTS)))
-    schedule = _schedule(chance, asked, resumed=kind == RESUMED)
+    horizon = _spread(chance, *_STEPS)
+    steps = _logged(horizon * KNOWN, round(_spread(chance, *_POINTS)))
+    schedule = _schedule(chance, horizon, resumed=kind == RESUMED)
     shares = schedule.shares(steps)
-    law = _law(chance, asked, resumed=kind == RESUMED)
+    law = _law(chance, horizon, resumed=kind == RESUMED)
     noise = chance.pick(MEASURED)
     drawn = stream(seed, f"noise {number}").standard_normal(len(steps))
     losses = law.losses(shares, steps) * np.exp(deviations(drawn, noise))
@@ -107,27 +107,27 @@ def _logged(until: float, points: int) -> Steps:
     return np.array([1, *range(max(2, interval), round(until) + 1, interval)], dtype=np.int64)
 
 
-def _schedule(chance: Chance, asked: float, *, resumed: bool) -> Schedule:
+def _schedule(chance: Chance, horizon: float, *, resumed: bool) -> Schedule:
     (low, high), _ = chance.weighted([((width, weight), weight) for width, weight in _WARM_UPS])
     long = _spread(chance, low, high) if low > 0 else 0.0
     if resumed:
         long = chance.pick((0.0, min(long, 0.02)))
     ends = chance.pick((KNOWN, _spread(chance, KNOWN, 20.0)))
-    warm_up = long * asked
-    until = max(ends * asked, 2.0 * warm_up)
+    warm_up = long * horizon
+    until = max(ends * horizon, 2.0 * warm_up)
     return Schedule(warm_up, chance.pick(DECAYS), until, chance.pick((0.0, 0.01, 0.1)), chance.between(0.5, 0.9))
 
 
-def _law(chance: Chance, asked: float, *, resumed: bool) -> Law:
+def _law(chance: Chance, horizon: float, *, resumed: bool) -> Law:
     exponent, floor = chance.between(*_EXPONENT), chance.between(*_IRREDUCIBLE)
-    switch = max(_SOONEST, _spread(chance, *_SWITCH) * asked)
+    switch = max(_SOONEST, _spread(chance, *_SWITCH) * horizon)
     above = floor * SLOW / (exponent - SLOW)  # where the slope of the law is that of stable convergence
     scale = above * switch**exponent
     first = chance.between(*_AT_FIRST)
     done = (scale / (first - floor)) ** (1.0 / exponent)
     if resumed:
-        done += _spread(chance, 0.1, 20.0) * asked
-    bend, break_at = chance.between(*_BEND), _spread(chance, *_BREAK) * asked
+        done += _spread(chance, 0.1, 20.0) * horizon
+    bend, break_at = chance.between(*_BEND), _spread(chance, *_BREAK) * horizon
     return Law(floor, scale, exponent, bend, break_at, done, chance.between(*_ANNEALED))
 
 
@@ -153,17 +153,17 @@ def _restarted(
     until, kept = float(steps[-1]), np.ones(len(steps), dtype=np.bool_)
     losses, shares = losses.copy(), shares.copy()
     for _ in range(chance.pick((1, 2, 3))):
-        at = chance.between(0.02, 1.0) * until
-        losses *= _jump(steps, at, chance.between(0.0, 0.1), _spread(chance, 2e-3, 2e-2) * until)
-        kept &= (steps <= at) | (steps > at + chance.between(0.0, 0.02) * until)
+        step = chance.between(0.02, 1.0) * until
+        losses *= _jump(steps, step, chance.between(0.0, 0.1), _spread(chance, 2e-3, 2e-2) * until)
+        kept &= (steps <= step) | (steps > step + chance.between(0.0, 0.02) * until)
         if chance.fraction() < 0.5:  # noqa: PLR2004 - every other one
             anew = _spread(chance, 2e-3, 1e-2) * until
-            shares *= np.where(steps > at, np.minimum(1.0, (steps - at) / anew), 1.0)
+            shares *= np.where(steps > step, np.minimum(1.0, (steps - step) / anew), 1.0)
     return losses, np.maximum(shares, 1e-6), kept
 
 
-def _jump(steps: Steps, at: float, height: float, lasts: float) -> Floats:
+def _jump(steps: Steps, step: float, height: float, lasts: float) -> Floats:
     """Factors of the loss after a jump."""
-    behind = np.maximum(steps - at, 0.0)
-    factors: Floats = np.where(steps > at, 1.0 + height * np.exp(-behind / lasts), 1.0)
+    behind = np.maximum(steps - step, 0.0)
+    factors: Floats = np.where(steps > step, 1.0 + height * np.exp(-behind / lasts), 1.0)
     return factors

@@ -97,11 +97,11 @@ def end_of_stretch(steps: Steps) -> NDArray[np.intp]:
 
 def slopes_of(steps: Steps, losses: Floats) -> Floats:
     """``g`` at each point, of shape (points,); not a number at the last one, behind which there is nothing."""
-    here = np.arange(1, len(steps) + 1)
+    points = np.arange(1, len(steps) + 1)
     begin = np.searchsorted(steps * STRETCH, steps, side="right")  # the first with step · 1.25 > s
-    begin = np.maximum(np.minimum(begin, here - POINTS), 0)
-    end = np.minimum(np.maximum(_reach(steps, STRETCH), here + POINTS), len(steps))
-    slopes: Floats = -_rises(losses, begin, here, end) / _rises(steps.astype(np.float64), begin, here, end)
+    begin = np.maximum(np.minimum(begin, points - POINTS), 0)
+    end = np.minimum(np.maximum(_reach(steps, STRETCH), points + POINTS), len(steps))
+    slopes: Floats = -_rises(losses, begin, points, end) / _rises(steps.astype(np.float64), begin, points, end)
     return slopes
 
 
@@ -111,8 +111,8 @@ def known_at(steps: Steps) -> NDArray[np.intp]:
     :data:`NEVER` where the run ends before, so that the end of the run may play a part in the label.
     """
     last = end_of_stretch(steps) - 1
-    told = np.append(steps * STRETCH, np.inf)[np.minimum(last, len(steps))]  # where the last window of all ends
-    known = np.maximum(np.searchsorted(steps, told), last + POINTS)
+    window_ends = np.append(steps * STRETCH, np.inf)[np.minimum(last, len(steps))]  # where the last window of all ends
+    known = np.maximum(np.searchsorted(steps, window_ends), last + POINTS)
     return np.where(known < len(steps), known, NEVER)
 
 
@@ -121,11 +121,11 @@ def settled(steps: Steps) -> int:
     return int(np.count_nonzero(known_at(steps) < NEVER))
 
 
-def _rises(values: Floats, begin: NDArray[np.intp], here: NDArray[np.intp], end: NDArray[np.intp]) -> Floats:
+def _rises(values: Floats, begin: NDArray[np.intp], points: NDArray[np.intp], end: NDArray[np.intp]) -> Floats:
     """Logarithm of the mean over [here, end) over the mean over [begin, here), of shape (points,)."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
-    before = (sums[here] - sums[begin]) / (here - begin)
-    behind = np.divide(sums[end] - sums[here], end - here, out=np.full(len(here), np.nan), where=end > here)
+    before = (sums[points] - sums[begin]) / (points - begin)
+    behind = np.divide(sums[end] - sums[points], end - points, out=np.full(len(points), np.nan), where=end > points)
     rises: Floats = np.log(behind / before)
     return rises
 

@@ -5,9 +5,9 @@
 - *mlperf*: losses of training of MLPerf Training v3.0 to v5.1, Llama 3.1 8B from scratch and 405B from a checkpoint;
   the learning rate follows from the logged parameters, which are in samples.
 
-A run is told at :data:`MOST` points or fewer, as if it had been logged at a longer interval. Left out are runs whose
-learning rate cannot be known (GPT-3 of MLPerf goes on from a checkpoint, and nothing says where its schedule begins),
-runs of fewer than :data:`LEAST` points, and copies of others.
+A run is told at :data:`MAX_POINTS` points or fewer, as if it had been logged at a longer interval. Left out are runs
+whose learning rate cannot be known (GPT-3 of MLPerf goes on from a checkpoint, and nothing says where its schedule
+begins), runs of fewer than :data:`MIN_POINTS` points, and copies of others.
 """
 
 import csv
@@ -26,14 +26,14 @@ from kuayu_conformance.testbed.curves.values import Curve, rounded
 FILES = TRAINING_CURVES
 """What is read of the folder, by name."""
 
-LEAST, MOST = 100, 1000
+MIN_POINTS, MAX_POINTS = 100, 1000
 RAMPED_BATCH = 384
 """Sequences of a step of Megatron's GPT-3 15B until 97 656 250 are through (``--rampup-batch-size``): to its end."""
 
 SCRATCH, CONTINUED = "llama31_8b", "llama31_405b"
 
 Row = Mapping[str, str]
-Told = list[tuple[float, float]]
+Points = list[tuple[float, float]]
 """Steps or samples, and the loss at each."""
 
 
@@ -57,11 +57,11 @@ def curves(data: Path) -> tuple[Curve, ...]:
 def _megatron(data: Path) -> Iterator[Curve]:
     with (data / FILES["megatron_configurations"]).open(encoding="utf-8", newline="") as file:
         configurations = {f"{row['family']}/{row['case']}": row for row in csv.DictReader(file)}
-    told: dict[str, Told] = defaultdict(list)
+    series: dict[str, Points] = defaultdict(list)
     for row in _rows(data / FILES["megatron_curves"]):
         if row["series"] == "lm_loss":
-            told[row["run"]].append((float(row["iteration"]), float(row["value"])))
-    for run, points in sorted(told.items()):
+            series[row["run"]].append((float(row["iteration"]), float(row["value"])))
+    for run, points in sorted(series.items()):
         family, case, *_ = run.split("/")
         if stated := configurations.get(f"{family}/{case}"):
             yield from _curve(run, f"megatron {family}", points, _megatron_schedule(stated), float(stated["lr"]))
@@ -81,12 +81,12 @@ def _megatron_schedule(row: Row) -> Schedule:
 def _mlperf(data: Path) -> Iterator[Curve]:
     with (data / FILES["mlperf_runs"]).open(encoding="utf-8", newline="") as file:
         runs = {row["run_id"]: row for row in csv.DictReader(file) if row["benchmark"] in {SCRATCH, CONTINUED}}
-    told: dict[str, Told] = defaultdict(list)
+    series: dict[str, Points] = defaultdict(list)
     for row in _rows(data / FILES["mlperf_curves"]):
         if row["series"] == "train_loss" and row["run_id"] in runs:
             batch = float(runs[row["run_id"]]["global_batch_size"])
-            told[row["run_id"]].append((float(row["samples"]) / batch, float(row["value"])))
-    for run, points in sorted(told.items()):
+            series[row["run_id"]].append((float(row["samples"]) / batch, float(row["value"])))
+    for run, points in sorted(series.items()):
         row = runs[run]
         batch, peak = float(row["global_batch_size"]), float(row["opt_base_learning_rate"])
         warm_up = float(row["opt_learning_rate_warmup_steps"]) / batch
@@ -100,15 +100,21 @@ def _rows(path: Path) -> Iterator[Row]:
         yield from csv.DictReader(file)
 
 
-def _curve(name: str, source: str, points: Told, schedule: Schedule, peak: float) -> Iterator[Curve]:
+def _curve(name: str, source: str, points: Points, schedule: Schedule, peak: float) -> Iterator[Curve]:
     """The run, if it is long enough; a step that stands twice counts once."""
     rows = sorted({max(1, round(step)): loss for step, loss in sorted(points)}.items())
-    if len(rows) >= LEAST:
+    if len(rows) >= MIN_POINTS:
         steps, losses = zip(*_every(rows), strict=True)
-        at = np.array(steps, dtype=np.int64)
-        yield Curve(name, source, at, np.array(losses, dtype=np.float64), rounded(peak * schedule.shares(at)))
+        step_numbers = np.array(steps, dtype=np.int64)
+        yield Curve(
+            name,
+            source,
+            step_numbers,
+            np.array(losses, dtype=np.float64),
+            rounded(peak * schedule.shares(step_numbers)),
+        )
 
 
 def _every(rows: Sequence[tuple[int, float]]) -> Iterable[tuple[int, float]]:
-    """Every so manieth, so that no more than :data:`MOST` are left."""
-    return islice(rows, 0, None, -(-len(rows) // MOST))
+    """Every so manieth, so that no more than :data:`MAX_POINTS` are left."""
+    return islice(rows, 0, None, -(-len(rows) // MAX_POINTS))

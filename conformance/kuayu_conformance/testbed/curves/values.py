@@ -49,8 +49,8 @@ class Curve:
         Raises:
             ValueError: Steps do not rise from one, a loss is not positive, or lengths differ.
         """
-        told = len(self.steps)
-        if not told or len(self.losses) != told or len(self.rates) != told:
+        length = len(self.steps)
+        if not length or len(self.losses) != length or len(self.rates) != length:
             raise ValueError(f"{self.name}: steps, losses and learning rates must be as many")
         if self.steps[0] < 1 or not all(later > earlier for earlier, later in pairwise(self.steps.tolist())):
             raise ValueError(f"{self.name}: steps must rise from one")

@@ -61,14 +61,14 @@ class Course:
         return self.parts[-1].end
 
 
-def course(its: Training, chance: Chance) -> Course:
+def course(training: Training, chance: Chance) -> Course:
     """The true course of a training."""
     factor = exponential(MISJUDGED * gauss(chance))
     parts: list[Part] = []
     now = 0.0
-    for number, period in enumerate(its.periods):
+    for number, period in enumerate(training.periods):
         lasts = max(1.0, float(round(period.expected * factor * exponential(period.spread * gauss(chance)))))
-        parts += _carried_out(number, period, now, lasts, its.checkpoints, chance)
+        parts += _carried_out(number, period, now, lasts, training.checkpoints, chance)
         now = parts[-1].end
     if chance.fraction() < GIVEN_UP:
         return Course(cut(parts, float(round(now * chance.between(0.05, 1.0)))))

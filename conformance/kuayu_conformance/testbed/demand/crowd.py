@@ -38,11 +38,11 @@ class Crowd:
 def small_jobs(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
     """Small jobs that are submitted in a span of seconds since midnight at the begin of a week."""
     fit = parameters()[0]["itp"]
-    cluster = next(each for each in fit.clusters if each.name == kind.cluster)
+    cluster = next(candidate for candidate in fit.clusters if candidate.name == kind.cluster)
     drawn = draw_cluster(fit, cluster, span, stream(seed, "small jobs"), scale=kind.scale)
-    there = (drawn.turn <= kind.scale) & (drawn.submitted < span[1])
-    seconds = np.maximum(1.0, np.rint(drawn.duration[there]))
-    return Crowd(np.rint(drawn.submitted[there]), seconds, drawn.devices[there])
+    selected = (drawn.turn <= kind.scale) & (drawn.submitted < span[1])
+    seconds = np.maximum(1.0, np.rint(drawn.duration[selected]))
+    return Crowd(np.rint(drawn.submitted[selected]), seconds, drawn.devices[selected])
 
 
 def services(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
@@ -53,8 +53,8 @@ def services(kind: Kind, span: tuple[float, float], seed: str) -> Crowd:
     shares = np.cumsum(np.array([share for _, share in serving.sizes]))
     mean = sum(size * share for size, share in serving.sizes) / float(shares[-1])
     hours = np.floor(span[0] / _HOUR) + np.arange(int((span[1] - span[0]) / _HOUR) + 1)
-    at = hours.astype(np.intp)
-    usual = np.array(rhythm.hours)[at % 24] * np.array(rhythm.days)[(at // 24) % 7]
+    hour_numbers = hours.astype(np.intp)
+    usual = np.array(rhythm.hours)[hour_numbers % 24] * np.array(rhythm.days)[(hour_numbers // 24) % 7]
     chance = stream(seed, "services")
     rate = kind.served / (mean * serving.duration) * _HOUR * usual
     counts = np.floor(rate + chance.random(len(rate))).astype(np.intp)

@@ -71,16 +71,16 @@ def large_jobs(kind: Kind, tenants: int, span: tuple[float, float], seed: str) -
 def _job(number: int, when: float, tenants: int, seed: str) -> Large:
     chance = Chance(seed, f"training {number}")
     tenant = chance.below(tenants)
-    its = training(chance)
-    true = course(its, chance)
+    drawn = training(chance)
+    true = course(drawn, chance)
     if chance.fraction() >= ANNOUNCED:
-        at = float(round(when))
-        return Large(tenant, its, true, at, at, at)
+        instant = float(round(when))
+        return Large(tenant, drawn, true, instant, instant, instant)
     stated = 900.0 * round(when / 900.0)
     announced = stated - float(round(chance.between(*AHEAD)))
     late = float(round(PUNCTUAL * gauss(chance)))
     comes = chance.fraction() >= WITHDRAWN
-    return Large(tenant, its, true, announced, stated, max(announced, stated + late) if comes else None)
+    return Large(tenant, drawn, true, announced, stated, max(announced, stated + late) if comes else None)
 
 
 def started(jobs: Sequence[Large], room: int) -> tuple[Large, ...]:

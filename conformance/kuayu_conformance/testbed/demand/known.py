@@ -59,17 +59,17 @@ def _told(job: Large, passed: float) -> tuple[Period, ...]:
     """Periods after so many seconds of running."""
     seen = [part for part in job.course.parts if part.begin <= passed]
     runs = seen[-1].period
-    told = []
+    periods = []
     for number, period in enumerate(job.training.periods):
         parts = [part for part in seen if part.period == number]
         if number < runs:
-            told.append(replace(period, expected=parts[-1].end - parts[0].begin, spread=0.0))
+            periods.append(replace(period, expected=parts[-1].end - parts[0].begin, spread=0.0))
         elif number == runs:
             waited = sum(min(part.end, passed) - part.begin for part in parts if not part.held)
-            told.append(replace(period, expected=period.expected + waited))
+            periods.append(replace(period, expected=period.expected + waited))
         else:
-            told.append(period)
-    return tuple(told)
+            periods.append(period)
+    return tuple(periods)
 
 
 def announced(domain: Domain, now: float) -> tuple[Event, ...]:

@@ -29,7 +29,7 @@ SPREAD, SPREAD_OF_PAUSE = 0.05, 0.2
 7 % for what trains, which is within the 10 % that laws of demand aim at (DEM-001)."""
 
 _PEAK, _EFFICIENCY = 989e12, 0.4
-_SMALLEST, _LARGEST = 50e9, 500e9
+_MIN_PARAMETERS, _MAX_PARAMETERS = 50e9, 500e9
 _TOKENS, _TOKENS_SPREAD = 6e9, 0.5
 _RAMP = ((0.25, 0.01, 0.03), (0.5, 0.02, 0.05))
 """Share of the batch, and the least and the most of the tokens that it is used for."""
@@ -37,7 +37,7 @@ _FAST = 0.3
 """Share of the tokens after which the loss falls slowly; an assumption, it does not change the devices."""
 _PAUSE_EVERY, _PAUSE_LASTS, _PAUSE_SHARE = (5_400.0, 14_400.0), (600.0, 1_500.0), 8
 _GRAIN = 64
-_FEWEST, _MOST = 128, 768
+_MIN_DEVICES, _MAX_DEVICES = 128, 768
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class Training:
 
 def training(chance: Chance) -> Training:
     """A training drawn: its model and tokens, then by the law all else."""
-    parameters = _SMALLEST * (_LARGEST / _SMALLEST) ** chance.fraction()
+    parameters = _MIN_PARAMETERS * (_MAX_PARAMETERS / _MIN_PARAMETERS) ** chance.fraction()
     wanted = parameters / 1e9 * chance.between(1.0, 2.5)
-    devices = int(min(_MOST, max(_FEWEST, _GRAIN * round(wanted / _GRAIN))))
+    devices = int(min(_MAX_DEVICES, max(_MIN_DEVICES, _GRAIN * round(wanted / _GRAIN))))
     tokens = _TOKENS * exponential(_TOKENS_SPREAD * gauss(chance))
     every = chance.between(*_PAUSE_EVERY)
     lasts = chance.between(*_PAUSE_LASTS)

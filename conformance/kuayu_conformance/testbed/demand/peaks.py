@@ -42,7 +42,7 @@ def greedy(base: Sequence[float], loads: Sequence[Load]) -> list[list[int]]:
     """
     total = np.array(base, dtype=np.float64)
     where: list[list[int]] = [[] for _ in loads]
-    for place in sorted(range(len(loads)), key=lambda each: -loads[each].devices * loads[each].slots):
+    for place in sorted(range(len(loads)), key=lambda index: -loads[index].devices * loads[index].slots):
         load = loads[place]
         steps = _lowest(total, load) if load.interruptible else _best_run(total, load)
         total[steps] += load.devices

@@ -29,7 +29,7 @@ DEMANDED = frozenset({"itp-demand"})
 EMPTY_AT_FIRST = 3 * 1440
 """Values at the begin that say nothing, as the lists of jobs begin with nobody there."""
 
-LEAST = 20.0
+MIN_MEAN_DEVICES = 20.0
 """Mean devices of a cluster that is worth a forecast."""
 
 _OTHERS = frozenset({"time_s", "cpus_running", "pods_running"})
@@ -47,4 +47,4 @@ def series(name: str, folder: Path) -> Mapping[str, NDArray[np.float64]]:
         names = next(rows)
         table = np.array([[float(cell or 0.0) for cell in row] for row in rows])
     kept = {names[place]: table[EMPTY_AT_FIRST:, place] for place in range(len(names)) if names[place] not in _OTHERS}
-    return {cluster: values for cluster, values in kept.items() if values.mean() >= LEAST}
+    return {cluster: values for cluster, values in kept.items() if values.mean() >= MIN_MEAN_DEVICES}

@@ -68,9 +68,9 @@ def subjects(world: World, step: int) -> list[Subject]:
         found.append(Subject(number))
         found += [Subject(number, quantity=quantity) for quantity in QUANTITIES]
         found += [Subject(number, tenant) for tenant in range(len(domain.tenants))]
-        for its in foreseen(domain, step * STEP):
-            if its.job.submitted is not None and its.submitted <= (step - 1) * STEP:
-                found.append(Subject(number, its.job.tenant, its.number))
+        for training in foreseen(domain, step * STEP):
+            if training.job.submitted is not None and training.submitted <= (step - 1) * STEP:
+                found.append(Subject(number, training.job.tenant, training.number))
     return found
 
 
@@ -120,7 +120,9 @@ def _known(world: World, names: Names, step: int, about: Sequence[Subject]) -> J
         "now": names.at(now),
         "series": [_series(world, names, step, subject) for subject in about],
         "jobs": [
-            _job(names, number, its) for number, domain in enumerate(world.domains) for its in foreseen(domain, now)
+            _job(names, number, training)
+            for number, domain in enumerate(world.domains)
+            for training in foreseen(domain, now)
         ],
         "events": list(_events(world, names, now)),
     }
@@ -147,17 +149,17 @@ def _series(world: World, names: Names, step: int, subject: Subject) -> Json:
     return made
 
 
-def _job(names: Names, domain: int, its: Foreseen) -> Json:
+def _job(names: Names, domain: int, training: Foreseen) -> Json:
     made: Json = {
-        "id": names.of("job", domain, its.number),
+        "id": names.of("job", domain, training.number),
         "domain": names.of("domain", domain),
-        "tenant": names.of("tenant", domain, its.job.tenant),
-        "submitted_at": names.at(its.submitted),
-        "checkpoint_interval": its.job.training.checkpoints,
-        "periods": [period_of(period) for period in its.periods],
+        "tenant": names.of("tenant", domain, training.job.tenant),
+        "submitted_at": names.at(training.submitted),
+        "checkpoint_interval": training.job.training.checkpoints,
+        "periods": [period_of(period) for period in training.periods],
     }
-    if its.started is not None:
-        made["started_at"] = names.at(its.started)
+    if training.started is not None:
+        made["started_at"] = names.at(training.started)
     return made
 
 

@@ -56,7 +56,7 @@ class Domain:
     @cached_property
     def whole(self) -> Series:
         """Series of all tenants together."""
-        return {name: np.sum([its[name] for its in self.tenants], axis=0) for name in self.tenants[0]}
+        return {name: np.sum([series[name] for series in self.tenants], axis=0) for name in self.tenants[0]}
 
     def of_job(self, job: Large) -> Floats:
         """Devices that a training demands at each step."""
@@ -78,14 +78,14 @@ class Domain:
         return _named(_level(self.steps, demand), _level(self.steps, held), submitted)
 
     def _of_small(self) -> Series:
-        coming = [each.actual for each in self.events if each.kind == "campaign" and each.actual]
+        coming = [event.actual for event in self.events if event.kind == "campaign" and event.actual]
         level = _crowd(self.steps, self.small) + _level(self.steps, coming)
         return _named(level, level, _submitted(self.steps, self.small))
 
     def _of_services(self) -> Series:
         """Maintenance moves services to other domains, as many devices as it takes out, for as long as it lasts."""
         level = _crowd(self.steps, self.served)
-        away = [each.actual for each in self.events if each.kind == "maintenance" and each.actual]
+        away = [event.actual for event in self.events if event.kind == "maintenance" and event.actual]
         level = np.maximum(0.0, level - _level(self.steps, away))
         return _named(level, level, _submitted(self.steps, self.served))
 
@@ -147,19 +147,19 @@ def _level(steps: int, stays: list[tuple[float, float, float]] | list[tuple[floa
     return _summed(steps, begins, ends, devices)
 
 
-def _crowd(steps: int, its: Crowd) -> Floats:
-    return _summed(steps, its.submitted, its.submitted + its.seconds, its.devices)
+def _crowd(steps: int, crowd: Crowd) -> Floats:
+    return _summed(steps, crowd.submitted, crowd.submitted + crowd.seconds, crowd.devices)
 
 
 def _summed(steps: int, begins: Floats, ends: Floats, devices: Floats) -> Floats:
-    first, beyond = (np.clip(np.ceil(each / STEP), 0, steps).astype(np.intp) for each in (begins, ends))
+    first, beyond = (np.clip(np.ceil(instants / STEP), 0, steps).astype(np.intp) for instants in (begins, ends))
     change = np.zeros(steps + 1)
     np.add.at(change, first, devices)
     np.add.at(change, beyond, -devices)
     return np.cumsum(change[:-1])
 
 
-def _submitted(steps: int, its: Crowd) -> Floats:
-    step = np.ceil(its.submitted / STEP).astype(np.intp)
-    there = (step >= 0) & (step < steps)
-    return np.bincount(step[there], weights=its.devices[there], minlength=steps).astype(np.float64)
+def _submitted(steps: int, crowd: Crowd) -> Floats:
+    step = np.ceil(crowd.submitted / STEP).astype(np.intp)
+    within = (step >= 0) & (step < steps)
+    return np.bincount(step[within], weights=crowd.devices[within], minlength=steps).astype(np.float64)

@@ -23,7 +23,7 @@ SIMPLE = (LAST, SEASONAL, DRIFT, SMOOTHING)
 _DAY = int(DAY / STEP)
 _TREND, _DAMPED = 0.1, 0.9
 _LEVELS = (0.3, 0.6, 0.9)
-_EACH = 10
+_MINUTES_PER_VALUE = 10
 _OVERDUE = 0.1
 
 
@@ -45,7 +45,7 @@ def simple(series: Floats, ahead: int) -> dict[str, float]:
         LAST: last,
         SEASONAL: float(series[-1 + ahead - _DAY]),
         DRIFT: max(0.0, last + slope * ahead),
-        SMOOTHING: max(0.0, smoothed(series[-1 - _DAY :: _EACH], ahead / _EACH)),
+        SMOOTHING: max(0.0, smoothed(series[-1 - _DAY :: _MINUTES_PER_VALUE], ahead / _MINUTES_PER_VALUE)),
     }
 
 
@@ -55,21 +55,23 @@ def smoothed(values: Floats, ahead: float) -> float:
     whole = max(1, round(ahead))
     reach = sum(_DAMPED**step for step in range(1, whole + 1))
     for weight in _LEVELS:
-        level, trend, missed, told = float(values[0]), 0.0, 0.0, []
+        level, trend, missed, forecasts = float(values[0]), 0.0, 0.0, []
         for value in values[1:].tolist():
             before = level
             level = weight * value + (1.0 - weight) * (level + _DAMPED * trend)
             trend = _TREND * (level - before) + (1.0 - _TREND) * _DAMPED * trend
-            told.append(level + reach * trend)
-        missed = float(np.abs(np.array(told[:-whole]) - values[1 + whole :]).sum()) if len(told) > whole else 0.0
+            forecasts.append(level + reach * trend)
+        missed = (
+            float(np.abs(np.array(forecasts[:-whole]) - values[1 + whole :]).sum()) if len(forecasts) > whole else 0.0
+        )
         if missed < best:
-            best, found = missed, told[-1]
+            best, found = missed, forecasts[-1]
     return found
 
 
 def plan(domain: Domain, now: float, horizons: Sequence[float]) -> dict[float, float]:
     """By how much trainings and events are expected to change a domain's demand until each horizon."""
-    return {horizon: sum(each.values()) for horizon, each in planned(domain, now, horizons).items()}
+    return {horizon: sum(by_tenant.values()) for horizon, by_tenant in planned(domain, now, horizons).items()}
 
 
 def planned(domain: Domain, now: float, horizons: Sequence[float]) -> Mapping[float, Mapping[int, float]]:
@@ -77,31 +79,31 @@ def planned(domain: Domain, now: float, horizons: Sequence[float]) -> Mapping[fl
     from kuayu_conformance.testbed.demand.world import CROWD, SERVING
 
     changes: dict[float, dict[int, float]] = {horizon: {} for horizon in horizons}
-    for its in foreseen(domain, now):
+    for training in foreseen(domain, now):
         for horizon in horizons:
-            change = _devices(its, now, now + horizon) - _devices(its, now, now)
-            changes[horizon][its.job.tenant] = changes[horizon].get(its.job.tenant, 0.0) + change
+            change = _devices(training, now, now + horizon) - _devices(training, now, now)
+            changes[horizon][training.job.tenant] = changes[horizon].get(training.job.tenant, 0.0) + change
     for event in announced(domain, now):
         tenant, sign = (SERVING, -1.0) if event.kind == "maintenance" else (CROWD, 1.0)
         for horizon in horizons:
-            there = [float(event.begin <= at < event.end) for at in (now, now + horizon)]
-            change = sign * event.devices * (there[1] - there[0])
+            active = [float(event.begin <= instant < event.end) for instant in (now, now + horizon)]
+            change = sign * event.devices * (active[1] - active[0])
             changes[horizon][tenant] = changes[horizon].get(tenant, 0.0) + change
     return changes
 
 
-def _devices(its: Foreseen, now: float, at: float) -> float:
+def _devices(training: Foreseen, now: float, instant: float) -> float:
     """Devices of a training at an instant if all goes as expected from now on; one that waits goes on waiting."""
-    if its.started is None:
-        return float(its.periods[0].devices) if its.submitted <= at else 0.0
-    end = its.started
-    for period in its.periods:
+    if training.started is None:
+        return float(training.periods[0].devices) if training.submitted <= instant else 0.0
+    end = training.started
+    for period in training.periods:
         lasts = period.expected
         if period.spread > 0.0 and end <= now:
             # one that is overdue is about to end
             lasts = max(lasts, now - end + _OVERDUE * period.spread * period.expected)
         end += lasts
-        if at < end:
+        if instant < end:
             return float(period.devices)
     return 0.0
 

@@ -5,7 +5,7 @@ from math import ceil
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.heartbeats.values import TURN, Cut, Scale
 
-_SHORTEST, _LONGEST = 12.0, 15.0  # seconds of a partition
+_MIN_PARTITION_S, _MAX_PARTITION_S = 12.0, 15.0  # seconds of a partition
 _BEFORE, _AFTER = 6.0, 8.0  # seconds around a partition in which nothing else happens to a domain
 _REST = 34.0  # seconds between two partitions of a domain: by then it has been told that the first is over
 
@@ -38,8 +38,8 @@ def cuts_of(scale: Scale, seed: str, exposed: tuple[int, ...]) -> tuple[Cut, ...
             stretch = scale.seconds / count
             begin = scale.warm_up + number * stretch
             rest = _REST if number + 1 < count else _AFTER
-            since = chance.between(begin + 2.0, begin + max(2.5, stretch - _LONGEST - rest))
-            lasts = chance.between(_SHORTEST + TURN, _LONGEST)
+            since = chance.between(begin + 2.0, begin + max(2.5, stretch - _MAX_PARTITION_S - rest))
+            lasts = chance.between(_MIN_PARTITION_S + TURN, _MAX_PARTITION_S)
             cuts.append(Cut(domain, turns.first(domain, since), turns.first(domain, since + lasts)))
     return tuple(cuts)
 

@@ -63,7 +63,7 @@ def placed(scale: Scale, seed: str, name_of: NameOf) -> Places:
     for number in range(scale.jobs + BLOCKED + scale.domains):
         bystander = number >= scale.jobs + BLOCKED
         home = chance.pick(exposed if bystander else calm)
-        other = chance.pick([each for each in calm if each != home] or calm)
+        other = chance.pick([domain for domain in calm if domain != home] or calm)
         two = chance.fraction() < (2 * _TWO_DOMAINS if bystander else _TWO_DOMAINS)
         rows = _rows(chance, [home, other] if two else [home], free)
         blocked = scale.jobs <= number < scale.jobs + BLOCKED
@@ -78,13 +78,13 @@ def placed(scale: Scale, seed: str, name_of: NameOf) -> Places:
 
 def _rows(chance: Chance, domains: list[int], free: dict[int, list[int]]) -> tuple[int, ...]:
     """Rows of the nodes of a job's ranks, as many in each domain, one or two ranks on a node."""
-    each = 1 + chance.below(2)
+    ranks_per_node = 1 + chance.below(2)
     ranks = _LEAST_RANKS + chance.below(_MOST_RANKS - _LEAST_RANKS + 1)
     rows: list[int] = []
     held: dict[int, int] = defaultdict(int)
     for rank in range(ranks):
         domain = domains[rank * len(domains) // ranks]
-        if held[domain] % each == 0:
+        if held[domain] % ranks_per_node == 0:
             rows.append(free[domain].pop())
         else:
             rows.append(rows[-1])

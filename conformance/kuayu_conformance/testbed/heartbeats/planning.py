@@ -65,11 +65,11 @@ class Planner:
     def blockings(self) -> dict[str, Blocking]:
         """Let a node of each job that is to be blocked die for good; tells when, by the job."""
         chance, found = Chance(self._seed, "blocked jobs"), {}
-        for job in (each for each in self._places.jobs if each.blocked):
-            at = chance.between(self._scale.warm_up, self._scale.end)
+        for job in (candidate for candidate in self._places.jobs if candidate.blocked):
+            instant = chance.between(self._scale.warm_up, self._scale.end)
             row = chance.pick(job.nodes)
-            self._die(row, at, inf, BLOCKING)
-            found[job.name] = Blocking(at, tuple(rank for rank, node in enumerate(job.nodes) if node == row))
+            self._die(row, instant, inf, BLOCKING)
+            found[job.name] = Blocking(instant, tuple(rank for rank, node in enumerate(job.nodes) if node == row))
         return found
 
     def plan(self, others: int) -> None:
@@ -81,7 +81,7 @@ class Planner:
         self._die_alone(self._scale.incidents - others)
         self._chatter()
         for absences in self.absences.values():
-            absences.sort(key=lambda each: each.since)
+            absences.sort(key=lambda absence: absence.since)
 
     def _domain(self, row: int) -> int:
         return row // self._scale.nodes
@@ -105,23 +105,23 @@ class Planner:
         chance = Chance(self._seed, "racks")
         for _ in range(self._scale.racks):
             for _ in range(_MOST_DRAWN):
-                at = self._moment(chance)
+                instant = self._moment(chance)
                 first = RACK_NODES * chance.below(len(self._places.nodes) // RACK_NODES)
                 rows = range(first, first + RACK_NODES)
-                back = self._back(chance, self._domain(first), at, _RACKS_BACK)
-                if all(self._is_free(row, at, back) for row in rows):
+                back = self._back(chance, self._domain(first), instant, _RACKS_BACK)
+                if all(self._is_free(row, instant, back) for row in rows):
                     for row in rows:
-                        self._die(row, at, back, RACK)
+                        self._die(row, instant, back, RACK)
                     break
 
     def _come_and_go(self) -> None:
         chance = Chance(self._seed, "nodes that come and go")
         for _ in range(self._scale.flapping):
-            begin = at = self._moment(chance)
+            begin = instant = self._moment(chance)
             absences = []
             for _ in range(_TIMES[0] + chance.below(_TIMES[1] - _TIMES[0])):
-                absences.append(Absence(at, at + chance.between(*_GONE), anew=False))
-                at = absences[-1].until + chance.between(*_HERE)
+                absences.append(Absence(instant, instant + chance.between(*_GONE), anew=False))
+                instant = absences[-1].until + chance.between(*_HERE)
             over = absences[-1].until
             row = self._free(chance, begin, over, heard_until=over)
             if row is not None:
@@ -133,17 +133,17 @@ class Planner:
         """Nodes whose logs tell that they have to be reset; some are, away for so short that it need not be told."""
         chance = Chance(self._seed, "nodes that fail")
         for _ in range(self._scale.logged):
-            at, is_reset = self._moment(chance), chance.fraction() < _RESET
-            away = at + chance.between(*_RESET_AFTER)
+            instant, is_reset = self._moment(chance), chance.fraction() < _RESET
+            away = instant + chance.between(*_RESET_AFTER)
             over = away + chance.between(*_RESET_TAKES) if is_reset else inf
             text = lines.grave(chance)
-            row = self._free(chance, at, over, heard_until=over if is_reset else at)
+            row = self._free(chance, instant, over, heard_until=over if is_reset else instant)
             if row is None:
                 continue
-            self._take(row, at, over)
-            heard = self._turns.at(self._domain(row), self._turns.first(self._domain(row), at))
-            self.lines.append((at, row, text))
-            self._note(NODE_FAILING, LOGGED, row, heard, over)
+            self._take(row, instant, over)
+            delivered = self._turns.at(self._domain(row), self._turns.first(self._domain(row), instant))
+            self.lines.append((instant, row, text))
+            self._note(NODE_FAILING, LOGGED, row, delivered, over)
             if is_reset:
                 self.absences[row].append(Absence(away, over, anew=True))
                 self._note(NODE_DEAD, RESET, row, away, over, demanded=False)
@@ -155,13 +155,13 @@ class Planner:
             ValueError: There are too few nodes.
         """
         chance = Chance(self._seed, "nodes that die")
-        for _ in range(until - sum(each.demanded for each in self.incidents)):
+        for _ in range(until - sum(incident.demanded for incident in self.incidents)):
             for _ in range(_MOST_DRAWN):
-                at = self._moment(chance)
+                instant = self._moment(chance)
                 row = chance.below(len(self._places.nodes))
-                back = self._back(chance, self._domain(row), at, _BACK)
-                if self._is_free(row, at, back):
-                    self._die(row, at, back, SINGLE)
+                back = self._back(chance, self._domain(row), instant, _BACK)
+                if self._is_free(row, instant, back):
+                    self._die(row, instant, back, SINGLE)
                     break
             else:
                 raise ValueError("there are too few nodes for so many incidents")
@@ -170,18 +170,18 @@ class Planner:
         """Harmless lines of nodes that live."""
         chance = Chance(self._seed, "harmless lines")
         for _ in range(int(_HARMLESS * self._scale.total)):
-            at, row = chance.between(1.0, self._scale.total), chance.below(len(self._places.nodes))
+            instant, row = chance.between(1.0, self._scale.total), chance.below(len(self._places.nodes))
             text = lines.harmless(chance)
-            if not any(each.since <= at < each.until for each in self.absences.get(row, ())):
-                self.lines.append((at, row, text))
+            if not any(absence.since <= instant < absence.until for absence in self.absences.get(row, ())):
+                self.lines.append((instant, row, text))
         self.lines.sort()
 
     def _moment(self, chance: Chance) -> float:
         return chance.between(self._scale.warm_up, self._scale.end)
 
-    def _back(self, chance: Chance, domain: int, at: float, share: float) -> float:
+    def _back(self, chance: Chance, domain: int, instant: float, share: float) -> float:
         """When who dies comes back, which is heard at once; never for some."""
-        back = at + chance.between(*_DEAD)
+        back = instant + chance.between(*_DEAD)
         return self._reach.open(domain, back) if chance.fraction() < share else inf
 
     def _free(
@@ -198,8 +198,8 @@ class Planner:
 
     def _is_free(self, row: int, since: float, until: float, heard_until: float = -inf) -> bool:
         """Whether a row has time for a fault, and its domain is heard when it begins, or until then."""
-        heard = self._reach.clear(self._domain(row), since, max(since, heard_until))
-        return heard and self._is_rested(row, since, until)
+        reachable = self._reach.clear(self._domain(row), since, max(since, heard_until))
+        return reachable and self._is_rested(row, since, until)
 
     def _is_rested(self, row: int, since: float, until: float) -> bool:
         return not any(since < end and until + RECOVERY > begin for begin, end in self._taken.get(row, ()))
@@ -207,14 +207,14 @@ class Planner:
     def _take(self, row: int, since: float, until: float) -> None:
         self._taken[row].append((since, until + RECOVERY))
 
-    def _die(self, row: int, at: float, back: float, cause: str, *, told_from: float | None = None) -> None:
-        self._take(row, at, back)
-        self.absences[row].append(Absence(at, back, anew=True))
-        self._note(NODE_DEAD, cause, row, at if told_from is None else told_from, back)
+    def _die(self, row: int, instant: float, back: float, cause: str, *, told_from: float | None = None) -> None:
+        self._take(row, instant, back)
+        self.absences[row].append(Absence(instant, back, anew=True))
+        self._note(NODE_DEAD, cause, row, instant if told_from is None else told_from, back)
 
-    def _note(self, kind: str, cause: str, row: int, at: float, until: float, *, demanded: bool = True) -> None:
+    def _note(self, kind: str, cause: str, row: int, instant: float, until: float, *, demanded: bool = True) -> None:
         domain = self._places.domains[self._domain(row)]
         node = self._places.nodes[row]
         self.incidents.append(
-            Incident(kind, cause, at, at, until, domain, node, asked=(domain,) * demanded, demanded=demanded)
+            Incident(kind, cause, instant, instant, until, domain, node, asked=(domain,) * demanded, demanded=demanded)
         )

@@ -124,32 +124,32 @@ class Stepping:
         done = self._usual(start)
         culprit = self._chance.below(len(done)) if self._chance.fraction() < 1 / 2 else None
         last = self._ends[-1] if culprit is None else float(np.delete(done, culprit).max())
-        at = last + standstill
-        until = at + self._chance.between(*_LASTS)
+        instant = last + standstill
+        until = instant + self._chance.between(*_LASTS)
         if culprit is None:
             done = self._usual(until)
             until = float(done.min())
         else:
             done[culprit] = until
-        self._incidents.append(Incident(JOB_HUNG, HANG, last, at, until, job=self._job.name))
+        self._incidents.append(Incident(JOB_HUNG, HANG, last, instant, until, job=self._job.name))
         return self._ended(done)
 
     def _straggle(self, start: float) -> float:
         """A rank does each step later than its peers, and all wait for it."""
         rank = self._chance.below(len(self._job.nodes))
         late = max(_LEAST_LATE, self._chance.between(*_LATE) * self._step)
-        since = at = np.inf
+        since = instant = np.inf
         lasts, steps = self._chance.between(*_LASTS), 0
-        while start < at + lasts:
+        while start < instant + lasts:
             done = self._usual(start)
             done[rank] += late
             steps += 1
             since = min(since, float(done[rank]))
-            at = float(done[rank]) if steps == LATE_STEPS else at
+            instant = float(done[rank]) if steps == LATE_STEPS else instant
             start = self._ended(done)
         for _ in range(LATE_STEPS):
             done = self._usual(start)
             start = self._ended(done)
         until = float(done[rank])
-        self._incidents.append(Incident(RANK_STRAGGLING, SLOW, since, at, until, job=self._job.name, rank=rank))
+        self._incidents.append(Incident(RANK_STRAGGLING, SLOW, since, instant, until, job=self._job.name, rank=rank))
         return start

@@ -45,11 +45,11 @@ def beats(
     base = 0
     for since, until, anew in lives:
         phase = since if anew else begin + PERIOD * np.ceil((since - begin) / PERIOD)
-        its = np.arange(phase, until, PERIOD)
+        times = np.arange(phase, until, PERIOD)
         base = 0 if anew else round((phase - begin) / PERIOD)
-        number.append(base + np.arange(len(its)))
-        sent.append(its)
-        ends.append(np.full(len(its), until))
+        number.append(base + np.arange(len(times)))
+        sent.append(times)
+        ends.append(np.full(len(times), until))
     when = np.concatenate(sent)
     count = len(when)
     usual = when + chance.uniform(*_PATH, count)
@@ -64,18 +64,18 @@ def beats(
         turn[(turn >= cut.since) & (turn < cut.until)] = _NEVER
     soonest = _turn(turns, domain, usual)
     for since, until, _ in lives:
-        its = (when >= since) & (when < until)
+        alive = (when >= since) & (when < until)
         for first, last in _heard(_turn(turns, domain, since), _turn(turns, domain, until), mine):
-            turn[its] = _in_time(turn[its], soonest[its], first, last)
+            turn[alive] = _in_time(turn[alive], soonest[alive], first, last)
     return Sent(np.concatenate(number), when, turn)
 
 
 def _lives(absences: Sequence[Absence], total: float) -> list[tuple[float, float, bool]]:
     """From when until when it beats, and whether its numbers begin anew."""
     found, since, anew = [], 0.0, False
-    for each in absences:
-        found.append((since, each.since, anew))
-        since, anew = each.until, each.anew
+    for absence in absences:
+        found.append((since, absence.since, anew))
+        since, anew = absence.until, absence.anew
     return [(begin, min(end, total), new) for begin, end, new in [*found, (since, total, anew)] if begin < total]
 
 
@@ -117,10 +117,10 @@ def _in_time(turn: Numbers, soonest: Numbers, first: int, last: int) -> Numbers:
 
 def _silence(turn: Numbers, known: int, last: int) -> int | None:
     """The first turn after which no news come for too long, from ``known`` on; None where there is none."""
-    its = np.flatnonzero((turn != _NEVER) & (turn <= last))
-    order = its[np.lexsort((-its, turn[its]))]
+    indices = np.flatnonzero((turn != _NEVER) & (turn <= last))
+    order = indices[np.lexsort((-indices, turn[indices]))]
     ahead = np.maximum.accumulate(order) if len(order) else order
     news = turn[order[order == ahead]]
-    heard = np.concatenate([[known], news[(news > known)], [last]])
-    long = np.flatnonzero(np.diff(heard) > MOST_TURNS)
-    return int(heard[long[0]]) if len(long) else None
+    news_turns = np.concatenate([[known], news[(news > known)], [last]])
+    long = np.flatnonzero(np.diff(news_turns) > MOST_TURNS)
+    return int(news_turns[long[0]]) if len(long) else None

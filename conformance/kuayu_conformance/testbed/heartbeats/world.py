@@ -46,9 +46,11 @@ class World:
         self._courses = {
             job.name: Stepping(scale, seed, job, blockings.get(job.name)).course() for job in self._places.jobs
         }
-        of_jobs = [self._named(job, each) for job in self._places.jobs for each in self._courses[job.name].incidents]
+        of_jobs = [
+            self._named(job, incident) for job in self._places.jobs for incident in self._courses[job.name].incidents
+        ]
         planner.plan(len(of_jobs))
-        self.incidents = tuple(sorted([*planner.incidents, *of_jobs], key=lambda each: each.at))
+        self.incidents = tuple(sorted([*planner.incidents, *of_jobs], key=lambda incident: incident.at))
         self._lay_out(seed, planner)
 
     def delivery(self, sending: int) -> Delivery | None:
@@ -56,8 +58,8 @@ class World:
         turn, domain = divmod(sending, self.scale.domains)
         if any(cut.domain == domain and cut.since <= turn < cut.until for cut in self.cuts):
             return None
-        its = range(*np.searchsorted(self._sending, [sending, sending + 1]).tolist())
-        said = tuple(map(self._beat, its))
+        numbers = range(*np.searchsorted(self._sending, [sending, sending + 1]).tolist())
+        said = tuple(map(self._beat, numbers))
         lines = tuple(self._lines.get(sending, ()))
         if not said and not lines:
             return None
@@ -76,12 +78,12 @@ class World:
         rows, numbers, sent, sending = [], [], [], []
         for row in range(len(self.nodes)):
             domain = row // self.scale.nodes
-            its = beats(row, domain, planner.absences.get(row, ()), self.cuts, self._turns, seed, self.scale.total)
-            come = (its.turn >= 0) & (its.turn < self.scale.turns)
+            series = beats(row, domain, planner.absences.get(row, ()), self.cuts, self._turns, seed, self.scale.total)
+            come = (series.turn >= 0) & (series.turn < self.scale.turns)
             rows.append(np.full(int(come.sum()), row))
-            numbers.append(its.number[come])
-            sent.append(its.sent[come])
-            sending.append(its.turn[come] * self.scale.domains + domain)
+            numbers.append(series.number[come])
+            sent.append(series.sent[come])
+            sending.append(series.turn[come] * self.scale.domains + domain)
         chance = stream(seed, "order within a batch")
         together = np.concatenate(sending)
         order = np.lexsort((chance.random(len(together)), together))
@@ -92,14 +94,14 @@ class World:
         for job in self._places.jobs:
             course = self._courses[job.name]
             for rank, row in enumerate(job.nodes):
-                done = [each for each in course.done[:, rank].tolist() if isfinite(each)]
+                done = [instant for instant in course.done[:, rank].tolist() if isfinite(instant)]
                 self._ranks[row].append((job.name, rank, course, done))
         self._lines: dict[int, list[Line]] = defaultdict(list)
-        for at, row, text in planner.lines:
+        for instant, row, text in planner.lines:
             domain = row // self.scale.nodes
-            number = self._turns.first(domain, at) * self.scale.domains + domain
+            number = self._turns.first(domain, instant) * self.scale.domains + domain
             body = {"node": self._places.nodes[row], "text": text}
-            self._lines[number].append(Line(at + self._ahead[row], body))
+            self._lines[number].append(Line(instant + self._ahead[row], body))
 
     def _beat(self, place: int) -> Beat:
         row, sent = int(self._row[place]), float(self._sent[place])

@@ -62,5 +62,5 @@ class Copying:
 
     def lose(self, job: JobState, lost: Callable[[int], bool] = lambda _domain: True) -> None:
         """Copies of a job on their way to some domains, or to any, are lost."""
-        for domain in [each for each in job.travelling if lost(each)]:
+        for domain in [target for target in job.travelling if lost(target)]:
             self._flows.stop(job.travelling.pop(domain), self._state.now)

@@ -88,11 +88,11 @@ class Failing:
     def _release(self, nodes: Sequence[int]) -> None:
         """Nodes that failed are fit and free again."""
         for node in nodes:
-            its = self._state.nodes[node]
-            if its.job >= 0:
-                job = self._state.jobs[its.job]
-                job.held = [tuple(each for each in held if each != node) for held in job.held]
-            its.job = its.replica = -1
+            node_state = self._state.nodes[node]
+            if node_state.job >= 0:
+                job = self._state.jobs[node_state.job]
+                job.held = [tuple(other for other in held if other != node) for held in job.held]
+            node_state.job = node_state.replica = -1
 
     def _away(self, fault: Fault) -> None:
         """Nothing is heard of a domain any more."""
@@ -126,7 +126,9 @@ class Failing:
         """Jobs with replicas in a domain."""
         nodes = self._state.world.nodes
         return [
-            job for job in self._state.jobs if any(nodes[node].domain == domain for its in job.held for node in its)
+            job
+            for job in self._state.jobs
+            if any(nodes[node].domain == domain for replica in job.held for node in replica)
         ]
 
     def _fence(self, domain: int, away: Away) -> None:

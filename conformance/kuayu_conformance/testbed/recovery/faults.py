@@ -66,16 +66,16 @@ def time_between_failures() -> float:
 def _nodes(seed: str, domains: Sequence[Sequence[int]], begin: float, end: float) -> Iterator[Fault]:
     chance = Chance(seed, "nodes fail")
     for domain, nodes in enumerate(domains):
-        for at in _instants(chance, NODES_S / len(nodes), begin, end):
-            yield Fault(at, NODE, domain, (chance.pick(nodes),))
+        for instant in _instants(chance, NODES_S / len(nodes), begin, end):
+            yield Fault(instant, NODE, domain, (chance.pick(nodes),))
 
 
 def _racks(seed: str, domains: Sequence[Sequence[int]], begin: float, end: float) -> Iterator[Fault]:
     chance = Chance(seed, "racks fail")
     for domain, nodes in enumerate(domains):
         for rack in _split(chance, nodes):
-            for at in _instants(chance, RACKS_S, begin, end):
-                yield Fault(at, RACK, domain, rack)
+            for instant in _instants(chance, RACKS_S, begin, end):
+                yield Fault(instant, RACK, domain, rack)
 
 
 def _split(chance: Chance, nodes: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -91,7 +91,7 @@ def _away(seed: str, domains: int, lease_s: float, begin: float, end: float) -> 
     """Domains that are away, one after the other."""
     chance = Chance(seed, "domains are away")
     free = begin
-    for at in _instants(chance, 1.0 / (domains / DOMAINS_S + domains / CUT_OFFS_S), begin, end):
+    for instant in _instants(chance, 1.0 / (domains / DOMAINS_S + domains / CUT_OFFS_S), begin, end):
         fails = chance.fraction() < CUT_OFFS_S / (DOMAINS_S + CUT_OFFS_S)
         short, share = chance.fraction() < 1 / 2, chance.fraction()
         domain = chance.below(domains)
@@ -99,16 +99,16 @@ def _away(seed: str, domains: int, lease_s: float, begin: float, end: float) -> 
         lasts = low + (high - low) * share + (0.0 if fails else lease_s)
         if short and not fails:
             lasts = lease_s * (SHORT[0] + (SHORT[1] - SHORT[0]) * share)
-        if at >= free:
-            yield Fault(at, DOMAIN if fails else CUT_OFF, domain, lasts_s=round(lasts, 3))
-            free = at + lasts + APART_S
+        if instant >= free:
+            yield Fault(instant, DOMAIN if fails else CUT_OFF, domain, lasts_s=round(lasts, 3))
+            free = instant + lasts + APART_S
 
 
 def _instants(chance: Chance, mean_s: float, begin: float, end: float) -> Iterator[float]:
     """Instants of a Poisson process, to the millisecond."""
-    at = begin
+    instant = begin
     while True:
-        at -= mean_s * float(np.log(1.0 - chance.fraction()))
-        if at >= end:
+        instant -= mean_s * float(np.log(1.0 - chance.fraction()))
+        if instant >= end:
             return
-        yield round(at, 3)
+        yield round(instant, 3)

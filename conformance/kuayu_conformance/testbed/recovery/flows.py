@@ -79,15 +79,15 @@ class Flows:
 
     def travel(self, now: float, then: float) -> list[Flow]:
         """Let time pass, no longer than until the next change; what is there then has gone."""
-        there = []
+        finished = []
         for flow in self.under_way:
             flow.left -= flow.speed * (then - now)
             if flow.left <= _WHOLE * flow.size:
-                there.append(flow)
-        if there or int(then / INTERVAL_S) != int(now / INTERVAL_S):
-            self.under_way = [flow for flow in self.under_way if flow not in there]
+                finished.append(flow)
+        if finished or int(then / INTERVAL_S) != int(now / INTERVAL_S):
+            self.under_way = [flow for flow in self.under_way if flow not in finished]
             self.share(then)
-        return there
+        return finished
 
     def share(self, now: float) -> None:
         """Share all bandwidths anew."""
@@ -123,5 +123,5 @@ class Flows:
 
 def ways(store: int, begin: int, end: int) -> tuple[Way, ...]:
     """What a state needs that goes from or to a store, between two domains or within one."""
-    here: Way = (STORE, store, -1)
-    return (here,) if begin == end else (here, (LINK, begin, end))
+    store_way: Way = (STORE, store, -1)
+    return (store_way,) if begin == end else (store_way, (LINK, begin, end))

@@ -76,27 +76,27 @@ def fewest(world: World, domain: int) -> int:
     return next((count for count in range(free) if pdtrc(float(count), mean) <= _NEAR * world.risk), free)
 
 
-def _copies(world: World, told: list[Json], numbers: dict[str, int], left_out: list[str]) -> list[Copy]:
+def _copies(world: World, bodies: list[Json], numbers: dict[str, int], left_out: list[str]) -> list[Copy]:
     jobs = {job.id: number for number, job in enumerate(world.jobs)}
     known = world.links.measured[:PAST]
     room, written, sent = defaultdict[int, float](float), defaultdict[int, float](float), defaultdict[Any, float](float)
     made: dict[tuple[int, int], Copy] = {}
-    for each in told:
-        job, domain = jobs.get(each["job"], -1), numbers.get(each["domain"], -1)
+    for body in bodies:
+        job, domain = jobs.get(body["job"], -1), numbers.get(body["domain"], -1)
         if job < 0 or domain < 0 or (job, domain) in made:
-            left_out.append(f"copy of {each['job']} in {each['domain']}, which are unknown or stand twice")
+            left_out.append(f"copy of {body['job']} in {body['domain']}, which are unknown or stand twice")
             continue
-        spec, rate = world.jobs[job], 8.0 * world.jobs[job].state_size / max(float(each["period"]), 1e-9)
+        spec, rate = world.jobs[job], 8.0 * world.jobs[job].state_size / max(float(body["period"]), 1e-9)
         way = (spec.domain, domain)
         fits = room[domain] + 2.0 * spec.state_size <= world.domains[domain].room * _SLACK
         fits &= written[domain] + rate <= world.share * world.domains[domain].store_bandwidth * _SLACK
         if spec.domain != domain:
             fits &= sent[way] + rate <= world.share * fmean(known[:, spec.domain, domain].tolist()) * _SLACK
         if not fits:
-            left_out.append(f"copy of {each['job']} in {each['domain']}, for which there is too little left")
+            left_out.append(f"copy of {body['job']} in {body['domain']}, for which there is too little left")
             continue
         room[domain] += 2.0 * spec.state_size
         written[domain] += rate
         sent[way] += rate
-        made[job, domain] = Copy(job, domain, float(each["period"]))
+        made[job, domain] = Copy(job, domain, float(body["period"]))
     return list(made.values())

@@ -42,7 +42,9 @@ class Opponent:
         for job in request["jobs"]:
             size[job["domain"]] += job["state_size"]
         share = {store["domain"]: request["share"] * store["bandwidth"] for store in request["stores"]}
-        periods = {domain: HOUR_S if self._cold else 8.0 * its / share[domain] for domain, its in size.items()}
+        periods = {
+            domain: HOUR_S if self._cold else 8.0 * state_size / share[domain] for domain, state_size in size.items()
+        }
         copies = [
             {"job": job["id"], "domain": job["domain"], "period": periods[job["domain"]]} for job in request["jobs"]
         ]
@@ -57,39 +59,39 @@ class Opponent:
                 nodes[node["job"]].append(node)
             elif node["condition"] == "fit":
                 free[node["domain"]].append(node["id"])
-        told = [self._way(job, nodes[job["id"]], free[job["domain"]]) for job in request["jobs"]]
-        recoveries = [each for each in told if each is not None]
+        candidates = [self._way(job, nodes[job["id"]], free[job["domain"]]) for job in request["jobs"]]
+        recoveries = [recovery for recovery in candidates if recovery is not None]
         return {"revision": request["revision"], "method": _METHOD, "recoveries": recoveries}
 
     def _way(self, job: Json, nodes: list[Json], free: list[str]) -> Json | None:
-        each = job["nodes_each"]
+        nodes_each = job["nodes_each"]
         fit = [[] for _ in range(job["replicas"])]  # type: list[list[str]]
         for node in nodes:
             if node["condition"] == "fit":
                 fit[node["replica"]].append(node["id"])
-        broken = [replica for replica, its in enumerate(fit) if len(its) < each]
+        broken = [replica for replica, fit_nodes in enumerate(fit) if len(fit_nodes) < nodes_each]
         if not broken:
             return None
         whole = job["replicas"] - len(broken)
         if whole and not self._cold:
             own = [name for replica in broken for name in fit[replica]]
-            count = min(len(broken), (len(own) + len(free)) // each)
+            count = min(len(broken), (len(own) + len(free)) // nodes_each)
             if count and whole + count >= job["least_replicas"]:
-                given = _taken(own, free, count * each)
-                return _recovery(job, REPLACE, _placed(broken[:count], given, each))
+                given = _taken(own, free, count * nodes_each)
+                return _recovery(job, REPLACE, _placed(broken[:count], given, nodes_each))
             if whole >= job["least_replicas"]:
                 return _recovery(job, GO_ON, [])
-        return self._restored(job, nodes, [name for its in fit for name in its], free)
+        return self._restored(job, nodes, [name for fit_nodes in fit for name in fit_nodes], free)
 
     def _restored(self, job: Json, nodes: list[Json], own: list[str], free: list[str]) -> Json:
-        each, home = job["nodes_each"], job["domain"]
+        nodes_each, home = job["nodes_each"], job["domain"]
         least = job["replicas"] if self._cold else job["least_replicas"]
-        count = min(job["replicas"], (len(own) + len(free)) // each)
-        heard = all(node["condition"] != "unreachable" for node in nodes)
-        if count < least or not heard or home not in [copy["domain"] for copy in job["copies"]]:
+        count = min(job["replicas"], (len(own) + len(free)) // nodes_each)
+        reachable = all(node["condition"] != "unreachable" for node in nodes)
+        if count < least or not reachable or home not in [copy["domain"] for copy in job["copies"]]:
             return _recovery(job, WAIT, [])
-        given = _taken(own, free, count * each)
-        return {**_recovery(job, RESTORE, _placed(list(range(count)), given, each)), "source": home}
+        given = _taken(own, free, count * nodes_each)
+        return {**_recovery(job, RESTORE, _placed(list(range(count)), given, nodes_each)), "source": home}
 
 
 def _taken(own: list[str], free: list[str], count: int) -> list[str]:
@@ -99,8 +101,10 @@ def _taken(own: list[str], free: list[str], count: int) -> list[str]:
     return given
 
 
-def _placed(replicas: list[int], nodes: list[str], each: int) -> list[Json]:
-    return [{"replica": number, "nodes": nodes[at * each : (at + 1) * each]} for at, number in enumerate(replicas)]
+def _placed(replicas: list[int], nodes: list[str], size: int) -> list[Json]:
+    return [
+        {"replica": number, "nodes": nodes[index * size : (index + 1) * size]} for index, number in enumerate(replicas)
+    ]
 
 
 def _recovery(job: Json, strategy: str, replicas: list[Json]) -> Json:

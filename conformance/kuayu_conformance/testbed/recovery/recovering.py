@@ -41,19 +41,20 @@ class Recovering:
         self._domains = {domain.id: number for number, domain in enumerate(state.world.domains)}
         self._nodes = {node.id: number for number, node in enumerate(state.world.nodes)}
 
-    def carry_out(self, job: JobState, told: Mapping[str, Any]) -> None:
+    def carry_out(self, job: JobState, body: Mapping[str, Any]) -> None:
         """Let a job go on as a sound ``JobRecovery`` says."""
-        now, strategy = self._state.now, told["strategy"]
+        now, strategy = self._state.now, body["strategy"]
         job.settle(now)
-        if "resumes" in told and not (job.runs or job.behind):  # nobody is told how far a job is behind
-            job.said = (strategy, now, float(told["resumes"]))
+        if "resumes" in body and not (job.runs or job.behind):  # nobody is told how far a job is behind
+            job.said = (strategy, now, float(body["resumes"]))
         if strategy == WAIT:
             return
         replicas = {
-            int(each["replica"]): tuple(self._nodes[name] for name in each["nodes"]) for each in told["replicas"]
+            int(replica["replica"]): tuple(self._nodes[name] for name in replica["nodes"])
+            for replica in body["replicas"]
         }
-        source = self._domains[told["source"]] if strategy == RESTORE else -1
-        recovery = Recovery(strategy, now + float(told["after"]), replicas, source)
+        source = self._domains[body["source"]] if strategy == RESTORE else -1
+        recovery = Recovery(strategy, now + float(body["after"]), replicas, source)
         for node in recovery.nodes:
             self._state.nodes[node].job = job.number
         job.recovery = recovery
@@ -83,8 +84,8 @@ class Recovering:
                 self._end(job, recovery)
             return
         way = (NODES, job.number, -1)
-        there = partial(self._step, job, recovery, self._there)
-        recovery.flow = Flow((way,), BITS * job.spec.state_size, there, parts=len(recovery.replicas))
+        arrived = partial(self._step, job, recovery, self._there)
+        recovery.flow = Flow((way,), BITS * job.spec.state_size, arrived, parts=len(recovery.replicas))
         self._flows.start(recovery.flow, self._state.now)
 
     def _note(self, job: JobState, recovery: Recovery) -> None:
@@ -108,8 +109,8 @@ class Recovering:
         self._copying.lose(job)
         job.stopped, job.fenced, job.active = True, False, 0
         self._working.refresh(job)
-        there = partial(self._step, job, recovery, self._there)
-        recovery.flow = Flow(ways(recovery.source, recovery.source, target), BITS * job.spec.state_size, there)
+        arrived = partial(self._step, job, recovery, self._there)
+        recovery.flow = Flow(ways(recovery.source, recovery.source, target), BITS * job.spec.state_size, arrived)
         latency = float(self._state.world.links.latency_s[recovery.source, target]) if target != recovery.source else 0
         self._clock.at(now + latency, partial(self._step, job, recovery, self._read))
 
@@ -170,7 +171,7 @@ class Recovering:
         nodes = recovery.nodes | {node for held in job.held for node in held}
         reads = recovery.strategy == RESTORE and not (recovery.begun and recovery.flow is None)
         return (reads and recovery.source == domain) or any(
-            self._state.world.nodes[each].domain == domain for each in nodes
+            self._state.world.nodes[node].domain == domain for node in nodes
         )
 
     def _target(self, recovery: Recovery) -> int:

@@ -107,9 +107,9 @@ class Run:
 
     def _show(self, kept: Held) -> None:
         left = list(kept.spares)
-        for node, its in zip(self.state.nodes, self._world.nodes, strict=True):
-            if node.job < 0 and left[its.domain]:
-                left[its.domain] -= 1
+        for node, spec in zip(self.state.nodes, self._world.nodes, strict=True):
+            if node.job < 0 and left[spec.domain]:
+                left[spec.domain] -= 1
                 node.shown = True
 
     def _go_on(self) -> None:
@@ -118,9 +118,9 @@ class Run:
             self._working.refresh(job)
         while state.now < ends:
             then = min(self._clock.next, self._flows.next(state.now), ends)
-            there = self._flows.travel(state.now, then)
+            finished = self._flows.travel(state.now, then)
             state.now = then
-            for flow in there:
+            for flow in finished:
                 flow.done()
             while self._clock.next <= state.now:
                 self._clock.take()()
@@ -131,13 +131,13 @@ class Run:
         self._clock.at(self.state.now + SOON_S, self._ask)
 
     def _again(self) -> None:
-        at = self.state.now + (AGAIN_S if self.state.now < self._news + STALE_S else LATER_S)
-        if at < self._tick:
-            self._tick = at
-            self._clock.at(at, partial(self._ticks, at))
+        tick = self.state.now + (AGAIN_S if self.state.now < self._news + STALE_S else LATER_S)
+        if tick < self._tick:
+            self._tick = tick
+            self._clock.at(tick, partial(self._ticks, tick))
 
-    def _ticks(self, at: float) -> None:
-        if at == self._tick:
+    def _ticks(self, tick: float) -> None:
+        if tick == self._tick:
             self._ask()
 
     def _ask(self) -> None:
@@ -146,11 +146,11 @@ class Run:
         if not numbers:
             return
         self.asked += 1
-        told = self._planner.failover(self._wire.failover(self.state))
-        for each in told["recoveries"] if told is not None else ():
-            job = numbers.pop(each["job"], None)
+        answer = self._planner.failover(self._wire.failover(self.state))
+        for recovery in answer["recoveries"] if answer is not None else ():
+            job = numbers.pop(recovery["job"], None)
             if job is not None:
-                self._recovering.carry_out(job, each)
+                self._recovering.carry_out(job, recovery)
         if self._open():
             self._again()
 

@@ -96,7 +96,7 @@ class Recovery:
     @property
     def nodes(self) -> set[int]:
         """All that it gives."""
-        return {node for its in self.replicas.values() for node in its}
+        return {node for replica in self.replicas.values() for node in replica}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,8 @@ def begin(world: World) -> State:
     jobs = []
     for number, spec in enumerate(world.jobs):
         held: list[list[int]] = [[] for _ in range(spec.replicas)]
-        for at, node in enumerate(world.nodes):
+        for index, node in enumerate(world.nodes):
             if node.job == number:
-                held[node.replica].append(at)
-        jobs.append(JobState(spec, number, spec.domain, [tuple(each) for each in held], spec.replicas))
+                held[node.replica].append(index)
+        jobs.append(JobState(spec, number, spec.domain, [tuple(replica) for replica in held], spec.replicas))
     return State(world, 0.0, nodes, jobs, {})

@@ -24,10 +24,10 @@ class Wire:
         chance = Chance(world.seed, "order")
         count = len(world.domains)
         pairs = [(source, target) for source in range(count) for target in range(count) if source != target]
-        self._pairs = chance.order([(each, 1.0) for each in pairs])
-        self._domains = chance.order([(each, 1.0) for each in range(count)])
-        self._jobs = chance.order([(each, 1.0) for each in range(len(world.jobs))])
-        self._nodes = chance.order([(each, 1.0) for each in range(len(world.nodes))])
+        self._pairs = chance.order([(pair, 1.0) for pair in pairs])
+        self._domains = chance.order([(domain, 1.0) for domain in range(count)])
+        self._jobs = chance.order([(job, 1.0) for job in range(len(world.jobs))])
+        self._nodes = chance.order([(node, 1.0) for node in range(len(world.nodes))])
         self._epoch = f"{chance.below(1 << 48):012x}"
         self._told: tuple[int, frozenset[int], list[Json]] = (-1, frozenset(), [])
 
@@ -52,21 +52,21 @@ class Wire:
             "risk": world.risk,
             "domains": domains,
             "links": self._links(0.0, ()),
-            "stores": [{**store, "free": world.domains[at].room} for at, store in self._stores()],
+            "stores": [{**store, "free": world.domains[domain].room} for domain, store in self._stores()],
             "jobs": [self._backed_up(job) for job in self._jobs],
         }
 
     def failover(self, state: State) -> Json:
         """What is asked at an instant: about all jobs without a recovery under way, their nodes and all free ones."""
         jobs = [state.jobs[number] for number in self._jobs if state.jobs[number].recovery is None]
-        told = {-1, *(job.number for job in jobs)}
-        nodes = [at for at in self._nodes if state.nodes[at].shown and state.nodes[at].job in told]
+        reported = {-1, *(job.number for job in jobs)}
+        nodes = [node for node in self._nodes if state.nodes[node].shown and state.nodes[node].job in reported]
         return {
             "revision": self._revision(),
             "interval": float(INTERVAL_S),
             "links": self._links(state.now, state.away),
             "stores": [store for _, store in self._stores()],
-            "nodes": [self._node(at, state) for at in nodes],
+            "nodes": [self._node(node, state) for node in nodes],
             "jobs": [self._job(job) for job in jobs],
         }
 
@@ -76,7 +76,10 @@ class Wire:
 
     def _stores(self) -> list[tuple[int, Json]]:
         domains = self._world.domains
-        return [(at, {"domain": domains[at].id, "bandwidth": domains[at].store_bandwidth}) for at in self._domains]
+        return [
+            (domain, {"domain": domains[domain].id, "bandwidth": domains[domain].store_bandwidth})
+            for domain in self._domains
+        ]
 
     def _links(self, now: float, away: Iterable[int]) -> list[Json]:
         """Of the intervals up to now; they are the same until one has passed or a domain comes or goes."""
@@ -92,22 +95,22 @@ class Wire:
             "target": self._world.domains[target].id,
             "latency": float(self._world.links.latency_s[source, target]),
             "up": source not in away and target not in away,
-            "bandwidths": [each[source][target] for each in recent],
+            "bandwidths": [interval[source][target] for interval in recent],
         }
 
-    def _node(self, at: int, state: State) -> Json:
-        node, now = state.nodes[at], state.now
-        domain = self._world.nodes[at].domain
-        told: Json = {
-            "id": self._world.nodes[at].id,
+    def _node(self, number: int, state: State) -> Json:
+        node, now = state.nodes[number], state.now
+        domain = self._world.nodes[number].domain
+        body: Json = {
+            "id": self._world.nodes[number].id,
             "domain": self._world.domains[domain].id,
-            "condition": state.condition(at),
+            "condition": state.condition(number),
         }
-        if told["condition"] == UNREACHABLE:
-            told["fenced_in"] = max(0.0, round(state.away[domain].fenced_at - now, 6))
+        if body["condition"] == UNREACHABLE:
+            body["fenced_in"] = max(0.0, round(state.away[domain].fenced_at - now, 6))
         if node.job >= 0:
-            told |= {"job": self._world.jobs[node.job].id, "replica": node.replica}
-        return told
+            body |= {"job": self._world.jobs[node.job].id, "replica": node.replica}
+        return body
 
     def _job(self, job: JobState) -> Json:
         spec = job.spec
@@ -124,7 +127,9 @@ class Wire:
             "start_time": spec.start_s,
             "regroup_time": spec.regroup_s,
             "copies": [
-                {"domain": self._world.domains[at].id, "age": round(ages[at], 6)} for at in self._domains if at in ages
+                {"domain": self._world.domains[domain].id, "age": round(ages[domain], 6)}
+                for domain in self._domains
+                if domain in ages
             ],
         }
 

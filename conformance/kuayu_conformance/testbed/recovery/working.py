@@ -39,8 +39,8 @@ class Working:
             self._clock.at(now + job.behind / job.speed, partial(self.refresh, job))
             return
         if job.said is not None:
-            strategy, at, expected = job.said
-            self.predictions.append(Prediction(strategy, expected, now - at))
+            strategy, decided_at, expected = job.said
+            self.predictions.append(Prediction(strategy, expected, now - decided_at))
             job.said = None
         if job.incident is not None and job.incident.switch_s < inf:
             job.incident = None
@@ -60,7 +60,7 @@ class Working:
         if job.incident is not None and job.incident.at == self._state.now:
             size, domains, away = BITS * job.spec.state_size, self._state.world.domains, self._state.away
             left = len(self._state.broken(job)) < job.spec.replicas
-            stores = [each.store_bandwidth for number, each in enumerate(domains) if number not in away]
+            stores = [domain.store_bandwidth for number, domain in enumerate(domains) if number not in away]
             job.incident.least_s = size / (job.spec.node_bandwidth if left else max(stores, default=SAME))
 
     def end(self) -> None:

@@ -188,8 +188,8 @@ def _nodes(names: Chance, chance: Chance, jobs: tuple[Job, ...]) -> tuple[Node, 
         ]
         low, high = SCARCE if chance.fraction() < SCARCELY else FREE
         places += [(-1, -1)] * (low + chance.below(high - low + 1))
-        order = chance.order([(each, 1.0) for each in range(len(places))])
-        made += [Node(_name(names), domain, *places[each]) for each in order]
+        order = chance.order([(place, 1.0) for place in range(len(places))])
+        made += [Node(_name(names), domain, *places[place]) for place in order]
     return tuple(made)
 
 

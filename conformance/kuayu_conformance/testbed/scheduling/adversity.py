@@ -45,7 +45,7 @@ def adversity(family: str, topology: Topology, timing: Timing, seed: str) -> Dis
 def _speeds(topology: Topology) -> dict[str, float]:
     """Mean index of a device over profiles, by domain, as it is on paper."""
     return {
-        site.name: sum(capacity(site, topology.devices, each) for each in PROFILES)
+        site.name: sum(capacity(site, topology.devices, profile) for profile in PROFILES)
         / sum(pool.devices for pool in site.pools)
         / len(PROFILES)
         for site in topology.sites

@@ -12,15 +12,15 @@ _PACKAGE = "kuayu_conformance.testbed"
 _SUFFIXES = (".py", ".json")
 
 
-def digest_of(its: Scenario) -> str:
+def digest_of(scenario: Scenario) -> str:
     """SHA-256 of all that a scenario consists of, with the code that plays it: 64 hexadecimal digits.
 
     Scenarios of the same digest are the same, and so is what becomes of a baseline in them. Weather follows from the
     code, the cell and the seed.
     """
     made = hashlib.sha256(code().encode())
-    topology, workload = its.topology, its.workload
-    parts = (its.cell, its.timing, its.seed, topology.sites, topology.wires, its.disturbances)
+    topology, workload = scenario.topology, scenario.workload
+    parts = (scenario.cell, scenario.timing, scenario.seed, topology.sites, topology.wires, scenario.disturbances)
     devices = sorted(topology.devices.items())
     for part in (*parts, *devices, *workload.jobs, *sorted(workload.datasets.items())):
         made.update(repr(part).encode())
@@ -38,7 +38,7 @@ def code() -> str:
 
 
 def _contents(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+    for entry in sorted(folder.iterdir(), key=lambda child: child.name):
         if entry.is_dir():
             yield from _contents(entry, f"{name}/{entry.name}")
         elif entry.name.endswith(_SUFFIXES):

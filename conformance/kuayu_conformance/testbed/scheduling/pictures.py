@@ -35,15 +35,15 @@ def gantt(film: Film) -> ReportPlot:
     """Who held devices of which domain when."""
     hours = film.outcome.at / HOUR
     rows = bars(film)
-    lanes = sum(max((lane for _, _, lane in its), default=0) + _GAP for its in rows.values())
+    lanes = sum(max((lane for _, _, lane in periods), default=0) + _GAP for periods in rows.values())
     height = _SHAPE * hours / max(lanes, 1)
     series, ends, base = [], list[tuple[float, float]](), 0
-    for name, its in rows.items():
-        dots = [(begin, height * (base + lane)) for begin, _, lane in its]
-        for (begin, end, _), (_, up) in zip(its, dots, strict=True):
+    for name, periods in rows.items():
+        dots = [(begin, height * (base + lane)) for begin, _, lane in periods]
+        for (begin, end, _), (_, up) in zip(periods, dots, strict=True):
             ends += [(begin, up), (end, up)]
         series.append(_series(name, dots))
-        base += max((lane for _, _, lane in its), default=0) + _GAP
+        base += max((lane for _, _, lane in periods), default=0) + _GAP
     title = f"Jobs that held devices of each domain under {film.policy}, over {hours:.0f} h"
     return _plot(PlotKind.graph, title, "Time", "Jobs by domain", [_series(_LINKS, ends), *series])
 
@@ -55,7 +55,7 @@ def bars(film: Film) -> Mapping[str, list[Bar]]:
         for period in record.periods:
             for share in period.placement.shares:
                 held[share.site].append((period.begin / HOUR, min(period.end, film.outcome.at) / HOUR))
-    return {name: _laned(sorted(its)) for name, its in held.items()}
+    return {name: _laned(sorted(periods)) for name, periods in held.items()}
 
 
 def utilisation(film: Film) -> ReportPlot:

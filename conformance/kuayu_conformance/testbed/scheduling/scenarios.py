@@ -146,11 +146,11 @@ def _places(cell: Cell, timing: Timing, seed: str, assignment: int | None) -> tu
     return topology, disturbances, cell.load * _of_use(topology, disturbances)
 
 
-def ideal(its: Scenario) -> Scenario:
+def ideal(original: Scenario) -> Scenario:
     """The same with all devices in one place and a free network, to be played with a baseline; nodes fail as before."""
-    pool = pooled(its.topology, its.workload)
-    failures = Disturbances(failures=its.disturbances.failures, repair=its.disturbances.repair)
-    return dataclasses.replace(its, topology=pool, workload=pool, law=PublishedLaw.of(pool), disturbances=failures)
+    pool = pooled(original.topology, original.workload)
+    failures = Disturbances(failures=original.disturbances.failures, repair=original.disturbances.repair)
+    return dataclasses.replace(original, topology=pool, workload=pool, law=PublishedLaw.of(pool), disturbances=failures)
 
 
 def _changed(cell: Cell) -> Family:
@@ -167,9 +167,9 @@ def _sizes(cell: Cell, seed: str) -> dict[str, float] | None:
     """Reference devices of each domain, in proportion to its demand and as many on average as the cell says."""
     if cell.family not in FAMILIES or not 0 < cell.sites <= len(PLACES):
         return None  # ``build`` says what is wrong
-    asked = demand([place.name for place in PLACES[: cell.sites]], seed, cell.source)
-    factor = cell.nodes * PER_NODE * cell.sites / sum(asked.values())
-    return {name: devices * factor for name, devices in asked.items()}
+    demands = demand([place.name for place in PLACES[: cell.sites]], seed, cell.source)
+    factor = cell.nodes * PER_NODE * cell.sites / sum(demands.values())
+    return {name: devices * factor for name, devices in demands.items()}
 
 
 def _of_use(topology: Topology, disturbances: Disturbances) -> float:

@@ -23,9 +23,9 @@ WAVES = 4
 """Times that it rises and falls again in ``oscillating``."""
 
 
-def _oscillating(at: _Floats) -> _Floats:
+def _oscillating(phase: _Floats) -> _Floats:
     """A triangle wave about nought that begins at nought, rising."""
-    turn = (WAVES * at + 0.25) % 1.0
+    turn = (WAVES * phase + 0.25) % 1.0
     wave: _Floats = 1.0 - np.abs(4.0 * turn - 2.0)
     return wave
 
@@ -33,8 +33,8 @@ def _oscillating(at: _Floats) -> _Floats:
 SWINGS: Mapping[str, Callable[[_Floats], _Floats]] = MappingProxyType(
     {
         "steady": np.zeros_like,
-        "step": lambda at: np.where(at < 0.5, -1.0, 1.0),  # noqa: PLR2004 - half of the window
-        "ramp": lambda at: 2.0 * at - 1.0,
+        "step": lambda phase: np.where(phase < 0.5, -1.0, 1.0),  # noqa: PLR2004 - half of the window
+        "ramp": lambda phase: 2.0 * phase - 1.0,
         "oscillating": _oscillating,
     }
 )
@@ -61,9 +61,9 @@ def swung(jobs: tuple[Job, ...], swing: str, timing: Timing) -> tuple[Job, ...]:
     moved = np.where(inside, np.rint((timing.begin + timing.window * part) * 1e3) / 1e3, submitted)
     return tuple(
         job
-        if at == job.submitted
+        if submitted == job.submitted
         else dataclasses.replace(
-            job, submitted=at, deadline=job.deadline + at - job.submitted if job.deadline < inf else inf
+            job, submitted=submitted, deadline=job.deadline + submitted - job.submitted if job.deadline < inf else inf
         )
-        for job, at in zip(jobs, moved.tolist(), strict=True)
+        for job, submitted in zip(jobs, moved.tolist(), strict=True)
     )

@@ -68,14 +68,14 @@ class Cohort:
     Attributes:
         jobs: Numbers of the first of them and of the one after the last, in the order of submission.
         shortest: Least seconds of each.
-        asked: The same on what it asks for.
+        shortest_requested: The same on what it asks for.
         offered: What all jobs need that would run in the window if each started at once on what it asks for, with the
             work that they would do in it; domains that are slow in practice are slow.
     """
 
     jobs: tuple[int, int]
     shortest: Floats
-    asked: Floats
+    shortest_requested: Floats
     offered: Needs
 
 
@@ -91,33 +91,35 @@ def cohort(scenario: Scenario) -> Cohort:
     if first == beyond:
         raise ValueError("no job is submitted in the window")
     jobs, parts = scenario.workload.jobs[first:beyond], (scenario.topology, scenario.workload, scenario.law)
-    shortest, asked = (needs(*parts, jobs, expanding=expanding).shortest for expanding in (True, False))
-    return Cohort((first, beyond), shortest, asked, _offered(scenario, scenario.workload.jobs[:beyond]))
+    shortest, requested = (needs(*parts, jobs, expanding=expanding).shortest for expanding in (True, False))
+    return Cohort((first, beyond), shortest, requested, _offered(scenario, scenario.workload.jobs[:beyond]))
 
 
-def play_window(scenario: Scenario, policy: Policy, name: str, its: Cohort | None = None) -> Played:
+def play_window(scenario: Scenario, policy: Policy, name: str, window_cohort: Cohort | None = None) -> Played:
     """Let a policy decide in a scenario, and score it.
 
     Args:
         scenario: Where.
         policy: A new one; how many answers were none is its attribute ``bad_answers``, if it has one.
         name: What it is called.
-        its: The cohort, if it is at hand already.
+        window_cohort: The cohort, if it is at hand already.
 
     Raises:
         ValueError: No job is submitted in the window.
     """
-    its = its or cohort(scenario)
+    window_cohort = window_cohort or cohort(scenario)
     timing, world = scenario.timing, scenario.world()
     play(world, policy, timing.begin)
     before = world.outcome()
     play(world, policy, timing.end)
     after = world.outcome()
-    while not world.finished(*its.jobs) and world.now < timing.horizon:
+    while not world.finished(*window_cohort.jobs) and world.now < timing.horizon:
         first = timing.counted if world.now < timing.counted else timing.horizon
         play(world, policy, min(world.now + _STEP, first), timing.epoch(world.now))
-    paces = {number: world.pace(number) for number in range(*its.jobs) if not world.finished(number, number + 1)}
-    books = _Books(scenario, its, before, after, world.outcome(), paces)
+    paces = {
+        number: world.pace(number) for number in range(*window_cohort.jobs) if not world.finished(number, number + 1)
+    }
+    books = _Books(scenario, window_cohort, before, after, world.outcome(), paces)
     return books.closed(name, int(getattr(policy, "bad_answers", 0)))
 
 
@@ -128,11 +130,13 @@ def _offered(scenario: Scenario, jobs: Sequence[Job]) -> Needs:
         min(job.submitted + lasts, timing.end) - max(job.submitted, timing.begin)
         for job, lasts in zip(jobs, seconds, strict=True)
     ]
-    there = [number for number, lasts in enumerate(inside) if lasts > 0.0]
-    its = needs(scenario.topology, scenario.workload, scenario.law, [jobs[number] for number in there])
-    work = np.array([inside[number] * jobs[number].requested * jobs[number].used for number in there])
-    slow = np.array([scenario.disturbances.slow.get(name, 1.0) for name, _ in its.places.pools])
-    return Needs(its.places, its.submitted, work, its.rates * slow, its.shortest)
+    present = [number for number, lasts in enumerate(inside) if lasts > 0.0]
+    present_needs = needs(scenario.topology, scenario.workload, scenario.law, [jobs[number] for number in present])
+    work = np.array([inside[number] * jobs[number].requested * jobs[number].used for number in present])
+    slow = np.array([scenario.disturbances.slow.get(name, 1.0) for name, _ in present_needs.places.pools])
+    return Needs(
+        present_needs.places, present_needs.submitted, work, present_needs.rates * slow, present_needs.shortest
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ class _Books:
     """
 
     scenario: Scenario
-    its: Cohort
+    cohort: Cohort
     before: Outcome
     after: Outcome
     last: Outcome
@@ -159,7 +163,7 @@ class _Books:
         prices = np.array([pool.prices.get("on-demand", 0.0) for site in self._sites for pool in site.pools])
         return Played(
             policy=name,
-            jobs=tuple(self._score(number) for number in range(*self.its.jobs)),
+            jobs=tuple(self._score(number) for number in range(*self.cohort.jobs)),
             seconds=timing.window,
             money=float((after.money - before.money).sum()),
             money_of_spanning=float(money[spanning].sum()),
@@ -186,8 +190,8 @@ class _Books:
     def _throughput(self) -> float:
         """Work a second that a linear programme says is feasible with the devices that worked on average."""
         passed = self.after.at - self.before.at
-        there = (self.after.there - self.before.there) / passed if passed > 0.0 else None
-        return capacity(self.its.offered, there).throughput
+        available = (self.after.there - self.before.there) / passed if passed > 0.0 else None
+        return capacity(self.cohort.offered, available).throughput
 
     def _grown(self, what: str) -> Floats:
         """By how much a figure of each job has grown in the window."""
@@ -207,12 +211,12 @@ class _Books:
 
     def _score(self, number: int) -> JobScore:
         job, record = self.scenario.workload.jobs[number], self.last.jobs[number]
-        place, finished = number - self.its.jobs[0], record.finished < inf
+        place, finished = number - self.cohort.jobs[0], record.finished < inf
         imputed = 0.0
         if not finished:
             left = job.work - record.done
             pace = self.paces[number]
-            imputed = left / pace if pace > 0.0 else left / job.work * float(self.its.shortest[place])
+            imputed = left / pace if pace > 0.0 else left / job.work * float(self.cohort.shortest[place])
         home = next(site for site in self._sites if site.name == job.home)
         lived, ran = _lived(record, self.last.at)
         return JobScore(
@@ -222,7 +226,7 @@ class _Books:
             period=(record.finished if finished else self.last.at + imputed) - job.submitted,
             imputed=imputed,
             finished=finished,
-            alone=float(self.its.asked[place]),
+            alone=float(self.cohort.shortest_requested[place]),
             work=job.work,
             done=record.done,
             money=record.money,

@@ -73,7 +73,7 @@ class World:
             exporter = sent.exporter
             if second % exporter.period:
                 continue
-            at = second + exporter.phase
+            instant = second + exporter.phase
             body: Document = {name: sent.values[name][second] for name in exporter.measures if name in sent.values}
             if sent.health:
                 body["health_state"] = sent.health[second]
@@ -81,7 +81,7 @@ class World:
                 head = {"subject": sent.node, "subject_kind": "node"}
                 if device >= 0:
                     head = {"subject": sent.node, "subject_kind": "device", "device": str(device)}
-                yield at, {**head, **body}
+                yield instant, {**head, **body}
 
     def _healthy(self, number: int) -> Unit:
         chance, noise = Chance(self._seed, f"unit {number}"), stream(self._seed, f"noise {number}")
@@ -124,12 +124,16 @@ class World:
         work = steady if chance.fraction() < 0.4 else noisy  # noqa: PLR2004 - some of either
         does = [work(Chance(self._seed, f"work {number}"), noise, self.scale.total) for _ in nodes]
         trouble.stop(does[0], onset, chance)
-        for each in does[1:]:
-            waiting(each, onset)
-        told = "health_state" in measures
-        health = tuple("faulty" if second >= onset else "healthy" for second in range(self.scale.total)) if told else ()
-        for node, each in zip(nodes, does, strict=True):
-            self._send(number, node, exporter, each, health)
+        for activity in does[1:]:
+            waiting(activity, onset)
+        reports_health = "health_state" in measures
+        health = (
+            tuple("faulty" if second >= onset else "healthy" for second in range(self.scale.total))
+            if reports_health
+            else ()
+        )
+        for node, activity in zip(nodes, does, strict=True):
+            self._send(number, node, exporter, activity, health)
         return Unit(pattern, measures, nodes, does[0].works, onset, patience)
 
     def _send(self, number: int, node: str, exporter: Exporter, done: Activity, health: tuple[str, ...]) -> None:

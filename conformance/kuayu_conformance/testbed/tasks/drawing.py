@@ -114,13 +114,13 @@ def _drawn(seed: str, mix: tuple[int, ...], world: World, arrivals: Numbers) -> 
     kind = np.searchsorted(shares, chance.random(n), side="right").astype(np.int64)
     size = normal(chance, (n, 3)).astype(np.float64).clip(-3.0, 3.0)
     spread = world.use_spread
-    use = np.array([each.use for each in KINDS])[kind] * _around(size, spread)
-    rules = np.array([each.rules for each in KINDS])[kind]
+    use = np.array([spec.use for spec in KINDS])[kind] * _around(size, spread)
+    rules = np.array([spec.rules for spec in KINDS])[kind]
     noise = _around(normal(chance, n).astype(np.float64).clip(-3.0, 3.0), NOISE)
-    full = np.array([each.duration for each in KINDS])[kind] * world.unit
+    full = np.array([spec.duration for spec in KINDS])[kind] * world.unit
     duration = full * _around(size[np.arange(n), rules], spread) * noise
     peak = use[:, MEMORY] * (PEAK + 0.2 * (chance.random(n) - 0.5))
-    cache = np.array([each.cache for each in KINDS])[kind]
+    cache = np.array([spec.cache for spec in KINDS])[kind]
     need = use * BURST
     need[:, MEMORY] = peak * cache
     requested = _rounded_up(need * _asked(chance, kind, cache, world))

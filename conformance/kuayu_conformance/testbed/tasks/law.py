@@ -38,9 +38,9 @@ def slowed(given: Numbers, need: Numbers, use: Numbers, waits: Numbers) -> Numbe
 
 def used(use: Numbers, slow: Numbers) -> Numbers:
     """Mean use ``(n, 3)`` while it runs: the same work in more time, and memory as ever."""
-    its = use / slow[:, None]
-    its[:, MEMORY] = use[:, MEMORY]
-    return its
+    mean_use = use / slow[:, None]
+    mean_use[:, MEMORY] = use[:, MEMORY]
+    return mean_use
 
 
 def dies(given: Numbers, peak: Numbers) -> NDArray[np.bool_]:

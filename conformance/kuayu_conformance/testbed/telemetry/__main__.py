@@ -18,16 +18,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", default="excerpt", help="what everything follows from")
     parser.add_argument("--full", action="store_true", help="10 000 nodes in 64 domains rather than 1 000 in 5")
     parser.add_argument("--plot", type=Path, default=None, help="file for the drawing (SVG)")
-    told = parser.parse_args(arguments)
-    scale: Scale = FULL if told.full else QUICK
-    if told.seconds is not None and told.seconds < LEAST_SECONDS:
+    options = parser.parse_args(arguments)
+    scale: Scale = FULL if options.full else QUICK
+    if options.seconds is not None and options.seconds < LEAST_SECONDS:
         parser.error(f"--seconds must be {LEAST_SECONDS} at least, so that a partition fits in")
-    if told.seconds is not None:
-        scale = replace(scale, seconds=told.seconds)
-    world = World(scale, told.seed, lambda label: label)
+    if options.seconds is not None:
+        scale = replace(scale, seconds=options.seconds)
+    world = World(scale, options.seed, lambda label: label)
     sys.stdout.write(_described(world))
-    if told.plot:
-        told.plot.write_text(excerpt(world), "utf-8")
+    if options.plot:
+        options.plot.write_text(excerpt(world), "utf-8")
     return 0
 
 

@@ -86,8 +86,8 @@ def _chosen(world: World) -> list[str]:
     cut = named.index(world.partitions[0].domain)
     shown: list[str] = []
     for domain in (named[cut], named[(cut + 1) % len(named)]):
-        its = sorted((body for body in world.nodes if body["domain"] == domain), key=together)
-        shown += [str(body["id"]) for body in its][: _MOST_ROWS // 2]
+        bodies = sorted((body for body in world.nodes if body["domain"] == domain), key=together)
+        shown += [str(body["id"]) for body in bodies][: _MOST_ROWS // 2]
     return shown
 
 
@@ -155,7 +155,8 @@ def _panel(
         yield _text(_LEFT - 6, y + 4, f"{figure:g}", anchor="end")
     for node in sorted(family, key=lambda node: node == incident.node):
         points = "L".join(
-            f"{place.x(at)} {round(top + 12 + _PANEL * (1 - axis.place(value) / 100), 1)}" for at, value in lines[node]
+            f"{place.x(instant)} {round(top + 12 + _PANEL * (1 - axis.place(value) / 100), 1)}"
+            for instant, value in lines[node]
         )
         mine = node == incident.node
         colour, width = (_COLOURS["straggling"], 2) if mine else (_COLOURS["busy"], 1)
@@ -165,7 +166,7 @@ def _panel(
 
 def _curve(world: World, node: str, measure: str, factor: float, place: _Place) -> list[tuple[float, float]]:
     curve = zip(world.instants(node).tolist(), world.signal(node, measure).tolist(), strict=True)
-    return [(at, value * factor) for at, value in curve if place.since <= at <= place.until]
+    return [(instant, value * factor) for instant, value in curve if place.since <= instant <= place.until]
 
 
 def _seconds(place: _Place, y: float) -> Iterator[str]:

@@ -124,8 +124,8 @@ class History:
             run = runs[int(self.run[row, part.start])]
             longer = (1.0 / trouble.strength - 1.0) * run.step
             for member in range(group.first, group.last):
-                its = timing.span(member, trouble.since, trouble.until)
-                self.congestion[member, its] = run.exposed / (run.exposed + longer)
+                samples = timing.span(member, trouble.since, trouble.until)
+                self.congestion[member, samples] = run.exposed / (run.exposed + longer)
             self.again[row, part] = 1.0 + chance.between(*_SENT_AGAIN)
         elif trouble.trouble in {Trouble.CLOCK, Trouble.MEMORY}:
             self.speed[row, part] = trouble.strength
@@ -160,9 +160,12 @@ class History:
             if ledger.population.kind(row).standing or chance.fraction() >= _SINGLE_FAULTS * timing.seconds:
                 continue
             tick = chance.below(timing.seconds * TICKS)
-            its = changes.get(row, [])
-            state = next((c.after for c in reversed(its) if c.tick <= tick), its[0].before if its else IDLE)
-            if state in {IDLE, BUSY} and all(abs(change.tick - tick) > _APART for change in its):
+            own_changes = changes.get(row, [])
+            state = next(
+                (c.after for c in reversed(own_changes) if c.tick <= tick),
+                own_changes[0].before if own_changes else IDLE,
+            )
+            if state in {IDLE, BUSY} and all(abs(change.tick - tick) > _APART for change in own_changes):
                 self.faults[row, timing.within(row, tick, tick + TICKS)] += 1
 
 

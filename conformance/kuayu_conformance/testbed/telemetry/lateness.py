@@ -71,8 +71,10 @@ def seconds_of_delivery(
     by = chance.integers(_LATE_BY[0], _LATE_BY[1] + 1, nodes).astype(np.int32)
     bursts = chance.random(nodes) < 1 / 2
     for subject in np.flatnonzero(tardy[row]).tolist():
-        its = int(by[row[subject]])
-        due[subject] = _in_bursts(usual, its, subject % its) if bursts[row[subject]] and its > 1 else usual + its
+        period = int(by[row[subject]])
+        due[subject] = (
+            _in_bursts(usual, period, subject % period) if bursts[row[subject]] and period > 1 else usual + period
+        )
     held_up = (domain == late.domain)[:, np.newaxis] & (due >= late.since) & (due < late.until)
     due = np.where(held_up, _in_bursts(due, late.every, 0), due)
     away = (domain == cut.domain)[:, np.newaxis] & (due >= cut.since)

@@ -10,7 +10,7 @@ _KEPT = 0.85  # share of a deviation from the mean that is left a second later
 _SPREAD = 0.12  # standard deviation of the logarithm of the load, by second
 _BURSTS = 0.02  # chance by second that a burst begins
 _BURST_SECONDS = 8.0  # mean length
-_LEAST, _MOST = 0.08, 0.95
+_MIN_LOAD, _MAX_LOAD = 0.08, 0.95
 _MOST_QUEUED = 2.0  # seconds of work; those who wait longer have gone
 
 
@@ -30,7 +30,7 @@ def duties(history: History, table: dict[str, Floats], chance: np.random.Generat
         run = history.run[:, second]
         mood = exponential(np.clip(aside, -0.6, 0.6).astype(np.float64)).astype(np.float32)
         load = usual[run] * mood * np.where(bursting, factor[run], np.float32(1.0))
-        came = np.where(run >= 0, np.clip(load, _LEAST, _MOST), np.float32(0.0)) * history.serving[:, second]
+        came = np.where(run >= 0, np.clip(load, _MIN_LOAD, _MAX_LOAD), np.float32(0.0)) * history.serving[:, second]
         room = history.serving[:, second] * (1 - history.lost[:, second])
         queue = np.where(history.serving[:, second] > 0, queue + came, np.float32(0.0))
         done = np.minimum(queue, room)

@@ -20,7 +20,7 @@ from kuayu_conformance.testbed.telemetry.values import TICKS
 
 _TICK = 1.0 / TICKS
 _VARIATIONS = 64  # steps after which the variation of step times repeats
-_MOST = 2.5  # standard deviations beyond which variation is cut off
+_MAX_DEVIATIONS = 2.5  # standard deviations beyond which variation is cut off
 _UNDISTURBED = 12.0  # seconds after an onset in which no checkpoint or evaluation begins
 
 
@@ -54,8 +54,10 @@ class StepLoops:
         self._group = population.group
         self._firsts = np.array([group.first for group in population.groups])
         self._own = chance.standard_normal((_VARIATIONS, rows))
-        self._common = np.clip(chance.standard_normal((_VARIATIONS, groups)), -_MOST, _MOST)
-        self._even = 1.0 + facts.WORKER_SPREAD * np.clip(chance.standard_normal(rows), -_MOST, _MOST)
+        self._common = np.clip(chance.standard_normal((_VARIATIONS, groups)), -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
+        self._even = 1.0 + facts.WORKER_SPREAD * np.clip(
+            chance.standard_normal(rows), -_MAX_DEVIATIONS, _MAX_DEVIATIONS
+        )
         self._active = np.zeros(rows, dtype=bool)
         self._stopped = np.zeros(rows, dtype=np.int64)
         self._data, self._work = np.zeros(rows), np.zeros(rows)

@@ -92,8 +92,8 @@ class World:
         state = self._states[:, min(max(second, 0), self.scale.total)].copy()
         if any(part.since <= second < part.until for part in self.partitions):
             state[self._cut_domain] = len(STATES)
-        there = self._population.joins <= second
-        pairs = zip(self._node_ids, names[state].tolist(), there.tolist(), strict=True)
+        present = self._population.joins <= second
+        pairs = zip(self._node_ids, names[state].tolist(), present.tolist(), strict=True)
         return {node: name for node, name, known in pairs if known}
 
     def signal(self, node: str, measure: str) -> NDArray[np.float32]:
@@ -120,7 +120,7 @@ class World:
         subjects, samples = np.nonzero(self._lost)
         heads = (self._heads[subject] for subject in subjects.tolist())
         instants = self._instants(subjects, samples)
-        return frozenset((h["subject"], h.get("device"), at) for h, at in zip(heads, instants, strict=True))
+        return frozenset((h["subject"], h.get("device"), instant) for h, instant in zip(heads, instants, strict=True))
 
     def _register(self, name_of: NameOf, urn_of: UrnOf) -> None:
         population = self._population
@@ -165,17 +165,17 @@ class World:
         duty = duties(history, table, stream(seed, "serving"))
         signals = Signals(population, history, table, counts, duty, timing)
         self._meters = Meters(subjects, signals, stream(seed, "meters"))
-        there = np.arange(seconds) >= population.joins[:, np.newaxis]
-        there = (there & ~history.silent)[subjects.row]
+        present = np.arange(seconds) >= population.joins[:, np.newaxis]
+        present = (present & ~history.silent)[subjects.row]
         parts = Parts.drawn(subjects, stream(seed, "parts"))
-        there &= parts.there(history.lost)
-        self._lost = lost(there.shape, stream(seed, "lost")) & there
+        present &= parts.there(history.lost)
+        self._lost = lost(present.shape, stream(seed, "lost")) & present
         self._count_faults(parts.faults(history.faults, history.lost))
         self._meters.add("allocatable_share", (1 - history.lost)[subjects.row])
         late = slow(self.scale, seed, planner.cut)
         domain = population.domain[subjects.row]
         self._schedule(
-            seconds_of_delivery(there & ~self._lost, domain, subjects.row, planner.cut, late, stream(seed, "late"))
+            seconds_of_delivery(present & ~self._lost, domain, subjects.row, planner.cut, late, stream(seed, "late"))
         )
         self._write_heads()
 
@@ -222,7 +222,7 @@ class World:
         heads = self._heads
         return Delivery(
             self._domain_ids[domain],
-            tuple((at, {**heads[subject], **dict(member(values))}) for subject, at, values in rows),
+            tuple((instant, {**heads[subject], **dict(member(values))}) for subject, instant, values in rows),
         )
 
 

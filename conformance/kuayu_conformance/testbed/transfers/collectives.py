@@ -78,8 +78,8 @@ def rate(setting: Setting, bandwidth: Floats, way: Way, order: tuple[int, ...]) 
     Returns:
         ``(T,)``
     """
-    here = np.array(order)
-    slowest = _messages(setting, bandwidth, way)[:, here, np.roll(here, -1)].max(axis=1)
+    ring = np.array(order)
+    slowest = _messages(setting, bandwidth, way)[:, ring, np.roll(ring, -1)].max(axis=1)
     return _steps(setting, way, slowest)
 
 

@@ -74,12 +74,12 @@ class Course:
 
     def request(self, revision: Json) -> Json:
         """What is asked before the next interval."""
-        its, names, past = self.world.setting, self.world.domains, self.world.seen(self.row)
+        setting, names, past = self.world.setting, self.world.domains, self.world.seen(self.row)
         links = [
             {
                 "source": names[one],
                 "target": names[other],
-                "latency": float(its.latency[one, other]),
+                "latency": float(setting.latency[one, other]),
                 "bandwidths": past[:, one, other].astype(np.int64).tolist(),
             }
             for one in range(len(names))
@@ -91,11 +91,11 @@ class Course:
             "interval": INTERVAL,
             "domains": list(names),
             "links": links,
-            "nodes": its.nodes,
-            "node_bandwidth": its.node_bandwidth,
-            "node_latency": its.node_latency,
-            "exchange": its.exchange,
-            "step_time": its.step_time,
+            "nodes": setting.nodes,
+            "node_bandwidth": setting.node_bandwidth,
+            "node_latency": setting.node_latency,
+            "exchange": setting.exchange,
+            "step_time": setting.step_time,
             "switch_time": SWITCH,
         }
         return body if self.in_use is None else {**body, "in_use": self._told(self.in_use)}
@@ -125,9 +125,9 @@ def follow(world: World, choose: Callable[[Json], Json]) -> Course:
     """A window under somebody whose answers are whole."""
     course = Course(world)
     for row in range(world.count):
-        told = choose(course.request({"epoch": "window", "number": row}))
-        order = [world.domains.index(name) for name in told["order"]]
-        course.go_on(Way(told["collective"], told["period"]), order)
+        answer = choose(course.request({"epoch": "window", "number": row}))
+        order = [world.domains.index(name) for name in answer["order"]]
+        course.go_on(Way(answer["collective"], answer["period"]), order)
     return course
 
 
@@ -159,9 +159,9 @@ class Opponents:
 
 def opponents(world: World) -> Opponents:
     """Play the others."""
-    its, measured = world.setting, world.seen(0)[-1:]
-    begun = [best(its, measured, way) for way in WAYS]
+    setting, measured = world.setting, world.seen(0)[-1:]
+    begun = [best(setting, measured, way) for way in WAYS]
     orders = [tuple(order[0].tolist()) for _, order in begun]
-    fixed = [rate(its, world.window, way, order) for way, order in zip(WAYS, orders, strict=True)]
-    quickest = np.max([best(its, world.window, way)[0] for way in WAYS], axis=0)
+    fixed = [rate(setting, world.window, way, order) for way, order in zip(WAYS, orders, strict=True)]
+    quickest = np.max([best(setting, world.window, way)[0] for way in WAYS], axis=0)
     return Opponents(np.stack(fixed, axis=1), quickest, int(np.argmax([rates[0] for rates, _ in begun])))

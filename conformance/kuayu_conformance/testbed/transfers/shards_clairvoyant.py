@@ -21,7 +21,7 @@ def clairvoyant(window: Window) -> Outcome:
     depth = int(window.room / window.step_bytes.sum())
     remote = window.steps - window.local
     begun: list[list[float]] = [[] for _ in range(STREAMS)]
-    at = [float(LEAD_S)] * STREAMS
+    clocks = [float(LEAD_S)] * STREAMS
     local = [window.local] * STREAMS
     waited = [0.0] * STREAMS
     late = 0
@@ -30,16 +30,16 @@ def clairvoyant(window: Window) -> Outcome:
             release = begun[stream][step - depth] if step >= depth else 0.0
             mine = [link for link in range(len(links)) if window.copies[stream, link]]
             ready = _poured(links, free, mine, release, float(window.step_bytes[stream]))
-            while ready > at[stream] and local[stream]:
-                at[stream] += STEP_S
+            while ready > clocks[stream] and local[stream]:
+                clocks[stream] += STEP_S
                 local[stream] -= 1
-            wait = max(0.0, ready - at[stream])
+            wait = max(0.0, ready - clocks[stream])
             late += wait > 0.0
             waited[stream] += wait
-            begun[stream].append(at[stream] + wait)
-            at[stream] += wait + STEP_S
+            begun[stream].append(clocks[stream] + wait)
+            clocks[stream] += wait + STEP_S
     total = window.steps * STEP_S
-    shares = [each / (each + total) for each in waited]
+    shares = [seconds / (seconds + total) for seconds in waited]
     share = late / (remote * STREAMS)
     return Outcome(float(np.mean(shares)), share, share, remote * STREAMS, float("nan"))
 

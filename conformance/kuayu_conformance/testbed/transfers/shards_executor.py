@@ -41,9 +41,9 @@ class Executor:
     def __init__(self, window: Window, plan: Plan) -> None:
         self._window, self._plan, self._wire = window, plan, Wire(window)
         remote = window.steps - window.local
-        self._missing = [[(0.0, remote * float(each))] for each in window.step_bytes]
+        self._missing = [[(0.0, remote * float(size))] for size in window.step_bytes]
         self._queues: list[deque[tuple[float, Transfer]]] = [deque() for _ in window.rates]
-        self._least = [_SAME * float(each) for each in window.step_bytes]
+        self._least = [_SAME * float(size) for size in window.step_bytes]
         self._local: list[list[int]] = [[]] * STREAMS
         self._when_late = [False] * STREAMS
         self.plans = 0
@@ -64,20 +64,24 @@ class Executor:
     def ask(self, state: State) -> list[Transfer]:
         """Plan anew; the transfers that are abandoned."""
         self._forget(state)
-        told = self._plan(self.request(state))
+        answer = self._plan(self.request(state))
         names = self._window.names.jobs
-        if told is None or [each["stream"] for each in told["streams"]] != list(names):
+        if answer is None or [stream["stream"] for stream in answer["streams"]] != list(names):
             return []
-        if not {each["stream"] for each in told["shards"]}.issubset(names):
+        if not {shard["stream"] for shard in answer["shards"]}.issubset(names):
             return []
         self.plans += 1
-        stopped = [each for number, its in enumerate(told["streams"]) for each in self._stopped(number, its, state)]
-        for number, its in enumerate(told["streams"]):
+        stopped = [
+            transfer
+            for number, stream in enumerate(answer["streams"])
+            for transfer in self._stopped(number, stream, state)
+        ]
+        for number, stream in enumerate(answer["streams"]):
             slot, last = state.jobs[number].slot, self._window.steps
-            slots = {slot + int(each) for each in its["local_slots"] if each < last}
+            slots = {slot + int(offset) for offset in stream["local_slots"] if offset < last}
             self._local[number] = sorted(slots)[: state.jobs[number].local_left]
-            self._when_late[number] = its["local_when_late"]
-        self._queue(told, state)
+            self._when_late[number] = stream["local_when_late"]
+        self._queue(answer, state)
         return stopped
 
     def _forget(self, state: State) -> None:
@@ -86,33 +90,35 @@ class Executor:
             base = job.remote * float(self._window.step_bytes[number])
             self._missing[number] = [(max(begin, base), end) for begin, end in self._missing[number] if end > base]
 
-    def _stopped(self, number: int, told: Mapping[str, Any], state: State) -> list[Transfer]:
+    def _stopped(self, number: int, stream_plan: Mapping[str, Any], state: State) -> list[Transfer]:
         """Transfers of a stream that are abandoned; their bytes are missing again."""
         base = state.jobs[number].remote * float(self._window.step_bytes[number])
         sources, least = self._window.names.sources, self._least[number]
-        named = [(each["source"], base + float(each["begin"])) for each in told.get("abandoned", [])]
-        mine = [each for each in state.busy if each is not None and each.stream == number]
+        named = [(shard["source"], base + float(shard["begin"])) for shard in stream_plan.get("abandoned", [])]
+        mine = [transfer for transfer in state.busy if transfer is not None and transfer.stream == number]
         found = [
-            each
-            for each in mine
-            if any(source == sources[each.link] and abs(each.begin - begin) <= least for source, begin in named)
+            transfer
+            for transfer in mine
+            if any(source == sources[transfer.link] and abs(transfer.begin - begin) <= least for source, begin in named)
         ]
-        self._missing[number] = _joined([*self._missing[number], *((each.begin, each.end) for each in found)])
+        self._missing[number] = _joined(
+            [*self._missing[number], *((transfer.begin, transfer.end) for transfer in found)]
+        )
         return found
 
-    def _queue(self, told: Mapping[str, Any], state: State) -> None:
+    def _queue(self, answer: Mapping[str, Any], state: State) -> None:
         names = self._window.names
         for queue in self._queues:
             queue.clear()
-        for each in told["shards"][:MOST_SHARDS]:
-            if each["source"] not in names.sources:
+        for shard in answer["shards"][:MOST_SHARDS]:
+            if shard["source"] not in names.sources:
                 continue
-            number, link = names.jobs.index(each["stream"]), names.sources.index(each["source"])
+            number, link = names.jobs.index(shard["stream"]), names.sources.index(shard["source"])
             base = state.jobs[number].remote * float(self._window.step_bytes[number])
-            begin, end = (base + float(round(each[name])) for name in ("begin", "end"))
+            begin, end = (base + float(round(shard[name])) for name in ("begin", "end"))
             step = int((begin + self._least[number]) // self._window.step_bytes[number])
             transfer = Transfer(number, link, begin, end, self.slot(number, step, state))
-            self._queues[link].append((state.now + float(each["after"]), transfer))
+            self._queues[link].append((state.now + float(shard["after"]), transfer))
 
     def _fits(self, transfer: Transfer) -> bool:
         """Whether a shard can be fetched: from there, and all of it is missing, in one piece that the room holds.
@@ -121,10 +127,10 @@ class Executor:
         """
         number, least = transfer.stream, self._least[transfer.stream]
         missing = self._missing[number]
-        at = bisect_right(missing, ((transfer.begin + transfer.end) / 2.0, inf)) - 1
-        if at < 0 or not self._window.copies[number, transfer.link]:
+        index = bisect_right(missing, ((transfer.begin + transfer.end) / 2.0, inf)) - 1
+        if index < 0 or not self._window.copies[number, transfer.link]:
             return False
-        first, last = missing[at]
+        first, last = missing[index]
         transfer.begin = first if abs(transfer.begin - first) <= least else transfer.begin
         transfer.end = last if abs(transfer.end - last) <= least else transfer.end
         whole = first <= transfer.begin < transfer.end <= last

@@ -33,12 +33,12 @@ class Carried:
         self.rates: list[float] = window.rates[link].tolist()
         self.sums: list[float] = [0.0, *np.cumsum(window.rates[link]).tolist()]
 
-    def by(self, at: float) -> float:
+    def by(self, instant: float) -> float:
         """Bytes from the begin of the window to an instant."""
-        second = int(at)
+        second = int(instant)
         if second >= len(self.rates):
             return self.sums[-1]
-        return self.sums[second] + (at - second) * self.rates[second]
+        return self.sums[second] + (instant - second) * self.rates[second]
 
     def when(self, since: float, count: float) -> float:
         """When so many bytes more have come; infinite where that is after the limit."""
@@ -70,7 +70,7 @@ class Run:
         self._sizes: list[float] = window.step_bytes.tolist()
         self._remote = window.steps - window.local
         self._to_begin = window.steps * len(self._sizes)
-        jobs = [Job(float(LEAD_S), window.local, [each] * self._remote) for each in self._sizes]
+        jobs = [Job(float(LEAD_S), window.local, [size] * self._remote) for size in self._sizes]
         self.state = State(window, 0.0, jobs, [None] * len(self._links))
         self._events: list[tuple[float, int, int, str, Transfer | None]] = []
         self._count = 0
@@ -85,12 +85,12 @@ class Run:
         for stream in range(STREAMS):
             self._add(float(LEAD_S), stream, "due")
         while self._to_begin:
-            at, _, number, kind, transfer = heapq.heappop(self._events)
-            self._held_s += self.state.used * (min(at, limit) - self.state.now)
-            if at >= limit:
+            instant, _, number, kind, transfer = heapq.heappop(self._events)
+            self._held_s += self.state.used * (min(instant, limit) - self.state.now)
+            if instant >= limit:
                 self.state.now = limit
                 return self._outcome(finished=False)
-            self.state.now = at
+            self.state.now = instant
             if kind == "ask":
                 self._ask()
             elif kind == "due":
@@ -100,9 +100,9 @@ class Run:
             self._fill()
         return self._outcome(finished=True)
 
-    def _add(self, at: float, number: int, kind: str, transfer: Transfer | None = None) -> None:
+    def _add(self, instant: float, number: int, kind: str, transfer: Transfer | None = None) -> None:
         self._count += 1
-        heapq.heappush(self._events, (at, self._count, number, kind, transfer))
+        heapq.heappush(self._events, (instant, self._count, number, kind, transfer))
 
     def _ask(self) -> None:
         for transfer in self._policy.ask(self.state):
@@ -135,11 +135,11 @@ class Run:
     def _begin(self, stream: int) -> None:
         """Begin the step that is due, if its data are there."""
         job = self.state.jobs[stream]
-        there = job.remote < len(job.missing) and job.missing[job.remote] < _BYTE
+        ready = job.remote < len(job.missing) and job.missing[job.remote] < _BYTE
         local = job.local_left > 0 and (
-            job.remote >= len(job.missing) or self._policy.takes_local(stream, self.state, ready=there)
+            job.remote >= len(job.missing) or self._policy.takes_local(stream, self.state, ready=ready)
         )
-        if not (there or local):
+        if not (ready or local):
             return
         if local:
             job.local_left -= 1
@@ -200,7 +200,7 @@ class Run:
                 self._never_came(stream)
             lasted = self.state.now - LEAD_S if left else job.waited_s + self._window.steps * STEP_S
             shares.append(job.waited_s / lasted)
-        sizes, late = (np.array(each) for each in zip(*self._transfers, strict=True))
+        sizes, late = (np.array(column) for column in zip(*self._transfers, strict=True))
         return Outcome(
             float(np.mean(shares)),
             float(late.mean()),

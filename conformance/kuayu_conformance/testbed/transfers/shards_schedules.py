@@ -59,8 +59,13 @@ def best(found: Mapping[Schedule, Sequence[Outcome]], measure: str, *, pulling: 
         measure: Name of a member of the outcomes.
         pulling: Among those whose idle links pull, or among the others.
     """
-    mine = [each for each in found if (each.way == PULL) == pulling]
-    return min(mine, key=lambda each: tuple(fsum(getattr(its, of) for its in found[each]) for of in (measure, "held")))
+    mine = [schedule for schedule in found if (schedule.way == PULL) == pulling]
+    return min(
+        mine,
+        key=lambda schedule: tuple(
+            fsum(getattr(outcome, of) for outcome in found[schedule]) for of in (measure, "held")
+        ),
+    )
 
 
 def local_slots(window: Window, place: str) -> list[bool]:
@@ -71,7 +76,7 @@ def local_slots(window: Window, place: str) -> list[bool]:
         local = np.floor((slots + 1) * share + _SAME) > np.floor(slots * share + _SAME)
     else:
         local = slots < window.local if place == FIRST else slots >= window.steps - window.local
-    return [bool(each) for each in local]
+    return [bool(is_local) for is_local in local]
 
 
 class Static:

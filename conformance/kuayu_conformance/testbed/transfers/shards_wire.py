@@ -33,7 +33,7 @@ class Wire:
             "horizon": max(HORIZON_S, AGAIN_S),
             "links": [self._link(link, state.now) for link in range(len(self._links))],
             "rooms": [{"domain": names.target, "size": window.room}],
-            "streams": [self._stream(number, state, its) for number, its in enumerate(missing)],
+            "streams": [self._stream(number, state, ranges) for number, ranges in enumerate(missing)],
         }
 
     def _link(self, link: int, now: float) -> Json:
@@ -46,15 +46,15 @@ class Wire:
             "target": window.names.target,
             "latency": float(window.latency_s[link]),
             "up": bool(window.rates[link, second] > 0.0),
-            "bandwidths": [int(each) for each in recent],
+            "bandwidths": [int(value) for value in recent],
         }
 
     def _stream(self, number: int, state: State, missing: Ranges) -> Json:
         window, job = self._window, state.jobs[number]
         size = float(window.step_bytes[number])
         base = job.remote * size
-        mine = [each for each in state.busy if each is not None and each.stream == number]
-        under_way = [each for each in mine if each.end > base]
+        mine = [transfer for transfer in state.busy if transfer is not None and transfer.stream == number]
+        under_way = [transfer for transfer in mine if transfer.end > base]
         return {
             "id": window.names.jobs[number],
             "target": window.names.target,
@@ -67,12 +67,12 @@ class Wire:
             "missing": [{"begin": begin - base, "end": end - base} for begin, end in missing],
             "transfers": [
                 {
-                    "source": window.names.sources[each.link],
-                    "begin": max(0.0, each.begin - base),
-                    "end": each.end - base,
-                    "left": self._left(each, state.now),
+                    "source": window.names.sources[transfer.link],
+                    "begin": max(0.0, transfer.begin - base),
+                    "end": transfer.end - base,
+                    "left": self._left(transfer, state.now),
                 }
-                for each in under_way
+                for transfer in under_way
             ],
         }
 

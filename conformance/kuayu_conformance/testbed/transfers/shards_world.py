@@ -36,7 +36,7 @@ RATIOS = (
 
 HISTORY_S, LEAD_S, WINDOW_S = 1800, 60, 1200
 """Seconds measured beforehand; seconds in which data may be fetched before the first step; seconds of steps."""
-LONGEST = 3
+MAX_WINDOW_TIMES = 3
 """Times the seconds of its steps that a window lasts at most."""
 STEP_S = 5.0
 INTERVAL_S = 5
@@ -132,7 +132,7 @@ def draw(family: str, seed: str, seconds: int = WINDOW_S, naming: str = "") -> W
     size = np.round(load * _most(known, copies, shares) * shares / (1.0 - LOCAL) * STEP_S)
     room, correlation = chance.pick(ROOMS), 20.0 * _power(chance, 30.0)
     off = np.array([_ratio(chance.fraction()) for _ in range(SOURCES)])
-    span = HISTORY_S + LEAD_S + LONGEST * seconds
+    span = HISTORY_S + LEAD_S + MAX_WINDOW_TIMES * seconds
     shape = _shape(family, seed, span, correlation)
     level = known * off if family == "measured" else known
     rates = np.round(level[:, None] * shape)
@@ -164,8 +164,8 @@ def _power(chance: Chance, times: float) -> float:
 def _held(chance: Chance) -> list[bool]:
     """At which sources a job's data lie: at one, two or all."""
     count = 1 + chance.below(SOURCES)
-    at = chance.order([(source, 1.0) for source in range(SOURCES)])[:count]
-    return [source in at for source in range(SOURCES)]
+    sources = chance.order([(source, 1.0) for source in range(SOURCES)])[:count]
+    return [source in sources for source in range(SOURCES)]
 
 
 def _ratio(share: float) -> float:
@@ -182,7 +182,7 @@ def _names(seed: str) -> Names:
 def _most(known: Floats, copies: Flags, shares: Floats) -> float:
     """The most that links can bring to all jobs together in such shares: the least of what each set of jobs can get."""
     together = float(known[copies.any(axis=0)].sum())
-    return min(together, *(float(known[each].sum() / part) for each, part in zip(copies, shares, strict=True)))
+    return min(together, *(float(known[held].sum() / part) for held, part in zip(copies, shares, strict=True)))
 
 
 def _shape(family: str, seed: str, seconds: int, correlation_s: float) -> Floats:
@@ -209,11 +209,11 @@ def _spells(seed: str, seconds: int, between_s: float, mean_s: float) -> Flags:
     chance = Chance(seed, "spells")
     made = np.zeros((SOURCES, seconds), dtype=bool)
     for link in range(SOURCES):
-        at = between_s * _exponential(chance)
-        while at < seconds:
+        instant = between_s * _exponential(chance)
+        while instant < seconds:
             lasts = mean_s * _exponential(chance)
-            made[link, int(at) : int(np.ceil(at + lasts))] = True
-            at += lasts + between_s * _exponential(chance)
+            made[link, int(instant) : int(np.ceil(instant + lasts))] = True
+            instant += lasts + between_s * _exponential(chance)
     return made
 
 

@@ -18,7 +18,7 @@ from kuayu.client import PROBLEM_PREFIX
 from kuayu.engine.agent.committer import Committer
 from kuayu.engine.agent.metrics import Metrics
 from kuayu.engine.agent.settings import AgentSettings
-from kuayu.engine.agent.spool import Held, Parcel, Spool
+from kuayu.engine.agent.spool import DeferredSample, Parcel, Spool
 from kuayu.engine.agent.upstream import AwayError, Greeting, RefusalError, Upstream
 from kuayu.service import instants
 from kuayu_schemas.models import BatchResult, Durability
@@ -188,19 +188,19 @@ class Forwarder:
     def _settle(self, parcel: Parcel, rows: list[_Row], result: BatchResult) -> None:
         """Take out of the spool what the service has judged; hold back what it may yet take."""
         now = instants.now()
-        held: list[Held] = []
+        held: list[DeferredSample] = []
         lost: Counter[str] = Counter()
         example: dict[str, str] = {}
-        rejected = [each for each in result.rejected if each.index < len(rows)]
-        for each in rejected:
-            row = rows[each.index]
-            name = each.problem.type.removeprefix(PROBLEM_PREFIX)
+        rejected = [item for item in result.rejected if item.index < len(rows)]
+        for item in rejected:
+            row = rows[item.index]
+            name = item.problem.type.removeprefix(PROBLEM_PREFIX)
             pause = min(LONGEST_HOLD_S, max(FIRST_HOLD_S, row.waited))
             if name == "unknown-reference" and row.waited + pause <= self._settings.hold:
-                held.append(Held(row.number, now + round(pause * 1000), row.waited + pause))
+                held.append(DeferredSample(row.number, now + round(pause * 1000), row.waited + pause))
             else:
                 lost[name] += 1
-                example[name] = each.problem.detail or each.problem.title
+                example[name] = item.problem.detail or item.problem.title
         self._committer.submit(lambda spool: spool.settle(parcel, held)).result()
         self._metrics.parcels.inc()
         self._metrics.forwarded.inc(len(rows) - len(rejected))
@@ -221,12 +221,12 @@ class Forwarder:
             self._problem = ""
             logger.info("the service takes samples again; %d wait", self._spool.level.samples)
 
-    def _pause(self, asked: float) -> float:
+    def _pause(self, requested: float) -> float:
         """Seconds until the next attempt: exponential, with jitter so that aggregators do not come all at once."""
         longest = min(self._settings.longest_pause, FIRST_PAUSE_S * 2.0 ** min(self._failures, 30))
         self._failures += 1
         jitter = random.uniform(0.5, 1.0)  # noqa: S311 - nothing secret
-        return longest * jitter + min(asked, LONGEST_ASKED_S)
+        return longest * jitter + min(requested, LONGEST_ASKED_S)
 
 
 def _packed(spool: Spool, most: int, octets: int) -> Parcel | None:

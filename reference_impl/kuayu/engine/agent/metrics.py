@@ -41,8 +41,8 @@ class Metrics:
 
     def refused(self) -> int:
         """How many samples the service has refused for good since the start."""
-        values = (each for metric in self.rejected.collect() for each in metric.samples)
-        return round(sum(each.value for each in values if each.name.endswith("_total")))
+        values = (sample for metric in self.rejected.collect() for sample in metric.samples)
+        return round(sum(sample.value for sample in values if sample.name.endswith("_total")))
 
     def page(self) -> bytes:
         """All of it as a page."""

@@ -100,8 +100,8 @@ class Passage:
 
     def _url(self, request: Request) -> httpx.URL:
         query: bytes = request.scope["query_string"]
-        asked = unquote_to_bytes(request.scope["raw_path"])
-        if not {b".", b".."}.isdisjoint(asked.replace(b"\\", b"/").split(b"/")):
+        decoded = unquote_to_bytes(request.scope["raw_path"])
+        if not {b".", b".."}.isdisjoint(decoded.replace(b"\\", b"/").split(b"/")):
             # The client would follow them, with the agent's token, beyond the base URL.
             raise not_found(f"there is no {request.url.path}")
         path = self._base.raw_path.rstrip(b"/") + request.scope["raw_path"]

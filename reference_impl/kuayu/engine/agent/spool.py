@@ -45,7 +45,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class DeferredSample:
     """A sample whose subject the service did not know.
 
     Attributes:
@@ -222,9 +222,9 @@ class Spool:
         """Nothing of a parcel was taken: its samples travel anew, under another key."""
         self.db.execute("DELETE FROM parcel WHERE key = ?", (parcel.key,))
 
-    def settle(self, parcel: Parcel, held: Iterable[Held] = ()) -> None:
+    def settle(self, parcel: Parcel, held: Iterable[DeferredSample] = ()) -> None:
         """A parcel has met its fate; all of it goes but what is held back."""
-        kept = [(each.due, each.waited, each.number) for each in held]
+        kept = [(sample.due, sample.waited, sample.number) for sample in held]
         self.db.executemany(
             "INSERT INTO held (due, arrived, waited, body) SELECT ?, arrived, ?, body FROM sample WHERE id = ?", kept
         )

@@ -74,8 +74,8 @@ class Thinner:
 
     def forget(self) -> None:
         """Remember nothing; each subject's next sample goes through."""
-        for each in (self._last, self._health, self._faults):
-            each.clear()
+        for table in (self._last, self._health, self._faults):
+            table.clear()
 
     def _alarms(self, outline: Outline) -> bool:
         """Whether it tells of faults, or of a state or count that is not what the last one told."""

@@ -94,7 +94,7 @@ class Upstream:
         Raises:
             AwayError: It does not say.
         """
-        asked = instants.now()
+        sent = instants.now()
         answer = self._send("GET", "/v1/conformance")
         answered = instants.now()
         if answer.status_code != OK:
@@ -104,7 +104,7 @@ class Upstream:
         except ValueError as error:
             raise AwayError(f"{self._http.base_url} answers, but is no service of the standard") from error
         theirs = round(said.now.timestamp() * 1000)
-        ahead, behind = asked - theirs, theirs - answered
+        ahead, behind = sent - theirs, theirs - answered
         return Greeting(
             max_batch=int(said.limits.max_batch),
             max_body=int(said.limits.max_body),

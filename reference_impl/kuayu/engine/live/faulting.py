@@ -30,7 +30,7 @@ class FaultJudge:
         self._port = port
         threading.Thread(target=self._follow, name="faults", daemon=True).start()
 
-    def beat(self, worker: str, at: float) -> None:  # noqa: ARG002 - the service hears beats of its own
+    def beat(self, worker: str, instant: float) -> None:  # noqa: ARG002 - the service hears beats of its own
         """The worker is there."""
         with self._lock:
             self._domains.setdefault(worker, domain_of(worker))
@@ -43,8 +43,8 @@ class FaultJudge:
     def verdicts(self, now: float) -> Mapping[str, Stage]:  # noqa: ARG002 - the service has its own clock
         """Silent workers."""
         with self._lock:
-            dead = {each.node for each in self._open.values() if each.kind is FaultKind.node_dead}
-            cut = {each.domain for each in self._open.values() if each.kind is FaultKind.domain_unreachable}
+            dead = {fault.node for fault in self._open.values() if fault.kind is FaultKind.node_dead}
+            cut = {fault.domain for fault in self._open.values() if fault.kind is FaultKind.domain_unreachable}
             return {worker: Stage.silent for worker, domain in self._domains.items() if worker in dead or domain in cut}
 
     def _follow(self) -> None:

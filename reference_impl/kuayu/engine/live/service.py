@@ -82,9 +82,9 @@ class Attended:
         """The run is over; note what was told, as far as the service can still be asked."""
         with self._client:
             try:
-                told = sorted(map(_told, self._client.faults()), key=lambda each: each.at)
+                faults = sorted(map(_told, self._client.faults()), key=lambda fault: fault.reported_at)
                 unanswered = sum(len(self._client.open_actions(domain)) for domain in self._domains)
-                self.found = ReportedRun(told, unanswered)
+                self.found = ReportedRun(faults, unanswered)
             except ClientError as error:
                 raise ProcessLostError(f"the service does not answer: {error.cause}") from error
             finally:
@@ -109,5 +109,5 @@ class Attended:
 
 
 def _told(fault: Fault) -> ReportedFault:
-    at = fault.told_at.timestamp() - time.time() + time.monotonic()
-    return ReportedFault(fault.kind.value, fault.node, fault.domain, at, len(fault.actions))
+    instant = fault.told_at.timestamp() - time.time() + time.monotonic()
+    return ReportedFault(fault.kind.value, fault.node, fault.domain, instant, len(fault.actions))

@@ -22,10 +22,10 @@ from kuayu.engine.probes.repetition import Step, repeat, timed
 from kuayu.engine.probes.result import ProbeResult, ProbeUnavailableError
 
 SMALLEST: Final = 256
-LARGEST: Final = 16384
+MAX_ROWS: Final = 16384
 """Rows of the largest matrices; three of them take 6.4 GB in fp64."""
 LONG_ENOUGH_S: Final = 0.05
-"""One product takes at least this long, where :data:`LARGEST` and a quarter of the budget allow."""
+"""One product takes at least this long, where :data:`MAX_ROWS` and a quarter of the budget allow."""
 
 PROCESSOR_PRECISIONS: Final = ("fp64", "fp32", "bf16", "int8")
 ACCELERATOR_PRECISIONS: Final = ("fp64", "fp32", "tf32", "bf16", "fp16", "int8")
@@ -102,7 +102,7 @@ def _sized(make: Callable[[int], Product], budget_s: float) -> tuple[int, Produc
         product()
         seconds = timed(product)()
         # The next size takes eight times as long, twice in this search and then for the repetitions.
-        if seconds >= LONG_ENOUGH_S or rows >= LARGEST or 8 * seconds * 5 > budget_s:
+        if seconds >= LONG_ENOUGH_S or rows >= MAX_ROWS or 8 * seconds * 5 > budget_s:
             return rows, product
         rows *= 2
 

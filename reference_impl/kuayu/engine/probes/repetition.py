@@ -11,7 +11,7 @@ ENOUGH_SECONDS = 1.0
 """Repetitions go on for at least this long, where the budget allows."""
 SMALL_SPREAD = 0.05
 """They go on until the interquartile range is at most this share of the median, where the budget allows."""
-FEWEST = 3
+MIN_REPETITIONS = 3
 """Repetitions that are made whatever the budget: fewer have no quartiles."""
 
 Step = Callable[[float], None]
@@ -45,14 +45,14 @@ def repeat(work: Callable[[], float], budget_s: float, step: Step) -> Repetition
     """Carry out ``work``, which returns its own duration in seconds, again and again.
 
     Ends when :data:`ENOUGH_SECONDS` have passed and the spread is small, or when the next repetition would most likely
-    overrun the budget, but never before :data:`FEWEST` repetitions.
+    overrun the budget, but never before :data:`MIN_REPETITIONS` repetitions.
     """
     began, durations = time.perf_counter(), list[float]()
     while True:
         durations.append(max(work(), math.ulp(1.0)))
         used = time.perf_counter() - began
         step(min(1.0, used / budget_s) if budget_s > 0 else 1.0)
-        if len(durations) < FEWEST:
+        if len(durations) < MIN_REPETITIONS:
             continue
         middle, spread = median_and_spread(durations)
         settled = used >= ENOUGH_SECONDS and spread <= SMALL_SPREAD * middle

@@ -61,19 +61,19 @@ class ProbeReport:
     def bandwidths(self) -> dict[str, float]:
         """Memory bandwidth in By/s of each device that has one."""
         measure = "accelerator_memory_bandwidth"
-        return {each.device: each.value for each in self.results if each.measure == measure and each.device}
+        return {result.device: result.value for result in self.results if result.measure == measure and result.device}
 
 
 def _measures(results: list[ProbeResult]) -> dict[str, Any]:
     """Measures of one subject."""
-    measures: dict[str, Any] = {each.measure: each.value for each in results if each.precision is None}
-    by_precision = {each.precision: each for each in results if each.precision is not None}
+    measures: dict[str, Any] = {result.measure: result.value for result in results if result.precision is None}
+    by_precision = {result.precision: result for result in results if result.precision is not None}
     if by_precision:
-        throughput = {precision: each.value for precision, each in by_precision.items()}
+        throughput = {precision: result.value for precision, result in by_precision.items()}
         measures["sustained_matrix_throughput"] = PrecisionThroughput(**throughput)
     for precision in EFFICIENCY_PRECISIONS:
-        if each := by_precision.get(precision):
-            return measures | ({"energy_efficiency": each.per_joule} if each.per_joule else {})
+        if result := by_precision.get(precision):
+            return measures | ({"energy_efficiency": result.per_joule} if result.per_joule else {})
     return measures
 
 
@@ -112,19 +112,19 @@ def probe_all(
     if not only or set(only) - PROBES.keys():
         raise ValueError(f"probes are {', '.join(PROBES)}")
     wanted = set(only)
-    planned = [each for each in _plan(host, storage_path or Path(tempfile.gettempdir())) if each.probe in wanted]
-    ends_at, left = time.perf_counter() + budget_s, sum(each.share for each in planned)
+    planned = [probe for probe in _plan(host, storage_path or Path(tempfile.gettempdir())) if probe.probe in wanted]
+    ends_at, left = time.perf_counter() + budget_s, sum(probe.share for probe in planned)
     whole, results, skipped = left, list[ProbeResult](), list[Skipped]()
-    for each in planned:
+    for probe in planned:
         # What a probe leaves of its time is shared by those that follow.
-        seconds = max(0.0, ends_at - time.perf_counter()) * each.share / left
-        step = partial(_advance, progress, each.name, 1 - left / whole, each.share / whole)
+        seconds = max(0.0, ends_at - time.perf_counter()) * probe.share / left
+        step = partial(_advance, progress, probe.name, 1 - left / whole, probe.share / whole)
         step(0.0)
         try:
-            results.append(each.carry_out(seconds, step))
+            results.append(probe.carry_out(seconds, step))
         except ProbeUnavailableError as problem:
-            skipped.append(Skipped(each.name, problem.cause, problem.hint))
-        left -= each.share
+            skipped.append(Skipped(probe.name, problem.cause, problem.hint))
+        left -= probe.share
     progress("", 1.0)
     return ProbeReport(tuple(results), tuple(skipped), datetime.now(UTC))
 

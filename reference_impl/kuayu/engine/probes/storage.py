@@ -18,13 +18,13 @@ from typing import BinaryIO, Final
 
 import psutil
 
-from kuayu.engine.probes.repetition import FEWEST, Step, median_and_spread, repeat
+from kuayu.engine.probes.repetition import MIN_REPETITIONS, Step, median_and_spread, repeat
 from kuayu.engine.probes.result import ProbeFailedError, ProbeResult, ProbeUnavailableError
 
 BLOCK: Final = 8 << 20
 """Bytes of one call of write or read; large enough for the disk to work on many of its own blocks at once."""
 SMALLEST: Final = 64 << 20
-LARGEST: Final = 1 << 30
+MAX_FILE_BYTES: Final = 1 << 30
 SHARE_OF_FREE: Final = 10
 """The file takes at most one part in so many of what is free."""
 MEMORY_FILE_SYSTEMS: Final = frozenset({"tmpfs", "ramfs", "devtmpfs"})
@@ -47,7 +47,7 @@ def probe_storage(budget_s: float, step: Step, *, path: Path) -> ProbeResult:
             file = _File(raw, block, size)
             # Two passes of the smallest file say how large a file the budget allows.
             seconds = file.write() + file.read()
-            file.resize(min(size, int(SMALLEST * budget_s / (2 * FEWEST) / seconds)))
+            file.resize(min(size, int(SMALLEST * budget_s / (2 * MIN_REPETITIONS) / seconds)))
             repetitions = repeat(file.round, max(0.0, budget_s - (time.perf_counter() - began)), step)
     except OSError as error:
         raise ProbeFailedError(
@@ -89,7 +89,7 @@ def file_bytes(path: Path) -> int:
             f" {SMALLEST >> 20} MiB",
             hint,
         )
-    return min(LARGEST, free // SHARE_OF_FREE) // BLOCK * BLOCK
+    return min(MAX_FILE_BYTES, free // SHARE_OF_FREE) // BLOCK * BLOCK
 
 
 class _File:

@@ -48,8 +48,8 @@ _ATTEMPTS_AT_PORTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What a run has of this host.
+class Allocation:
+    """What a run has been allocated of this host.
 
     Attributes:
         devices: Numbers of its devices by node; empty where devices are not counted.
@@ -114,9 +114,11 @@ class HostLedger:
             EngineError: A node is unknown, or has too few devices.
         """
         if self._nodes is None:
-            asked, there = sum(placement.devices for placement in run.placements), accelerators()
-            if there and asked > there:
-                raise EngineError(f"run {run.name} asks for {asked} devices; this host has {there}", "ask for fewer")
+            wanted, available = sum(placement.devices for placement in run.placements), accelerators()
+            if available and wanted > available:
+                raise EngineError(
+                    f"run {run.name} asks for {wanted} devices; this host has {available}", "ask for fewer"
+                )
             return
         for placement in run.placements:
             if placement.node not in self._nodes:
@@ -129,7 +131,7 @@ class HostLedger:
                     "ask for fewer",
                 )
 
-    def take(self, run: Run, lives: Callable[[str], bool]) -> Held:
+    def take(self, run: Run, lives: Callable[[str], bool]) -> Allocation:
         """Give a run devices and a port, the same again where it has them already.
 
         Args:
@@ -144,7 +146,9 @@ class HostLedger:
             if (own := self._read(self.file(run.name))) is not None:
                 return own
             others = list(self._others(lives))
-            held = Held(self._choose(run, others), run.rendezvous.port or _free_port({other.port for other in others}))
+            held = Allocation(
+                self._choose(run, others), run.rendezvous.port or _free_port({other.port for other in others})
+            )
             write_state(self._directory, {"devices": held.devices, "port": held.port}, self.file(run.name).name)
             return held
 
@@ -152,7 +156,7 @@ class HostLedger:
         """A run has nothing any more."""
         self.file(name).unlink(missing_ok=True)
 
-    def _others(self, lives: Callable[[str], bool]) -> Iterator[Held]:
+    def _others(self, lives: Callable[[str], bool]) -> Iterator[Allocation]:
         """What runs have that are alive; what others have left is taken back."""
         for file in sorted(self._directory.glob("*.json")):
             if not lives(file.stem):
@@ -160,7 +164,7 @@ class HostLedger:
             elif (held := self._read(file)) is not None:
                 yield held
 
-    def _choose(self, run: Run, others: Sequence[Held]) -> dict[str, list[int]]:
+    def _choose(self, run: Run, others: Sequence[Allocation]) -> dict[str, list[int]]:
         """Free devices with the lowest numbers, on each node."""
         taken = {device for other in others for devices in other.devices.values() for device in devices}
         chosen: dict[str, list[int]] = {}
@@ -183,8 +187,8 @@ class HostLedger:
     def _numbers(self, node: str) -> range | None:
         """Numbers of a node's devices; None where devices are not counted."""
         if self._nodes is None:
-            there = accelerators()
-            return range(there) if there else None
+            available = accelerators()
+            return range(available) if available else None
         first = 0
         for name, count in self._nodes.items():
             if name == node:
@@ -193,10 +197,10 @@ class HostLedger:
         return range(first, first + self._nodes[node])
 
     @staticmethod
-    def _read(file: Path) -> Held | None:
+    def _read(file: Path) -> Allocation | None:
         try:
             content = json.loads(file.read_text("utf-8"))
-            return Held(content["devices"], content["port"])
+            return Allocation(content["devices"], content["port"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

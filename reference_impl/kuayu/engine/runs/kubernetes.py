@@ -557,12 +557,12 @@ class KubernetesEngine:
             try:
                 for line in lines:
                     stamp, _, text = line.partition(" ")
-                    at = _nanoseconds(stamp)
-                    if at < moment or (at == moment and repeated):
-                        repeated -= at == moment
+                    instant = _nanoseconds(stamp)
+                    if instant < moment or (instant == moment and repeated):
+                        repeated -= instant == moment
                         continue
-                    moment, seen = at, seen + 1 if at == moment else 1
-                    entries.append(_entry(at / NANOSECONDS, text, first))
+                    moment, seen = instant, seen + 1 if instant == moment else 1
+                    entries.append(_entry(instant / NANOSECONDS, text, first))
                     if len(entries) >= BATCH_LINES:
                         archive.append(entries, {source: [moment, seen]})
                         entries = []
@@ -746,7 +746,7 @@ def _nanoseconds(stamp: str) -> int:
     return int(whole.timestamp()) * NANOSECONDS + (int(decimals[1][:9].ljust(9, "0")) if decimals else 0)
 
 
-def _entry(at: float, text: str, first: int) -> Entry:
+def _entry(instant: float, text: str, first: int) -> Entry:
     """A line of a pod: of which rank, when it came, and what it says."""
     marked = _MARKED.fullmatch(text)
-    return (int(marked[1]), at, marked[2]) if marked else (first, at, text)
+    return (int(marked[1]), instant, marked[2]) if marked else (first, instant, text)

@@ -110,6 +110,6 @@ class LineArchive:
 
 
 def _encode(entry: Entry) -> bytes:
-    rank, at, text = entry
-    line = json.dumps([rank, at, text[:MAX_LINE_CHARACTERS]], ensure_ascii=False, separators=(",", ":"))
+    rank, instant, text = entry
+    line = json.dumps([rank, instant, text[:MAX_LINE_CHARACTERS]], ensure_ascii=False, separators=(",", ":"))
     return line.encode("utf-8", "replace") + b"\n"

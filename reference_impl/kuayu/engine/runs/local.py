@@ -32,7 +32,7 @@ from typing import IO, Any
 
 from kuayu.engine.locking import lock
 from kuayu.engine.runs import supervisor
-from kuayu.engine.runs.devices import Held, HostLedger, accelerators, visibility
+from kuayu.engine.runs.devices import Allocation, HostLedger, accelerators, visibility
 from kuayu.engine.runs.protocol import (
     ENDED,
     MAX_LINE_CHARACTERS,
@@ -311,7 +311,7 @@ def _prepare_work(run: Run, directory: Path) -> None:
         )
 
 
-def _ranks(run: Run, directory: Path, held: Held) -> list[dict[str, Any]]:
+def _ranks(run: Run, directory: Path, held: Allocation) -> list[dict[str, Any]]:
     """What the supervisor starts, in rank order."""
     placed = replace(run, rendezvous=replace(run.rendezvous, port=held.port))
     base = {"PYTHONUNBUFFERED": "1"} | inherited()  # so that lines come when they are printed
@@ -382,27 +382,27 @@ def _check_host() -> Finding:
 
 def _check_directory(directory: Path) -> Finding:
     """Whether files can be written and locked where runs will be."""
-    there = next(path for path in (directory, *directory.parents) if path.exists())
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
     try:
-        with tempfile.TemporaryDirectory(dir=there) as name, closing(lock(Path(name) / "check")):
+        with tempfile.TemporaryDirectory(dir=existing) as name, closing(lock(Path(name) / "check")):
             free = shutil.disk_usage(name).free
     except OSError as error:
         hint = "name a directory on a local disk that this user may write"
-        return Finding("directory", present=False, detail=f"{there}: {error}", hint=hint)
+        return Finding("directory", present=False, detail=f"{existing}: {error}", hint=hint)
     return Finding("directory", present=True, detail=f"{directory}, {free / 1e9:.0f} GB free")
 
 
 def _check_devices(nodes: Mapping[str, int] | None) -> Finding:
     """Whether the host has the devices that its nodes are said to have."""
-    there = accelerators()
+    available = accelerators()
     if nodes is None:
-        detail = f"{there} accelerators of this host" if there else "no accelerator; devices are not counted"
+        detail = f"{available} accelerators of this host" if available else "no accelerator; devices are not counted"
         return Finding("devices", present=True, detail=detail)
     counted = ", ".join(f"{count} of {node}" for node, count in nodes.items())
-    if there and sum(nodes.values()) > there:
+    if available and sum(nodes.values()) > available:
         hint = "name as many devices as there are"
-        return Finding("devices", present=False, detail=f"{counted}; this host has {there} accelerators", hint=hint)
-    detail = counted if there else f"{counted}; no accelerator was found, so they are counted and nothing more"
+        return Finding("devices", present=False, detail=f"{counted}; this host has {available} accelerators", hint=hint)
+    detail = counted if available else f"{counted}; no accelerator was found, so they are counted and nothing more"
     return Finding("devices", present=True, detail=detail)
 
 

@@ -157,13 +157,13 @@ class LogLine:
         number: Place among all lines of the run, from one.
         rank: Which process, from zero within the job.
         text: The line without its end; at most ``MAX_LINE_CHARACTERS``.
-        at: Seconds since 1970 when the engine read it.
+        read_at: Seconds since 1970 when the engine read it.
     """
 
     number: int
     rank: int
     text: str
-    at: float
+    read_at: float
 
 
 MAX_LINE_CHARACTERS = 2048

@@ -314,7 +314,7 @@ class RayEngine:
     def _fetch(self, name: str, archive: LineArchive) -> int:
         """Keep more lines; how many there were. For who holds the archive's lock."""
         entries = self._driver.call("lines", name=name, after=archive.count(), limit=BATCH_LINES)
-        archive.append([(rank, at, text) for rank, at, text in entries], {})
+        archive.append([(rank, instant, text) for rank, instant, text in entries], {})
         return len(entries)
 
     def runs(self) -> list[str]:

@@ -156,8 +156,8 @@ class NodeShare:
         if self._over.is_set() or not self._report:
             return
         program = self._program()
-        asked = program.read_state(self._directory, program.STOP_FILE)
-        if asked is None or asked["grace"] > grace:
+        request = program.read_state(self._directory, program.STOP_FILE)
+        if request is None or request["grace"] > grace:
             program.write_state(self._directory, {"grace": grace, "at": time.time()}, program.STOP_FILE)
         for pid, since in self._state().get("processes", [])[-1:]:
             if program.started(pid) == since:

@@ -563,10 +563,10 @@ class SlurmEngine:
         return Finding("process tracking", present=True, detail=detail)
 
     def _check_directory(self) -> Finding:
-        there = next(path for path in (self._store.directory, *self._store.directory.parents) if path.exists())
-        if not os.access(there, os.W_OK):
+        existing = next(path for path in (self._store.directory, *self._store.directory.parents) if path.exists())
+        if not os.access(existing, os.W_OK):
             hint = "name a directory on a file system that all nodes share"
-            return Finding("directory", present=False, detail=f"{there} cannot be written", hint=hint)
+            return Finding("directory", present=False, detail=f"{existing} cannot be written", hint=hint)
         detail = f"{self._store.directory}, which all nodes have to reach by this path"
         return Finding("directory", present=True, detail=detail)
 

@@ -175,7 +175,7 @@ class RunStore:
         lines = []
         for number, line in enumerate(found, after + 1):
             rank, read_at, text = json.loads(line)
-            lines.append(LogLine(number=number, rank=rank, text=text, at=read_at))
+            lines.append(LogLine(number=number, rank=rank, text=text, read_at=read_at))
         return lines
 
     def forget(self, name: str, status: Callable[[str], RunStatus], release: Callable[[], None]) -> None:

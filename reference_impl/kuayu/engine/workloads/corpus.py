@@ -38,10 +38,10 @@ def fragment(report: WorkloadReport, bandwidths: Mapping[str, float] | None = No
     """
     devices = []
     for place in report.places:
-        results = [each for each in report.results if each.place == place.id]
+        results = [result for result in report.results if result.place == place.id]
         if not results:
             continue
-        powers = [each.power for each in results if each.power is not None]
+        powers = [result.power for result in results if result.power is not None]
         device = IndexedDevice(
             id=place.id,
             stack=place.stack,
@@ -51,14 +51,15 @@ def fragment(report: WorkloadReport, bandwidths: Mapping[str, float] | None = No
             power=statistics.median(powers) if powers else None,
         )
         devices.append(device)
-    measured = {each.workload for each in report.results}
-    tasks = [each.task() for each in report.workloads if each.name in measured]
+    measured = {result.workload for result in report.results}
+    tasks = [workload.task() for workload in report.workloads if workload.name in measured]
     return Corpus(devices=devices, tasks=tasks, measurements=_measurements(report.results)) if devices else None
 
 
 def _measurements(results: tuple[WorkloadResult, ...]) -> list[Measurement]:
     return [
-        Measurement(device=each.place, task=each.workload, throughput=each.value, power=each.power) for each in results
+        Measurement(device=result.place, task=result.workload, throughput=result.value, power=result.power)
+        for result in results
     ]
 
 
@@ -73,15 +74,15 @@ def merged(old: Mapping[str, Any], new: Corpus) -> dict[str, Any]:
         CorpusFileError: ``old`` has a device of the same name with another stack, or would become too large.
     """
     wire = new.to_wire()
-    devices = {each["id"]: each for each in old["devices"]}
+    devices = {device["id"]: device for device in old["devices"]}
     for device in wire["devices"]:
         before = devices.get(device["id"], device)
         if before["stack"] != device["stack"]:
             raise CorpusFileError(f"its device {device['id']} has another stack", "give that one another name")
         devices[device["id"]] = before | device
-    tasks = {each["id"]: each for each in wire["tasks"]} | {each["id"]: each for each in old["tasks"]}
-    anew = {_setting(each) for each in wire["measurements"]}
-    kept = [each for each in old["measurements"] if _setting(each) not in anew]
+    tasks = {task["id"]: task for task in wire["tasks"]} | {task["id"]: task for task in old["tasks"]}
+    anew = {_setting(measurement) for measurement in wire["measurements"]}
+    kept = [measurement for measurement in old["measurements"] if _setting(measurement) not in anew]
     whole = {**old, "devices": [*devices.values()], "tasks": [*tasks.values()]}
     whole["measurements"] = [*kept, *wire["measurements"]]
     for wrong in schema.errors("Corpus", whole):

@@ -35,8 +35,8 @@ def count(workload: Workload) -> Count:
     """Count one training step of ``workload``'s batch on the processors."""
     samples = workload.smallest
     (work, few), (_, more) = _counted(workload, samples), _counted(workload, 2 * samples)
-    each = (more - few) / samples
-    return Count(work / samples, each + (few - each * samples) / workload.batch)
+    per_sample = (more - few) / samples
+    return Count(work / samples, per_sample + (few - per_sample * samples) / workload.batch)
 
 
 def _counted(workload: Workload, samples: int) -> tuple[int, int]:

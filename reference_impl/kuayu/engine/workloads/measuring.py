@@ -20,7 +20,7 @@ from typing import Final
 import psutil
 import torch
 
-from kuayu.engine.probes.repetition import FEWEST, Repetitions, Step, repeat
+from kuayu.engine.probes.repetition import MIN_REPETITIONS, Repetitions, Step, repeat
 from kuayu.engine.probes.result import ProbeFailedError, ProbeUnavailableError
 from kuayu.engine.workloads.places import Place
 from kuayu.engine.workloads.result import WorkloadResult
@@ -84,7 +84,7 @@ def _sized(training: Training, workload: Workload, device: str, budget_s: float)
     seconds = _tried(training, part)
     while part < workload.batch:
         # Two steps to try the next part, then the repetitions.
-        if (2 + FEWEST) * 2 * seconds > ends_at - time.perf_counter() or not _fits(workload, 2 * part, device):
+        if (2 + MIN_REPETITIONS) * 2 * seconds > ends_at - time.perf_counter() or not _fits(workload, 2 * part, device):
             break
         part *= 2
         seconds = _tried(training, part)
@@ -99,7 +99,7 @@ def _halved(training: Training, workload: Workload, budget_s: float) -> tuple[in
             seconds = _tried(training, part)
         except torch.OutOfMemoryError:
             seconds = math.inf  # what the failed step held is free only after this block
-        if FEWEST * seconds * workload.batch / part <= budget_s:
+        if MIN_REPETITIONS * seconds * workload.batch / part <= budget_s:
             return part, seconds
         torch.cuda.empty_cache()
         part = max(workload.smallest, part // 2)

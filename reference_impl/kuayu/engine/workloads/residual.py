@@ -79,9 +79,9 @@ class _Residual(nn.Module):
         self.entry = nn.Sequential(_convolution(3, ENTRY, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
         self.blocks = nn.Sequential(*(_Bottleneck(layers) for layers in _layers()))
         self.classify = nn.Linear(WIDENING * WIDTHS[-1], CLASSES)
-        for each in self.modules():
-            if isinstance(each, nn.Conv2d):  # the layout of matrix units
-                each.weight = nn.Parameter(each.weight.detach().contiguous(memory_format=torch.channels_last))
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):  # the layout of matrix units
+                module.weight = nn.Parameter(module.weight.detach().contiguous(memory_format=torch.channels_last))
 
     def forward(self, images: Tensor, classes: Tensor) -> Tensor:
         """Cross entropy; ``images`` (samples, 3, SIDE, SIDE), ``classes`` (samples,)."""

@@ -47,7 +47,7 @@ def run_workloads(
         for name in lost
     ]
     results: list[WorkloadResult] = []
-    ends_at, planned = time.perf_counter() + budget_s, [(place, each) for place in found for each in workloads]
+    ends_at, planned = time.perf_counter() + budget_s, [(place, workload) for place in found for workload in workloads]
     for done, (place, workload) in enumerate(planned):
         name, whole = f"{workload.name} {place.device}", len(planned)
 

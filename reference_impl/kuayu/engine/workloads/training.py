@@ -38,7 +38,7 @@ class Training:
         """Work on so many samples from now on."""
         generator = torch.Generator().manual_seed(SEED)
         self._inputs = ()
-        self._inputs = tuple(each.to(self._device) for each in self._workload.data(samples, generator))
+        self._inputs = tuple(tensor.to(self._device) for tensor in self._workload.data(samples, generator))
 
     def differentiate(self) -> None:
         """Add the gradients of the samples to those that are there."""

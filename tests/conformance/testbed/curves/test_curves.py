@@ -85,7 +85,7 @@ def test_real_curves_have_a_course_that_is_known(originals: tuple[Curve, ...]) -
     assert by_source["mlperf llama31_8b"] == 25
     assert by_source["megatron t5"] == 5
     assert not any("GPT3P" in each.name for each in originals)
-    assert all(real.LEAST <= len(each.steps) <= real.MOST for each in originals)
+    assert all(real.MIN_POINTS <= len(each.steps) <= real.MAX_POINTS for each in originals)
     assert len({tuple(each.losses.tolist()) for each in originals}) == len(originals)
 
 

@@ -27,7 +27,7 @@ def text(found: dict[str, Any]) -> str:
     lines = []
     for name, value in found.items():
         rows = isinstance(value, list)
-        whole = "[\n" + ",\n".join(f"  {json.dumps(each)}" for each in value) + "\n ]" if rows else json.dumps(value)
+        whole = "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in value) + "\n ]" if rows else json.dumps(value)
         lines.append(f" {json.dumps(name)}: {whole}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

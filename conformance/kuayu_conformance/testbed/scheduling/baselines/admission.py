@@ -54,7 +54,7 @@ def _offers(view: View, number: int) -> tuple[tuple[int, int], ...]:
     pools = usable(view, number).tolist()
     begin = crc32(view.job(number).name.encode()) % len(view.places.sites)
     pools.sort(key=lambda pool: ((int(view.places.site[pool]) - begin) % len(view.places.sites), pool))
-    sizes, asked = view.places.devices, int(view.register.requested[number])
-    if any(sizes[pool] >= asked for pool in pools):
-        return tuple((pool, asked) for pool in pools if sizes[pool] >= asked)
+    sizes, requested = view.places.devices, int(view.register.requested[number])
+    if any(sizes[pool] >= requested for pool in pools):
+        return tuple((pool, requested) for pool in pools if sizes[pool] >= requested)
     return tuple((pool, int(sizes[pool])) for pool in pools if sizes[pool] >= view.register.minimum[number])

@@ -71,7 +71,7 @@ class DominantResourceFairness(EarliestCompletion):
         reserved = False
         for number in _in_turn(shares, _queues(view)):
             ways = self._of(view, number)
-            if reserved and not any(schedule.fits(each.holding) for each in ways):
+            if reserved and not any(schedule.fits(candidate.holding) for candidate in ways):
                 continue
             ends = self._ends(view, number, ways)
             best = self._best_now(schedule, ways, ends, ends)
@@ -97,7 +97,7 @@ def _in_turn(shares: DominantShares, queues: Mapping[str, deque[int]]) -> Iterat
     """All who wait, always the next of the tenant that has least then; of equal ones that which is first by name."""
     left = dict(queues)
     while left:
-        tenant = min(left, key=lambda each: (shares.of(each), each))
+        tenant = min(left, key=lambda name: (shares.of(name), name))
         yield left[tenant].popleft()
         if not left[tenant]:
             del left[tenant]

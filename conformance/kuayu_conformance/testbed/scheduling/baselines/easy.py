@@ -92,9 +92,9 @@ class Schedule:
         place = int(np.searchsorted(freed, devices - int(self.free[pool])))
         return float(ends[place]) if place < len(ends) else inf
 
-    def _free_at(self, pool: int, at: float) -> int:
+    def _free_at(self, pool: int, instant: float) -> int:
         ends, freed = self._releases(pool)
-        place = int(np.searchsorted(ends, at, side="right"))
+        place = int(np.searchsorted(ends, instant, side="right"))
         return int(self.free[pool]) + (int(freed[place - 1]) if place else 0)
 
     def _releases(self, pool: int) -> tuple[Floats, Counts]:
@@ -104,7 +104,7 @@ class Schedule:
             ends, freed = self._view.releases(pool)
             taken = self._taken.get(pool)
             if taken:
-                ends = np.append(ends, [each for each, _ in taken])
+                ends = np.append(ends, [end for end, _ in taken])
                 freed = np.append(freed, [devices for _, devices in taken])
                 order = np.argsort(ends, kind="stable")
                 ends, freed = ends[order], freed[order]

@@ -87,14 +87,14 @@ def _assigned(kind: Numbers, worth: Floats, starts: NDArray[np.int64]) -> tuple[
     pools, values = np.full(len(kind), -1, dtype=np.int64), np.zeros(len(kind))
     some = starts.sum(axis=1)
     for place in np.flatnonzero(some[kind]).tolist():
-        its = kind[place]
-        if some[its]:
-            left = np.where(starts[its] > 0, worth[place], 0.0)
+        row = kind[place]
+        if some[row]:
+            left = np.where(starts[row] > 0, worth[place], 0.0)
             best = int(np.argmax(left))
             if left[best] > 0.0:
                 pools[place], values[place] = best, left[best]
-                starts[its, best] -= 1
-                some[its] -= 1
+                starts[row, best] -= 1
+                some[row] -= 1
     return pools, values
 
 
@@ -146,7 +146,9 @@ class Goodput(EarliestCompletion):
         planned = self._planned.get(number)
         if planned is None:
             return ends
-        scores: Floats = ends + np.array([0.0 if each.holding[0][0] == planned else ELSEWHERE for each in ways])
+        scores: Floats = ends + np.array(
+            [0.0 if candidate.holding[0][0] == planned else ELSEWHERE for candidate in ways]
+        )
         return scores
 
     def _ordered(self, view: View, candidates: list[int]) -> list[int]:
@@ -156,8 +158,8 @@ class Goodput(EarliestCompletion):
     @staticmethod
     def _some_fit(view: View, schedule: Schedule) -> bool:
         """Whether any that waits could start on what is free: else no programme would start one."""
-        asked, rates = view.register.requested[view.pending], view.register.rates[view.pending]
-        fits = (asked[:, np.newaxis] <= schedule.free) & (rates[:, view.places.type] > 0.0)
+        requested, rates = view.register.requested[view.pending], view.register.rates[view.pending]
+        fits = (requested[:, np.newaxis] <= schedule.free) & (rates[:, view.places.type] > 0.0)
         return bool(fits.any())
 
     def _plan(self, view: View, schedule: Schedule) -> None:
@@ -205,9 +207,9 @@ class Goodput(EarliestCompletion):
     def _staging(self, view: View, jobs: Numbers) -> Floats:
         """Seconds until the data of each would be in each domain, at present bandwidths; (jobs, domains)."""
         known = [self._of_job(view, number) for number in jobs.tolist()]
-        kinds = {kind: view.shares[list(kind)].max(axis=0) for kind in {each.sources for each in known}}
-        shares = np.stack([kinds[each.sources] for each in known])
-        size = np.array([each.bits for each in known])[:, np.newaxis]
+        kinds = {kind: view.shares[list(kind)].max(axis=0) for kind in {data.sources for data in known}}
+        shares = np.stack([kinds[data.sources] for data in known])
+        size = np.array([data.bits for data in known])[:, np.newaxis]
         with np.errstate(invalid="ignore", divide="ignore"):
             seconds = np.where(np.isinf(shares), 0.0, np.where(shares > 0.0, size / shares, np.inf))
         found: Floats = seconds

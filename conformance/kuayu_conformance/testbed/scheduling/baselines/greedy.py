@@ -76,7 +76,7 @@ class EarliestCompletion:
     def _backfill(self, view: View, schedule: Schedule, pending: list[int], orders: list[Order]) -> None:
         for number in self._ordered(view, self._candidates(view, schedule, pending)):
             ways = self._of(view, number)
-            if not any(schedule.fits(each.holding) for each in ways):
+            if not any(schedule.fits(candidate.holding) for candidate in ways):
                 continue
             ends = self._ends(view, number, ways)
             scores = self._scores(view, number, ways, ends)
@@ -87,18 +87,18 @@ class EarliestCompletion:
     def _candidates(self, view: View, schedule: Schedule, pending: list[int]) -> list[int]:
         """Jobs that might start if their data were there: others need not be looked at one by one."""
         jobs = np.array(pending, dtype=np.intp)
-        asked, left = view.register.requested[jobs], view.work_left(jobs)
-        possible = asked > int(view.places.devices.max())
+        requested, left = view.register.requested[jobs], view.work_left(jobs)
+        possible = requested > int(view.places.devices.max())
         for pool in np.flatnonzero(schedule.free > 0).tolist():
             rates = view.register.rates[jobs, view.places.type[pool]]
             ends = view.now + np.divide(left, rates, out=np.full(len(jobs), inf), where=rates > 0.0)
-            possible |= schedule.may_admit(pool, asked, ends) & (rates > 0.0)
+            possible |= schedule.may_admit(pool, requested, ends) & (rates > 0.0)
         return [int(number) for number in jobs[possible]]
 
     @staticmethod
-    def _start(view: View, schedule: Schedule, number: int, each: Way, ends: float, orders: list[Order]) -> None:
-        schedule.take(each.holding, ends)
-        orders.append(Start(view.job(number).name, each.placement))
+    def _start(view: View, schedule: Schedule, number: int, candidate: Way, ends: float, orders: list[Order]) -> None:
+        schedule.take(candidate.holding, ends)
+        orders.append(Start(view.job(number).name, candidate.placement))
 
     @staticmethod
     def _best_now(schedule: Schedule, ways: tuple[Way, ...], ends: Floats, scores: Floats) -> int | None:
@@ -113,11 +113,11 @@ class EarliestCompletion:
         """Whether the first job waits, for which it then has a reservation; nobody waits for what never comes."""
         limit = inf if best is None else float(scores[best])
         awaited = None
-        for place, each in enumerate(ways):
+        for place, candidate in enumerate(ways):
             if scores[place] < limit:
-                score = schedule.earliest(each.holding) - view.now + float(scores[place])
+                score = schedule.earliest(candidate.holding) - view.now + float(scores[place])
                 if score < limit:
-                    limit, awaited = score, each
+                    limit, awaited = score, candidate
         if awaited is not None:
             schedule.reserve(awaited.holding)
         return awaited is not None
@@ -136,20 +136,20 @@ class EarliestCompletion:
 
 def _ways(view: View, number: int) -> tuple[Way, ...]:
     pools = usable(view, number).tolist()
-    sizes, asked = view.places.devices, int(view.register.requested[number])
-    enough = [pool for pool in pools if sizes[pool] >= asked]
+    sizes, requested = view.places.devices, int(view.register.requested[number])
+    enough = [pool for pool in pools if sizes[pool] >= requested]
     if enough:
-        return tuple(way(view, ((pool, asked),)) for pool in enough)
+        return tuple(way(view, ((pool, requested),)) for pool in enough)
     found = [shrunk(view, number, pool) for pool in pools]
-    found += [spread(view, number, _around(view, pool, pools, asked)) for pool in pools]
-    return tuple(each for each in found if each)
+    found += [spread(view, number, _around(view, pool, pools, requested)) for pool in pools]
+    return tuple(candidate for candidate in found if candidate)
 
 
-def _around(view: View, centre: int, pools: list[int], asked: int) -> tuple[int, ...]:
+def _around(view: View, centre: int, pools: list[int], requested: int) -> tuple[int, ...]:
     """A pool and the largest of each of the nearest domains, until they have what is asked for."""
     chosen = [centre]
     for site in nearest(view, int(view.places.site[centre])):
-        if sum(int(view.places.devices[pool]) for pool in chosen) >= asked:
+        if sum(int(view.places.devices[pool]) for pool in chosen) >= requested:
             break
         own = [pool for pool in pools if view.places.site[pool] == site]
         if own:

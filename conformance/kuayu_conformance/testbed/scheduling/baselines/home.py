@@ -38,8 +38,8 @@ class HomeFifo:
     def _start(self, view: View, schedule: Schedule, number: int, orders: list[Order]) -> bool:
         """Start a job in the best way in which it fits; whether there is one."""
         _, ways = self._seats.of(view, number)
-        fitting = [each for each in ways if schedule.fits(each.holding)]
-        timed = [(seconds(view, number, each), place) for place, each in enumerate(fitting)]
+        fitting = [candidate for candidate in ways if schedule.fits(candidate.holding)]
+        timed = [(seconds(view, number, candidate), place) for place, candidate in enumerate(fitting)]
         for took, place in sorted(timed):
             if took < inf and schedule.admits(fitting[place].holding, view.now + took):
                 schedule.take(fitting[place].holding, view.now + took)
@@ -75,16 +75,16 @@ class HomeBackfill(HomeFifo):
         _, ways = self._seats.of(view, number)
         if len(ways) == 1:
             return ways[0]
-        return min(ways, key=lambda each: schedule.earliest(each.holding) + seconds(view, number, each))
+        return min(ways, key=lambda candidate: schedule.earliest(candidate.holding) + seconds(view, number, candidate))
 
     def _candidates(self, view: View, schedule: Schedule, site: int, jobs: Numbers) -> list[int]:
         """Jobs that might start if their data were there: others need not be looked at one by one."""
         if not len(jobs) or not schedule.free[view.places.of_site[site]].any():
             return []
-        asked, left = view.register.requested[jobs], view.work_left(jobs)
-        possible = asked > view.places.devices[view.places.of_site[site]].max()
+        requested, left = view.register.requested[jobs], view.work_left(jobs)
+        possible = requested > view.places.devices[view.places.of_site[site]].max()
         for pool in view.places.of_site[site].tolist():
             rates = view.register.rates[jobs, view.places.type[pool]]
             ends = view.now + np.divide(left, rates, out=np.full(len(jobs), inf), where=rates > 0.0)
-            possible |= schedule.may_admit(pool, asked, ends) & (rates > 0.0)
+            possible |= schedule.may_admit(pool, requested, ends) & (rates > 0.0)
         return [int(number) for number in jobs[possible]]

@@ -37,10 +37,10 @@ def _seat(view: View, number: int) -> tuple[int, tuple[Way, ...]]:
     for site in chain((home,), nearest(view, home)):
         own = [int(pool) for pool in pools if view.places.site[pool] == site]
         if own:
-            asked = int(view.register.requested[number])
-            enough = [pool for pool in own if view.places.devices[pool] >= asked]
+            requested = int(view.register.requested[number])
+            enough = [pool for pool in own if view.places.devices[pool] >= requested]
             if enough:
-                return site, tuple(way(view, ((pool, asked),)) for pool in enough)
+                return site, tuple(way(view, ((pool, requested),)) for pool in enough)
             found = _too_large(view, number, site, pools.tolist())
             return site, () if found is None else (found,)
     return home, ()
@@ -49,13 +49,13 @@ def _seat(view: View, number: int) -> tuple[int, tuple[Way, ...]]:
 def _too_large(view: View, number: int, site: int, pools: list[int]) -> Way | None:
     """The faster of shrinking and a split with the nearest domain."""
     largest = _largest(view, site, pools)
-    asked, own = int(view.register.requested[number]), int(view.places.devices[largest])
+    requested, own = int(view.register.requested[number]), int(view.places.devices[largest])
     others = [_largest(view, other, pools) for other in nearest(view, site) if _has(view, other, pools)]
-    enough = [pool for pool in others if own + int(view.places.devices[pool]) >= asked]
+    enough = [pool for pool in others if own + int(view.places.devices[pool]) >= requested]
     pairs = (spread(view, number, (largest, pool)) for pool in enough or others)
-    ways = [each for each in (shrunk(view, number, largest), next(filter(None, pairs), None)) if each]
+    ways = [candidate for candidate in (shrunk(view, number, largest), next(filter(None, pairs), None)) if candidate]
     if ways:
-        return min(ways, key=lambda each: seconds(view, number, each))
+        return min(ways, key=lambda candidate: seconds(view, number, candidate))
     return way(view, ((largest, own),)) if own >= view.register.minimum[number] else None
 
 

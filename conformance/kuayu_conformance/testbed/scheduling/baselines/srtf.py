@@ -70,7 +70,7 @@ class _Running:
         self._holdings = [dict(view.holding(number)) for number in self.jobs]
         self._closed: set[int] = set()
         self._of_pool: dict[int, list[int]] = {}
-        for place in sorted(range(len(self.jobs)), key=lambda each: -self._remaining[each]):
+        for place in sorted(range(len(self.jobs)), key=lambda index: -self._remaining[index]):
             if self._preemptible(place):
                 for pool in self._holdings[place]:
                     self._of_pool.setdefault(pool, []).append(place)
@@ -142,7 +142,7 @@ class ShortestRemainingTime(EarliestCompletion):
         waiting = [number for number in _by_remaining_time(view) if number not in awaited]
         self._place(view, schedule, waiting, orders)
         started = {order.job for order in orders if isinstance(order, Start)}
-        self._preempt(view, schedule, [each for each in waiting if view.job(each).name not in started], orders)
+        self._preempt(view, schedule, [number for number in waiting if view.job(number).name not in started], orders)
         self._left = sum(isinstance(order, Start) for order in orders) < len(view.pending)
         if not orders:
             self._idle = view.revision, view.now + _AGAIN
@@ -183,7 +183,7 @@ class ShortestRemainingTime(EarliestCompletion):
                 continue
             running = running or _Running(view)
             tried = (self._tried(view, schedule, running, number, way, seconds, later) for way, seconds in choices)
-            best = max(filter(None, tried), key=lambda each: each.net, default=None)
+            best = max(filter(None, tried), key=lambda preemption: preemption.net, default=None)
             if best is not None and best.net > 0.0:
                 orders += [Stop(view.job(running.jobs[place]).name) for place in best.victims]
                 running.close(best.victims)
@@ -213,10 +213,10 @@ class ShortestRemainingTime(EarliestCompletion):
         if victims is None:
             return None
         stopped = [running.jobs[place] for place in victims]
-        saving = max(view.law.saving(view.job(each), view.placement(each)) for each in stopped)
+        saving = max(view.law.saving(view.job(job), view.placement(job)) for job in stopped)
         ends = view.now + max(ceil(saving / self._epoch), 1) * self._epoch + seconds
         lost = sum(
-            ends - view.now + self._epoch + view.law.restart(view.job(each), view.placement(each)) for each in stopped
+            ends - view.now + self._epoch + view.law.restart(view.job(job), view.placement(job)) for job in stopped
         )
         return _Preemption(way, victims, spare, ends, later - ends - lost)
 
@@ -224,7 +224,7 @@ class ShortestRemainingTime(EarliestCompletion):
 def _spare(schedule: Schedule, way: Way, ends: float) -> Holding:
     """Free devices of a way that may be held until then without delaying who has a reservation."""
     free = ((pool, min(devices, int(schedule.free[pool]))) for pool, devices in way.holding)
-    return tuple(each for each in free if each[1] > 0 and schedule.admits((each,), ends))
+    return tuple(part for part in free if part[1] > 0 and schedule.admits((part,), ends))
 
 
 def _by_remaining_time(view: View) -> list[int]:

@@ -117,7 +117,7 @@ def tune(
     best = chosen(table)
     return {
         "weights": {"money": best["money weight"], "index": best["index weight"]},
-        "favour": min(plans, key=lambda each: (each["period"], each["favour"]))["favour"],
+        "favour": min(plans, key=lambda entry: (entry["period"], entry["favour"]))["favour"],
         "rule": RULE,
         "cells": [asdict(cell) for cell in cells],
         "B1 over B3": row([HomeBackfill() for _ in cells]),
@@ -128,7 +128,7 @@ def tune(
 
 def chosen(table: Sequence[dict[str, float]]) -> dict[str, float]:
     """The row of least money among those hardly slower than B3; where there is none, the fastest."""
-    hardly = [each for each in table if each["period"] <= MARGIN]
+    hardly = [entry for entry in table if entry["period"] <= MARGIN]
     if hardly:
-        return min(hardly, key=lambda each: (each["money"], each["period"]))
-    return min(table, key=lambda each: (each["period"], each["money"]))
+        return min(hardly, key=lambda entry: (entry["money"], entry["period"]))
+    return min(table, key=lambda entry: (entry["period"], entry["money"]))

@@ -41,9 +41,9 @@ def way(view: View, holding: Holding) -> Way:
     return Way(Placement(shares, Split.PERIODIC, PERIOD), holding, sites)
 
 
-def seconds(view: View, number: int, each: Way) -> float:
+def seconds(view: View, number: int, candidate: Way) -> float:
     """How long a job would hold the devices if it were given them now; infinite if it cannot run there."""
-    staging, rate = view.expected(number, each.placement)
+    staging, rate = view.expected(number, candidate.placement)
     left = float(view.work_left(np.array([number], dtype=np.intp))[0])
     return staging + left / rate if rate > 0.0 else inf
 
@@ -52,15 +52,15 @@ def all_seconds(view: View, number: int, ways: Sequence[Way]) -> Floats:
     """The same for many ways, by way."""
     left = float(view.work_left(np.array([number], dtype=np.intp))[0])
     staging, rates = view.staging(number), view.register.rates[number]
-    asked, fresh = int(view.register.requested[number]), view.checkpoint_at(number) is None
+    requested, fresh = int(view.register.requested[number]), view.checkpoint_at(number) is None
     found = np.empty(len(ways))
-    for place, each in enumerate(ways):
-        pool, devices = each.holding[0]
-        if fresh and devices == asked:
+    for place, candidate in enumerate(ways):
+        pool, devices = candidate.holding[0]
+        if fresh and devices == requested:
             rate = float(rates[view.places.type[pool]])
-            found[place] = float(staging[each.sites[0]]) + left / rate if rate > 0.0 else inf
+            found[place] = float(staging[candidate.sites[0]]) + left / rate if rate > 0.0 else inf
         else:
-            found[place] = seconds(view, number, each)
+            found[place] = seconds(view, number, candidate)
     return found
 
 
@@ -88,8 +88,8 @@ def spread(view: View, number: int, pools: tuple[int, ...]) -> Way | None:
     if Split.PERIODIC not in view.job(number).splits:
         return None
     sizes = view.places.devices[list(pools)].tolist()
-    asked = int(view.register.requested[number])
-    wanted = min(asked, sum(sizes))
+    requested = int(view.register.requested[number])
+    wanted = min(requested, sum(sizes))
     if wanted < view.register.minimum[number]:
         return None
     counts = [min(size, ceil(wanted * size / sum(sizes))) for size in sizes[1:]]

@@ -66,11 +66,13 @@ class WeighedCompletion(EarliestCompletion):
     def _scores(self, view: View, number: int, ways: tuple[Way, ...], ends: Floats) -> Floats:
         lacking = self._lacking.get(number)
         if lacking is None:
-            lacking = self._lacking[number] = np.array([1.0 - self._advantage(view, number, each) for each in ways])
+            lacking = self._lacking[number] = np.array(
+                [1.0 - self._advantage(view, number, candidate) for candidate in ways]
+            )
         staging, money = self._moving(view, number, ways)
         able = np.isfinite(ends)
         running = np.where(able, ends, 0.0) - view.now - np.where(able, staging, 0.0)
-        for place in np.flatnonzero(able).tolist() if any(len(each.sites) > 1 for each in ways) else ():
+        for place in np.flatnonzero(able).tolist() if any(len(candidate.sites) > 1 for candidate in ways) else ():
             money[place] += self._exchanges(view, number, ways[place], float(ends[place]))
         paid = self.weights.money * np.where(able, money, 0.0)
         scores: Floats = ends + self.weights.index * running * lacking + paid
@@ -80,11 +82,11 @@ class WeighedCompletion(EarliestCompletion):
     def _moving(view: View, number: int, ways: tuple[Way, ...]) -> tuple[Floats, Floats]:
         """Seconds and money for data and checkpoint, by way."""
         staging, money = view.staging(number), view.staging_money(number)
-        if all(len(each.sites) == 1 for each in ways):
-            sites = [each.sites[0] for each in ways]
+        if all(len(candidate.sites) == 1 for candidate in ways):
+            sites = [candidate.sites[0] for candidate in ways]
             return staging[sites], money[sites]
-        longest = [max(float(staging[site]) for site in each.sites) for each in ways]
-        return np.array(longest), np.array([sum(float(money[site]) for site in each.sites) for each in ways])
+        longest = [max(float(staging[site]) for site in candidate.sites) for candidate in ways]
+        return np.array(longest), np.array([sum(float(money[site]) for site in candidate.sites) for candidate in ways])
 
     def _rather_waits(
         self,
@@ -110,24 +112,24 @@ class WeighedCompletion(EarliestCompletion):
         )
 
     @staticmethod
-    def _exchanges(view: View, number: int, each: Way, ends: float) -> float:
+    def _exchanges(view: View, number: int, candidate: Way, ends: float) -> float:
         """Money for what domains exchange until the end."""
-        if len(each.sites) == 1:
+        if len(candidate.sites) == 1:
             return 0.0
         weather, site = view.topology.weather, view.places.site_number
         seconds = weather.tariff_seconds(view.now, ends) / weather.tariff(view.now)
-        flows = view.law.flows(view.job(number), each.placement)
-        held = view.speed(number, each.placement).occupied
+        flows = view.law.flows(view.job(number), candidate.placement)
+        held = view.speed(number, candidate.placement).occupied
         return sum(
             bits * seconds * float(view.tariffs[site(flow.source), site(flow.target)])
             for flow, bits in zip(flows, held, strict=True)
         )
 
-    def _advantage(self, view: View, number: int, each: Way) -> float:
+    def _advantage(self, view: View, number: int, candidate: Way) -> float:
         """Mean over the devices of a way."""
         of_type = self._advantages[view.job(number).profile]
-        held = sum(devices for _, devices in each.holding)
-        return sum(float(of_type[view.places.type[pool]]) * devices for pool, devices in each.holding) / held
+        held = sum(devices for _, devices in candidate.holding)
+        return sum(float(of_type[view.places.type[pool]]) * devices for pool, devices in candidate.holding) / held
 
 
 def advantages(kinds: Sequence[DeviceType]) -> dict[str, Floats]:

@@ -42,25 +42,25 @@ def capacity(jobs: Needs, devices: Floats | None = None) -> Capacity:
     Raises:
         ValueError: None of the jobs can run, or none has work to do.
     """
-    there = jobs.places.devices.astype(np.float64) if devices is None else np.asarray(devices, dtype=np.float64)
-    able = (np.where(there > 0.0, jobs.rates, 0.0).max(axis=1, initial=0.0) > 0.0) & (jobs.work > 0.0)
+    available = jobs.places.devices.astype(np.float64) if devices is None else np.asarray(devices, dtype=np.float64)
+    able = (np.where(available > 0.0, jobs.rates, 0.0).max(axis=1, initial=0.0) > 0.0) & (jobs.work > 0.0)
     if not able.any():
         raise ValueError("no job has work to do and can run")
     # pools that are alike to all jobs are one to the programme
-    merged, pool = np.unique(np.where(there > 0.0, jobs.rates[able], 0.0), axis=1, return_inverse=True)
+    merged, pool = np.unique(np.where(available > 0.0, jobs.rates[able], 0.0), axis=1, return_inverse=True)
     pool = pool.reshape(-1)
-    sizes = np.bincount(pool, weights=there)
+    sizes = np.bincount(pool, weights=available)
     kinds, which = np.unique(merged, axis=0, return_inverse=True)
     mix = np.bincount(which.reshape(-1), weights=jobs.work[able])
     mix = mix / mix.sum()
     rows, pools = np.nonzero(kinds)
     last = len(rows)
     done = coo_array((-kinds[rows, pools], (rows, np.arange(last))), shape=(len(kinds), last + 1))
-    asked = coo_array((mix, (np.arange(len(kinds)), np.full(len(kinds), last))), shape=(len(kinds), last + 1))
+    demanded = coo_array((mix, (np.arange(len(kinds)), np.full(len(kinds), last))), shape=(len(kinds), last + 1))
     held = coo_array((np.ones(last), (pools, np.arange(last))), shape=(len(sizes), last + 1))
     limits = np.concatenate([np.zeros(len(kinds)), sizes])
     solved = linprog(
-        np.append(np.zeros(last), -1.0), A_ub=vstack([done + asked, held], format="csr"), b_ub=limits, method="highs"
+        np.append(np.zeros(last), -1.0), A_ub=vstack([done + demanded, held], format="csr"), b_ub=limits, method="highs"
     )
     assert solved.status == 0, solved.message
     used = np.bincount(pools, weights=solved.x[:last], minlength=len(sizes))
@@ -79,6 +79,6 @@ def cheapest_seconds(jobs: Needs, values: Floats) -> Floats:
         jobs: By job and pool.
         values: Of a device second, by pool; none below nought.
     """
-    each = np.divide(values, jobs.rates, out=np.full(jobs.rates.shape, np.inf), where=jobs.rates > 0.0)
-    least: Floats = each.min(axis=1, initial=np.inf)
+    unit_costs = np.divide(values, jobs.rates, out=np.full(jobs.rates.shape, np.inf), where=jobs.rates > 0.0)
+    least: Floats = unit_costs.min(axis=1, initial=np.inf)
     return np.where(jobs.work > 0.0, jobs.work * least, 0.0)

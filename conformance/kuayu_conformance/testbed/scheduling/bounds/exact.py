@@ -106,10 +106,10 @@ class _Programme:
         self._instance, self._seconds = instance, seconds
         tasks, slot = instance.tasks, instance.slot
         first = [max(1, ceil(task.submitted / slot)) for task in tasks]
-        lasting = [[max(1, ceil(each.seconds / slot - _TOLERANCE)) for each in task.options] for task in tasks]
+        lasting = [[max(1, ceil(option.seconds / slot - _TOLERANCE)) for option in task.options] for task in tasks]
         # in the best schedules each job starts when it may or when another ends: after all others, each in the way that
         # takes longest, at the latest
-        longest = [max(each) for each in lasting]
+        longest = [max(slots) for slots in lasting]
         latest = max(first) + sum(longest)
         columns = [
             (number, way, start)
@@ -121,8 +121,8 @@ class _Programme:
         self._task, self._way, self._start = (np.array(part, dtype=np.intp) for part in zip(*columns, strict=True))
         self._lasting = np.array([lasting[number][way] for number, way, _ in columns], dtype=np.intp)
         options = [tasks[number].options[way] for number, way, _ in columns]
-        self._money = np.array([each.money for each in options])
-        self._ends = self._start * slot + np.array([each.seconds for each in options])
+        self._money = np.array([option.money for option in options])
+        self._ends = self._start * slot + np.array([option.seconds for option in options])
         weights = np.array([task.weight for task in tasks])
         submitted = np.array([task.submitted for task in tasks])
         self._period = (self._ends - submitted[self._task]) * weights[self._task] / weights.sum()

@@ -153,13 +153,13 @@ class _Scene:
     def _staging(self, job: Job, shares: tuple[Share, ...]) -> tuple[float, float]:
         """Seconds and money until the data are in all domains of a way, each from where they come fastest."""
         data = self._workload.datasets[job.data]
-        at = [self.places.site_number(site) for site in data.at]
+        holders = [self.places.site_number(site) for site in data.at]
         seconds, money = 0.0, 0.0
-        for site in {self.places.site_number(share.site) for share in shares} - set(at):
-            best = max(at, key=lambda source: float(self._offered[source, site]))
+        for site in {self.places.site_number(share.site) for share in shares} - set(holders):
+            best = max(holders, key=lambda source: float(self._offered[source, site]))
             offered = float(self._offered[best, site])
             if data.pinned or offered <= 0.0:
                 return inf, inf
             seconds = max(seconds, data.size * _BITS / offered)
-            money += data.size * _BITS * min(float(self._tariffs[source, site]) for source in at)
+            money += data.size * _BITS * min(float(self._tariffs[source, site]) for source in holders)
         return seconds, money

@@ -57,5 +57,7 @@ def pooled(topology: Topology, workload: Workload) -> Pooled:
         topology.devices,
         topology.weather,
         tuple(replace(job, home=NAME) for job in workload.jobs),
-        MappingProxyType({name: replace(each, at=(NAME,), pinned=False) for name, each in workload.datasets.items()}),
+        MappingProxyType(
+            {name: replace(dataset, at=(NAME,), pinned=False) for name, dataset in workload.datasets.items()}
+        ),
     )

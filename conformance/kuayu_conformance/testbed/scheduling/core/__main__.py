@@ -12,11 +12,11 @@ HOUR = 3600.0
 
 def main() -> None:
     """Play a small scenario by every baseline that is compiled, then order something of each kind."""
-    its = scenario(Cell("reference", 0.8, sites=5, nodes=4), Timing(HOUR, HOUR, HOUR), "compiled")
+    subject = scenario(Cell("reference", 0.8, sites=5, nodes=4), Timing(HOUR, HOUR, HOUR), "compiled")
     for policy in RULES:
-        play(its.world(), policy(), its.timing.horizon)
-    world = its.world()
-    view = world.advance(its.timing.horizon)
+        play(subject.world(), policy(), subject.timing.horizon)
+    world = subject.world()
+    view = world.advance(subject.timing.horizon)
     assert view is not None, "somebody waits in the first hour"
     number = int(view.pending[0])
     name, pool = view.job(number).name, int(view.free.argmax())

@@ -92,18 +92,20 @@ def expected(w: State, job, pools, devices, count, split, period, penalty):
 @njit(cache=True)
 def seconds_of(w: State, d: Desk, job, way):
     """How long a job would hold the devices if it were given them now; infinite if it cannot run there."""
-    its = d.ways[way]
-    pools, devices = d.member_pools[its.begin :], d.member_devices[its.begin :]
-    seconds, rate = expected(w, job, pools, devices, its.count, its.split, its.period, its.penalty)
+    candidate = d.ways[way]
+    pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
+    seconds, rate = expected(
+        w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
+    )
     return seconds + work_left(w, job) / rate if rate > 0.0 else INF
 
 
 @njit(cache=True)
 def all_seconds_of(w: State, d: Desk, job, way):
     """The same as B3 finds it: by the rate on what the job asks for, where it asks for that and is fresh."""
-    its = d.ways[way]
-    pool = d.member_pools[its.begin]
-    if w.jobs[job].checkpoint_at != NONE or d.member_devices[its.begin] != w.jobs[job].requested:
+    candidate = d.ways[way]
+    pool = d.member_pools[candidate.begin]
+    if w.jobs[job].checkpoint_at != NONE or d.member_devices[candidate.begin] != w.jobs[job].requested:
         return seconds_of(w, d, job, way)
     rate = w.rates[job, w.pools[pool].type]
     if not rate > 0.0:
@@ -136,20 +138,20 @@ def add_way(d: Desk):
     c = d.counts[0]
     way = c.ways
     c.ways += 1
-    its = d.ways[way]
-    its.begin, its.count, its.split, its.period, its.penalty = c.members, 0, ALONE, 1, 1.0
+    candidate = d.ways[way]
+    candidate.begin, candidate.count, candidate.split, candidate.period, candidate.penalty = c.members, 0, ALONE, 1, 1.0
     return way
 
 
 @njit(cache=True)
 def add_member(d: Desk, way, pool, devices):
     """A way holds devices of one more pool."""
-    c, its = d.counts[0], d.ways[way]
+    c, candidate = d.counts[0], d.ways[way]
     d.member_pools[c.members], d.member_devices[c.members] = pool, devices
     c.members += 1
-    its.count += 1
-    if its.count > 1:
-        its.split, its.period, its.penalty = PERIODIC, PERIOD, d.penalty[its.count]
+    candidate.count += 1
+    if candidate.count > 1:
+        candidate.split, candidate.period, candidate.penalty = PERIODIC, PERIOD, d.penalty[candidate.count]
 
 
 @njit(cache=True)
@@ -174,22 +176,22 @@ def shrunk(w: State, d: Desk, job, pool):
 @njit(cache=True)
 def spread(w: State, d: Desk, job, way):
     """Pools of a way share what a job asks for in proportion to their size; none if that is impossible."""
-    its, j = d.ways[way], w.jobs[job]
+    candidate, j = d.ways[way], w.jobs[job]
     total = 0
-    for place in range(its.count):
-        total += w.pools[d.member_pools[its.begin + place]].devices
+    for place in range(candidate.count):
+        total += w.pools[d.member_pools[candidate.begin + place]].devices
     wanted = min(j.requested, total)
     if not j.periodic or wanted < j.minimum:
         drop_way(d, way)
         return NONE
     others, least = 0, 1
-    for place in range(1, its.count):
-        size = w.pools[d.member_pools[its.begin + place]].devices
+    for place in range(1, candidate.count):
+        size = w.pools[d.member_pools[candidate.begin + place]].devices
         count = min(size, ceil(wanted * size / total))
-        d.member_devices[its.begin + place] = count
+        d.member_devices[candidate.begin + place] = count
         others += count
         least = min(least, count)
-    d.member_devices[its.begin] = wanted - others
+    d.member_devices[candidate.begin] = wanted - others
     if min(least, wanted - others) <= 0:
         drop_way(d, way)
         return NONE
@@ -210,18 +212,18 @@ def largest(w: State, d: Desk, job, site):
 @njit(cache=True)
 def too_large(w: State, d: Desk, job, site):
     """The faster of shrinking and a split with the nearest domain; all of the pool where neither is possible."""
-    its, asked = largest(w, d, job, site), w.jobs[job].requested
-    own = w.pools[its].devices
+    own_pool, requested = largest(w, d, job, site), w.jobs[job].requested
+    own = w.pools[own_pool].devices
     enough = False
     for place in range(w.sites.size):
         other = d.nearest[site, place]
         if other == NONE:
             break
         pool = largest(w, d, job, other)
-        if pool != NONE and own + w.pools[pool].devices >= asked:
+        if pool != NONE and own + w.pools[pool].devices >= requested:
             enough = True
             break
-    first = shrunk(w, d, job, its)
+    first = shrunk(w, d, job, own_pool)
     took = seconds_of(w, d, job, first) if first != NONE else INF
     begin = d.counts[0].ways
     for place in range(w.sites.size):
@@ -229,10 +231,10 @@ def too_large(w: State, d: Desk, job, site):
         if other == NONE:
             break
         pool = largest(w, d, job, other)
-        if pool == NONE or (enough and own + w.pools[pool].devices < asked):
+        if pool == NONE or (enough and own + w.pools[pool].devices < requested):
             continue
         way = add_way(d)
-        add_member(d, way, its, 0)
+        add_member(d, way, own_pool, 0)
         add_member(d, way, pool, 0)
         if spread(w, d, job, way) != NONE:
             if first != NONE and not seconds_of(w, d, job, way) < took:
@@ -245,7 +247,7 @@ def too_large(w: State, d: Desk, job, site):
         return NONE
     assert d.counts[0].ways == begin
     way = add_way(d)
-    add_member(d, way, its, own)
+    add_member(d, way, own_pool, own)
     return way
 
 
@@ -341,8 +343,8 @@ def put(d: Desk, pool, n, end, devices):
 @njit(cache=True)
 def fits(d: Desk, way):
     """Whether devices are free now, whoever waits for them."""
-    its = d.ways[way]
-    for place in range(its.begin, its.begin + its.count):
+    candidate = d.ways[way]
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         if d.member_devices[place] > d.free[d.member_pools[place]]:
             return False
     return True
@@ -362,8 +364,8 @@ def may_admit(d: Desk, pool, devices, ends):
 @njit(cache=True)
 def admits(d: Desk, way, ends):
     """The same of all that a way holds."""
-    its = d.ways[way]
-    for place in range(its.begin, its.begin + its.count):
+    candidate = d.ways[way]
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         if not may_admit(d, d.member_pools[place], d.member_devices[place], ends):
             return False
     return True
@@ -372,8 +374,8 @@ def admits(d: Desk, way, ends):
 @njit(cache=True)
 def order(w: State, d: Desk, job, way, ends):
     """A job starts in a way, and holds the devices until ``ends``."""
-    its = d.ways[way]
-    for place in range(its.begin, its.begin + its.count):
+    candidate = d.ways[way]
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         releases(w, d, pool)
         put(d, pool, d.known[pool], ends, devices)
@@ -387,8 +389,8 @@ def order(w: State, d: Desk, job, way, ends):
 @njit(cache=True)
 def give(d: Desk, job, way):
     """A job starts in a way: its devices are free no longer."""
-    c, its = d.counts[0], d.ways[way]
-    for place in range(its.begin, its.begin + its.count):
+    c, candidate = d.counts[0], d.ways[way]
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         d.free[d.member_pools[place]] -= d.member_devices[place]
     d.orders[0, c.orders], d.orders[1, c.orders] = job, way
     c.orders += 1
@@ -397,8 +399,8 @@ def give(d: Desk, job, way):
 @njit(cache=True)
 def earliest(w: State, d: Desk, way):
     """When devices will be free, now or later; infinite if nothing says so."""
-    its, latest = d.ways[way], -INF
-    for place in range(its.begin, its.begin + its.count):
+    candidate, latest = d.ways[way], -INF
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         when = w.clock[0].now
         if devices > d.free[pool]:
@@ -419,8 +421,8 @@ def reserve(w: State, d: Desk, way):
     start = earliest(w, d, way)
     if start == INF:
         return
-    its = d.ways[way]
-    for place in range(its.begin, its.begin + its.count):
+    candidate = d.ways[way]
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         pool, devices = d.member_pools[place], d.member_devices[place]
         releases(w, d, pool)
         free = d.free[pool]
@@ -441,8 +443,8 @@ def prepare(w: State, d: Desk):
     """A decision begins: what is free, and may be counted upon."""
     c, now = d.counts[0], w.clock[0].now
     for spot in range(c.refused):
-        its = d.ways[d.refused[spot]]
-        for place in range(its.begin, its.begin + its.count):
+        candidate = d.ways[d.refused[spot]]
+        for place in range(candidate.begin, candidate.begin + candidate.count):
             d.trusted[d.member_pools[place]] = now + WARY
     c.refused = c.orders = 0
     for pool in range(w.pools.size):
@@ -532,13 +534,13 @@ def decide_at_home(w: State, d: Desk, backfill):
             continue
         job = line[site]
         while job != NONE:
-            asked = records[job].requested
-            flags[job] = asked > biggest
-            if asked <= most:
+            requested = records[job].requested
+            flags[job] = requested > biggest
+            if requested <= most:
                 left = left_of(records[job], now)
                 for pool in own:
                     rate = rates[job, pools[pool].type]
-                    if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
+                    if requested <= free[pool] and rate > 0.0 and may_admit(d, pool, requested, now + left / rate):
                         flags[job] = 1
             job = after[job]
         job = line[site]
@@ -611,13 +613,13 @@ def find_candidates(w: State, d: Desk, begin):
         biggest, most = max(biggest, pools[pool].devices), max(most, free[pool])
     for spot in range(begin, w.clock[0].pending):
         job = pending[spot]
-        asked = records[job].requested
-        candidate = asked > biggest
-        if asked <= most:
+        requested = records[job].requested
+        candidate = requested > biggest
+        if requested <= most:
             left = left_of(records[job], now)
             for pool in range(pools.size):
                 rate = rates[job, pools[pool].type]
-                if asked <= free[pool] and rate > 0.0 and may_admit(d, pool, asked, now + left / rate):
+                if requested <= free[pool] and rate > 0.0 and may_admit(d, pool, requested, now + left / rate):
                     candidate = True
                     break
         if candidate:

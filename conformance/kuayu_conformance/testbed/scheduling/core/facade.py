@@ -276,7 +276,7 @@ class CopiesNow:
         """Those of some data sets that are in more domains than at the beginning, with all domains that hold them."""
         every, sites = list(names), range(len(self._world.places.sites))
         copies = self._world.state.copies[[self._world.dataset_numbers[name] for name in every]]
-        there = copies >= now
-        moved = np.flatnonzero((there & (copies < np.inf)).any(axis=1))
-        for place, row in zip(moved.tolist(), there[moved].tolist(), strict=True):
+        present = copies >= now
+        moved = np.flatnonzero((present & (copies < np.inf)).any(axis=1))
+        for place, row in zip(moved.tolist(), present[moved].tolist(), strict=True):
             yield every[place], tuple(compress(sites, row))

@@ -124,11 +124,11 @@ def wait_for(w: State, job, flow):
     c = w.clock[0]
     wait = c.free_wait
     assert wait != NONE
-    its, f, j = w.waits[wait], w.flows[flow], w.jobs[job]
-    c.free_wait = its.after
-    its.job, its.flow = job, flow
+    entry, f, j = w.waits[wait], w.flows[flow], w.jobs[job]
+    c.free_wait = entry.after
+    entry.job, entry.flow = job, flow
     append(w.waits, f, wait)
-    its.previous, its.next = NONE, j.waits
+    entry.previous, entry.next = NONE, j.waits
     if j.waits != NONE:
         w.waits[j.waits].previous = wait
     j.waits = wait
@@ -138,17 +138,17 @@ def wait_for(w: State, job, flow):
 @njit(cache=True)
 def wait_no_more(w: State, wait):
     """A job waits for a transfer no more."""
-    its = w.waits[wait]
-    f, j = w.flows[its.flow], w.jobs[its.job]
+    entry = w.waits[wait]
+    f, j = w.flows[entry.flow], w.jobs[entry.job]
     unlink(w.waits, f, wait)
-    if its.previous == NONE:
-        j.waits = its.next
+    if entry.previous == NONE:
+        j.waits = entry.next
     else:
-        w.waits[its.previous].next = its.next
-    if its.next != NONE:
-        w.waits[its.next].previous = its.previous
+        w.waits[entry.previous].next = entry.next
+    if entry.next != NONE:
+        w.waits[entry.next].previous = entry.previous
     j.missing -= 1
-    its.after = w.clock[0].free_wait
+    entry.after = w.clock[0].free_wait
     w.clock[0].free_wait = wait
 
 

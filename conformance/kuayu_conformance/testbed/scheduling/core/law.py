@@ -110,8 +110,8 @@ def interval(w: State, job, devices, count, split):
     total = 0
     for place in range(count):
         total += devices[place]
-    its = saving(w, job, devices, count, split)
-    return max(its, sqrt(2.0 * its * (w.clock[0].between_faults / total)))
+    saving_time = saving(w, job, devices, count, split)
+    return max(saving_time, sqrt(2.0 * saving_time * (w.clock[0].between_faults / total)))
 
 
 @njit(cache=True)

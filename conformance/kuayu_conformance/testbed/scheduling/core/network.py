@@ -93,19 +93,19 @@ def factored(w: State, now):
 @njit(cache=True)
 def look(w: State, link, now):
     """See to it that the row of the weather table that holds now is the one seen last."""
-    its = w.links[link]
-    if w.weather_at[its.seen] > now:
-        its.seen = its.begin
-    while its.seen + 1 < its.end and w.weather_at[its.seen + 1] <= now:
-        its.seen += 1
+    row = w.links[link]
+    if w.weather_at[row.seen] > now:
+        row.seen = row.begin
+    while row.seen + 1 < row.end and w.weather_at[row.seen + 1] <= now:
+        row.seen += 1
 
 
 @njit(cache=True)
 def capacity_now(w: State, link, now):
     """Bits a second that a link offers to all; nothing while it is cut."""
     look(w, link, now)
-    its = w.links[link]
-    return 0.0 if its.cut else its.capacity * w.weather_factor[its.seen]
+    row = w.links[link]
+    return 0.0 if row.cut else row.capacity * w.weather_factor[row.seen]
 
 
 @njit(cache=True)
@@ -118,8 +118,8 @@ def offered(w: State, now, found):
 @njit(cache=True)
 def changes_next(w: State, link):
     """When the weather changes next after what was seen last; infinite if never."""
-    its = w.links[link]
-    return w.weather_at[its.seen + 1] if its.seen + 1 < its.end else INF
+    row = w.links[link]
+    return w.weather_at[row.seen + 1] if row.seen + 1 < row.end else INF
 
 
 @njit(cache=True)

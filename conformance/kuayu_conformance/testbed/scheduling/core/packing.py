@@ -101,9 +101,9 @@ def routed(routes: Routes, sites: int) -> dict[str, Any]:
     return {"route_begin": begin, "route_count": count, "route_links": np.array(links, dtype=np.int64)}
 
 
-def jobs_of(its: Sequence[Job], places: Places, profiles: Sequence[str], datasets: Mapping[str, int]) -> Records:
+def jobs_of(jobs: Sequence[Job], places: Places, profiles: Sequence[str], datasets: Mapping[str, int]) -> Records:
     """Jobs, none of which is submitted yet."""
-    rows = np.zeros(len(its), dtype=JOB)
+    rows = np.zeros(len(jobs), dtype=JOB)
     for name in (
         "submitted",
         "priority",
@@ -116,13 +116,13 @@ def jobs_of(its: Sequence[Job], places: Places, profiles: Sequence[str], dataset
         "work",
         "stated",
     ):
-        rows[name] = [getattr(job, name) for job in its]
+        rows[name] = [getattr(job, name) for job in jobs]
     for name in ("gradient", "boundary", "checkpoint", "step"):
-        rows[name] = [getattr(job.model, name) for job in its]
-    rows["home"] = [places.site_number(job.home) for job in its]
-    rows["profile"] = [profiles.index(job.profile) for job in its]
-    rows["data"] = [datasets[job.data] for job in its]
-    rows["periodic"] = [Split.PERIODIC in job.splits for job in its]
+        rows[name] = [getattr(job.model, name) for job in jobs]
+    rows["home"] = [places.site_number(job.home) for job in jobs]
+    rows["profile"] = [profiles.index(job.profile) for job in jobs]
+    rows["data"] = [datasets[job.data] for job in jobs]
+    rows["periodic"] = [Split.PERIODIC in job.splits for job in jobs]
     rows["finished"], rows["interval"], rows["interrupted"] = INF, INF, -INF
     rows["checkpoint_at"] = rows["run"] = rows["waits"] = rows["pool"] = NONE
     return rows
@@ -161,7 +161,8 @@ def room(runs: int, sites: int, pools: int, routes: Routes, links: int, state: S
     old = {name: getattr(state, name) for name in blank} if state else blank
     lengths = {"holders": flows, "flows": flows, "bundles": flows, "waits": flows, "incidence": flows * longest}
     made = {
-        name: longer(each, lengths.get(name, runs), NONE if name == "run_holders" else 0) for name, each in old.items()
+        name: longer(array, lengths.get(name, runs), NONE if name == "run_holders" else 0)
+        for name, array in old.items()
     }
     made["scratch"] = np.zeros((5, size), dtype=np.int64)
     made["levels"] = np.zeros((2, size))

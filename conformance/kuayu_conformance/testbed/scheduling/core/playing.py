@@ -26,9 +26,9 @@ def obey(w: State, d: Desk):
     c.decisions += 1
     for number in range(c.orders):
         job, way = d.orders[0, number], d.orders[1, number]
-        its = d.ways[way]
+        candidate = d.ways[way]
         cut = full = False
-        for place in range(its.begin, its.begin + its.count):
+        for place in range(candidate.begin, candidate.begin + candidate.count):
             p = w.pools[d.member_pools[place]]
             cut |= w.sites[p.site].cut != 0
             full |= d.member_devices[place] > p.free
@@ -38,10 +38,14 @@ def obey(w: State, d: Desk):
                 d.refused[c.refused] = way
                 c.refused += 1
             continue
-        pools, devices = d.member_pools[its.begin :], d.member_devices[its.begin :]
-        seconds, rate = expected(w, job, pools, devices, its.count, its.split, its.period, its.penalty)
+        pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
+        seconds, rate = expected(
+            w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
+        )
         jobs.unqueue(w, job)
-        jobs.begin(w, job, pools, devices, its.count, its.split, its.period, its.penalty, seconds, rate)
+        jobs.begin(
+            w, job, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty, seconds, rate
+        )
     jobs.set_speeds(w)
 
 

@@ -49,23 +49,23 @@ def staging_money(w: State, tariffs, job, site):
 @njit(cache=True)
 def exchange_money(w: State, d: Desk, tariffs, job, way, ends):
     """Money for what domains exchange until the end."""
-    its, now, j = d.ways[way], w.clock[0].now, w.jobs[job]
-    if its.count == 1:
+    candidate, now, j = d.ways[way], w.clock[0].now, w.jobs[job]
+    if candidate.count == 1:
         return 0.0
-    pools, devices = d.member_pools[its.begin :], d.member_devices[its.begin :]
+    pools, devices = d.member_pools[candidate.begin :], d.member_devices[candidate.begin :]
     _, _, whole, bits, latency, hidden, sent = terms(
-        w, job, j.known_used, pools, devices, its.count, its.split, its.period, its.penalty
+        w, job, j.known_used, pools, devices, candidate.count, candidate.split, candidate.period, candidate.penalty
     )
     spare, granted = hidden - latency, INF
     wish = bits / spare if spare > 0.0 else INF
-    for place in range(its.count):
-        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % its.count]].site
+    for place in range(candidate.count):
+        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % candidate.count]].site
         granted = min(granted, wish, share(w, source, target))
     held = sent / lasts(whole, bits, latency, hidden, granted)
     seconds = (factor_seconds(w, ends) - factor_seconds(w, now)) / w.tariff[1, tariff_step(w, now)]
     money = 0.0
-    for place in range(its.count):
-        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % its.count]].site
+    for place in range(candidate.count):
+        source, target = w.pools[pools[place]].site, w.pools[pools[(place + 1) % candidate.count]].site
         money += held * seconds * tariffs[source, target]
     return money
 
@@ -73,8 +73,8 @@ def exchange_money(w: State, d: Desk, tariffs, job, way, ends):
 @njit(cache=True)
 def advantage(w: State, d: Desk, job, way):
     """Mean comparative advantage of a job over the devices of a way."""
-    its, total, weighed = d.ways[way], 0, 0.0
-    for place in range(its.begin, its.begin + its.count):
+    candidate, total, weighed = d.ways[way], 0, 0.0
+    for place in range(candidate.begin, candidate.begin + candidate.count):
         devices = d.member_devices[place]
         total += devices
         weighed += d.advantages[w.pools[d.member_pools[place]].type, w.jobs[job].profile] * devices
@@ -88,12 +88,12 @@ def weighed_scores(w: State, d: Desk, job):
     tariffs = d.tariffs[tariff_step(w, now)]
     for place in range(d.way_count[job]):
         way = d.way_begin[job] + place
-        its, ends = d.ways[way], d.finish[place]
+        candidate, ends = d.ways[way], d.finish[place]
         if not ends < INF:
             d.scores[place] = INF
             continue
         longest, money = -INF, 0.0
-        for member in range(its.begin, its.begin + its.count):
+        for member in range(candidate.begin, candidate.begin + candidate.count):
             site = w.pools[d.member_pools[member]].site
             longest = max(longest, staging(w, job, site, True))
             money += staging_money(w, tariffs, job, site)

@@ -198,7 +198,7 @@ class CompiledWorld:
         """What has become of it by now; nothing changes by asking."""
         now, s = self.now, self.state
         bits, money, of_job = self._bill()
-        there, held = self._device_seconds()
+        available, held = self._device_seconds()
         computing, work = self._done_by()
         count = int(s.clock["arrived"][0])
         periods: dict[int, list[Period]] = {}
@@ -226,7 +226,7 @@ class CompiledWorld:
             )
             for number, row in enumerate(s.jobs[:count])
         )
-        return Outcome(now, records, bits, money, there, held, computing, work, self._decisions, self._refusals)
+        return Outcome(now, records, bits, money, available, held, computing, work, self._decisions, self._refusals)
 
     def finished(self, first: int, beyond: int) -> bool:
         """Whether all jobs of some numbers are finished."""
@@ -266,11 +266,11 @@ class CompiledWorld:
 
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""
-        there, held = self._device_seconds()
+        available, held = self._device_seconds()
         waiting = self.pending
         bits, work = self._bill()[0], self._done_by()[1]
-        asked = int(self.state.jobs["requested"][waiting].sum())
-        return Gauges(self.now, bits, there, held, work, len(waiting), asked)
+        requested = int(self.state.jobs["requested"][waiting].sum())
+        return Gauges(self.now, bits, available, held, work, len(waiting), requested)
 
     @property
     def pending(self) -> Numbers:
@@ -356,9 +356,14 @@ class CompiledWorld:
             tariff=tariff(),
             jobs=jobs_of(self.truth, places, profiles, self.dataset_numbers),
             rates=np.zeros((count, kinds)),
-            datasets=np.array([(each.size, each.pinned) for each in workload.datasets.values()], dtype=DATASET),
+            datasets=np.array(
+                [(dataset.size, dataset.pinned) for dataset in workload.datasets.values()], dtype=DATASET
+            ),
             copies=np.array(
-                [[INF if site in each.at else -1.0 for site in places.sites] for each in workload.datasets.values()]
+                [
+                    [INF if site in dataset.at else -1.0 for site in places.sites]
+                    for dataset in workload.datasets.values()
+                ]
             ).reshape(-1, sites),
             under_way=np.full((len(workload.datasets), sites), NONE),
             faults=np.zeros(0, dtype=FAULT),
@@ -391,16 +396,16 @@ class CompiledWorld:
                 if changes == inf:
                     break
                 rows[link].append((changes, float(weather.factor(one, changes)[0])))
-        ends = np.cumsum([len(its) for its in rows])
-        s.links["begin"] = s.links["seen"] = ends - [len(its) for its in rows]
+        ends = np.cumsum([len(link_rows) for link_rows in rows])
+        s.links["begin"] = s.links["seen"] = ends - [len(link_rows) for link_rows in rows]
         s.links["end"] = ends
-        table = np.array([row for its in rows for row in its]).reshape(-1, 2)
+        table = np.array([row for link_rows in rows for row in link_rows]).reshape(-1, 2)
         while (fault := self._faults.next()) is not None:
             self._drawn.append((fault.at, fault.pool, fault.place, fault.repaired))
             if fault.at > until:
                 break
-        at, factor = table.T.copy()
-        self._changed(s._replace(weather_at=at, weather_factor=factor, faults=np.array(self._drawn, dtype=FAULT)))
+        instants, factor = table.T.copy()
+        self._changed(s._replace(weather_at=instants, weather_factor=factor, faults=np.array(self._drawn, dtype=FAULT)))
         s.clock["weather_until"] = until
 
     def _changed(self, state: State) -> None:

@@ -21,19 +21,19 @@ Floats = NDArray[np.float64]
 class Weather(Protocol):
     """What varies with time alone: pure functions, so that they may be asked in any order and again."""
 
-    def factor(self, wires: Numbers, at: float) -> Floats:
+    def factor(self, wires: Numbers, instant: float) -> Floats:
         """Share of its capacity that each of some wires offers, zero while it is cut; shape of ``wires``."""
 
-    def until(self, wires: Numbers, at: float) -> Floats:
-        """When each factor changes next, later than ``at``; infinite where it does not; shape of ``wires``."""
+    def until(self, wires: Numbers, instant: float) -> Floats:
+        """When each factor changes next, later than ``instant``; infinite where it does not; shape of ``wires``."""
 
-    def tariff(self, at: float) -> float:
+    def tariff(self, instant: float) -> float:
         """Factor of all tariffs by the time of day."""
 
     def tariff_seconds(self, since: float, until: float) -> float:
         """Integral of ``tariff``, in seconds: what holding a bit a second costs is that times the wire's tariff."""
 
-    def price(self, at: float) -> float:
+    def price(self, instant: float) -> float:
         """Factor of the prices of devices by the time of day."""
 
 

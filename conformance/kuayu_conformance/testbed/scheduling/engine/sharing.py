@@ -73,7 +73,7 @@ def rates_of_kinds(
         for kind in settling:
             rates[kind], settled[kind] = rate, True
             count = counts[kind]
-            for each in paths[kind]:
-                rising[each] -= count
-                left[each] -= rate * count
+            for link in paths[kind]:
+                rising[link] -= count
+                left[link] -= rate * count
     return rates

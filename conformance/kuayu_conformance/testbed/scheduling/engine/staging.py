@@ -45,11 +45,11 @@ class Staging:
         now = self._clock.now
         self._missing[job] = set()
         for place, site in enumerate(sites):
-            at = self._copies.at(data, now)
-            if site in at:
+            holders = self._copies.at(data, now)
+            if site in holders:
                 self._copies.use(data, site, now)
             elif place < readers:
-                self._fetch(job, data, site, at)
+                self._fetch(job, data, site, holders)
             if checkpoint and checkpoint[0] != site and checkpoint[1] > 0.0:
                 self._send(job, checkpoint[0], site, checkpoint[1])
 
@@ -75,11 +75,11 @@ class Staging:
             self._looked_at[number] = ends
             self._clock.at(ends, self._check, number, ends)
 
-    def _fetch(self, job: int, data: str, site: int, at: tuple[int, ...]) -> None:
+    def _fetch(self, job: int, data: str, site: int, holders: tuple[int, ...]) -> None:
         number = self._under_way.get((data, site))
         if number is None:
             shares = self._traffic.shares(self._clock.now)
-            source = max(at, key=lambda each: (shares[each, site], -each))
+            source = max(holders, key=lambda holder: (shares[holder, site], -holder))
             number = self._send(job, source, site, self._copies.datasets[data].size)
             self._copy[number] = (data, site)
             self._under_way[data, site] = number
@@ -93,8 +93,8 @@ class Staging:
         self._missing[job].add(number)
         return number
 
-    def _check(self, number: int, at: float) -> None:
-        if self._looked_at.get(number) != at:
+    def _check(self, number: int, due: float) -> None:
+        if self._looked_at.get(number) != due:
             return
         del self._looked_at[number]
         if not self._traffic.through(number, self._clock.now):

@@ -167,13 +167,13 @@ class Traffic:
                     if wire not in wires:
                         wires.add(wire)
                         ahead.append(wire)
-        return sorted(wire for wire in wires if self._on.get(wire)), sorted(bundles, key=lambda each: each.first)
+        return sorted(wire for wire in wires if self._on.get(wire)), sorted(bundles, key=lambda bundle: bundle.first)
 
     def _ask(self, wire: int, now: float) -> float:
         """Look at the weather of a wire; when it changes next."""
-        asked = self._all[wire : wire + 1]
-        until = float(self.topology.weather.until(asked, now)[0])
-        self._offered[wire] = float(self._capacity[wire] * self.topology.weather.factor(asked, now)[0]), until
+        single = self._all[wire : wire + 1]
+        until = float(self.topology.weather.until(single, now)[0])
+        self._offered[wire] = float(self._capacity[wire] * self.topology.weather.factor(single, now)[0]), until
         return until
 
     def _settle(self, flow: Current, now: float, bill: Bill) -> None:

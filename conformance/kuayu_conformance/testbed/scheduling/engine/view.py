@@ -222,11 +222,11 @@ class View:
 
     def staging_money(self, number: int) -> Floats:
         """Money for moving data and checkpoint of a job to each domain now; infinite if they cannot be moved."""
-        data, at = self.dataset(number), list(self.data_at(number))
-        money: Floats = self.tariffs[at].min(axis=0) * data.size * _BITS
+        data, holders = self.dataset(number), list(self.data_at(number))
+        money: Floats = self.tariffs[holders].min(axis=0) * data.size * _BITS
         if data.pinned:
             money = np.full(len(money), inf)
-            money[at] = 0.0
+            money[holders] = 0.0
         saved = self.checkpoint_at(number)
         if saved is not None:
             money = money + self.tariffs[saved] * self.register.known(number).model.checkpoint * _BITS
@@ -253,11 +253,11 @@ class View:
         return seconds, self.speed(number, placement).rate
 
     def _data_staging(self, number: int) -> Floats:
-        shares, data, at = self.shares, self.dataset(number), list(self.data_at(number))
+        shares, data, holders = self.shares, self.dataset(number), list(self.data_at(number))
         if not data.pinned:
-            return _seconds(data.size, shares[at].max(axis=0))
+            return _seconds(data.size, shares[holders].max(axis=0))
         seconds = np.full(len(self.places.sites), inf)
-        seconds[at] = 0.0
+        seconds[holders] = 0.0
         return seconds
 
     def _checkpoint_staging(self, number: int) -> Floats:

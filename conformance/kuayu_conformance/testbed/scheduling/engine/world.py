@@ -133,10 +133,12 @@ class World:
         """What has become of it by now; nothing changes by asking."""
         now, stages = self.now, self._stages
         bill = self._traffic.bill(now)
-        there, held = stages.holdings.device_seconds(now)
+        available, held = stages.holdings.device_seconds(now)
         computing, work = stages.done_by(now)
         jobs = tuple(self._record(number, float(bill.of_job[number])) for number in range(self._arrived))
-        return Outcome(now, jobs, bill.bits, bill.money, there, held, computing, work, self._decisions, self._refusals)
+        return Outcome(
+            now, jobs, bill.bits, bill.money, available, held, computing, work, self._decisions, self._refusals
+        )
 
     def finished(self, first: int, beyond: int) -> bool:
         """Whether all jobs of some numbers are finished."""
@@ -153,9 +155,9 @@ class World:
     def gauges(self) -> Gauges:
         """How it stands, without what became of each job; nothing changes by asking."""
         now, stages, waiting = self.now, self._stages, self._queue.numbers
-        there, held = stages.holdings.device_seconds(now)
+        available, held = stages.holdings.device_seconds(now)
         bits, work = self._traffic.bill(now).bits, stages.done_by(now)[1]
-        return Gauges(now, bits, there, held, work, len(waiting), int(self._register.requested[waiting].sum()))
+        return Gauges(now, bits, available, held, work, len(waiting), int(self._register.requested[waiting].sum()))
 
     @property
     def _next(self) -> float:

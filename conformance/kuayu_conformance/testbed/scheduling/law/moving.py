@@ -35,9 +35,9 @@ def interval(checkpoint: float, placement: Placement, constants: Constants = PUB
     J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17 (1974). They are written
     while the job goes on, so that they do not slow it.
     """
-    its = saving(checkpoint, placement, constants)
+    saving_time = saving(checkpoint, placement, constants)
     between = constants.between_faults / sum(share.devices for share in placement.shares)
-    return max(its, sqrt(2.0 * its * between))
+    return max(saving_time, sqrt(2.0 * saving_time * between))
 
 
 def migration(

@@ -15,7 +15,7 @@ from kuayu_conformance.testbed.scheduling.topology.accelerators import PROFILES,
 from kuayu_conformance.testbed.scheduling.topology.assumptions import ASSUMPTIONS, drawn, varied
 from kuayu_conformance.testbed.scheduling.topology.building import ASSIGNMENTS, Topology, build
 from kuayu_conformance.testbed.scheduling.topology.families import FAMILIES
-from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, FEWEST, MOST, PLACES, hub_of
+from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, MAX_DOMAINS, MIN_DOMAINS, PLACES, hub_of
 from kuayu_conformance.testbed.scheduling.topology.sites import capacity
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "ASSUMPTIONS",
     "EASTERN",
     "FAMILIES",
-    "FEWEST",
-    "MOST",
+    "MAX_DOMAINS",
+    "MIN_DOMAINS",
     "PLACES",
     "PROFILES",
     "REFERENCE",

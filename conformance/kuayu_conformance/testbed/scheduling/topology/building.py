@@ -7,7 +7,7 @@ from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.scheduling.topology.accelerators import REFERENCE, devices
 from kuayu_conformance.testbed.scheduling.topology.assumptions import settled
 from kuayu_conformance.testbed.scheduling.topology.families import family_of
-from kuayu_conformance.testbed.scheduling.topology.places import FEWEST, MOST, PLACES
+from kuayu_conformance.testbed.scheduling.topology.places import MAX_DOMAINS, MIN_DOMAINS, PLACES
 from kuayu_conformance.testbed.scheduling.topology.sites import Scale, domains, electric
 from kuayu_conformance.testbed.scheduling.topology.weather import Weather, rhythm
 from kuayu_conformance.testbed.scheduling.topology.wires import links
@@ -61,8 +61,8 @@ def build(
         ValueError: There is no such family, number of domains, assignment or assumption, or the demand is of others.
     """
     chosen = family_of(family)
-    if not FEWEST <= sites <= MOST:
-        raise ValueError(f"there are topologies of {FEWEST} to {MOST} domains, not of {sites}")
+    if not MIN_DOMAINS <= sites <= MAX_DOMAINS:
+        raise ValueError(f"there are topologies of {MIN_DOMAINS} to {MAX_DOMAINS} domains, not of {sites}")
     if assignment is not None and not 0 <= assignment < ASSIGNMENTS:
         raise ValueError(f"accelerators are dealt in {ASSIGNMENTS} ways, 0 to {ASSIGNMENTS - 1}")
     settings = settled(assumed)

@@ -118,7 +118,7 @@ _BY_HUB = [[place for place in _PLACES if place.hub == hub] for hub in _ORDER]
 PLACES: tuple[Place, ...] = tuple(chain.from_iterable(zip(*_BY_HUB, strict=True)))
 """All places: first the hubs, east and west in turn, then the second place of each hub, and so on."""
 
-FEWEST, MOST = 5, len(PLACES)
+MIN_DOMAINS, MAX_DOMAINS = 5, len(PLACES)
 """How many domains there can be."""
 
 

@@ -89,49 +89,49 @@ class Weather:
         # what was seen last of each wire, and from when until when it holds: most who ask do so again before it changes
         self._seen, self._since, self._until = np.ones(len(ends)), np.zeros(len(ends)), np.zeros(len(ends))
 
-    def factor(self, wires: Numbers, at: float) -> Floats:
+    def factor(self, wires: Numbers, instant: float) -> Floats:
         """Share of its capacity that each of some wires offers, zero while it is cut; shape of ``wires``.
 
         Raises:
-            ValueError: ``at`` is before the scenario.
+            ValueError: ``instant`` is before the scenario.
         """
         wires = np.asarray(wires, dtype=np.intp)
-        self._look(wires, at)
+        self._look(wires, instant)
         seen: Floats = self._seen[wires]
         return seen
 
-    def until(self, wires: Numbers, at: float) -> Floats:
-        """When each factor changes next, later than ``at``; infinite where it does not; shape of ``wires``.
+    def until(self, wires: Numbers, instant: float) -> Floats:
+        """When each factor changes next, later than ``instant``; infinite where it does not; shape of ``wires``.
 
         Raises:
-            ValueError: ``at`` is before the scenario.
+            ValueError: ``instant`` is before the scenario.
         """
         wires = np.asarray(wires, dtype=np.intp)
-        self._look(wires, at)
+        self._look(wires, instant)
         until: Floats = self._until[wires]
         return until
 
-    def tariff(self, at: float) -> float:
+    def tariff(self, instant: float) -> float:
         """Factor of all tariffs by the time of day."""
-        return self._tariff.at(at)
+        return self._tariff.at(instant)
 
     def tariff_seconds(self, since: float, until: float) -> float:
         """Integral of ``tariff``, in seconds: what holding a bit a second costs is that times the wire's tariff."""
         return self._tariff.integral(since, until)
 
-    def price(self, at: float) -> float:
+    def price(self, instant: float) -> float:
         """Factor of the prices of devices by the time of day: their share of electricity follows its tariff."""
-        return 1.0 + self._electric * (self._electricity.at(at) - 1.0)
+        return 1.0 + self._electric * (self._electricity.at(instant) - 1.0)
 
-    def _look(self, wires: Numbers, at: float) -> None:
+    def _look(self, wires: Numbers, instant: float) -> None:
         """See to it that what was seen last of some wires holds now."""
-        if at < 0:
-            raise ValueError(f"the scenario begins at second 0, there is no weather at {at}")
-        stale = np.unique(wires[(at < self._since[wires]) | (at >= self._until[wires])])
+        if instant < 0:
+            raise ValueError(f"the scenario begins at second 0, there is no weather at {instant}")
+        stale = np.unique(wires[(instant < self._since[wires]) | (instant >= self._until[wires])])
         if not len(stale):
             return
-        times = np.full(stale.shape, float(at))
-        self._since[stale], self._seen[stale] = at, self._factors(stale, times)
+        times = np.full(stale.shape, float(instant))
+        self._since[stale], self._seen[stale] = instant, self._factors(stale, times)
         self._until[stale] = self._changes(stale, times)
 
     def _changes(self, wires: Numbers, times: Floats) -> Floats:

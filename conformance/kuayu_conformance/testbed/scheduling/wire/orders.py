@@ -87,8 +87,10 @@ def _order(decision: Mapping[str, Any], names: Names) -> Order | None:
 def _placement(said: Mapping[str, Any], names: Names) -> Placement:
     """A placement; one of a split that this version does not name is spread as nothing can be."""
     shares = tuple(
-        Share(names.meant("domain", each["domain"]), names.meant("accelerator", each["accelerator"]), each["devices"])
-        for each in said["shares"]
+        Share(
+            names.meant("domain", share["domain"]), names.meant("accelerator", share["accelerator"]), share["devices"]
+        )
+        for share in said["shares"]
     )
     known = {split.value: split for split in Split}
     split = known.get(said["split_mode"], Split.NONE)

@@ -97,7 +97,7 @@ class Wire:
             named = ((self.names.of("accelerator", name), name) for name in view.places.types)
             for given, name in sorted(named):
                 device = view.topology.devices[name]
-                profiles = sorted((self.names.of("profile", each), index) for each, index in device.index.items())
+                profiles = sorted((self.names.of("profile", profile), index) for profile, index in device.index.items())
                 indices = [{"profile": profile, "value": index} for profile, index in profiles]
                 kinds.append({"id": given, "memory": device.memory, "indices": indices})
             self._kinds = _text(kinds)
@@ -109,25 +109,25 @@ class Wire:
         for number, name in enumerate(places.sites):
             pools = []
             for pool in places.of_site[number].tolist():
-                told = {
+                offered = {
                     "accelerator": self.names.of("accelerator", places.pools[pool][1]),
                     "devices": working[pool],
                     "free": free[pool],
                     "devices_per_node": int(places.per_node[pool]),
                 }
                 if self._priced:
-                    told["offers"] = [self._offer(view, pool, free[pool])]
-                pools.append(told)
-            pools.sort(key=lambda told: str(told["accelerator"]))
-            told = {"id": self.names.of("domain", name), "pools": pools}
-            domains.append(told | {"reachable": False} if number in view.cut else told)
+                    offered["offers"] = [self._offer(view, pool, free[pool])]
+                pools.append(offered)
+            pools.sort(key=lambda entry: str(entry["accelerator"]))
+            domain = {"id": self.names.of("domain", name), "pools": pools}
+            domains.append(domain | {"reachable": False} if number in view.cut else domain)
         return sorted(domains, key=lambda domain: str(domain["id"]))
 
     @staticmethod
     def _offer(view: View, pool: int, free: int) -> _Json:
         name, device = view.places.pools[pool]
         site = next(site for site in view.topology.sites if site.name == name)
-        price = next(each.prices["on-demand"] for each in site.pools if each.device == device)
+        price = next(pool.prices["on-demand"] for pool in site.pools if pool.device == device)
         return {"purchase": "on_demand", "devices": free, "price": price * view.topology.weather.price(view.now)}
 
     def _links(self, view: View) -> Iterator[str]:
@@ -166,10 +166,10 @@ class Wire:
             numbers, _numbers(view.done(jobs)), _numbers(view.register.used[jobs]), strict=True
         ):
             saved = view.checkpoint_at(number)
-            told = f'{{"spec":{self._specs[number]}'
+            text = f'{{"spec":{self._specs[number]}'
             if done > 0.0 or saved is not None or used != 1.0:
-                told += f',"used":{used!r},"done":{done!r}{self._checkpoint(view, saved)}'
-            yield told + "}"
+                text += f',"used":{used!r},"done":{done!r}{self._checkpoint(view, saved)}'
+            yield text + "}"
 
     def _running(self, view: View, numbers: list[int]) -> Iterator[str]:
         jobs, last = view.running, self._running_as

@@ -38,7 +38,7 @@ def _part(members: dict[str, Any]) -> str:
     lines = []
     for name, value in members.items():
         listed = isinstance(value, list | tuple) and isinstance(value[0], dict)
-        text = "[\n" + ",\n".join(f"   {json.dumps(each)}" for each in value) + "\n  ]" if listed else json.dumps(value)
+        text = "[\n" + ",\n".join(f"   {json.dumps(row)}" for row in value) + "\n  ]" if listed else json.dumps(value)
         lines.append(f"  {json.dumps(name)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n }"
 

@@ -78,8 +78,8 @@ def draw_cluster(
     gaps = np.where(rank == 0, 0.0, read_off(soon, LEVELS, fit.gaps)) / (burst * max(1.0, scale))
     passed = np.cumsum(gaps)
     submitted = starts[batch] + passed - np.repeat(passed[np.cumsum(jobs)[jobs > 0] - jobs[jobs > 0]], jobs[jobs > 0])
-    at = _near(level[batch], fit.alike, chance)
-    logs = _by_group(at, groups[batch], [group.durations for group in cluster.groups])
+    quantiles = _near(level[batch], fit.alike, chance)
+    logs = _by_group(quantiles, groups[batch], [group.durations for group in cluster.groups])
     duration = np.clip(growth(logs), 1.0, fit.longest)
     turn = (rank + 1 - own[batch]) / length[batch]
     return Drawn(submitted, duration, devices[batch].astype(np.float64), batch, turn)
@@ -88,10 +88,10 @@ def draw_cluster(
 def _starts(fit: Fit, cluster: Cluster, span: tuple[float, float], chance: np.random.Generator, burst: float) -> Floats:
     """When batches begin: so many as the rate adds up to, each by the share of it that has passed."""
     hours = np.arange(int((span[1] - span[0]) / HOUR) + 1)
-    at = np.floor(span[0] / HOUR).astype(np.intp) + hours
-    stretch = (at * HOUR // STRETCH).astype(np.intp) - int(span[0] // STRETCH)
+    hour_numbers = np.floor(span[0] / HOUR).astype(np.intp) + hours
+    stretch = (hour_numbers * HOUR // STRETCH).astype(np.intp) - int(span[0] // STRETCH)
     active = chance.random(int(stretch[-1]) + 1) < cluster.active
-    usual = np.array(fit.hours)[at % 24] * np.array(fit.days)[(at // 24) % 7]
+    usual = np.array(fit.hours)[hour_numbers % 24] * np.array(fit.days)[(hour_numbers // 24) % 7]
     rate = cluster.batches / 24 / burst / max(cluster.active, NOBODY) * usual * active[stretch]
     passed = np.concatenate(([0.0], np.cumsum(rate)))
     count = int(np.floor(passed[-1] + chance.random()))
@@ -99,7 +99,7 @@ def _starts(fit: Fit, cluster: Cluster, span: tuple[float, float], chance: np.ra
         return np.zeros(0)
     reached = np.sort(chance.random(count)) * passed[-1]
     hour = np.minimum(np.searchsorted(passed, reached, side="right") - 1, len(rate) - 1)
-    starts: Floats = (at[hour] + (reached - passed[hour]) / np.where(rate[hour] > 0, rate[hour], 1.0)) * HOUR
+    starts: Floats = (hour_numbers[hour] + (reached - passed[hour]) / np.where(rate[hour] > 0, rate[hour], 1.0)) * HOUR
     return starts
 
 
@@ -111,9 +111,9 @@ def _near(levels: Floats, share: float, chance: np.random.Generator) -> Floats:
     return thrown
 
 
-def _by_group(at: Floats, groups: NDArray[np.intp], curves: list[tuple[float, ...]]) -> Floats:
-    heights = np.zeros(len(at))
+def _by_group(quantiles: Floats, groups: NDArray[np.intp], curves: list[tuple[float, ...]]) -> Floats:
+    heights = np.zeros(len(quantiles))
     for place, curve in enumerate(curves):
-        its = groups == place
-        heights[its] = read_off(at[its], LEVELS, curve)
+        members = groups == place
+        heights[members] = read_off(quantiles[members], LEVELS, curve)
     return heights

@@ -37,8 +37,8 @@ class Looked:
 
 def figures(jobs: Looked, since: float, until: float) -> dict[str, float]:
     """Figures by name, of jobs that were submitted between two times; demand counts those that were there before."""
-    its = (jobs.submitted >= since) & (jobs.submitted < until)
-    submitted, duration, devices = jobs.submitted[its] - since, jobs.duration[its], jobs.devices[its]
+    within = (jobs.submitted >= since) & (jobs.submitted < until)
+    submitted, duration, devices = jobs.submitted[within] - since, jobs.duration[within], jobs.devices[within]
     work = duration * devices
     found = {"jobs a day": len(submitted) / ((until - since) / DAY)}
     for size in SIZES:

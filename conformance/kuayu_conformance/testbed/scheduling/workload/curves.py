@@ -20,13 +20,13 @@ def growth(powers: Floats) -> Floats:
     return half * half
 
 
-def read_off(at: Floats, places: Sequence[float], heights: Sequence[float]) -> Floats:
+def read_off(positions: Floats, places: Sequence[float], heights: Sequence[float]) -> Floats:
     """Heights of a curve of straight pieces, level beyond its ends. Places ascend, and there are two or more."""
     knots, levels = np.array(places), np.array(heights)
     # not np.clip, which takes several times as long on as few numbers as these are
-    piece = np.minimum(np.maximum(knots.searchsorted(at, side="right") - 1, 0), len(knots) - 2)
+    piece = np.minimum(np.maximum(knots.searchsorted(positions, side="right") - 1, 0), len(knots) - 2)
     begin, low = knots[piece], levels[piece]
-    share = np.minimum(np.maximum((at - begin) / (knots[piece + 1] - begin), 0.0), 1.0)
+    share = np.minimum(np.maximum((positions - begin) / (knots[piece + 1] - begin), 0.0), 1.0)
     heights_there: Floats = low * (1.0 - share) + levels[piece + 1] * share
     return heights_there
 

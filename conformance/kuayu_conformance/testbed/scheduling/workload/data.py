@@ -49,10 +49,10 @@ def data_sets(
                 names.append(chosen.name)
                 continue
         others = elsewhere[home]
-        at = home if local[job] < locality or not others else others[int(where[job] * len(others))]
+        place = home if local[job] < locality or not others else others[int(where[job] * len(others))]
         name = f"data-{len(made):06d}"
-        made[name] = Dataset(name, size[job], (sites[at],), pinned=fixed[job] < pins and devices <= rooms[at])
-        least[name] = rooms[at]
+        made[name] = Dataset(name, size[job], (sites[place],), pinned=fixed[job] < pins and devices <= rooms[place])
+        least[name] = rooms[place]
         recent.append(made[name])
         del recent[:-RECENT]
         names.append(name)

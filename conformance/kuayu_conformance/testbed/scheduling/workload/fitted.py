@@ -79,9 +79,9 @@ class Cluster:
     def work(self) -> float:
         """Mean device seconds of a batch."""
         return sum(
-            share * size * its.length * its.duration
+            share * size * group.length * group.duration
             for size, share in self.sizes
-            for its in (self.groups[group_of(self.groups, size)],)
+            for group in (self.groups[group_of(self.groups, size)],)
         )
 
 
@@ -152,8 +152,8 @@ class Used:
 @cache
 def used() -> Used:
     """What ships of the use of devices."""
-    its = _table()["used"]
-    return Used(its["source"], tuple(its["conventional"]), tuple(its["language"]))
+    table = _table()["used"]
+    return Used(table["source"], tuple(table["conventional"]), tuple(table["language"]))
 
 
 @cache
@@ -196,13 +196,17 @@ def _sizes(members: dict[str, Any]) -> tuple[tuple[int, float], ...]:
 
 def _fit(members: dict[str, Any]) -> Fit:
     curves = ("gaps", "hours", "days")
-    clusters = tuple(Cluster(**its | {"sizes": _sizes(its), "groups": _groups(its)}) for its in members["clusters"])
+    clusters = tuple(
+        Cluster(**cluster | {"sizes": _sizes(cluster), "groups": _groups(cluster)}) for cluster in members["clusters"]
+    )
     profiles = {name: tuple(members[name]) for name in curves}
     return Fit(**members | profiles | {"groups": _groups(members), "clusters": clusters})
 
 
 def _groups(members: dict[str, Any]) -> tuple[Group, ...]:
-    return tuple(Group(its["least"], tuple(its["durations"]), tuple(its["lengths"])) for its in members["groups"])
+    return tuple(
+        Group(group["least"], tuple(group["durations"]), tuple(group["lengths"])) for group in members["groups"]
+    )
 
 
 def forget() -> None:

@@ -25,7 +25,7 @@ from kuayu_conformance.testbed.scheduling.workload.fitted import LEVELS, Cluster
 from kuayu_conformance.testbed.scheduling.workload.traces import DAY, Trace
 
 TOGETHER = 900.0
-LEAST = (1, 2, 4, 8, 16)
+MIN_DEVICES = (1, 2, 4, 8, 16)
 """Devices of the smallest jobs of each group."""
 WORTH_A_DOMAIN = 16.0
 """Devices: a cluster whose 95th percentile is less is no domain (one of ITP's ten has 1.5, four of Philly's none)."""
@@ -64,7 +64,7 @@ def fitted(trace: Trace) -> Fit:
         _quantiles(gap[inside]),
         _profile(trace.submitted[kept] // 3600 % 24, 24),
         _profile(trace.submitted[kept] // DAY % 7, 7),
-        tuple(_group(trace, batch, kept, place) for place in range(len(LEAST))),
+        tuple(_group(trace, batch, kept, place) for place in range(len(MIN_DEVICES))),
         (),
     )
     clusters = (_cluster(trace, batch, place, fit) for place in range(len(trace.clusters)))
@@ -75,27 +75,29 @@ def _group(
     trace: Trace, batch: NDArray[np.intp], kept: NDArray[np.bool_], place: int, usual: Group | None = None
 ) -> Group:
     """Quantiles of a group of sizes over some jobs, or the usual ones where they are too few."""
-    its = kept & (np.searchsorted(LEAST, trace.devices, side="right") - 1 == place)
-    counts = np.bincount(batch[its])
+    members = kept & (np.searchsorted(MIN_DEVICES, trace.devices, side="right") - 1 == place)
+    counts = np.bincount(batch[members])
     lengths = counts[counts > 0].astype(np.float64)
     return Group(
-        LEAST[place],
-        _quantiles(np.log(trace.duration[its])) if usual is None or its.sum() >= ENOUGH_JOBS else usual.durations,
+        MIN_DEVICES[place],
+        _quantiles(np.log(trace.duration[members]))
+        if usual is None or members.sum() >= ENOUGH_JOBS
+        else usual.durations,
         _quantiles(lengths) if usual is None or len(lengths) >= ENOUGH_BATCHES else usual.lengths,
     )
 
 
 def fitted_serving(trace: Trace) -> dict[str, Any]:
     """Parameters of the pods that serve, as they are kept."""
-    its = trace.serving & (trace.submitted >= trace.span[0])
-    sizes, counts = np.unique(trace.devices[its], return_counts=True)
+    serving = trace.serving & (trace.submitted >= trace.span[0])
+    sizes, counts = np.unique(trace.devices[serving], return_counts=True)
     return {
         "source": SOURCES[trace.name],
-        "durations": _quantiles(np.log(trace.duration[its])),
+        "durations": _quantiles(np.log(trace.duration[serving])),
         "sizes": {
-            str(int(size)): round(int(count) / int(its.sum()), 4) for size, count in zip(sizes, counts, strict=True)
+            str(int(size)): round(int(count) / int(serving.sum()), 4) for size, count in zip(sizes, counts, strict=True)
         },
-        "shares": _quantiles(trace.share[its]),
+        "shares": _quantiles(trace.share[serving]),
     }
 
 
@@ -158,14 +160,14 @@ def _likeness(trace: Trace, batch: NDArray[np.intp], values: Floats) -> float:
 
 
 def _cluster(trace: Trace, batch: NDArray[np.intp], place: int, fit: Fit) -> Cluster | None:
-    its = trace.cluster == place
+    members = trace.cluster == place
     since, until = trace.span
-    mean, p95 = mean_and_p95(trace.submitted[its], trace.duration[its], trace.devices[its], since, until)
+    mean, p95 = mean_and_p95(trace.submitted[members], trace.duration[members], trace.devices[members], since, until)
     if p95 < WORTH_A_DOMAIN:
         return None
-    its &= (trace.submitted >= since) & (trace.submitted < until)
-    groups = tuple(_group(trace, batch, its, number, usual) for number, usual in enumerate(fit.groups))
-    sizes, counts = np.unique(trace.devices[its].astype(np.intp), return_counts=True)
+    members &= (trace.submitted >= since) & (trace.submitted < until)
+    groups = tuple(_group(trace, batch, members, number, usual) for number, usual in enumerate(fit.groups))
+    sizes, counts = np.unique(trace.devices[members].astype(np.intp), return_counts=True)
     batches = np.array(
         [count / groups[group_of(groups, int(size))].length for size, count in zip(sizes, counts, strict=True)]
     )
@@ -186,9 +188,9 @@ def modelled_ratio(fit: Fit, cluster: Cluster, active: float, seconds: float) ->
     """Mean demand over its 95th percentile in the model, as the median of several draws of the trace's length."""
     ratios = []
     for attempt in range(TRIES):
-        its = dataclasses.replace(cluster, active=active)
+        candidate = dataclasses.replace(cluster, active=active)
         chance = stream("fitting", f"{cluster.name}/{attempt}")
-        drawn = draw_cluster(fit, its, (-SETTLED, seconds), chance)
+        drawn = draw_cluster(fit, candidate, (-SETTLED, seconds), chance)
         mean, p95 = mean_and_p95(drawn.submitted, drawn.duration, drawn.devices, 0.0, seconds)
         ratios.append(mean / p95 if p95 > 0 else 0.0)
     return float(np.median(ratios))

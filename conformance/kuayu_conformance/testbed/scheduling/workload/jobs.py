@@ -113,8 +113,10 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
         strict=True,
     )
     made = []
-    for number, (form, submitted, at, whose, first, due, requested, reads, says, work, share) in enumerate(columns):
-        home = homes[at].site.name
+    for number, (form, submitted, home_number, whose, first, due, requested, reads, says, work, share) in enumerate(
+        columns
+    ):
+        home = homes[home_number].site.name
         made.append(
             Job(
                 name=f"job-{number:06d}",
@@ -141,21 +143,23 @@ def jobs(arrivals: Arrivals, homes: Sequence[Home], data: Sequence[str], family:
     return tuple(made)
 
 
-def kinds(arrivals: Arrivals, at: Floats) -> list[JobKind]:
+def kinds(arrivals: Arrivals, draws: Floats) -> list[JobKind]:
     """Kind of each job, by its size and a number drawn for its batch."""
     table = np.array(KINDS)
     row = table[np.searchsorted(table[:, 0], arrivals.devices, side="right") - 1]
-    place = np.where(at < row[:, 1], 0, np.where(at < row[:, 2], 1, 2))
+    place = np.where(draws < row[:, 1], 0, np.where(draws < row[:, 2], 1, 2))
     names = (JobKind.TRAINING, JobKind.FINE_TUNING, JobKind.PRETRAINING, JobKind.SERVING)
     return [names[number] for number in np.where(arrivals.serving, 3, place)]
 
 
-def _used(arrivals: Arrivals, conventional: NDArray[np.bool_], at: Floats, error: Floats, family: Family) -> Floats:
+def _used(arrivals: Arrivals, conventional: NDArray[np.bool_], draws: Floats, error: Floats, family: Family) -> Floats:
     """Share of its devices that a job keeps busy, to a thousandth.
 
     Samples of utilisation stand for jobs: what a job reaches on average lies closer together than its samples do.
     """
-    trained = np.where(conventional, read_off(at, LEVELS, used().conventional), read_off(at, LEVELS, used().language))
+    trained = np.where(
+        conventional, read_off(draws, LEVELS, used().conventional), read_off(draws, LEVELS, used().language)
+    )
     served = arrivals.share * DUTY_MEDIAN * growth(DUTY_SIGMA * error)
     share = np.clip(np.where(arrivals.serving, served, trained), LEAST_USED, 1.0)
     return np.clip(np.rint((1.0 - family.over_request * (1.0 - share)) * 1e3) / 1e3, 0.001, 1.0)
@@ -168,9 +172,9 @@ def _stated(arrivals: Arrivals, drawn: Draws, family: Family) -> Floats:
     return 60.0 * np.maximum(1.0, np.ceil(stated / 60.0))
 
 
-def _tenants(at: Floats) -> NDArray[np.intp]:
+def _tenants(draws: Floats) -> NDArray[np.intp]:
     shares = np.cumsum(1.0 / np.arange(1, TENANTS + 1))
-    numbers: NDArray[np.intp] = np.minimum(np.searchsorted(shares, at * shares[-1], side="right"), TENANTS - 1)
+    numbers: NDArray[np.intp] = np.minimum(np.searchsorted(shares, draws * shares[-1], side="right"), TENANTS - 1)
     return numbers
 
 
@@ -201,5 +205,5 @@ def _form(kind: JobKind, devices: int, model: float, elastic: bool, busy: float)
     return Form(kind, minimum, maximum, memory, made, models.EXPOSED / devices, LANGUAGE_SPLITS)
 
 
-def _one(choices: Sequence[_Choice], at: float) -> _Choice:
-    return choices[int(at * len(choices))]
+def _one(choices: Sequence[_Choice], draw: float) -> _Choice:
+    return choices[int(draw * len(choices))]

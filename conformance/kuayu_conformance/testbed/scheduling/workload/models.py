@@ -68,7 +68,7 @@ SHAPES = (
 
 SERVED_BY = 20
 """A device serves models that as many train: 21·10⁹ parameters, 42 GB of weights."""
-LARGEST, SMALLEST = 1.6e9, 0.05e9
+MAX_PARAMETERS_PER_DEVICE, MIN_PARAMETERS_PER_DEVICE = 1.6e9, 0.05e9
 """Parameters a device: 29 GB of state at most, so that half of the devices still hold it, and a thirtieth of that."""
 
 
@@ -107,8 +107,12 @@ def _sizes(shape: Shape, tokens: float) -> tuple[float, float]:
 @cache
 def fitting(devices: int) -> tuple[Shape, ...]:
     """Language models that so many devices can train and that are worth them; the smallest if all are too large."""
-    able = [shape for shape in SHAPES if shape.parameters <= LARGEST * devices]
-    return tuple(shape for shape in able if shape.parameters >= SMALLEST * devices) or tuple(able[-1:]) or SHAPES[:1]
+    able = [shape for shape in SHAPES if shape.parameters <= MAX_PARAMETERS_PER_DEVICE * devices]
+    return (
+        tuple(shape for shape in able if shape.parameters >= MIN_PARAMETERS_PER_DEVICE * devices)
+        or tuple(able[-1:])
+        or SHAPES[:1]
+    )
 
 
 def language_model(shape: Shape, tokens: float, busy: float) -> Model:

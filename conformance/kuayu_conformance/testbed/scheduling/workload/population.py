@@ -69,13 +69,13 @@ def populate(
     large = target * family.oversize if len(outgrown(homes)) else 0.0
     beside, longer = [], until / seconds
     if large > 0.0:
-        its = _up_to(
+        added = _up_to(
             [large] * len(stretches), stretches, lambda m: oversize(homes, m * large * longer, until, seed, source)
         )
-        beside.append(its)
+        beside.append(added)
     if serves > 0.0:
-        its = _up_to([serves] * len(stretches), stretches, lambda m: serving(homes, m * serves * longer, until, seed))
-        beside.append(its)
+        added = _up_to([serves] * len(stretches), stretches, lambda m: serving(homes, m * serves * longer, until, seed))
+        beside.append(added)
     rest = [
         max(target - sum(_held(part, *stretch) for part in beside), LEAST_OF_HOMES * target) for stretch in stretches
     ]
@@ -100,10 +100,10 @@ def _held(arrivals: Arrivals, since: float, until: float) -> float:
 
 def _settled(arrivals: Arrivals, seconds: float) -> Arrivals:
     """Only those that are there between nought and the end, with what is left of them, in the order of submission."""
-    there = arrivals.only((arrivals.submitted + arrivals.duration > 0.0) & (arrivals.submitted < seconds))
-    left = np.maximum(1.0, np.rint(there.duration + np.minimum(there.submitted, 0.0)))
-    submitted = np.rint(np.maximum(there.submitted, 0.0) * 1e3) / 1e3
-    return dataclasses.replace(there, submitted=submitted, duration=left).only(np.argsort(submitted, kind="stable"))
+    present = arrivals.only((arrivals.submitted + arrivals.duration > 0.0) & (arrivals.submitted < seconds))
+    left = np.maximum(1.0, np.rint(present.duration + np.minimum(present.submitted, 0.0)))
+    submitted = np.rint(np.maximum(present.submitted, 0.0) * 1e3) / 1e3
+    return dataclasses.replace(present, submitted=submitted, duration=left).only(np.argsort(submitted, kind="stable"))
 
 
 def _up_to(
@@ -126,15 +126,15 @@ def _cut(arrivals: Arrivals, targets: Sequence[float], stretches: Sequence[tuple
     number = np.searchsorted([since for since, _ in stretches[1:]], arrivals.submitted[order], side="right")
     for place, (target, (since, until)) in enumerate(zip(targets, stretches, strict=True)):
         held = within(arrivals.submitted - since, arrivals.duration, arrivals.devices, until - since)
-        there = order[number == place]
+        members = order[number == place]
         before = float(held[joined_].sum())
         if before >= target:
             continue
-        reached = before + np.cumsum(held[there])
+        reached = before + np.cumsum(held[members])
         count = int(np.searchsorted(reached, target))
-        if count == len(there):
+        if count == len(members):
             return None
         last = float(reached[count - 1]) if count else before
         count += bool(reached[count] - target < target - last)
-        joined_[there[:count]] = True
+        joined_[members[:count]] = True
     return arrivals.only(np.nonzero(joined_)[0])

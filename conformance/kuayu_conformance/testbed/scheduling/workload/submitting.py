@@ -26,11 +26,11 @@ OPENB_P95 = 48.8
 """Devices that all of openb held at its 95th percentile: it has no clusters, and stands whole for each domain."""
 OVER = (1.05, 1.6)
 """Devices of a job larger than its home, over those of the home; an assumption."""
-MOST = 0.5
+MAX_DEVICE_SHARE = 0.5
 """Share of all devices that such a job asks for at most."""
 NODE = 8
 """Devices that such a job asks for at once."""
-LARGEST = 32
+MAX_TRACE_DEVICES = 32
 """Devices of the largest jobs of the traces: one of more devices does as much work as these, and takes less time."""
 
 
@@ -93,17 +93,17 @@ def drawn(
     begin = (4 * 7 + Chance(seed, "day of the week").below(7)) * DAY
     span = (begin - SETTLED, begin + seconds)
     chance = stream(seed, f"jobs of {place}")
-    its = draw_cluster(fit, cluster, span, chance, scale=size * level, most=most, burst=family.burst)
-    count = len(its.batch)
+    drawn = draw_cluster(fit, cluster, span, chance, scale=size * level, most=most, burst=family.burst)
+    count = len(drawn.batch)
     return Arrivals(
-        its.submitted - begin,
-        its.duration,
-        its.devices,
+        drawn.submitted - begin,
+        drawn.duration,
+        drawn.devices,
         np.ones(count),
         np.full(count, place, dtype=np.intp),
-        its.batch,
+        drawn.batch,
         np.zeros(count, dtype=np.bool_),
-        its.turn / size,
+        drawn.turn / size,
     )
 
 
@@ -117,11 +117,11 @@ def replayed(home: Home, place: int, trace: Trace, seconds: float, seed: str, le
     begin = since + DAY * Chance(seed, "begin in the trace" if own else f"begin in the trace of {place}").below(
         days + 1
     )
-    its = trace.cluster == (trace.clusters.index(home.cluster.name) if own else 0)
-    its &= (trace.submitted + trace.duration > begin) & (trace.submitted < begin + seconds)
+    selected = trace.cluster == (trace.clusters.index(home.cluster.name) if own else 0)
+    selected &= (trace.submitted + trace.duration > begin) & (trace.submitted < begin + seconds)
     size = home.capacity / home.cluster.p95 if own else home.capacity / OPENB_P95
     chance = stream(seed, f"copies of {place}")
-    jobs = np.nonzero(its)[0]
+    jobs = np.nonzero(selected)[0]
     own_fraction = chance.random(len(jobs))
     copies = np.floor(size * level + own_fraction).astype(np.intp)
     of = np.repeat(np.arange(len(jobs)), copies)
@@ -142,16 +142,16 @@ def replayed(home: Home, place: int, trace: Trace, seconds: float, seed: str, le
 
 def serving(homes: Sequence[Home], work: float, seconds: float, seed: str) -> Arrivals:
     """Pods that serve, about as many as hold so many device seconds; each comes alone, to a home by its capacity."""
-    its = parameters()[1]
-    sizes, shares = np.array([float(size) for size, _ in its.sizes]), np.array([share for _, share in its.sizes])
-    each = sum(size * share for size, share in its.sizes) * its.duration
+    fitted = parameters()[1]
+    sizes, shares = np.array([float(size) for size, _ in fitted.sizes]), np.array([share for _, share in fitted.sizes])
+    device_seconds = sum(size * share for size, share in fitted.sizes) * fitted.duration
     chance = stream(seed, "serving")
-    at, pick, level, asked, where, turn = chance.random((6, _count(work, seconds, each)))
+    instant, pick, level, share_level, where, turn = chance.random((6, _count(work, seconds, device_seconds)))
     return _alone(
-        at * (seconds + SETTLED) - SETTLED,
-        growth(read_off(level, LEVELS, its.durations)),
+        instant * (seconds + SETTLED) - SETTLED,
+        growth(read_off(level, LEVELS, fitted.durations)),
         sizes[_picked(pick, shares)],
-        read_off(asked, LEVELS, its.shares),
+        read_off(share_level, LEVELS, fitted.shares),
         _picked(where, np.array([home.capacity for home in homes])),
         turn,
         serving=True,
@@ -161,7 +161,7 @@ def serving(homes: Sequence[Home], work: float, seconds: float, seed: str) -> Ar
 def outgrown(homes: Sequence[Home]) -> NDArray[np.intp]:
     """Places of homes that a job can be larger than; none where one domain has most of all devices."""
     sizes = _sizes(homes)
-    return np.nonzero(OVER[0] * sizes + NODE <= MOST * sizes.sum())[0]
+    return np.nonzero(OVER[0] * sizes + NODE <= MAX_DEVICE_SHARE * sizes.sum())[0]
 
 
 def oversize(homes: Sequence[Home], work: float, seconds: float, seed: str, source: str) -> Arrivals:
@@ -174,15 +174,15 @@ def oversize(homes: Sequence[Home], work: float, seconds: float, seed: str, sour
     sizes, able = _sizes(homes), outgrown(homes)
     group = fit_of(source).groups[-1]
     shares = 1.0 / sizes[able]
-    each = LARGEST * group.duration
+    device_seconds = MAX_TRACE_DEVICES * group.duration
     chance = stream(seed, "oversize")
-    at, level, over, where, turn = chance.random((5, _count(work, seconds, each)))
+    instant, level, over, where, turn = chance.random((5, _count(work, seconds, device_seconds)))
     home = able[_picked(where, shares)]
-    asked = sizes[home] * (OVER[0] + (OVER[1] - OVER[0]) * over)
-    devices = NODE * np.ceil(np.minimum(asked, MOST * sizes.sum() - NODE) / NODE)
-    duration = growth(read_off(level, LEVELS, group.durations)) * np.minimum(1.0, LARGEST / devices)
-    begin = at * (seconds + SETTLED) - SETTLED
-    return _alone(begin, duration, devices, np.ones(len(at)), home, turn)
+    requested = sizes[home] * (OVER[0] + (OVER[1] - OVER[0]) * over)
+    devices = NODE * np.ceil(np.minimum(requested, MAX_DEVICE_SHARE * sizes.sum() - NODE) / NODE)
+    duration = growth(read_off(level, LEVELS, group.durations)) * np.minimum(1.0, MAX_TRACE_DEVICES / devices)
+    begin = instant * (seconds + SETTLED) - SETTLED
+    return _alone(begin, duration, devices, np.ones(len(instant)), home, turn)
 
 
 def _sizes(homes: Sequence[Home]) -> Floats:
@@ -205,13 +205,13 @@ def _alone(
     return Arrivals(submitted, np.maximum(1.0, duration), devices, share, home, batch, serves, turn)
 
 
-def _count(work: float, seconds: float, each: float) -> int:
+def _count(work: float, seconds: float, device_seconds: float) -> int:
     """Jobs, of so many device seconds each, that hold so much work between nought and the end; a few more."""
-    return int(work * (seconds + SETTLED) / seconds / each) + 16
+    return int(work * (seconds + SETTLED) / seconds / device_seconds) + 16
 
 
-def _picked(at: Floats, shares: Floats) -> NDArray[np.intp]:
+def _picked(draws: Floats, shares: Floats) -> NDArray[np.intp]:
     """Place of what is picked, by shares that need not add up to one."""
     reached = np.cumsum(shares)
-    places: NDArray[np.intp] = np.minimum(np.searchsorted(reached, at * reached[-1], side="right"), len(shares) - 1)
+    places: NDArray[np.intp] = np.minimum(np.searchsorted(reached, draws * reached[-1], side="right"), len(shares) - 1)
     return places

@@ -93,8 +93,8 @@ def _read(name: str, path: Path) -> Trace:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if _number(row["gpus"]) > 0 and _number(row["duration_s"]) > 0]
     rows.sort(key=lambda row: (float(row["submit_time_s"]), row["job_id"]))
-    asked = np.array([float(row["gpus"]) for row in rows])
-    devices = np.ceil(asked)
+    requested = np.array([float(row["gpus"]) for row in rows])
+    devices = np.ceil(requested)
     names = tuple(sorted({row["domain"] for row in rows}))
     places = {domain: place for place, domain in enumerate(names)}
     return Trace(
@@ -102,7 +102,7 @@ def _read(name: str, path: Path) -> Trace:
         np.array([float(row["submit_time_s"]) for row in rows]),
         np.maximum(1.0, np.array([float(row["duration_s"]) for row in rows])),
         devices,
-        asked / devices,
+        requested / devices,
         np.array([row["job_type"] in SERVING_CLASSES for row in rows]),
         np.array([places[row["domain"]] for row in rows], dtype=np.intp),
         names,

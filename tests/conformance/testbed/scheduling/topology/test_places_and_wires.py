@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.scheduling.topology import EASTERN, FAMILIES, MOST, PLACES, build, hub_of, varied
+from kuayu_conformance.testbed.scheduling.topology import EASTERN, FAMILIES, MAX_DOMAINS, PLACES, build, hub_of, varied
 from kuayu_conformance.testbed.scheduling.topology.distance import fibre, kilometres, round_trip
 from kuayu_conformance.testbed.scheduling.topology.places import Place
 from kuayu_conformance.testbed.scheduling.values import Wire
@@ -65,7 +65,7 @@ def test_the_first_five_hubs_hold_east_and_west() -> None:
 
 def test_places_stand_near_their_hubs_and_are_named_once() -> None:
     hubs = {place.hub: place for place in PLACES[:8]}
-    assert len(NAMED) == len({place.number for place in PLACES}) == MOST == 64
+    assert len(NAMED) == len({place.number for place in PLACES}) == MAX_DOMAINS == 64
     assert max(kilometres(place, hubs[place.hub]) for place in PLACES) < 650
 
 
