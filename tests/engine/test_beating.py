@@ -121,6 +121,23 @@ def test_beats_that_a_dead_service_missed_are_not_sent_again_and_that_is_said_on
     assert beating.stop() == 0
 
 
+def test_whoever_was_known_beats_on_though_the_token_was_taken_out(
+    service: RecordingService, beat: Start, tmp_path: Path
+) -> None:
+    log, answer = tmp_path / "log", service.answer
+    beating = beat("--log", str(log))
+    until(lambda: heard(service))
+    add(log, "one\n")
+    until(lambda: texts(service) == ["one"])
+    service.answer = lambda *_: (401, problem("unauthorised"))  # type: ignore[method-assign]
+    add(log, "two\n")
+    until(lambda: "beats go on" in beating.said())
+    before = len(heard(service))
+    service.answer = answer  # type: ignore[method-assign]
+    until(lambda: len(heard(service)) > before and texts(service) == ["one", "two"])
+    assert beating.stop() == 0
+
+
 def test_a_service_that_answers_no_log_lines_does_not_hold_up_beats(
     service: RecordingService, beat: Start, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.client import Client, RefusedError, UnreachableError
+from kuayu.client import Client, RefusedError, UnauthorisedError, UnreachableError
 from kuayu.engine.controller import DomainController
 from kuayu.engine.holdings import Fence, Holding, Holdings
 from kuayu.engine.journal import Journal, JournalError
@@ -211,15 +211,18 @@ class Service(Client):
         self.taken: list[ActionResult] = []
         self.lost = 0
         self.refused = 0
+        self.strangers = 0
         self.stop: threading.Event | None = None
 
     def open_actions(self, domain: str, *, wait_s: float = 0.0) -> list[Action]:  # noqa: ARG002
         """What no result was taken of."""
+        self._know()
         done = {(each.action, each.phase) for each in self.taken}
         return [each for each in self.asked if (each.id, each.phase) not in done]
 
     def post_action_result(self, result: ActionResult) -> Any:
         """Take a result, or lose it."""
+        self._know()
         if self.lost:
             self.lost -= 1
             raise UnreachableError("no answer", "wait", transient=True)
@@ -230,6 +233,14 @@ class Service(Client):
         self.taken.append(result)
         if self.stop is not None:
             self.stop.set()
+
+    def _know(self) -> None:
+        """Say for so many requests that the token is unknown."""
+        if self.strangers:
+            self.strangers -= 1
+            raise UnauthorisedError(
+                Problem(type="urn:kuayu:problem:unauthorised", title="No", status=401, retryable=False)
+            )
 
 
 class Noted:
@@ -298,6 +309,24 @@ def test_a_result_that_is_refused_is_not_sent_on_and_on(tmp_path: Path) -> None:
         running.run(service.stop)
         assert time.monotonic() - began >= 0.6  # a pause, and one of twice the length
         assert [each.action for each in service.taken] == ["a"]
+
+
+def test_a_domain_whose_token_was_taken_out_waits_for_it_and_keeps_what_it_has_to_say(tmp_path: Path) -> None:
+    with Service(action("a")) as service:
+        running = controller(service, tmp_path / "held.json")
+        running.turn()
+        service.asked.append(action("a", COMMIT))
+        service.strangers, service.stop = 2, threading.Event()
+        running.run(service.stop)
+        assert [each.phase for each in service.taken] == [PREPARE, COMMIT]
+
+
+def test_a_domain_that_was_never_known_says_so_and_ends(tmp_path: Path) -> None:
+    with Service(action("a")) as service:
+        service.strangers = 1
+        running = controller(service, tmp_path / "held.json")
+        with pytest.raises(UnauthorisedError):
+            running.run(threading.Event())
 
 
 def test_a_journal_that_is_none_is_told(tmp_path: Path) -> None:

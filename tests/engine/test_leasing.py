@@ -57,6 +57,16 @@ class Hanging(Service):
         raise UnreachableError("no answer", "wait", transient=True)
 
 
+class Estranged(Service):
+    """A service that has known the token and does so no more."""
+
+    def open_actions(self, domain: str, *, wait_s: float = 0.0) -> list[Action]:
+        """The first is answered."""
+        answer = super().open_actions(domain, wait_s=wait_s)
+        self.strangers = 1_000_000
+        return answer
+
+
 def test_a_lease_counts_from_when_an_answered_request_was_sent() -> None:
     now = 10.0
     lease = Lease(lambda: now)
@@ -130,9 +140,12 @@ def test_a_restart_makes_no_lease_longer(tmp_path: Path, seconds: float, boot: s
     assert machine.hands.heard == [("take" if held else "give back", "a")]  # its job may run on, and has to end
 
 
-def test_it_lets_go_in_time_while_a_request_hangs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Hanging, Estranged])
+def test_it_lets_go_in_time_while_a_request_hangs_and_where_its_token_was_taken_out(
+    tmp_path: Path, kind: type[Service]
+) -> None:
     hands, stopped = Noted(), threading.Event()
-    service = Hanging()
+    service = kind()
     with service, closing(Journal(tmp_path / "held.json", "x")) as kept:
         controller = DomainController(service, "x", POOLS, journal=kept, hands=hands)
         for step in (leased(action("a").phase, 1.0), leased(COMMIT, 1.0)):

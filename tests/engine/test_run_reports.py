@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from engine.test_runner import COMMIT, Domain, release, reserve, start, stop
 
-from kuayu.client import Client, RefusedError, UnreachableError
+from kuayu.client import Client, RefusedError, UnauthorisedError, UnreachableError
 from kuayu.engine import run_reports
 from kuayu.engine.run_reports import RunReporter
 from kuayu.engine.runs.local import LocalEngine
@@ -33,7 +33,7 @@ class Listener(Client):
         self.reports: list[RunReport] = []
         self.lines: list[RunLogLine] = []
         self.batches: list[int] = []
-        self.away = self.strange = False
+        self.away = self.strange = self.unauthorised = False
         self.most = 10_000
         self.order: list[str] = []
 
@@ -71,6 +71,8 @@ class Listener(Client):
             raise UnreachableError("no answer", "wait", transient=True)
         if self.strange:
             raise refusal("unknown-reference")
+        if self.unauthorised:
+            raise UnauthorisedError(refusal("unauthorised").problem)
 
 
 class Told:
@@ -192,15 +194,16 @@ def test_a_run_that_the_service_goes_on_not_to_know_is_disowned(told: Told, monk
     assert disowned[0] == "r"
 
 
-def test_while_the_service_is_away_nothing_is_lost_and_nothing_piles_up(told: Told) -> None:
+@pytest.mark.parametrize("why", ["away", "unauthorised"])
+def test_while_the_service_takes_nothing_nothing_is_lost_and_nothing_piles_up(told: Told, why: str) -> None:
     told.reporter.turn()
-    told.service.away = True
+    setattr(told.service, why, True)
     told.engine.say(told.name, *(f"line {number}" for number in range(5000)))
     for _ in range(20):
         told.reporter.turn()
     told.engine.end(told.name, RunState.FAILED, exit_code=1)
     told.reporter.turn()
-    told.service.away = False
+    setattr(told.service, why, False)
     told.until(lambda: "failed" in told.service.states and len(told.service.lines) == 5000)
     assert told.service.texts == [f"line {number}" for number in range(5000)]
     assert max(told.service.batches) == run_reports.MAX_LINES

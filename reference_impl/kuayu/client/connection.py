@@ -185,7 +185,7 @@ class NotFoundError(RefusedError):
 
 
 class UnauthorisedError(RefusedError):
-    """The token is missing or unknown."""
+    """The token is missing or unknown: it is the sender that is refused, and nothing is said of what was sent."""
 
 
 _REFUSALS: Final[Mapping[int, type[RefusedError]]] = {401: UnauthorisedError, 404: NotFoundError}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
-from kuayu.client import Client, ClientError
+from kuayu.client import Client, ClientError, UnauthorisedError
 from kuayu_schemas.models import Heartbeat, ItemRejection, RankStep
 
 UNKNOWN = "urn:kuayu:problem:unknown-reference"
@@ -53,10 +53,12 @@ class Beater:
         self._away_since: float | None = None
 
     def run(self, stopped: threading.Event, every_s: float) -> None:
-        """Beat until told to stop, also while the service is away; beats that would be late are left out.
+        """Beat until told to stop, also while the service is away, or does not know the token that it has known.
+
+        Beats that would be late are left out.
 
         Raises:
-            ClientError: The service will not talk to us, as where the token is unknown.
+            ClientError: The service will not talk to us, as where the token was never known.
         """
         due = time.monotonic()
         while not stopped.is_set():
@@ -75,7 +77,7 @@ class Beater:
         try:
             result = self._client.send_heartbeats(beats)
         except ClientError as error:
-            if not error.transient:
+            if not (error.transient or (self.taken and isinstance(error, UnauthorisedError))):
                 raise
             if self._away_since is None:
                 self._away_since = time.monotonic()

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
-from kuayu.client import Client, ClientError, RefusedError
+from kuayu.client import Client, ClientError, RefusedError, UnauthorisedError
 from kuayu.engine.action_results import RefusalError, problem_of, result_of
 from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
 from kuayu.engine.journal import Journal, JournalError
@@ -196,6 +196,7 @@ class DomainController:
         self._written = float("-inf")
         self._changed = threading.Condition()
         self._trouble: Exception | None = None
+        self._was_known = False  # the token, to the service
         if journal is not None and (kept := journal.read()) is not None:
             try:
                 self.holdings.restore(kept)
@@ -219,8 +220,11 @@ class DomainController:
     def run(self, stopped: threading.Event) -> None:
         """Carry out what is asked until told to stop; a service that is away is waited for.
 
+        So is one that does not know the token any more: what is held under a lease is let go of in time, and a token
+        that is taken out by mistake, or late put in anew, costs no more than that.
+
         Raises:
-            ClientError: The service will not talk to this domain, as where the token is unknown.
+            ClientError: The service will not talk to this domain, as where the token was never known.
             JournalError: What is promised cannot be kept, so that nothing may be promised.
         """
         ended = threading.Event()
@@ -265,7 +269,7 @@ class DomainController:
                     continue
                 logger.warning("what was said is not taken; again in %g s", pause)
             except ClientError as error:
-                if not error.transient:
+                if not (error.transient or (self._was_known and isinstance(error, UnauthorisedError))):
                     raise
                 logger.warning("%s; again in %g s", error.cause, pause)
             self.idle = True
@@ -287,6 +291,7 @@ class DomainController:
             actions = self._client.open_actions(self._domain, wait_s=wait_s)
         finally:
             self.idle = False
+        self._was_known = True
         self._confirm_leases()
         self._let_go_of_what_is_over()  # until there was an answer it counted nothing
         with self._changed:
@@ -396,7 +401,7 @@ class DomainController:
         try:
             self._client.post_action_result(result)
         except RefusedError as error:
-            if error.transient:
+            if error.transient or isinstance(error, UnauthorisedError):
                 raise
             logger.warning("the result of %s was not taken: %s", result.action, error.cause)
             return False

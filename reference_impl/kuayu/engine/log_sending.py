@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from kuayu.client import Client, ClientError
+from kuayu.client import Client, ClientError, UnauthorisedError
 from kuayu.engine.beating import Say
 from kuayu.engine.tailing import Source
 from kuayu_schemas.models import LogLine
@@ -39,6 +39,7 @@ class LogSender:
         self._say = say
         self._most: int | None = None
         self._refused: set[str] = set()
+        self._was_known = False
 
     def run(self, stopped: threading.Event) -> None:
         """Send what is written until told to stop, or until the service refuses for good."""
@@ -81,16 +82,18 @@ class LogSender:
             why = problem.detail or problem.title
             self._say(f"{len(result.rejected)} log lines of {node} were refused: {why}", "others are sent on")
 
-    @staticmethod
-    def _insist(ask: Callable[[], Told], stopped: threading.Event) -> Told | None:
+    def _insist(self, ask: Callable[[], Told], stopped: threading.Event) -> Told | None:
         """Ask until there is an answer; None where we were told to stop before."""
         pause = FIRST_PAUSE_S
         while not stopped.is_set():
             try:
-                return ask()
+                result = ask()
             except ClientError as error:
-                if not error.transient:
+                if not (error.transient or (self._was_known and isinstance(error, UnauthorisedError))):
                     raise
+            else:
+                self._was_known = True
+                return result
             stopped.wait(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
         return None

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kuayu.client import Client, ClientError, RefusedError
+from kuayu.client import Client, ClientError, RefusedError, UnauthorisedError
 from kuayu.engine.run_progress import NodeProgress, RunProgress
 from kuayu.engine.runner import Phase, Runner, RunRecord
 from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, LogLine, RunState, RunStatus
@@ -277,7 +277,7 @@ class RunReporter:
         try:
             self._client.post_run_report(report)
         except RefusedError as error:
-            if error.transient:
+            if error.transient or isinstance(error, UnauthorisedError):
                 raise
             if view.strange_since is None:
                 logger.warning("what was told of run %s was refused: %s", record.name, error.cause)
@@ -321,7 +321,7 @@ class RunReporter:
         try:
             last = self._client.post_run_logs(batch).last
         except RefusedError as error:
-            if error.transient:
+            if error.transient or isinstance(error, UnauthorisedError):
                 raise
             if error.name == TOO_LARGE and most > 1:
                 self._batch = max(1, most // 2)
