@@ -18,8 +18,9 @@ full run (``sch_cells.FULL``), with windows that drain until their cohort has en
 The reference's rule is played compiled, which gives the same orders (decision 35), three times: with the constants that
 ship; with those that the search found and that shipped as method 1.4.0 (decisions 41 and 43); and with these and the
 network of PPO, which was trained on them. Windows are those of a seed of their own, which no run of the suite draws.
-They are played side by side in processes, some ten seconds each on one core, the first window of all cells before the
-second of any; the file is written anew after every such round, so that a run that is broken off leaves what it had.
+They are played side by side by workers (``kuayu_training.workers``), some ten seconds each on one core, the first
+window of all cells before the second of any; the file is written anew after every such round, so that a run that is
+broken off leaves what it had.
 """
 
 import argparse
@@ -28,7 +29,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import fsum
@@ -50,6 +51,7 @@ from kuayu_conformance.testbed.scheduling.values import Job, JobKind
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, LITERATURE, Cohort, cohort, play_window
 from kuayu_training.scheduling.core.network import flat
 from kuayu_training.scheduling.core.player import CompiledRule, constants
+from kuayu_training.workers import USAGE, WorkersError, executor
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/policies.json"
 HOUR, MILLION = 3_600.0, 1e6
@@ -250,7 +252,7 @@ def main() -> None:
     parser.add_argument("--seed", default="policies")
     parser.add_argument("--policy", nargs="+", choices=POLICIES, default=list(POLICIES), help=f"besides {AGAINST}")
     parser.add_argument("--family", nargs="+", choices=("reference", *FULL.families), help="all by default")
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--workers", default=str(os.cpu_count()), help=USAGE)
     parser.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="folder with the trace of ITP")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
@@ -261,7 +263,11 @@ def main() -> None:
         chosen += f" --policy {shlex.join(options.policy)}"
     due = list(cells(options.family, (*FULL.sources, TRACE) if data else FULL.sources))
     windows: dict[Cell, list[Window]] = {cell: [] for cell in due}
-    with ProcessPoolExecutor(options.processes) as pool:
+    try:
+        workers = executor(options.workers)
+    except WorkersError as error:
+        sys.exit(str(error))
+    with workers as pool:
         rounds: list[dict[Cell, Future[Window | None]]] = [
             {cell: pool.submit(played, cell, options.seed, number, names, data) for cell in due}
             for number in range(options.windows)

@@ -21,7 +21,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import fsum
@@ -32,6 +31,7 @@ from benchmarks.policies import GROUPS, REFERENCE, Figure, Window, gain_of, mone
 
 from kuayu_conformance.checks.scheduling.cells import AGAINST, FULL, Curve
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
+from kuayu_training.workers import USAGE, WorkersError, executor
 
 OUT = Path(__file__).parents[2] / "docs/results/scheduling/sensitivity.json"
 NAMES = (AGAINST, "B3", REFERENCE)
@@ -101,13 +101,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--windows", type=int, default=16, help="of each point")
     parser.add_argument("--seed", default="sensitivity")
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--workers", default=str(os.cpu_count()), help=USAGE)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     due = {curve.label: list(points(curve)) for curve in FULL.curves}
     cells = list(dict.fromkeys(cell for moved in due.values() for _, cell in moved))
     windows: dict[Cell, list[Window]] = {cell: [] for cell in cells}
-    with ProcessPoolExecutor(options.processes) as pool:
+    try:
+        workers = executor(options.workers)
+    except WorkersError as error:
+        sys.exit(str(error))
+    with workers as pool:
         futures = [
             (cell, pool.submit(played, cell, options.seed, number, NAMES, None))
             for cell in cells

@@ -253,30 +253,18 @@ def test_a_network_ships_by_a_rule_that_was_set_before(over: list[float], most: 
 def test_tuning_writes_down_what_was_found_beside_what_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from kuayu_training.scheduling import tuning
 
-    class Here:
-        """Plays in this process: what a test has changed holds in no other."""
-
-        def __init__(self, *_: object, **__: object) -> None:
-            self._pool = ThreadPoolExecutor(1)
-
-        def __enter__(self) -> ThreadPoolExecutor:
-            return self._pool
-
-        def __exit__(self, *_: object) -> None:
-            self._pool.shutdown()
-
-    monkeypatch.setattr(tuning, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(tuning, "executor", lambda _: ThreadPoolExecutor(1))  # what a test has changed holds here alone
     monkeypatch.setattr(
         tuning, "window", lambda purpose, number, kind, _=None: Window(drawn(purpose, number, BRIEF, kind))
     )
-    (path,) = tune(5, tmp_path, 2, 1, 2, 1, lambda _, __: None)
+    (path,) = tune(5, tmp_path, 2, 1, 2, "1", lambda _, __: None)
     found = json.loads(path.read_text("utf-8"))
     assert [each["number"] for each in found["course"]] == [0, 1]
     assert found["ships"] == {name: PARAMETERS[name] for name in TUNED_CONSTANTS}
     assert found["found"] != found["ships"]
     assert [each["kind"] for each in found["held"]] == ["tuned", "tuned, Philly"]
     assert all(set(each["over"]) == {"B1", "found"} for each in found["held"])
-    (path,) = tuning.apart(6, tmp_path, 2, 1, lambda _, __: None)
+    (path,) = tuning.apart(6, tmp_path, 2, "1", lambda _, __: None)
     told = json.loads(path.read_text("utf-8"))
     assert all(set(each["over"]) == {"B1", "found", *GROUPS, "ships"} for each in told["compared"])
     assert all(each["over"]["ships"] == [1.0, 1.0, 1.0] for each in told["compared"]), "nothing has been changed"

@@ -8,6 +8,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from kuayu.cli.terminal import fail
+from kuayu_training.workers import USAGE, WorkersError
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 errors = Console(stderr=True, highlight=False)
 
@@ -42,7 +45,7 @@ def rule(
     generations: Annotated[int, typer.Option(metavar="N", min=1, help="Generations of the search.")] = 24,
     windows: Annotated[int, typer.Option(metavar="N", min=1, help="Windows of each source in a generation.")] = 8,
     held: Annotated[int, typer.Option(metavar="N", min=2, help="Windows of each source to compare in.")] = 64,
-    processes: Annotated[int, typer.Option(metavar="N", min=1, help="Windows to play at a time.")] = 2,
+    workers: Annotated[str, typer.Option(metavar="N|ADDRESS", help=f"Who plays windows: {USAGE}.")] = "2",
     apart: Annotated[  # noqa: FBT002 - a flag of the command
         bool, typer.Option("--apart", help="Compare groups of what was found before, and what ships.")
     ] = False,
@@ -56,9 +59,9 @@ def rule(
     if apart:
         if not (output / tuning.FILE).is_file():
             raise typer.BadParameter(f"there is no {tuning.FILE} in {output}: tune first, without --apart")
-        _shown(lambda progress: tuning.apart(seed, output, held, processes, progress))
+        _shown(lambda progress: tuning.apart(seed, output, held, workers, progress))
         return
-    _shown(lambda progress: tuning.tune(seed, output, generations, windows, held, processes, progress))
+    _shown(lambda progress: tuning.tune(seed, output, generations, windows, held, workers, progress))
 
 
 @app.command()
@@ -72,7 +75,7 @@ def scheduler(
     looks: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each learning curve.")] = 6,
     looking: Annotated[int, typer.Option(metavar="N", min=1, help="Windows of each source for each point.")] = 12,
     held: Annotated[int, typer.Option(metavar="N", min=2, help="Windows of each kind to compare the best in.")] = 24,
-    processes: Annotated[int, typer.Option(metavar="N", min=1, help="Networks to train at a time.")] = 2,
+    workers: Annotated[str, typer.Option(metavar="N|ADDRESS", help=f"Who trains and plays: {USAGE}.")] = "2",
 ) -> None:
     """Train the network that sets the rule's constants, by PPO in worlds of the suite, and write its weights.
 
@@ -80,7 +83,7 @@ def scheduler(
     """
     from kuayu_training.scheduling.scheduler import Budget, train
 
-    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, held, processes), progress))
+    _shown(lambda progress: train(seed, output, Budget(seeds, steps, looks, looking, held, workers), progress))
 
 
 def _shown(training: Callable[[Callable[[str, float], None]], list[Path]]) -> None:
@@ -96,7 +99,10 @@ def _shown(training: Callable[[Callable[[str, float], None]], list[Path]]) -> No
             if share >= 1 and not errors.is_terminal:
                 errors.print(f"{name} done")
 
-        written = training(progress)
+        try:
+            written = training(progress)
+        except WorkersError as error:
+            raise fail(error.cause, error.hint) from error
     for path in written:
         errors.print(f"wrote {escape(str(path))}, {path.stat().st_size} bytes")
 

@@ -75,7 +75,9 @@ class RayCluster:
         """Start what makes a node; what it says."""
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1"]
         command += [f"--object-store-memory={OBJECT_STORE_BYTES}", "--disable-usage-stats", *arguments]
-        environment = {**os.environ, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+        # Without tokens, even where Ray has left one in the home directory, as it does whenever it starts by itself.
+        settings = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_AUTH_MODE": "disabled"}
+        environment = {**os.environ, **settings}
         log = self._folder / f"{name}.log"
         for _ in range(ATTEMPTS):
             with log.open("wb") as output:

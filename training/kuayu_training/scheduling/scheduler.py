@@ -8,9 +8,8 @@
    shorter (upper bound below the rule's) at no more money. It is written in any case: whoever wants it can choose it.
 """
 
-import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from kuayu_training.scheduling.core.player import CompiledRule
 from kuayu_training.scheduling.learning import Learned, learn
 from kuayu_training.scheduling.scenarios import LARGER, LEARNED, PHILLY, STRANGE, TRACE, Kind
 from kuayu_training.scheduling.windows import Figures, window
+from kuayu_training.workers import executor, queue
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
@@ -55,7 +55,7 @@ class Budget:
         looks: How often it is looked at how good each is.
         looking: Windows of each source that are played for that.
         held: Windows of each kind in which the best is compared with the rule.
-        processes: Networks that are trained at a time; of no effect on what comes out.
+        workers: Where networks are trained (:mod:`kuayu_training.workers`); of no effect on what comes out.
     """
 
     seeds: int = 5
@@ -63,7 +63,7 @@ class Budget:
     looks: int = 6
     looking: int = 12
     held: int = 24
-    processes: int = 2
+    workers: str = "2"
 
 
 def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[Path]:
@@ -75,14 +75,13 @@ def train(seed: int, output: Path, budget: Budget, progress: Progress) -> list[P
         budget: How much is trained.
         progress: Told how far it is.
     """
-    context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, ProcessPoolExecutor(budget.processes, mp_context=context) as pool:
-        learned = _learned([seed + number for number in range(budget.seeds)], budget, pool, manager.Queue(), progress)
+    with executor(budget.workers) as pool, queue(pool) as steps:
+        learned = _learned([seed + number for number in range(budget.seeds)], budget, pool, steps, progress)
         best = max(learned, key=_objective)
         kinds = compare(best.weights, seed, budget.held, pool, partial(progress, "comparisons"))
     output.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(output / FILE, allow_pickle=False, **best.weights)
-    settings = {name: value for name, value in asdict(budget).items() if name != "processes"}
+    settings = {name: value for name, value in asdict(budget).items() if name != "workers"}
     told = curves.told(learned, best.seed, kinds, {"seed": seed, **settings}, ships=ships(kinds))
     return [output / FILE, *curves.write(told, output)]
 

@@ -16,9 +16,8 @@ Computation 9 (2), 2001.
 """
 
 import json
-import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, as_completed
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -36,6 +35,7 @@ from kuayu_training.scheduling.core.player import CompiledRule, constants
 from kuayu_training.scheduling.ledger import gain
 from kuayu_training.scheduling.scenarios import TUNED, TUNED_PHILLY, Kind
 from kuayu_training.scheduling.windows import DAY, WHOLE, Figures, window
+from kuayu_training.workers import executor
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the share of it that is done."""
@@ -85,7 +85,7 @@ def tune(
     generations: int,
     windows: int,
     held: int,
-    processes: int,
+    workers: str,
     progress: Progress,
 ) -> list[Path]:
     """Search, compare what was found with what ships, and write it down; returns the path written.
@@ -96,13 +96,13 @@ def tune(
         generations: How many.
         windows: Windows of each source that a generation plays.
         held: Windows of each source in which what was found is compared in the end.
-        processes: Windows that are played at a time; of no effect on what comes out.
+        workers: Where windows are played (:mod:`kuayu_training.workers`); of no effect on what comes out.
         progress: Told how far it is.
     """
     size, width = len(TUNED_CONSTANTS), np.full(len(TUNED_CONSTANTS), FARTHEST)
     search = CMA(mean=np.zeros(size), sigma=STEP, bounds=np.stack([-width, width], axis=1), seed=seed)
     course: list[Generation] = []
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with executor(workers) as pool:
         for number in range(generations):
             asked = [search.ask() for _ in range(search.population_size)]
             said = partial(progress, f"generation {number + 1} of {generations}")
@@ -159,14 +159,14 @@ def played(purpose: str, number: int, kind: Kind, tried: Sequence[Floats]) -> li
     return [its.play(CompiledRule(each)) for each in tried]
 
 
-def apart(seed: int, output: Path, held: int, processes: int, progress: Progress) -> list[Path]:
+def apart(seed: int, output: Path, held: int, workers: str, progress: Progress) -> list[Path]:
     """What each group of the constants that were found does alone, and what ships now; returns the path written.
 
     Args:
         seed: Which windows.
         output: Folder in which ``tuning.json`` lies; it is written to.
         held: Windows of each source.
-        processes: Windows that are played at a time; of no effect on what comes out.
+        workers: Where windows are played (:mod:`kuayu_training.workers`); of no effect on what comes out.
         progress: Told how far it is.
 
     Raises:
@@ -181,7 +181,7 @@ def apart(seed: int, output: Path, held: int, processes: int, progress: Progress
         SHIPPED: {},
     }
     purpose = f"apart {seed}"
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with executor(workers) as pool:
         rows = _compared(pool, purpose, held, tried, partial(progress, "comparing"))
     told = {"command": "python -m kuayu_training rule --apart", "date": f"{datetime.now(UTC):%Y-%m-%d}", "seed": seed}
     path = output / APART
