@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kuayu.client import Client, ClientError, RefusedError
+from kuayu.engine.log_tail import Tail
 from kuayu.engine.run_progress import NodeProgress, RunProgress
 from kuayu.engine.runner import Phase, Runner, RunRecord
 from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, LogLine, RunState, RunStatus
-from kuayu.engine.tailing import Tail
 from kuayu_schemas import models
 from kuayu_schemas.models import RunLogBatch, RunLogLine, RunReport
 
@@ -43,7 +43,7 @@ DRAIN_S = 10.0
 MAX_LINES = 1000
 """Lines that are sent at once."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 5.0
 
 MAX_ENDING = 256
 """Runs that have ended of which heartbeats may still have to say so; where no node beats, nobody hears of it."""
@@ -137,7 +137,7 @@ class RunReporter:
         """Tell until told to stop."""
         while not stopped.is_set():
             try:
-                more = self.turn()
+                more = self.poll()
             except Exception:  # one run must not keep the service from hearing of others for ever
                 logger.exception("runs are not told of")
                 more = False
@@ -148,13 +148,13 @@ class RunReporter:
         """Tell what is left of runs that have ended; whether all of it was told in time."""
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
-            self.turn()
+            self.poll()
             if all(not record.over for record in self._runner.records if not record.reported):
                 return True
             time.sleep(self._poll_s)
         return False
 
-    def turn(self) -> bool:
+    def poll(self) -> bool:
         """Look at all runs once, and send what is new, a piece of each log; tells whether there is more at once."""
         records = [record for record in self._runner.records if record.phase in {Phase.STARTED, Phase.ENDED}]
         records = [record for record in records if not record.reported]
@@ -169,7 +169,7 @@ class RunReporter:
         except ClientError as error:
             logger.warning("runs are not told of: %s; again in %g s", error.cause, self._pause)
             self._quiet_until = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
+            self._pause = min(2 * self._pause, MAX_PAUSE_S)
             return False
         self._pause = FIRST_PAUSE_S
         return any(more)

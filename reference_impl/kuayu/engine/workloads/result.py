@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kuayu.engine.probes.result import Skipped
-from kuayu.engine.workloads.places import Place
+from kuayu.engine.workloads.torch_devices import TorchDevice
 from kuayu.engine.workloads.workload import Workload
 
 
@@ -54,7 +54,7 @@ class WorkloadReport:
     """
 
     workloads: tuple[Workload, ...]
-    places: tuple[Place, ...]
+    places: tuple[TorchDevice, ...]
     results: tuple[WorkloadResult, ...]
     skipped: tuple[Skipped, ...]
     finished_at: datetime

@@ -1,5 +1,6 @@
-"""What a reference workload is."""
+"""What a reference workload is, and which there are; PyTorch is loaded with the first of them that is asked for."""
 
+import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -77,3 +78,27 @@ class Workload:
             memory_traffic=self.memory_traffic,
             exchange=self.exchange,
         )
+
+
+WORKLOADS: Final = {
+    "transformer-single": ("transformer", "SINGLE"),
+    "transformer-half": ("transformer", "HALF"),
+    "recommendation": ("recommendation", "HALF"),
+    "recurrent": ("recurrent", "HALF"),
+    "waveform": ("waveform", "HALF"),
+    "residual": ("residual", "HALF"),
+}
+"""Short name of each workload, the module that it is in, and its name there; the most telling first."""
+
+
+def load(name: str) -> Workload:
+    """The workload of that short name.
+
+    Raises:
+        ModuleNotFoundError: PyTorch is not installed.
+        KeyError: There is none of that name.
+    """
+    module, constant = WORKLOADS[name]
+    workload = getattr(importlib.import_module(f"kuayu.engine.workloads.{module}"), constant)
+    assert isinstance(workload, Workload)
+    return workload
