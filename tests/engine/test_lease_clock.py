@@ -115,7 +115,7 @@ def test_what_the_service_will_never_take_is_said_once(tmp_path: Path) -> None:
     controller.poll()
     controller.poll()
     assert len(machine.service.taken) == 2
-    assert machine.controller().holdings.unsaid == []
+    assert machine.controller().holdings.unacknowledged == []
 
 
 @pytest.mark.parametrize(("seconds", "boot", "held"), [(0.5, "first", True), (1.0, "first", False), (0.5, "x", False)])

@@ -169,7 +169,7 @@ def test_one_that_was_to_end_before_its_engine_began_is_told_as_stopped(tmp_path
 
 
 def test_a_run_that_the_service_goes_on_not_to_know_is_disowned(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("REPEAT_S", 0.05), ("STRANGE_EVERY_S", 0.01), ("STRANGE_S", 0.5)):
+    for name, seconds in (("REPEAT_S", 0.05), ("UNKNOWN_RUN_EVERY_S", 0.01), ("UNKNOWN_RUN_S", 0.5)):
         monkeypatch.setattr(run_reports, name, seconds)
     disowned: list[str] = []
     told.reporter = RunReporter(

@@ -210,11 +210,11 @@ class DomainController:
         if runs is not None:
             runs.bind(self._has_changed)
         with self._changed:  # runs that have to end tell by other threads when they have
-            held = self._standing()
-            if self._end_leases() or self.holdings.unsaid:
+            held = self._in_force()
+            if self._end_leases() or self.holdings.unacknowledged:
                 self._write()
-            self._tell({name: gone for name, gone in held.items() if name not in self._standing()}, {})
-            self._tell({}, self._standing())
+            self._call_hooks({name: gone for name, gone in held.items() if name not in self._in_force()}, {})
+            self._call_hooks({}, self._in_force())
 
     def run(self, stopped: threading.Event) -> None:
         """Carry out what is asked until told to stop; a service that is away is waited for.
@@ -224,7 +224,7 @@ class DomainController:
             JournalError: What is promised cannot be kept, so that nothing may be promised.
         """
         ended = threading.Event()
-        keeping = threading.Thread(target=self._keep_leases, args=(ended,), name="leases", daemon=True)
+        keeping = threading.Thread(target=self._watch_leases, args=(ended,), name="leases", daemon=True)
         keeping.start()
         try:
             self._poll_until(stopped)
@@ -288,15 +288,15 @@ class DomainController:
         finally:
             self.idle = False
         self._confirm_leases()
-        self._let_go_of_what_is_over()  # until there was an answer it counted nothing
+        self._release_expired()  # until there was an answer it counted nothing
         with self._changed:
             self._lease.answered(sent)
             if self._lease.now() - self._written > self._longest_wait / 2:
                 self._write()
-        for result in self.holdings.unsaid:
-            self._say(result)  # what is refused for good need not be said again
+        for result in self.holdings.unacknowledged:
+            self._send_result(result)  # what is refused for good need not be said again
             with self._changed:
-                self.holdings.said(result)
+                self.holdings.acknowledge(result)
                 self._write()
         self._under_way.intersection_update(action.id for action in actions)
         taken = [self._carry_out(action) for action in actions]
@@ -305,13 +305,13 @@ class DomainController:
     def _carry_out(self, action: Action) -> bool:
         """Carry out a step and say what became of it; tells whether that was taken, or is under way."""
         with self._changed:
-            before = self._standing()
+            before = self._in_force()
             result = self._result_of(action)
             if result is not None or self._runs_to_write():
                 self._write()
             if self._runs is not None:
                 self._runs.go_on()
-            self._tell(before, self._standing())
+            self._call_hooks(before, self._in_force())
             self._changed.notify_all()  # there may be a lease to keep
         if result is None:
             self._under_way.add(action.id)
@@ -319,7 +319,7 @@ class DomainController:
         self._under_way.discard(action.id)
         if self._hooks is not None and action.kind is ActionKind.stop and result.outcome is ActionOutcome.committed:
             self._hooks.stop(str(action.job), action.cause)
-        return self._say(result)
+        return self._send_result(result)
 
     def _result_of(self, action: Action) -> ActionResult | None:
         """What became of a step; None while runs are being started or ended for it."""
@@ -391,7 +391,7 @@ class DomainController:
                 finally:
                     self.idle = False
 
-    def _say(self, result: ActionResult) -> bool:
+    def _send_result(self, result: ActionResult) -> bool:
         """Tell what became of a step; whether that was taken."""
         try:
             self._client.post_action_result(result)
@@ -408,11 +408,11 @@ class DomainController:
         lease = shortest(self.holdings.held)
         return float("inf") if lease is None else max(MIN_WAIT_S, lease / SHARE_OF_LEASE)
 
-    def _keep_leases(self, ended: threading.Event) -> None:
+    def _watch_leases(self, ended: threading.Event) -> None:
         """Let go in time of what leases are over for, also while a request hangs."""
         try:
             while not ended.is_set():
-                self._let_go_of_what_is_over()
+                self._release_expired()
                 with self._changed:
                     end = self._next_end()
                     if not ended.is_set():
@@ -421,11 +421,11 @@ class DomainController:
         except Exception as error:  # noqa: BLE001 - without this thread no lease is kept, so the controller has to end
             self._trouble = error
 
-    def _let_go_of_what_is_over(self) -> None:
+    def _release_expired(self) -> None:
         with self._changed:
-            before = self._standing()
+            before = self._in_force()
             ended = self._end_leases()
-            self._tell(before, self._standing())
+            self._call_hooks(before, self._in_force())
             try:
                 if ended:
                     self._write()
@@ -463,7 +463,7 @@ class DomainController:
                 self.holdings.end_lease(holding.action)
                 changed = True
             if self._runs is None or self._runs.clear(holding.action, cause, 0.0):
-                self.holdings.lose(holding.action, self._clock())
+                self.holdings.expire_lease(holding.action, self._clock())
                 self._disowned.discard(holding.action)
                 changed = True
         if self._runs is None:
@@ -501,12 +501,12 @@ class DomainController:
     def _runs_to_write(self) -> bool:
         return self._runs is not None and self._runs.to_json() != self._runs_written
 
-    def _standing(self) -> dict[str, Holding | Fence]:
+    def _in_force(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""
         held = {holding.action: holding for holding in self.holdings.held if holding.until is None}
         return {**held, **{fence.action: fence for fence in self.holdings.fences}}
 
-    def _tell(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
+    def _call_hooks(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
         if self._runs is not None:
             for name in _given_back(before, after):
                 self._runs.given_back(name)

@@ -27,7 +27,7 @@ WAIT_S = 5.0
 """Seconds that the service is to wait for something to do; after a cut, it is asked anew not much later."""
 
 
-class AllocationHooks:
+class FencingHooks:
     """Does what is asked to workers of this machine."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,9 +60,7 @@ def main(arguments: list[str]) -> None:
     beats(int(gateway), agent_of(domain))
     with Client(url(int(gateway)), timeout_s=ANSWER_S, attempts=1) as client:
         nodes = {f"{domain}-{number}": 1 for number in range(1, MAX_WORKERS)}
-        controller = DomainController(
-            client, domain, {"cpu": nodes}, hooks=AllocationHooks(Path(folder)), wait_s=WAIT_S
-        )
+        controller = DomainController(client, domain, {"cpu": nodes}, hooks=FencingHooks(Path(folder)), wait_s=WAIT_S)
         controller.run(threading.Event())
 
 

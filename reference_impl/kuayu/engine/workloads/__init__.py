@@ -26,9 +26,8 @@ for the device and its energy counter work; how parts are chosen was mended afte
 """
 
 from kuayu.engine.workloads.corpus import CorpusFileError, fragment, merged, read, write
-from kuayu.engine.workloads.result import WorkloadReport, WorkloadResult
 from kuayu.engine.workloads.run import GROUP, run_workloads
-from kuayu.engine.workloads.workload import WORKLOADS
+from kuayu.engine.workloads.workload import WORKLOADS, WorkloadReport, WorkloadResult
 
 __all__ = [
     "GROUP",

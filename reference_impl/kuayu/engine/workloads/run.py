@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 from kuayu.engine.host import Host
 from kuayu.engine.probes.result import ProbeUnavailableError, Progress, Skipped
-from kuayu.engine.workloads.result import WorkloadReport, WorkloadResult
 from kuayu.engine.workloads.torch_devices import torch_devices, unusable
-from kuayu.engine.workloads.workload import WORKLOADS, load
+from kuayu.engine.workloads.workload import WORKLOADS, WorkloadReport, WorkloadResult, load
 
 GROUP = "workloads"
 """Name of all workloads together, among those of the probes."""

@@ -14,7 +14,7 @@ from live.nodes import SETTINGS, Gateways
 from live.processes import processes_of
 
 from kuayu.engine.holdings import Fence
-from kuayu.engine.live.agent import AllocationHooks
+from kuayu.engine.live.agent import FencingHooks
 from kuayu.engine.live.service import WatchingService
 from kuayu.live.findings import Incident, ReportedFault, ReportedRun, domain_of
 from kuayu.live.plan import Settings
@@ -52,7 +52,7 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
 def test_to_fence_a_node_is_to_kill_its_worker(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as worker:
         (tmp_path / "bay-1.pid").write_text(str(worker.pid), encoding="ascii")
-        AllocationHooks(tmp_path).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
+        FencingHooks(tmp_path).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
         assert worker.wait(10) < 0
 
 
