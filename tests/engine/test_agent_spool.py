@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuayu.engine.agent.downsampling import Downsampler, Outline
 from kuayu.engine.agent.settings import SpoolLimit
-from kuayu.engine.agent.spool import DeferredSample, Parcel, Spool
-from kuayu.engine.agent.spool_file import SpoolError
-from kuayu.engine.agent.thinning import Outline, Thinner
+from kuayu.engine.agent.spool import Batch, DeferredSample, Spool, SpoolError
 from kuayu_schemas.models import Durability
 
 NO_LIMIT = SpoolLimit()
@@ -45,10 +44,10 @@ class World:
         self.spool.commit()
         self.put += bodies
 
-    def bodies(self, parcel: Parcel) -> list[tuple[int, bytes]]:
-        """Numbers and samples of a parcel."""
+    def bodies(self, batch: Batch) -> list[tuple[int, bytes]]:
+        """Numbers and samples of a batch."""
         run = "SELECT id, body FROM sample WHERE id BETWEEN ? AND ? ORDER BY id"
-        return self.spool.db.execute(run, (parcel.first, parcel.last)).fetchall()
+        return self.spool.db.execute(run, (batch.first, batch.last)).fetchall()
 
     def kept(self) -> list[bytes]:
         """All that the file holds."""
@@ -70,22 +69,22 @@ def step(world: World, name: str, number: int) -> None:
         world.restart()
         return
     spool.begin()
-    parcel = spool.under_way()
+    batch = spool.under_way()
     if name == "undo":
         spool.put([b"never"], 7)
         spool.rollback()
         return
-    if name == "pack" and parcel is None:
+    if name == "pack" and batch is None:
         spool.pack(number, 10_000)
-    elif name == "bring_back" and parcel is None:
+    elif name == "bring_back" and batch is None:
         spool.bring_back(10)
-    elif name == "unpack" and parcel is not None:
-        spool.unpack(parcel)
-    elif name == "settle" and parcel is not None:
-        rows = world.bodies(parcel)
+    elif name == "unpack" and batch is not None:
+        spool.unpack(batch)
+    elif name == "settle" and batch is not None:
+        rows = world.bodies(batch)
         held = rows[:number]
         world.taken += [body for _, body in rows[number:]]
-        spool.settle(parcel, [DeferredSample(each, due=5, waited=1.0) for each, _ in held])
+        spool.settle(batch, [DeferredSample(each, due=5, waited=1.0) for each, _ in held])
     spool.commit()
 
 
@@ -112,12 +111,12 @@ def test_parcels_hold_what_arrived_in_order_within_both_limits(arrivals: list[in
             step(world, "put", number)
         spool, sent = world.spool, list[bytes]()
         spool.begin()
-        while (parcel := spool.pack(most, octets)) is not None:
-            found = [body for _, body in world.bodies(parcel)]
+        while (batch := spool.pack(most, octets)) is not None:
+            found = [body for _, body in world.bodies(batch)]
             assert 1 <= len(found) <= most
             assert len(found) == 1 or sum(map(len, found)) + len(found) <= octets
-            assert spool.under_way() == parcel
-            spool.settle(parcel)
+            assert spool.under_way() == batch
+            spool.settle(batch)
             sent += found
         spool.commit()
         assert sent == world.put
@@ -129,9 +128,9 @@ def test_a_parcel_outlives_the_process_with_the_clocks_that_it_showed(tmp_path: 
     world = World(tmp_path / "spool.db")
     world.write(b"1", b"2")
     world.spool.begin()
-    parcel = world.spool.pack(10, 1000)
-    assert parcel is not None
-    stamped = world.spool.stamp(world.spool.stamp(parcel, "a"), "b")
+    batch = world.spool.pack(10, 1000)
+    assert batch is not None
+    stamped = world.spool.stamp(world.spool.stamp(batch, "a"), "b")
     world.spool.commit()
     world.write(b"3")
     world.restart()
@@ -196,10 +195,10 @@ def test_a_number_is_never_given_twice(tmp_path: Path) -> None:
     for _ in range(2):
         world.write(b"x")
         world.spool.begin()
-        parcel = world.spool.pack(1, 100)
-        assert parcel is not None
-        numbers.append(parcel.first)
-        world.spool.settle(parcel)
+        batch = world.spool.pack(1, 100)
+        assert batch is not None
+        numbers.append(batch.first)
+        world.spool.settle(batch)
         world.spool.commit()
         world.restart()
     assert numbers == [1, 2]
@@ -235,7 +234,7 @@ SAMPLES = st.lists(
 def test_thinning_keeps_all_trouble_and_one_calm_sample_in_a_period(
     samples: list[tuple[int, str | None, float | None]], period: int
 ) -> None:
-    thinner = Thinner(period)
+    downsampler = Downsampler(period)
     calm: list[int] = []
     last: dict[str, object] = {"health": None, "faults": None}
     for observed, health, faults in sorted(samples, key=lambda each: each[0]):
@@ -245,7 +244,7 @@ def test_thinning_keeps_all_trouble_and_one_calm_sample_in_a_period(
             or (health is not None and health != last["health"])
             or (faults is not None and faults != last["faults"])
         )
-        passed = thinner.passes(outline)
+        passed = downsampler.passes(outline)
         assert passed or not trouble
         if passed:
             last["health"] = health if health is not None else last["health"]
@@ -255,11 +254,11 @@ def test_thinning_keeps_all_trouble_and_one_calm_sample_in_a_period(
 
 
 def test_a_sample_with_other_measures_is_no_repetition() -> None:
-    thinner = Thinner(1000)
+    downsampler = Downsampler(1000)
     power, probe = (
         Outline(("node", "n", None), frozenset({measure}), 5, None, None)
         for measure in ("power", "sustained_matrix_throughput")
     )
-    assert thinner.passes(power)
-    assert thinner.passes(probe)
-    assert not thinner.passes(power)
+    assert downsampler.passes(power)
+    assert downsampler.passes(probe)
+    assert not downsampler.passes(power)

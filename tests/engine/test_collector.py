@@ -14,9 +14,8 @@ import pytest
 from engine.recording_service import RecordingService, problem
 
 from kuayu.client import Client, ClientError
-from kuayu.engine.collector import Collector, Tally, merged
+from kuayu.engine.collector import Collector, Outbox, Tally, merged
 from kuayu.engine.host import Host
-from kuayu.engine.outbox import Outbox
 from kuayu_schemas.models import (
     AcceleratorKind,
     Device,

@@ -273,30 +273,30 @@ class Noted:
 POOLS = {"a800": {"m": 8}}
 
 
-def controller(service: Service, journal: Path, hands: Noted | None = None, now: float = 1.0) -> DomainController:
+def controller(service: Service, journal: Path, hooks: Noted | None = None, now: float = 1.0) -> DomainController:
     """One that has just begun; the one before it was killed."""
     with closing(Journal(journal, "x")) as kept:
-        return DomainController(service, "x", POOLS, journal=kept, hands=hands, clock=lambda: now)
+        return DomainController(service, "x", POOLS, journal=kept, hooks=hooks, clock=lambda: now)
 
 
 def test_what_was_promised_is_kept_over_a_restart_and_said_again(tmp_path: Path) -> None:
-    journal, hands = tmp_path / "held.json", Noted()
+    journal, hooks = tmp_path / "held.json", Noted()
     with Service(action("a")) as service:
         service.lost = 1
         with pytest.raises(UnreachableError):
-            controller(service, journal, hands).turn()
-        again = controller(service, journal, hands, now=5.0)
+            controller(service, journal, hooks).poll()
+        again = controller(service, journal, hooks, now=5.0)
         assert [each.action for each in again.holdings.held] == ["a"]
-        again.turn()
+        again.poll()
         [promise] = service.taken
         assert promise.expires_at is not None
         assert promise.expires_at.timestamp() == 1.0 + PROMISED_S  # as it was said first
         service.asked.append(action("a", COMMIT))
-        again.turn()
-        controller(service, journal, hands)
+        again.poll()
+        controller(service, journal, hooks)
         service.asked.append(release("r", "a"))
-        again.turn()
-    assert hands.heard == [("take", "a"), ("take", "a"), ("give back", "a")]
+        again.poll()
+    assert hooks.heard == [("take", "a"), ("take", "a"), ("give back", "a")]
     assert service.taken[-1].outcome is ActionOutcome.committed
 
 

@@ -120,23 +120,23 @@ def test_a_node_is_free_exactly_while_no_fence_on_it_stands(steps: list[tuple[st
 
 
 def test_a_fence_outlives_the_process_and_hands_are_told(tmp_path: Path) -> None:
-    journal, hands = tmp_path / "held.json", Noted()
+    journal, hooks = tmp_path / "held.json", Noted()
 
     def controller(service: Service) -> DomainController:
         with closing(Journal(journal, "x")) as kept:
-            return DomainController(service, "x", {"a800": {"m": 8}}, journal=kept, hands=hands, clock=lambda: 1.0)
+            return DomainController(service, "x", {"a800": {"m": 8}}, journal=kept, hooks=hooks, clock=lambda: 1.0)
 
     with Service(action("a"), action("a", COMMIT), fence("f", "m"), stop("s")) as service:
-        controller(service).turn()
-        assert hands.heard == [("take", "a"), ("fence", "f"), ("stop", "job")]
+        controller(service).poll()
+        assert hooks.heard == [("take", "a"), ("fence", "f"), ("stop", "job")]
         service.asked.append(release("r", "f"))
         service.lost = 1
-        hands.heard.clear()
+        hooks.heard.clear()
         with pytest.raises(UnreachableError):
-            controller(service).turn()
-        assert hands.heard == [("take", "a"), ("fence", "f"), ("lift", "f")]
+            controller(service).poll()
+        assert hooks.heard == [("take", "a"), ("fence", "f"), ("lift", "f")]
         assert json.loads(journal.read_text("utf-8"))["fences"] == []
-        controller(service).turn()
+        controller(service).poll()
     assert [each.action for each in service.taken] == ["a", "a", "f", "s", "r"]
     assert {each.outcome for each in service.taken[1:]} == {ActionOutcome.committed}
 

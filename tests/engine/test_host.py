@@ -9,8 +9,7 @@ import pytest
 from kuayu.engine.health import health
 from kuayu.engine.host import Host
 from kuayu.engine.nvidia import NvidiaAccelerators
-from kuayu.engine.power import ProcessorEnergy
-from kuayu.engine.processor import Processor
+from kuayu.engine.processor import Processor, ProcessorEnergy
 from kuayu_schemas import schema
 from kuayu_schemas.models import HealthState
 

@@ -93,23 +93,23 @@ class Told:
         deadline = time.monotonic() + PATIENCE_S
         while not reached():
             assert time.monotonic() < deadline, (self.service.reports, self.service.lines)
-            self.reporter.turn()
+            self.reporter.poll()
             time.sleep(0.005)
 
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     monkeypatch.setattr(run_reports, "FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(run_reports, "LONGEST_PAUSE_S", 0.02)
+    monkeypatch.setattr(run_reports, "MAX_PAUSE_S", 0.02)
     (tmp_path / "steps").mkdir()
     return Told(Domain(tmp_path, steps=tmp_path / "steps"))
 
 
 def test_a_run_is_told_when_it_runs_what_it_prints_and_how_it_ends(told: Told) -> None:
     told.engine.say(told.name, "hello")
-    told.reporter.turn()
+    told.reporter.poll()
     told.engine.say(told.name, "loss 1.5", "loss 1.2", rank=3)
-    told.reporter.turn()
+    told.reporter.poll()
     told.engine.say(told.name, "done")
     told.engine.end(told.name, RunState.SUCCEEDED, exit_code=0)
     told.until(lambda: "succeeded" in told.service.states)
@@ -119,7 +119,7 @@ def test_a_run_is_told_when_it_runs_what_it_prints_and_how_it_ends(told: Told) -
     assert told.service.order[-1] == "succeeded"  # the end comes after what was printed before it
     last = told.service.reports[-1]
     assert (last.job, last.attempt, last.domain, last.exit_code, last.own_fault) == ("job-1", 1, "x", 0, None)
-    told.reporter.turn()
+    told.reporter.poll()
     assert len(told.service.reports) == 2  # once
 
 
@@ -166,12 +166,12 @@ def test_one_that_was_to_end_before_its_engine_began_is_told_as_stopped(tmp_path
     domain.service.asked = [release("r")]
     domain.until(lambda: domain.service.outcome("r.release") is not None)
     service = Listener()
-    RunReporter(service, "x", domain.engine, domain.runner).turn()
+    RunReporter(service, "x", domain.engine, domain.runner).poll()
     assert [report.state for report in service.reports] == [models.RunState.stopped]
 
 
 def test_a_run_that_the_service_goes_on_not_to_know_is_disowned(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("REPEAT_S", 0.05), ("STRANGE_EVERY_S", 0.01), ("STRANGE_S", 0.5)):
+    for name, seconds in (("REPEAT_S", 0.05), ("UNKNOWN_RUN_EVERY_S", 0.01), ("UNKNOWN_RUN_S", 0.5)):
         monkeypatch.setattr(run_reports, name, seconds)
     disowned: list[str] = []
     told.reporter = RunReporter(
@@ -182,10 +182,10 @@ def test_a_run_that_the_service_goes_on_not_to_know_is_disowned(told: Told, monk
     told.until(lambda: len(told.service.reports) == 3)  # repeated, as there is no news
     assert told.service.reports[0] == told.service.reports[2]
     told.service.strange = True
-    told.reporter.turn()
+    told.reporter.poll()
     told.service.strange = False
     time.sleep(0.6)
-    told.reporter.turn()
+    told.reporter.poll()
     assert disowned == []  # it was known again meanwhile
     told.service.strange = True
     began = time.monotonic()
@@ -196,13 +196,13 @@ def test_a_run_that_the_service_goes_on_not_to_know_is_disowned(told: Told, monk
 
 @pytest.mark.parametrize("why", ["away", "unauthorised"])
 def test_while_the_service_takes_nothing_nothing_is_lost_and_nothing_piles_up(told: Told, why: str) -> None:
-    told.reporter.turn()
+    told.reporter.poll()
     setattr(told.service, why, True)
     told.engine.say(told.name, *(f"line {number}" for number in range(5000)))
     for _ in range(20):
-        told.reporter.turn()
+        told.reporter.poll()
     told.engine.end(told.name, RunState.FAILED, exit_code=1)
-    told.reporter.turn()
+    told.reporter.poll()
     setattr(told.service, why, False)
     told.until(lambda: "failed" in told.service.states and len(told.service.lines) == 5000)
     assert told.service.texts == [f"line {number}" for number in range(5000)]
@@ -244,7 +244,7 @@ def test_a_service_that_knows_nothing_of_a_run_is_not_told_on_and_on(told: Told)
 
 def test_steps_and_checkpoints_are_told_from_the_file_that_a_run_is_given(told: Told) -> None:
     path = Path(told.engine.given[told.name].environment["KUAYU_STEP_FILE"])
-    told.reporter.turn()
+    told.reporter.poll()
     path.write_text("job-1 0 10\njob-1 1 9\njob-1 0 8 checkpoint\n", encoding="utf-8")
     told.until(lambda: told.service.reports[-1].checkpoint_step == 8)
     assert told.service.reports[-1].step == 9  # what all ranks have done
@@ -276,7 +276,7 @@ def test_beats_say_that_ranks_have_ended_until_that_was_heard(told: Told) -> Non
     told.engine.end(told.name, RunState.FAILED, exit_code=1)
     told.until(lambda: told.domain.runner.records[0].reported)
     told.domain.ask(release("r"))
-    told.reporter.turn()
+    told.reporter.poll()
     beats = told.reporter.progress_on("m")
     last = [RankStep(job="job-1", rank=0, step=4, ended=True)]
     assert beats.steps() == last
@@ -285,13 +285,13 @@ def test_beats_say_that_ranks_have_ended_until_that_was_heard(told: Told) -> Non
 
 
 def test_an_engine_that_cannot_tell_for_long_is_told_of(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    told.reporter.turn()
+    told.reporter.poll()
 
     def away(_: str) -> RunStatus:
         raise EngineError("the scheduler is away", transient=True)
 
     monkeypatch.setattr(told.engine, "status", away)
-    told.reporter.turn()
+    told.reporter.poll()
     assert told.service.states == ["running"]
     monkeypatch.setattr(run_reports, "UNKNOWN_S", 0.0)
     told.until(lambda: told.service.states == ["running", "unknown"])
@@ -311,7 +311,7 @@ def test_one_run_that_breaks_its_engine_keeps_nobody_from_hearing_of_others(tmp_
 
     domain.engine.status = status  # type: ignore[method-assign]
     service = Listener()
-    RunReporter(service, "x", domain.engine, domain.runner).turn()
+    RunReporter(service, "x", domain.engine, domain.runner).poll()
     assert [report.attempt for report in service.reports] == [2]
 
 
@@ -343,7 +343,7 @@ def test_real_processes_are_started_told_of_and_gone(tmp_path: Path) -> None:
     def until(reached: Callable[[], bool]) -> None:
         while not reached():
             assert time.monotonic() < deadline, (service.reports, service.texts)
-            reporter.turn()
+            reporter.poll()
             time.sleep(0.05)
 
     until(lambda: len(service.lines) == 2 and service.reports[-1].step == 3)

@@ -14,7 +14,7 @@ from kuayu.client import Client, UnreachableError
 from kuayu.engine.controller import DomainController
 from kuayu.engine.holdings import Pools
 from kuayu.engine.journal import Journal
-from kuayu.engine.leasing import Lease
+from kuayu.engine.lease_clock import LeaseClock
 from kuayu.engine.runner import PORTS, Runner, name_of, port_of
 from kuayu.engine.runs.protocol import EngineError, Placement, RunState
 from kuayu_schemas import schema
@@ -119,7 +119,7 @@ class Domain:
             self.runner.close()
         self.runner = Runner(self.engine, "x", **self._options)
         with closing(Journal(self._journal, "x")) as kept:
-            lease = Lease(lambda: self.now, "boot")
+            lease = LeaseClock(lambda: self.now, "boot")
             self.controller = DomainController(
                 self.service, "x", POOLS, journal=kept, runs=self.runner, lease=lease, **options
             )
@@ -130,7 +130,7 @@ class Domain:
         while not reached():
             assert time.monotonic() < deadline, what
             if not self.service.away:
-                self.controller.turn()
+                self.controller.poll()
             time.sleep(0.005)
 
     def ask(self, *actions: Action) -> None:
@@ -181,7 +181,7 @@ def test_it_is_answered_when_the_engine_has_taken_it_over_and_not_before(domain:
     domain.engine.let_start.clear()
     domain.service.asked += [reserve("r"), reserve("r", COMMIT), start()]
     domain.until(lambda: bool(domain.engine.asked))
-    domain.controller.turn()
+    domain.controller.poll()
     assert domain.service.outcome("start") is None
     domain.engine.let_start.set()
     domain.until(lambda: domain.service.outcome("start") is ActionOutcome.committed)
@@ -274,7 +274,7 @@ def test_a_stop_is_answered_when_nothing_is_alive_any_more(domain: Domain) -> No
     domain.engine.let_end.clear()
     domain.service.asked.append(stop())
     domain.until(lambda: ("stop", name) in domain.engine.asked)
-    domain.controller.turn()
+    domain.controller.poll()
     assert domain.service.outcome("stop") is None
     domain.engine.let_end.set()
     domain.until(lambda: domain.service.outcome("stop") is ActionOutcome.committed)
@@ -360,7 +360,7 @@ def test_when_a_lease_is_over_runs_are_ended_before_the_devices_are_free(domain:
     assert domain.engine.alive() == [name]
     assert [each.action for each in domain.controller.holdings.held] == ["r"]
     domain.service.away = False  # too late: who was told nothing for so long takes it to be given back
-    domain.controller.turn()
+    domain.controller.poll()
     domain.engine.let_end.set()
     domain.until(lambda: not domain.controller.holdings.held)
     assert domain.engine.alive() == []
@@ -399,7 +399,7 @@ def test_where_the_service_still_counts_on_runs_they_go_on_though_their_lease_wa
     doubted: list[str] = []
     domain.begin(confirm=lambda holding: bool(doubted.append(holding.action)) or True)
     for _ in range(3):
-        domain.controller.turn()
+        domain.controller.poll()
     assert doubted == ["r"]
     assert domain.engine.alive() == [name]
     assert [each.action for each in domain.controller.holdings.held] == ["r"]
@@ -430,7 +430,7 @@ def test_a_lease_that_was_not_over_needs_no_confirmation(domain: Domain) -> None
     name = domain.running()
     domain.now += LEASE_S / 2
     domain.begin(confirm=lambda _: False)
-    domain.controller.turn()
+    domain.controller.poll()
     assert domain.engine.alive() == [name]
 
 

@@ -29,19 +29,18 @@ from kuayu.engine.workloads import (
     WORKLOADS,
     CorpusFileError,
     fragment,
-    measuring,
+    measurement,
     merged,
     read,
     run_workloads,
     training,
     write,
 )
-from kuayu.engine.workloads.catalogue import load
 from kuayu.engine.workloads.counting import count
-from kuayu.engine.workloads.measuring import measure
-from kuayu.engine.workloads.places import Place, places
+from kuayu.engine.workloads.measurement import measure
+from kuayu.engine.workloads.torch_devices import TorchDevice, torch_devices
 from kuayu.engine.workloads.training import Training
-from kuayu.engine.workloads.workload import Arithmetic, Workload
+from kuayu.engine.workloads.workload import Arithmetic, Workload, load
 from kuayu_schemas import schema
 from kuayu_schemas.models import Corpus
 
@@ -74,7 +73,7 @@ SMALL = Workload(
     data=lambda samples, generator: (torch.randn(samples, 4, generator=generator),),
     optimiser=lambda parameters: torch.optim.SGD(parameters, lr=0.01),
 )
-HERE = Place("cpu", "Some Processor, 2 processors", "torch 0", 1e9, "cpu", lambda: None)
+HERE = TorchDevice("cpu", "Some Processor, 2 processors", "torch 0", 1e9, "cpu", lambda: None)
 
 
 def ignore(_share: float) -> None:
@@ -83,7 +82,7 @@ def ignore(_share: float) -> None:
 
 def largest_part(workload: Workload, budget_s: float = math.inf) -> int:
     """Samples that are computed at once."""
-    return measuring._sized(Training(workload, "cpu"), workload, "cpu", budget_s)[0]  # noqa: SLF001 - the choice itself
+    return measurement._sized(Training(workload, "cpu"), workload, "cpu", budget_s)[0]  # noqa: SLF001 - the choice itself
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -150,7 +149,7 @@ def test_workloads_leave_random_numbers_and_settings_of_others_alone() -> None:
 
 def test_a_step_is_whole_where_time_and_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert largest_part(SMALL) == SMALL.batch
-    monkeypatch.setattr(measuring.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+    monkeypatch.setattr(measurement.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     assert largest_part(SMALL) == 4, "800 bytes and the weights are more than half of what is free"
     result = measure(SMALL, HERE, BUDGET_S, ignore)
     assert result.part <= 4
@@ -159,7 +158,7 @@ def test_a_step_is_whole_where_time_and_memory_allow(monkeypatch: pytest.MonkeyP
 
 
 def test_a_step_that_takes_too_long_is_timed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_tried", lambda _training, samples: samples * 10.0)
+    monkeypatch.setattr(measurement, "_tried", lambda _training, samples: samples * 10.0)
     assert [largest_part(SMALL, budget) for budget in (10.0, 110.0, 10_000.0)] == [1, 2, 8]
 
 
@@ -181,9 +180,9 @@ def test_a_step_in_parts_takes_as_long_as_all_of_them_and_one_update(monkeypatch
         def wait(self) -> None:
             pass
 
-    monkeypatch.setattr(measuring, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(measurement, "time", SimpleNamespace(perf_counter=lambda: now))
     slow: Any = Slow()
-    assert set(measuring._repeated(slow, 4, 3.0, 0.0, ignore).durations) == {4 * 2 + 1}  # noqa: SLF001 - the law itself
+    assert set(measurement._repeated(slow, 4, 3.0, 0.0, ignore).durations) == {4 * 2 + 1}  # noqa: SLF001 - the law itself
 
 
 def test_an_accelerator_computes_the_whole_step_unless_memory_or_time_forbids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,8 +195,8 @@ def test_an_accelerator_computes_the_whole_step_unless_memory_or_time_forbids(mo
                 raise torch.OutOfMemoryError("out of memory")
             return samples * 1.0
 
-        monkeypatch.setattr(measuring, "_tried", step)
-        return measuring._sized(Training(SMALL, "cpu"), SMALL, "cuda:0", budget_s)[0]  # noqa: SLF001 - the choice itself
+        monkeypatch.setattr(measurement, "_tried", step)
+        return measurement._sized(Training(SMALL, "cpu"), SMALL, "cuda:0", budget_s)[0]  # noqa: SLF001 - the choice itself
 
     assert largest(1000.0) == 8
     assert tried == [8], "nothing is prepared that is not measured"
@@ -253,7 +252,7 @@ def test_one_accelerator_of_each_kind_is_a_place(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: "580.1")
     nvidia: Any = SimpleNamespace(uuids={"0": "GPU-u-2", "1": "GPU-u-0"}, joules=float)
-    found = places(Host(nvidia=nvidia))
+    found = torch_devices(Host(nvidia=nvidia))
     assert [(each.device, each.model, each.host_device) for each in found[1:]] == [
         ("cuda:0", "A", "1"),
         ("cuda:2", "B", "0"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.live.detection import AdaptiveJudge, Fault, MembershipState, Stage, Stragglers, faults
+from kuayu.live.detection import AdaptiveFailureDetector, Fault, MembershipState, Stage, Stragglers, faults
 
 MEMBERS = ("a", "b", "c", "d", "e")
 SUSPECTED, SILENT = Stage.suspected, Stage.silent
@@ -81,26 +81,26 @@ def test_slowness_waits_for_what_is_worse() -> None:
 
 
 def test_regular_beats_are_not_suspected() -> None:
-    judge = AdaptiveJudge(0.25)
+    detector = AdaptiveFailureDetector(0.25)
     for number in range(100):
-        judge.beat("a", 0.25 * number)
-        assert judge.verdicts(0.25 * number + 0.25) == {}
+        detector.beat("a", 0.25 * number)
+        assert detector.verdicts(0.25 * number + 0.25) == {}
 
 
 def test_silence_is_first_suspected_then_certain() -> None:
-    judge = AdaptiveJudge(0.25)
+    detector = AdaptiveFailureDetector(0.25)
     for number in range(100):
-        judge.beat("a", 0.25 * number)
+        detector.beat("a", 0.25 * number)
     last = 0.25 * 99
-    assert judge.verdicts(last + 1.0) == {"a": SUSPECTED}
-    assert judge.verdicts(last + 1.3) == {"a": SILENT}
+    assert detector.verdicts(last + 1.0) == {"a": SUSPECTED}
+    assert detector.verdicts(last + 1.3) == {"a": SILENT}
 
 
 def test_whoever_is_often_late_gets_more_time() -> None:
-    judge = AdaptiveJudge(0.25)
-    judge.beat("a", 0.0)
-    judge.beat("a", 1.2)
-    assert judge.limit("a") == pytest.approx(1.8)
+    detector = AdaptiveFailureDetector(0.25)
+    detector.beat("a", 0.0)
+    detector.beat("a", 1.2)
+    assert detector.limit("a") == pytest.approx(1.8)
 
 
 def test_one_late_step_makes_no_straggler() -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from kuayu.live.controller import RunController
-from kuayu.live.detection import AdaptiveJudge
+from kuayu.live.detection import AdaptiveFailureDetector
 from kuayu.live.plan import SNAPSHOT, Member, Plan, Settings
 
 
@@ -32,9 +32,9 @@ class World:
             self.join(f"{domain}-1", domain, number)
 
     def _made(self) -> RunController:
-        judge = AdaptiveJudge(self._settings.period)
+        detector = AdaptiveFailureDetector(self._settings.period)
         tell = lambda worker, header: self.told.append((worker, header))  # noqa: E731 - one of three callbacks
-        return RunController(self._settings, judge, tell, self.cut.append, self._note)
+        return RunController(self._settings, detector, tell, self.cut.append, self._note)
 
     def _note(self, kind: str, *, lasting: bool = False, **more: Any) -> None:
         assert lasting == (kind == "plan"), "plans outlive the machine's power"

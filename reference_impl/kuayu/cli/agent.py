@@ -118,8 +118,7 @@ def _serve(settings: "AgentSettings", host: str, port: int, log_level: str) -> N
     import httpx
 
     from kuayu.cli.serve import is_own, listen, run, shown
-    from kuayu.engine.agent.spool import Spool
-    from kuayu.engine.agent.spool_file import SpoolError
+    from kuayu.engine.agent.spool import Spool, SpoolError
 
     try:
         listener = listen(host, port)
@@ -141,7 +140,7 @@ def _serve(settings: "AgentSettings", host: str, port: int, log_level: str) -> N
     typer.echo(f"kuayu agent of {settings.domain} at {address} for {settings.url}, {spool.level.samples} samples wait")
     app = create_app(settings, spool)
     running: Agent = app.state.agent
-    run(app, listener, log_level, ending=running.passage.end_streams)
+    run(app, listener, log_level, ending=running.proxy.end_streams)
     left, refused = spool.level.samples, running.metrics.refused()
     said = f"{left} samples stay in {settings.spool} for the next start" if left else "all samples were forwarded"
     typer.echo(f"{said}; the service refused {refused} samples for good" if refused else said)

@@ -159,8 +159,8 @@ class _Status:
 
 
 if TYPE_CHECKING:
-    from kuayu.engine.log_sending import LogSender
-    from kuayu.engine.tailing import Source
+    from kuayu.engine.log_sender import LogSender
+    from kuayu.engine.log_tail import Source
 
 MIN_BEAT_SECONDS = 0.05
 """Seconds between beats at least."""
@@ -211,10 +211,10 @@ def beat(
     may be rotated.
     """
     from kuayu.client import Client, ClientError
-    from kuayu.engine.beating import Beater
+    from kuayu.engine.heartbeats import HeartbeatSender
     from kuayu.engine.host import seconds_up
-    from kuayu.engine.log_sending import LogSender
-    from kuayu.engine.step_file import StepFile
+    from kuayu.engine.log_sender import LogSender
+    from kuayu.engine.run_progress import StepFile
 
     nodes = _checked(node)
     check_url(url)
@@ -229,17 +229,17 @@ def beat(
         client = stack.enter_context(Client(url, token=token, timeout_s=BEAT_TIMEOUT_SECONDS, attempts=1))
         # In so many parts of a second that whoever goes on with another period never falls behind what was sent.
         first = 1 if anew else int(seconds_up() / MIN_BEAT_SECONDS)
-        beater = Beater(client, nodes, steps=progress, say=_say, first=first)
+        sender = HeartbeatSender(client, nodes, steps=progress, notify=_say, first=first)
         typer.echo(f"kuayu beat for {', '.join(nodes)} at {url}, every {every:g} s", err=True)
         if logs:
             slow = stack.enter_context(Client(url, token=token, timeout_s=LOG_TIMEOUT_SECONDS, attempts=1))
-            stack.enter_context(_beside(LogSender(slow, logs, say=_say), stop))
+            stack.enter_context(_beside(LogSender(slow, logs, notify=_say), stop))
         try:
-            beater.run(stop, every)
+            sender.run(stop, every)
         except ClientError as error:
             raise fail(error.cause, error.hint) from error
     typer.echo(
-        f"{beater.taken} beats were taken; a node that beats no more counts as dead until it is deleted", err=True
+        f"{sender.taken} beats were taken; a node that beats no more counts as dead until it is deleted", err=True
     )
 
 
@@ -269,7 +269,7 @@ def _named(files: Sequence[str] | None, nodes: Sequence[str], option: str) -> li
 
 def _opened(file: str) -> "closing[Source]":
     """New lines of a file, or of the standard input."""
-    from kuayu.engine.tailing import Pipe, Tail
+    from kuayu.engine.log_tail import Pipe, Tail
 
     try:
         return closing(Pipe(sys.stdin.fileno()) if file == "-" else Tail(Path(file)))
@@ -279,7 +279,7 @@ def _opened(file: str) -> "closing[Source]":
 
 
 def _odd(file: str, line: str) -> None:
-    """Say that a line of a file is none of steps."""
+    """Notify that a line of a file is none of steps."""
     _say(f"{file} has lines that tell of no step, such as {line[:60]!r}", "write JOB RANK STEP, or JOB RANK ended")
 
 
@@ -296,7 +296,7 @@ def _beside(sender: "LogSender", stop: threading.Event) -> Iterator[None]:
 
 
 def _say(what: str, hint: str) -> None:
-    """Say what has happened, with the time, and what can be done about it."""
+    """Notify what has happened, with the time, and what can be done about it."""
     errors.print(f"{datetime.now(UTC):%H:%M:%S}Z {escape(what)}", soft_wrap=True)
     if hint:
         errors.print(f"[dim]hint[/]  {escape(hint)}", soft_wrap=True)

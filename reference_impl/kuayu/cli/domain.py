@@ -235,7 +235,7 @@ def add(
 ) -> None:
     """Add a domain, which a running kuayu up takes up at once, and every later one.
 
-    Say what runs its jobs by one of --local, --slurm, --ray, --kubeconfig and --ssh. A cluster's nodes and devices
+    Notify what runs its jobs by one of --local, --slurm, --ray, --kubeconfig and --ssh. A cluster's nodes and devices
     stand in an inventory. What an engine needs is told by kuayu engine check.
     """
     os.umask(PRIVATE)
@@ -370,7 +370,7 @@ def _run(settings: "DomainSettings", engine: "Engine", leave_running: bool, *, a
     from kuayu.engine.journal import JournalError
     from kuayu.engine.runs.protocol import EngineError
 
-    def attend(controller: "DomainController") -> None:
+    def control(controller: "DomainController") -> None:
         kinds = ", ".join(
             f"{sum(nodes.values())} of {kind} on {len(nodes)} nodes" for kind, nodes in pools_of(settings.nodes).items()
         )
@@ -379,7 +379,7 @@ def _run(settings: "DomainSettings", engine: "Engine", leave_running: bool, *, a
 
     try:
         with RunningDomain(settings, engine, Lines(as_json=as_json)) as running:
-            running.run(attend)
+            running.run(control)
             live = [record.name for record in running.runner.records if not record.over]
             if live and not leave_running:
                 typer.echo(f"{len(live)} runs are ended; once more, and they go on", err=True)
@@ -480,7 +480,7 @@ def _check_entry(name: str, entry: DomainEntry, known: Mapping[str, DomainEntry]
 
 
 def _tell_ssh(name: str, host: str, directory: DataDirectory) -> None:
-    """Say how a host that is reached by SSH becomes a domain: this program starts nothing over SSH by itself.
+    """Notify how a host that is reached by SSH becomes a domain: this program starts nothing over SSH by itself.
 
     Raises:
         typer.Exit: Always.

@@ -156,7 +156,7 @@ def hold(
     try:
         with closing(Journal(journal, domain)) as kept, Client(url, token=token, attempts=1) as client:
             said = Lines(as_json=as_json)
-            controller = DomainController(client, domain, pools, journal=kept, hands=said)
+            controller = DomainController(client, domain, pools, journal=kept, hooks=said)
             typer.echo(f"kuayu hold for {domain} at {url}: {_inventory(pools)}", err=True)
             run_controller(controller)
             typer.echo(f"{_counted(controller.holdings)}, as {journal} says for the next start", err=True)

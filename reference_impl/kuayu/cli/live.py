@@ -98,7 +98,7 @@ def _show_spreads(console: Console, findings: Findings) -> None:
 
 
 if TYPE_CHECKING:
-    from kuayu.engine.live.service import Attended
+    from kuayu.engine.live.service import WatchingService
     from kuayu.live.findings import Account, Timeline
     from kuayu.live.plan import Settings
     from kuayu.live.supervisor import Kind
@@ -166,15 +166,15 @@ def live(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     try:
         begun = time.monotonic()
-        attended = _attended() if service else None
-        watched = settings if attended is None else replace(settings, service=attended.port)
-        line, result = _train(console, watched, "with faults", kinds, steps, 60 * minutes, attended)
+        watcher = _watching_service() if service else None
+        watched = settings if watcher is None else replace(settings, service=watcher.port)
+        line, result = _train(console, watched, "with faults", kinds, steps, 60 * minutes, watcher)
         load, middle = os.getloadavg()[0], time.monotonic()
         calm, calm_found = None, None
         if compare:
             calm, calm_found = _train(console, settings, "the same, undisturbed", [], max(line.losses, default=1), 0.0)
         seconds = (middle - begun, time.monotonic() - middle)
-        report = None if attended is None else attended.found
+        report = None if watcher is None else watcher.found
         findings = Findings(settings, line, result, calm, calm_found, load, seconds, report)
     except KeyboardInterrupt:
         console.print("stopped; all processes have ended")
@@ -197,7 +197,7 @@ def _train(
     kinds: "list[Kind]",
     steps: int,
     seconds: float,
-    attended: "Attended | None" = None,
+    watcher: "WatchingService | None" = None,
 ) -> "tuple[Timeline, Account]":
     from kuayu.live.run import Run
     from kuayu.live.view import View
@@ -206,16 +206,16 @@ def _train(
         console.print(f"{title}: seed {settings.seed}, {settings.domains} domains, {len(kinds)} incidents")
     view = View(console, f"kuayu live, {title}", len(kinds))
     with tempfile.TemporaryDirectory(prefix="kuayu-live-") as folder, view:
-        run = Run(settings, Path(folder), kinds, view.watch, steps, seconds, attended)
+        run = Run(settings, Path(folder), kinds, view.watch, steps, seconds, watcher)
         view.follow(run.timeline)
         return run.timeline, run.go()
 
 
-def _attended() -> "Attended":
+def _watching_service() -> "WatchingService":
     """A service for the run; it needs what the reference needs, which a run alone does not."""
-    from kuayu.engine.live.service import Attended
+    from kuayu.engine.live.service import WatchingService
 
-    return Attended()
+    return WatchingService()
 
 
 def _kinds(text: str, *, spare: bool) -> "list[Kind]":

@@ -1,8 +1,10 @@
 """Collector: observes this host every period and hands what it sees to a service of the standard.
 
 One thread observes, another sends, so that a service that is slow or away costs no observation. What could not be
-handed over waits in a bounded :class:`~kuayu.engine.outbox.Outbox`. A batch is repeated under its key until its fate is
-known: nothing that fits the outbox is lost, and nothing is taken twice.
+handed over waits in an :class:`Outbox`, never more than a given number of samples. A batch keeps its key and its
+content until its fate is known, so that sending it again is harmless: nothing that fits the outbox is lost, and nothing
+is taken twice. When the outbox is full the oldest samples that are not in a batch are dropped, and counted: what is
+newest matters most to a scheduler.
 
 Batches say nothing of when they were sent. A repeated batch would have to say it unchanged (its key stands for its
 content) and the service would take the delay for an offset of the clock; so the host's clock has to be right within the
@@ -12,7 +14,9 @@ two seconds that the standard allows, and :class:`Tally` says how far it is off.
 import json
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,16 +24,80 @@ from typing import Final
 
 from kuayu.client import Client, ClientError, NotFoundError, RefusedError
 from kuayu.engine.host import Host
-from kuayu.engine.outbox import Batch, Outbox
 from kuayu_schemas.models import Domain, Node, NodeRecord, Revision, Sample
 
-MOST_IN_BATCH: Final = 1000
+MAX_BATCH_SAMPLES: Final = 1000
 """Samples of one batch at most; the service may ask for fewer."""
 FIRST_PAUSE_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 10.0
+MAX_PAUSE_S: Final = 10.0
 POLL_S: Final = 0.2
 FLUSH_S: Final = 5.0
 """Time that is left for what still waits when the collector is told to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples that travel together, under the idempotency key that they keep."""
+
+    key: str
+    samples: tuple[Sample, ...]
+
+
+class Outbox:
+    """Bounded queue between one thread that observes and one that sends.
+
+    Args:
+        capacity: Most samples that wait, those of the batch under way included; at least one.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        """Begin empty."""
+        self._capacity = max(1, capacity)
+        self._largest = max(1, capacity // 2)  # the other half stays free for what comes meanwhile
+        self._queue: deque[Sample] = deque()
+        self._batch: Batch | None = None
+        self._dropped = 0
+        self._changed = threading.Condition()
+
+    @property
+    def dropped(self) -> int:
+        """Samples that were dropped for want of room."""
+        return self._dropped
+
+    def __len__(self) -> int:
+        """Samples that wait, those of the batch under way included."""
+        with self._changed:
+            return self._waiting()
+
+    def put(self, samples: Iterable[Sample]) -> None:
+        """Add samples, dropping the oldest where there is no room."""
+        with self._changed:
+            self._queue.extend(samples)
+            while self._queue and self._waiting() > self._capacity:
+                self._queue.popleft()
+                self._dropped += 1
+            self._changed.notify_all()
+
+    def batch(self, most: int, timeout_s: float) -> Batch | None:
+        """The batch under way, or else the oldest samples as a new one; waits for samples.
+
+        Returns:
+            None where none came in time.
+        """
+        with self._changed:
+            if self._batch is None and self._changed.wait_for(lambda: bool(self._queue), timeout_s):
+                taken = [self._queue.popleft() for _ in range(min(most, self._largest, len(self._queue)))]
+                self._batch = Batch(str(uuid.uuid4()), tuple(taken))
+            return self._batch
+
+    def settle(self, again: Iterable[Sample] = ()) -> None:
+        """The batch under way has met its fate; ``again`` are those of its samples that have to travel once more."""
+        with self._changed:
+            self._batch = None
+            self._queue.extendleft(reversed(list(again)))
+
+    def _waiting(self) -> int:
+        return len(self._queue) + (len(self._batch.samples) if self._batch else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +137,7 @@ class Collector:
         self._client, self._host = client, host
         self._domain, self._node = domain, node
         self._outbox = Outbox(capacity)
-        self._most = MOST_IN_BATCH
+        self._most = MAX_BATCH_SAMPLES
         self._registered: Revision | None = None
         self._taken = self._rejected = 0
         self._clock_ahead_s = 0.0
@@ -154,7 +222,7 @@ class Collector:
                     return
                 if self._closing.wait(pause):
                     time.sleep(POLL_S)
-                pause = min(2 * pause, LONGEST_PAUSE_S)
+                pause = min(2 * pause, MAX_PAUSE_S)
 
     def _deliver(self, batch: Batch) -> None:
         """Send a batch and settle it.

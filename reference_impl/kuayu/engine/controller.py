@@ -24,7 +24,7 @@ from kuayu.client import Client, ClientError, RefusedError, UnauthorisedError
 from kuayu.engine.action_results import RefusalError, problem_of, result_of
 from kuayu.engine.holdings import Fence, Holding, Holdings, Pools
 from kuayu.engine.journal import Journal, JournalError
-from kuayu.engine.leasing import Lease, shortest, this_boot
+from kuayu.engine.lease_clock import LeaseClock, shortest, this_boot
 from kuayu_schemas.models import Action, ActionKind, ActionOutcome, ActionPhase, ActionResult
 
 logger = logging.getLogger(__name__)
@@ -33,9 +33,9 @@ WAIT_S = 20.0
 """Seconds that a service waits for something to do before it answers; the standard allows 30."""
 
 FIRST_PAUSE_S = 0.2
-LONGEST_PAUSE_S = 5.0
+MAX_PAUSE_S = 5.0
 
-LEAST_WAIT_S = 0.05
+MIN_WAIT_S = 0.05
 """Seconds between two requests at least, however short a lease is."""
 
 SHARE_OF_LEASE = 4
@@ -48,7 +48,7 @@ WARNING_SHARE = 5
 """Part of a lease at its end, one in so many, in which runs may be asked to end, so that nothing is left at the end."""
 
 
-class Hands(Protocol):
+class AllocationHooks(Protocol):
     """Who does something with devices, nodes and jobs. They must not raise.
 
     All is told at least once; what is held or fenced is told again after a restart.
@@ -143,7 +143,7 @@ class DomainController:
         domain: The domain.
         pools: Devices of each of its nodes, by kind of accelerator.
         journal: Keeps what is promised and held; None where it need not outlive the process.
-        hands: Are told what is held or fenced and what no longer is, and which jobs are to be stopped.
+        hooks: Are told what is held or fenced and what no longer is, and which jobs are to be stopped.
         runs: Runs jobs; actions of kind start are refused where it is None.
         confirm: Asks the service whether it still counts on something that is held. Where leases were over while this
             controller was away, they do not end by that alone then, for the service may have been away as well, as
@@ -165,12 +165,12 @@ class DomainController:
         pools: Pools,
         *,
         journal: Journal | None = None,
-        hands: Hands | None = None,
+        hooks: AllocationHooks | None = None,
         runs: Runs | None = None,
         confirm: Callable[[Holding], bool] | None = None,
         wait_s: float = WAIT_S,
         clock: Callable[[], float] = time.time,
-        lease: Lease | None = None,
+        lease: LeaseClock | None = None,
     ) -> None:
         """Read the journal, where there is one.
 
@@ -182,7 +182,7 @@ class DomainController:
         self._client = client
         self._domain = domain
         self._journal = journal
-        self._hands = hands
+        self._hooks = hooks
         self._runs = runs
         self._runs_written: Any = None
         self._confirm = confirm
@@ -192,7 +192,7 @@ class DomainController:
         self._progress = 0
         self._wait_s = wait_s
         self._clock = clock
-        self._lease = lease or Lease(boot=this_boot())
+        self._lease = lease or LeaseClock(boot=this_boot())
         self._written = float("-inf")
         self._changed = threading.Condition()
         self._trouble: Exception | None = None
@@ -211,11 +211,11 @@ class DomainController:
         if runs is not None:
             runs.bind(self._has_changed)
         with self._changed:  # runs that have to end tell by other threads when they have
-            held = self._standing()
-            if self._end_leases() or self.holdings.unsaid:
+            held = self._in_force()
+            if self._end_leases() or self.holdings.unacknowledged:
                 self._write()
-            self._tell({name: gone for name, gone in held.items() if name not in self._standing()}, {})
-            self._tell({}, self._standing())
+            self._call_hooks({name: gone for name, gone in held.items() if name not in self._in_force()}, {})
+            self._call_hooks({}, self._in_force())
 
     def run(self, stopped: threading.Event) -> None:
         """Carry out what is asked until told to stop; a service that is away is waited for.
@@ -228,10 +228,10 @@ class DomainController:
             JournalError: What is promised cannot be kept, so that nothing may be promised.
         """
         ended = threading.Event()
-        keeping = threading.Thread(target=self._keep_leases, args=(ended,), name="leases", daemon=True)
+        keeping = threading.Thread(target=self._watch_leases, args=(ended,), name="leases", daemon=True)
         keeping.start()
         try:
-            self._take_turns(stopped)
+            self._poll_until(stopped)
         finally:
             ended.set()
             with self._changed:
@@ -257,13 +257,13 @@ class DomainController:
             self._write()
             self._changed.notify_all()
 
-    def _take_turns(self, stopped: threading.Event) -> None:
+    def _poll_until(self, stopped: threading.Event) -> None:
         pause = FIRST_PAUSE_S
         while not stopped.is_set():
             if self._trouble is not None:
                 raise self._trouble
             try:
-                if self.turn():
+                if self.poll():
                     pause = FIRST_PAUSE_S
                     self._await_runs()
                     continue
@@ -275,9 +275,9 @@ class DomainController:
             self.idle = True
             stopped.wait(min(pause, self._longest_wait))
             self.idle = False
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
 
-    def turn(self) -> bool:
+    def poll(self) -> bool:
         """Fetch what is asked, or wait for it, and carry it out; tells whether all results were taken.
 
         Raises:
@@ -293,15 +293,15 @@ class DomainController:
             self.idle = False
         self._was_known = True
         self._confirm_leases()
-        self._let_go_of_what_is_over()  # until there was an answer it counted nothing
+        self._release_expired()  # until there was an answer it counted nothing
         with self._changed:
             self._lease.answered(sent)
             if self._lease.now() - self._written > self._longest_wait / 2:
                 self._write()
-        for result in self.holdings.unsaid:
-            self._say(result)  # what is refused for good need not be said again
+        for result in self.holdings.unacknowledged:
+            self._send_result(result)  # what is refused for good need not be said again
             with self._changed:
-                self.holdings.said(result)
+                self.holdings.acknowledge(result)
                 self._write()
         self._under_way.intersection_update(action.id for action in actions)
         taken = [self._carry_out(action) for action in actions]
@@ -310,21 +310,21 @@ class DomainController:
     def _carry_out(self, action: Action) -> bool:
         """Carry out a step and say what became of it; tells whether that was taken, or is under way."""
         with self._changed:
-            before = self._standing()
+            before = self._in_force()
             result = self._result_of(action)
             if result is not None or self._runs_to_write():
                 self._write()
             if self._runs is not None:
                 self._runs.go_on()
-            self._tell(before, self._standing())
+            self._call_hooks(before, self._in_force())
             self._changed.notify_all()  # there may be a lease to keep
         if result is None:
             self._under_way.add(action.id)
             return True
         self._under_way.discard(action.id)
-        if self._hands is not None and action.kind is ActionKind.stop and result.outcome is ActionOutcome.committed:
-            self._hands.stop(str(action.job), action.cause)
-        return self._say(result)
+        if self._hooks is not None and action.kind is ActionKind.stop and result.outcome is ActionOutcome.committed:
+            self._hooks.stop(str(action.job), action.cause)
+        return self._send_result(result)
 
     def _result_of(self, action: Action) -> ActionResult | None:
         """What became of a step; None while runs are being started or ended for it."""
@@ -396,7 +396,7 @@ class DomainController:
                 finally:
                     self.idle = False
 
-    def _say(self, result: ActionResult) -> bool:
+    def _send_result(self, result: ActionResult) -> bool:
         """Tell what became of a step; whether that was taken."""
         try:
             self._client.post_action_result(result)
@@ -411,13 +411,13 @@ class DomainController:
     def _longest_wait(self) -> float:
         """Seconds that it may wait for an answer so that no lease is over that need not be."""
         lease = shortest(self.holdings.held)
-        return float("inf") if lease is None else max(LEAST_WAIT_S, lease / SHARE_OF_LEASE)
+        return float("inf") if lease is None else max(MIN_WAIT_S, lease / SHARE_OF_LEASE)
 
-    def _keep_leases(self, ended: threading.Event) -> None:
+    def _watch_leases(self, ended: threading.Event) -> None:
         """Let go in time of what leases are over for, also while a request hangs."""
         try:
             while not ended.is_set():
-                self._let_go_of_what_is_over()
+                self._release_expired()
                 with self._changed:
                     end = self._next_end()
                     if not ended.is_set():
@@ -426,11 +426,11 @@ class DomainController:
         except Exception as error:  # noqa: BLE001 - without this thread no lease is kept, so the controller has to end
             self._trouble = error
 
-    def _let_go_of_what_is_over(self) -> None:
+    def _release_expired(self) -> None:
         with self._changed:
-            before = self._standing()
+            before = self._in_force()
             ended = self._end_leases()
-            self._tell(before, self._standing())
+            self._call_hooks(before, self._in_force())
             try:
                 if ended:
                     self._write()
@@ -468,7 +468,7 @@ class DomainController:
                 self.holdings.end_lease(holding.action)
                 changed = True
             if self._runs is None or self._runs.clear(holding.action, cause, 0.0):
-                self.holdings.lose(holding.action, self._clock())
+                self.holdings.expire_lease(holding.action, self._clock())
                 self._disowned.discard(holding.action)
                 changed = True
         if self._runs is None:
@@ -506,29 +506,29 @@ class DomainController:
     def _runs_to_write(self) -> bool:
         return self._runs is not None and self._runs.to_json() != self._runs_written
 
-    def _standing(self) -> dict[str, Holding | Fence]:
+    def _in_force(self) -> dict[str, Holding | Fence]:
         """What is held for good and what is fenced, by action."""
         held = {holding.action: holding for holding in self.holdings.held if holding.until is None}
         return {**held, **{fence.action: fence for fence in self.holdings.fences}}
 
-    def _tell(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
+    def _call_hooks(self, before: Mapping[str, Holding | Fence], after: Mapping[str, Holding | Fence]) -> None:
         if self._runs is not None:
             for name in _given_back(before, after):
                 self._runs.given_back(name)
-        if self._hands is None:
+        if self._hooks is None:
             return
         for name in [*before, *(other for other in after if other not in before)]:
             gone, come = before.get(name), after.get(name)
             if gone == come:
                 continue
             if isinstance(gone, Fence):
-                self._hands.lift(gone)
+                self._hooks.lift(gone)
             elif gone is not None:
-                self._hands.give_back(gone)
+                self._hooks.give_back(gone)
             if isinstance(come, Fence):
-                self._hands.fence(come)
+                self._hooks.fence(come)
             elif come is not None:
-                self._hands.take(come)
+                self._hooks.take(come)
 
 
 UNKNOWN_RUN = "the service does not know it"

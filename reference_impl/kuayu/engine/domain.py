@@ -5,7 +5,7 @@ of it, holds devices as it is asked, has an engine run jobs on them, and tells h
 while the service is away.
 
     controller  asks for actions, and answers them      runner    has the engine start and end runs
-    reporter    sends states, steps and lines of runs   beater    sends signs of life, with steps
+    reporter    sends states, steps and lines of runs   sender    sends signs of life, with steps
     collector   sends telemetry
 """
 
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from kuayu.client import Client, ClientError, NotFoundError
-from kuayu.engine.beating import Beater
 from kuayu.engine.collector import Collector, merged
-from kuayu.engine.controller import DomainController, Hands
+from kuayu.engine.controller import AllocationHooks, DomainController
+from kuayu.engine.heartbeats import HeartbeatSender
 from kuayu.engine.holdings import Holding, Pools
 from kuayu.engine.host import Host, seconds_up
 from kuayu.engine.journal import Journal
@@ -43,7 +43,7 @@ BEAT_PATIENCE_S: Final = 2.0
 OBSERVE_S: Final = 0.9
 PATIENCE_S: Final = 10.0
 REPORT_PATIENCE_S: Final = 5.0
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 10.0
 LOCAL_POLL_S: Final = 0.25
 REMOTE_POLL_S: Final = 2.0
 """Seconds between two looks at runs: of this host, and of a cluster that is asked over a network."""
@@ -101,10 +101,10 @@ class RunningDomain:
     Args:
         settings: What it is.
         engine: Runs jobs.
-        hands: Are told what is held and fenced.
+        hooks: Are told what is held and fenced.
     """
 
-    def __init__(self, settings: DomainSettings, engine: Engine, hands: Hands | None = None) -> None:
+    def __init__(self, settings: DomainSettings, engine: Engine, hooks: AllocationHooks | None = None) -> None:
         """Read the journal, and end runs of which it knows nothing, where the engine is this domain's alone.
 
         Raises:
@@ -129,7 +129,7 @@ class RunningDomain:
                 settings.domain,
                 pools_of(settings.nodes),
                 journal=journal,
-                hands=hands,
+                hooks=hooks,
                 runs=self.runner,
                 confirm=self._is_counted_on if settings.confirm_leases else None,
             )
@@ -143,8 +143,8 @@ class RunningDomain:
             )
             self._resources = stack.pop_all()
 
-    def run(self, attend: Callable[[DomainController], None]) -> None:
-        """Register and do what is asked until ``attend`` returns, which has the controller run.
+    def run(self, control: Callable[[DomainController], None]) -> None:
+        """Register and do what is asked until ``control`` returns, which has the controller run.
 
         Raises:
             ClientError: The service will not talk to this domain.
@@ -155,7 +155,7 @@ class RunningDomain:
         if self._settings.host is not None:
             self._start("signs of life", self._beat)
             self._start("telemetry", self._observe)
-        attend(self.controller)
+        control(self.controller)
 
     def end_runs(self, cause: str, given_up: Callable[[], bool]) -> bool:
         """End all runs and tell of it; whether that was done before it was given up. Nothing is told after it."""
@@ -164,7 +164,7 @@ class RunningDomain:
         while not self.runner.clear_all(cause):
             if given_up():
                 return False
-            self._reporter.turn()
+            self._reporter.poll()
             time.sleep(LOCAL_POLL_S)
         return self._reporter.flush(FLUSH_S) or not given_up()
 
@@ -239,12 +239,12 @@ class RunningDomain:
                     if not error.transient:
                         logger.warning("the domain cannot be registered: %s; %s", error.cause, error.hint)
                         return
-                    if pause == LONGEST_PAUSE_S:
+                    if pause == MAX_PAUSE_S:
                         logger.warning("the domain is not registered yet: %s", error.cause)
                 else:
                     return
                 self._stopped.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_S)
+                pause = min(2 * pause, MAX_PAUSE_S)
 
     def _put_all(self, client: Client) -> None:
         settings = self._settings
@@ -272,9 +272,9 @@ class RunningDomain:
         node = settings.host_node
         with self._connect(BEAT_PATIENCE_S) as client:
             steps = {node: self._reporter.progress_on(node)}
-            beater = Beater(client, [node], steps=steps, say=_say, first=int(seconds_up() * BEATS_A_SECOND))
+            sender = HeartbeatSender(client, [node], steps=steps, notify=_say, first=int(seconds_up() * BEATS_A_SECOND))
             try:
-                beater.run(self._stopped, BEAT_S)
+                sender.run(self._stopped, BEAT_S)
             except ClientError as error:
                 logger.warning("no signs of life are sent any more: %s; %s", error.cause, error.hint)
 

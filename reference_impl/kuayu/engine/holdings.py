@@ -70,7 +70,7 @@ class Holdings:
         self._held: dict[str, Holding] = {}
         self._fences: dict[str, Fence] = {}
         self._answers: dict[str, dict[ActionPhase, ActionResult]] = {}
-        self._unsaid: list[str] = []
+        self._unacknowledged: list[str] = []
 
     @property
     def held(self) -> list[Holding]:
@@ -83,13 +83,13 @@ class Holdings:
         return list(self._fences.values())
 
     @property
-    def unsaid(self) -> list[ActionResult]:
+    def unacknowledged(self) -> list[ActionResult]:
         """Commits that are undone since it let go by itself, and of which the service has not heard."""
-        return [self._answers[name][ActionPhase.commit] for name in self._unsaid]
+        return [self._answers[name][ActionPhase.commit] for name in self._unacknowledged]
 
-    def said(self, result: ActionResult) -> None:
+    def acknowledge(self, result: ActionResult) -> None:
         """The service has heard of it."""
-        self._unsaid = [name for name in self._unsaid if name != result.action]
+        self._unacknowledged = [name for name in self._unacknowledged if name != result.action]
 
     def find(self, name: str) -> Holding | None:
         """What an action reserved; None where it reserved nothing, or that was let go of."""
@@ -109,18 +109,18 @@ class Holdings:
         """The lease of something is over; it stays held until it is lost, whatever the service answers meanwhile."""
         self._held[name] = replace(self._held[name], over=True)
 
-    def lose(self, name: str, now: float) -> None:
+    def expire_lease(self, name: str, now: float) -> None:
         """Let go of something unasked; whoever asks for its commit again is told that it has expired.
 
         Args:
             name: Action by which it was reserved.
             now: Seconds since 1970.
         """
-        self._let_go(name)
+        self._release(name)
         instant = datetime.fromtimestamp(now, UTC)
         result = ActionResult(action=name, phase=ActionPhase.commit, outcome=ActionOutcome.expired, at=instant)
         self._answers.setdefault(name, {})[ActionPhase.commit] = result
-        self._unsaid.append(name)
+        self._unacknowledged.append(name)
 
     def free(self, accelerator: str) -> dict[str, int]:
         """Devices of a kind on each node that may be given out: neither promised, nor held, nor fenced."""
@@ -139,15 +139,15 @@ class Holdings:
             now: Seconds since 1970.
         """
         self._expire(now)
-        said = self._answers.setdefault(action.id, {})
-        if action.phase not in said:
-            said[action.phase] = self._done(action, now)
+        results = self._answers.setdefault(action.id, {})
+        if action.phase not in results:
+            results[action.phase] = self._execute(action, now)
         self._forget_answers()
-        return said[action.phase]
+        return results[action.phase]
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        answers = [result.to_wire() for said in self._answers.values() for result in said.values()]
+        answers = [result.to_wire() for results in self._answers.values() for result in results.values()]
         holdings = [
             {
                 "action": holding.action,
@@ -161,7 +161,7 @@ class Holdings:
             for holding in self.held
         ]
         fences = [{"action": fence.action, "nodes": dict(fence.nodes), "cause": fence.cause} for fence in self.fences]
-        return {"holdings": holdings, "fences": fences, "answers": answers, "unsaid": list(self._unsaid)}
+        return {"holdings": holdings, "fences": fences, "answers": answers, "unsaid": list(self._unacknowledged)}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Go on from what :meth:`to_json` gave, also from what it gave before there were fences or leases.
@@ -171,7 +171,7 @@ class Holdings:
         """
         self._held = {entry["action"]: Holding(**entry) for entry in kept["holdings"]}
         self._fences = {entry["action"]: Fence(**entry) for entry in kept.get("fences", ())}
-        self._unsaid = list(kept.get("unsaid", ()))
+        self._unacknowledged = list(kept.get("unsaid", ()))
         self._answers = {}
         for answer in kept["answers"]:
             result = ActionResult.model_validate(answer)
@@ -179,16 +179,16 @@ class Holdings:
 
     def _forget_answers(self) -> None:
         for old in list(self._answers)[:-REMEMBERED]:
-            if old not in self._held and old not in self._fences and old not in self._unsaid:
+            if old not in self._held and old not in self._fences and old not in self._unacknowledged:
                 del self._answers[old]
 
-    def _done(self, action: Action, now: float) -> ActionResult:
+    def _execute(self, action: Action, now: float) -> ActionResult:
         try:
-            return self._tried(action, now)
+            return self._attempt(action, now)
         except RefusalError as refusal:
             return result_of(action, ActionOutcome.refused, now, problem=problem_of(refusal))
 
-    def _tried(self, action: Action, now: float) -> ActionResult:
+    def _attempt(self, action: Action, now: float) -> ActionResult:
         """Do what is asked.
 
         Raises:
@@ -196,16 +196,16 @@ class Holdings:
         """
         match action.kind, action.phase:
             case ActionKind.reserve, ActionPhase.prepare:
-                return self._promise(action, now)
+                return self._prepare(action, now)
             case ActionKind.reserve, ActionPhase.commit:
-                return self._take(action, now)
+                return self._commit(action, now)
             case _, ActionPhase.abort:
-                self._let_go(action.id)
+                self._release(action.id)
                 return result_of(action, ActionOutcome.aborted, now)
             case ActionKind.release, ActionPhase.commit:
                 if action.reservation is None:
                     raise RefusalError("invalid-body", "the action does not say what was reserved or fenced by which")
-                return result_of(action, ActionOutcome.committed, now, self._let_go(action.reservation))
+                return result_of(action, ActionOutcome.committed, now, self._release(action.reservation))
             case ActionKind.fence, ActionPhase.commit:
                 return self._fence(action, now)
             case ActionKind.stop, ActionPhase.commit:
@@ -213,7 +213,7 @@ class Holdings:
             case _:
                 raise RefusalError("invalid-body", f"this domain does not {action.phase.value} to {action.kind.value}")
 
-    def _promise(self, action: Action, now: float) -> ActionResult:
+    def _prepare(self, action: Action, now: float) -> ActionResult:
         if ActionPhase.abort in self._answers[action.id]:
             raise RefusalError("stale-revision", "it was aborted before")
         accelerator = self._kind(action)
@@ -223,16 +223,16 @@ class Holdings:
         self._held[action.id] = Holding(action.id, action.job, accelerator, nodes, until, lease)
         return result_of(action, ActionOutcome.prepared, now, nodes, until)
 
-    def _take(self, action: Action, now: float) -> ActionResult:
+    def _commit(self, action: Action, now: float) -> ActionResult:
         promise = self._held.get(action.id)
         if promise is None:
-            said = self._answers[action.id].get(ActionPhase.prepare)
-            promised = said is not None and said.outcome is ActionOutcome.prepared
+            prepared = self._answers[action.id].get(ActionPhase.prepare)
+            promised = prepared is not None and prepared.outcome is ActionOutcome.prepared
             return result_of(action, ActionOutcome.expired if promised else ActionOutcome.failed, now)
         self._held[action.id] = replace(promise, until=None)
         return result_of(action, ActionOutcome.committed, now, promise.nodes)
 
-    def _let_go(self, name: str) -> Mapping[str, int]:
+    def _release(self, name: str) -> Mapping[str, int]:
         """Give back what an action reserved or fenced; whoever asks for what is gone already has what it wants."""
         gone = [self._held.pop(name, None), self._fences.pop(name, None)]
         return next((entry.nodes for entry in gone if entry is not None), {})
@@ -292,7 +292,7 @@ class Holdings:
             if wanted > sum(free.values()):
                 detail = f"{sum(free.values())} devices of {accelerator} are free, of {wanted}"
                 raise RefusalError("no-capacity", detail)
-            return _closely(free, wanted)
+            return _best_fit(free, wanted)
         named = {share.node: share.devices for share in action.nodes}
         if len(named) < len(action.nodes) or action.devices not in {None, sum(named.values())}:
             raise RefusalError("invalid-body", f"the nodes that are named do not make up {wanted} devices")
@@ -308,7 +308,7 @@ class Holdings:
             del self._held[name]
 
 
-def _closely(room: Mapping[str, int], devices: int) -> dict[str, int]:
+def _best_fit(room: Mapping[str, int], devices: int) -> dict[str, int]:
     """The emptiest nodes whole, and what is left of the fullest that has so much."""
     chosen: dict[str, int] = {}
     left = dict(room)

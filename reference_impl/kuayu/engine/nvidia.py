@@ -63,7 +63,7 @@ class NvidiaAccelerators:
         return {str(accelerator.index): accelerator.uuid for accelerator in self._accelerators}
 
     def describe(self) -> list[Device]:
-        """Say what the devices are. Peak throughput stands in data sheets, not in the driver, so it is absent."""
+        """Notify what the devices are. Peak throughput stands in data sheets, not in the driver, so it is absent."""
         nvml, devices = self._nvml, []
         for accelerator in self._accelerators:
             handle = accelerator.handle

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kuayu.client import Client, ClientError, RefusedError, UnauthorisedError
+from kuayu.engine.log_tail import Tail
 from kuayu.engine.run_progress import NodeProgress, RunProgress
 from kuayu.engine.runner import Phase, Runner, RunRecord
 from kuayu.engine.runs.protocol import ENDED, Engine, EngineError, LogLine, RunState, RunStatus
-from kuayu.engine.tailing import Tail
 from kuayu_schemas import models
 from kuayu_schemas.models import RunLogBatch, RunLogLine, RunReport
 
@@ -43,7 +43,7 @@ DRAIN_S = 10.0
 MAX_LINES = 1000
 """Lines that are sent at once."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 5.0
 
 MAX_ENDING = 256
 """Runs that have ended of which heartbeats may still have to say so; where no node beats, nobody hears of it."""
@@ -51,7 +51,7 @@ MAX_ENDING = 256
 REPEAT_S = 300.0
 """Seconds after which the last report of a run is sent again."""
 
-STRANGE_S, STRANGE_EVERY_S = 30.0, 5.0
+UNKNOWN_RUN_S, UNKNOWN_RUN_EVERY_S = 30.0, 5.0
 """Seconds for which the service has to say that it does not know a run, and between two questions."""
 
 TOO_LARGE, UNKNOWN = "payload-too-large", "unknown-reference"
@@ -71,8 +71,8 @@ class _View:
         unknown_since: Since when the engine cannot tell, by the steady clock; None where it can.
         kept: Number of the last line that the service has; None where the service has to say.
         drained: Whether the engine had no further line when it was asked last.
-        deaf: Whether the service takes no lines of it.
-        strange_since: Since when the service says that it does not know the run, by the steady clock; None where it
+        log_refused: Whether the service takes no lines of it.
+        unknown_run_since: Since when the service says that it does not know the run, by the steady clock; None where it
             does.
         sent: The last report that was taken.
         sent_at: When it was, by the steady clock.
@@ -86,8 +86,8 @@ class _View:
     unknown_since: float | None = None
     kept: int | None = None
     drained: bool = False
-    deaf: bool = False
-    strange_since: float | None = None
+    log_refused: bool = False
+    unknown_run_since: float | None = None
     sent: RunReport | None = None
     sent_at: float = float("-inf")
     ended_at: float | None = None
@@ -137,7 +137,7 @@ class RunReporter:
         """Tell until told to stop."""
         while not stopped.is_set():
             try:
-                more = self.turn()
+                more = self.poll()
             except Exception:  # one run must not keep the service from hearing of others for ever
                 logger.exception("runs are not told of")
                 more = False
@@ -148,19 +148,19 @@ class RunReporter:
         """Tell what is left of runs that have ended; whether all of it was told in time."""
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
-            self.turn()
+            self.poll()
             if all(not record.over for record in self._runner.records if not record.reported):
                 return True
             time.sleep(self._poll_s)
         return False
 
-    def turn(self) -> bool:
+    def poll(self) -> bool:
         """Look at all runs once, and send what is new, a piece of each log; tells whether there is more at once."""
         records = [record for record in self._runner.records if record.phase in {Phase.STARTED, Phase.ENDED}]
         records = [record for record in records if not record.reported]
         self._keep_views(records)
         for record in records:
-            self._look(record, self._views[record.action])
+            self._update_status(record, self._views[record.action])
         self._runner.forget()
         if time.monotonic() < self._quiet_until:
             return False
@@ -169,7 +169,7 @@ class RunReporter:
         except ClientError as error:
             logger.warning("runs are not told of: %s; again in %g s", error.cause, self._pause)
             self._quiet_until = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
+            self._pause = min(2 * self._pause, MAX_PAUSE_S)
             return False
         self._pause = FIRST_PAUSE_S
         return any(more)
@@ -198,7 +198,7 @@ class RunReporter:
         progress = RunProgress(record.job, record.ranks, tail)
         return _View(progress, status, datetime.now(UTC), kept=0 if record.fresh else None)
 
-    def _look(self, record: RunRecord, view: _View) -> None:
+    def _update_status(self, record: RunRecord, view: _View) -> None:
         """Ask the engine how a run stands."""
         if view.ended_at is not None:
             return
@@ -244,9 +244,9 @@ class RunReporter:
         more = self._send_lines(record, view)
         if view.ended_at is not None:
             late = time.monotonic() - view.ended_at > DRAIN_S
-            if not view.final and (view.drained or view.deaf or late):
+            if not view.final and (view.drained or view.log_refused or late):
                 self._report(record, view)
-            if view.final and (view.drained or view.deaf):
+            if view.final and (view.drained or view.log_refused):
                 self._runner.is_reported(record)
                 return False
         return more
@@ -279,11 +279,11 @@ class RunReporter:
         except RefusedError as error:
             if error.transient or isinstance(error, UnauthorisedError):
                 raise
-            if view.strange_since is None:
+            if view.unknown_run_since is None:
                 logger.warning("what was told of run %s was refused: %s", record.name, error.cause)
             self._heed_refusal(record, view, error)
         else:
-            view.strange_since = None
+            view.unknown_run_since = None
         view.sent, view.sent_at = report, time.monotonic()
         view.final = view.ended_at is not None
 
@@ -291,15 +291,15 @@ class RunReporter:
         """A report was refused for good; where it goes on to be so as nobody knows the run, it is disowned."""
         now = time.monotonic()
         if error.name != UNKNOWN:
-            view.strange_since = None
-        elif view.strange_since is None:
-            view.strange_since = now
-        elif now - view.strange_since >= STRANGE_S and view.ended_at is None:
+            view.unknown_run_since = None
+        elif view.unknown_run_since is None:
+            view.unknown_run_since = now
+        elif now - view.unknown_run_since >= UNKNOWN_RUN_S and view.ended_at is None:
             self._disown(record)
 
     def _send_lines(self, record: RunRecord, view: _View) -> bool:
         """Send a piece of a run's log; tells whether there is more."""
-        if view.deaf:
+        if view.log_refused:
             return False
         # The first line alone makes the service say up to which it has them all.
         after, most = (0, 1) if view.kept is None else (view.kept, self._batch)
@@ -327,7 +327,7 @@ class RunReporter:
                 self._batch = max(1, most // 2)
                 return True
             logger.warning("what run %s prints was refused: %s", record.name, error.cause)
-            view.deaf = True
+            view.log_refused = True
             return False
         for line in lines:
             if view.kept is not None and view.kept < line.number <= last:
@@ -339,7 +339,7 @@ class RunReporter:
 
 def _is_to_be_repeated(view: _View) -> bool:
     """Whether it is time for the last report of a run that has not ended."""
-    every = REPEAT_S if view.strange_since is None else STRANGE_EVERY_S
+    every = REPEAT_S if view.unknown_run_since is None else UNKNOWN_RUN_EVERY_S
     return view.ended_at is None and time.monotonic() - view.sent_at >= every
 
 

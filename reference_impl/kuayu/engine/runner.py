@@ -45,13 +45,13 @@ PORTS = range(20_000, 30_000)
 """Where runs in several domains meet; below the ports that Linux gives to connections (ip_local_port_range)."""
 
 STEP_FILE = "KUAYU_STEP_FILE"
-"""Variable of each process: the file that it tells its steps in (:mod:`kuayu.engine.step_file`)."""
+"""Variable of each process: the file that it tells its steps in (:mod:`kuayu.engine.run_progress`)."""
 
 TRANSIENT_S = 60.0
 """How long an engine is asked again that cannot start a run now, as while devices are being cleared."""
 
 FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 10.0
+MAX_PAUSE_S = 10.0
 
 PAST = 50
 """Runs that have ended of which the engine keeps what there is to look at, such as their directories."""
@@ -449,7 +449,7 @@ class Runner:
                 return ActionOutcome.refused, "internal", f"the engine broke: {error}"
             if work.ending or self._closing.wait(pause):
                 return refusal
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
 
     def _begin(self, work: _Work, run: Run) -> bool:
         """Have the engine start a run, unless it is to end before; tells whether it has.
@@ -501,7 +501,7 @@ class Runner:
             except Exception:  # nobody else sees to it
                 logger.exception("the engine broke while it was to end run %s", record.name)
             self._closing.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
         return False
 
     def _run(self, record: RunRecord, order: RunOrder) -> Run:

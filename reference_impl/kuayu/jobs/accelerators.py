@@ -59,7 +59,7 @@ DIGITS = 4
 MEMORY_SPREAD = 0.05
 """Relative difference of memories under one name from which on it is worth a note."""
 
-LONGEST_NAME = 100
+MAX_NAME_CHARACTERS = 100
 
 
 def accelerator_name(vendor: str, model: str) -> str:
@@ -74,9 +74,11 @@ def accelerator_name(vendor: str, model: str) -> str:
     own = _words(model)
     if own[: len(words)] != words:
         own = words + own
-    name = "-".join(own)[:LONGEST_NAME].strip(".-_")
+    name = "-".join(own)[:MAX_NAME_CHARACTERS].strip(".-_")
     text = unicodedata.normalize("NFKC", f"{vendor} {model}").casefold()
-    lossy = any(letter.isalnum() and not letter.isascii() for letter in text) or len("-".join(own)) > LONGEST_NAME
+    lossy = (
+        any(letter.isalnum() and not letter.isascii() for letter in text) or len("-".join(own)) > MAX_NAME_CHARACTERS
+    )
     if lossy or not name:
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         name = f"{name}-{digest}" if name else f"accelerator-{digest}"

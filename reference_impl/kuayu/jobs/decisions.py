@@ -51,7 +51,7 @@ Indices = Mapping[str, Mapping[str, float]]
 ALTERNATIVES = 3
 """How many of the next-best are told, and tried where a domain refuses."""
 
-MOST_WORDS = 2000
+MAX_REASON_CHARACTERS = 2000
 """Characters of a reason at most; a text of the wire has 48 more."""
 
 NOBODY_OFFERS = "No domain with accelerators is registered."
@@ -341,14 +341,14 @@ def _step(decision: Json, record: Plain, budgets: _Budgets, indices: Indices) ->
     if verb == "wait":
         has_way = not reason.startswith(placements.NO_WAY)
         if not has_way and record.get("domains"):
-            reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MOST_WORDS]
+            reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}
         return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision, has_way=has_way)
     how = {"migrate": "it goes on elsewhere", "resize": "it goes on with another number of devices"}.get(verb)
     reason = f"{INTERRUPTED}{reason}"
     if how is not None:
         reason = f"{reason} It is stopped and started again from its checkpoint for that: {how}."
-    return JobStep(record["id"], JobVerb.STOP, reason[:MOST_WORDS], record["attempt"], decision)
+    return JobStep(record["id"], JobVerb.STOP, reason[:MAX_REASON_CHARACTERS], record["attempt"], decision)
 
 
 def _start(decision: Json, record: Plain, budgets: _Budgets) -> JobStep:

@@ -65,7 +65,7 @@ GRACE_SECONDS = 10.0
 REFUSED_SECONDS = 60.0
 """Seconds for which it counts that domains had no room for a job: those from one decision to the next."""
 
-MOST_NODES = 10_000
+MAX_NODES = 10_000
 """Nodes of a pool that a state can tell; of a larger pool none are told."""
 
 BEYOND_SERVICE = frozenset({"node_dead", "node_failing"})
@@ -329,7 +329,7 @@ class _Holding:
             "free": free,
             "devices_per_node": max(self._size[name] for name in self._nodes[pool]),
         }
-        if len(nodes) <= MOST_NODES:
+        if len(nodes) <= MAX_NODES:
             made["nodes"] = nodes
         else:
             self._notes.append(f"{pool[0]}: its {len(nodes)} nodes are too many to be told")

@@ -27,7 +27,7 @@ SETTLED_SECONDS = 60.0
 FIRST_REST_SECONDS = 2.0
 """Seconds that it rests after the second time in a row, and"""
 
-LONGEST_REST_SECONDS = 120.0
+MAX_REST_SECONDS = 120.0
 """seconds that it rests at most."""
 
 QUEUED, STARTING, RUNNING, RESTARTING = "queued", "starting", "running", "restarting"
@@ -135,7 +135,7 @@ def rests_until(record: Plain) -> str | None:
     count = futile_starts(record)
     if count < 2:  # noqa: PLR2004 - the first time may have been bad luck
         return None
-    seconds = min(FIRST_REST_SECONDS * 2.0 ** (count - 2), LONGEST_REST_SECONDS)
+    seconds = min(FIRST_REST_SECONDS * 2.0 ** (count - 2), MAX_REST_SECONDS)
     return instant_after(record["transitions"][-1]["at"], seconds)
 
 

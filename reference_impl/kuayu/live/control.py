@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kuayu.live.controller import ENDLESS_STEPS, RunController
-from kuayu.live.detection import AdaptiveJudge, Judge
+from kuayu.live.detection import AdaptiveFailureDetector, FailureDetector
 from kuayu.live.plan import SNAPSHOT, Member, Record, Settings
 from kuayu.live.transport import end_with_parent, frame, read
 
@@ -32,14 +32,14 @@ class Control:
         settings: Of the run.
         until: Last step.
         record: Where it goes on, and what it goes on from.
-        judge: Of heartbeats.
+        detector: Of workers that are silent.
     """
 
-    def __init__(self, settings: Settings, until: int, record: Record, judge: Judge) -> None:
+    def __init__(self, settings: Settings, until: int, record: Record, detector: FailureDetector) -> None:
         self._writers: dict[str, asyncio.StreamWriter] = {}
         self._held_up = 0.0
         self._record = record
-        self._controller = RunController(settings, judge, self._tell, self._cut, record.write, until)
+        self._controller = RunController(settings, detector, self._tell, self._cut, record.write, until)
 
     async def run(self, port: int) -> None:
         """Serve at a port, any that is free where it is 0, until standard input ends."""
@@ -109,13 +109,14 @@ class Control:
 
 
 def main(
-    arguments: list[str], judge_of: Callable[[Settings], Judge] = lambda settings: AdaptiveJudge(settings.period)
+    arguments: list[str],
+    detector_of: Callable[[Settings], FailureDetector] = lambda settings: AdaptiveFailureDetector(settings.period),
 ) -> None:
-    """Start from the arguments of the command line, with a judge of heartbeats."""
+    """Start from the arguments of the command line, with a failure detector."""
     parent, until, record, port, settings = arguments
     end_with_parent(int(parent))
     parsed = Settings.of_json(settings)
-    control = Control(parsed, int(until) or ENDLESS_STEPS, Record(Path(record)), judge_of(parsed))
+    control = Control(parsed, int(until) or ENDLESS_STEPS, Record(Path(record)), detector_of(parsed))
     asyncio.run(control.run(int(port)))
 
 

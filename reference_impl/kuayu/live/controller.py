@@ -20,7 +20,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from kuayu.live.detection import Fault, Judge, MembershipState, Stage, Stragglers, faults
+from kuayu.live.detection import FailureDetector, Fault, MembershipState, Stage, Stragglers, faults
 from kuayu.live.plan import CONTROL_ABSENCE_SECONDS, FILE, SNAPSHOT, Entry, Member, Plan, Restore, Settings
 
 
@@ -253,7 +253,7 @@ class RunController:
 
     Args:
         settings: Of the run.
-        judge: Of heartbeats.
+        detector: Of workers that are silent.
         tell: Sends a header to a worker.
         cut: Ends the connection with a worker.
         note: Takes the record: what happened, its particulars, and whether it has to outlive the machine's power.
@@ -263,13 +263,13 @@ class RunController:
     def __init__(
         self,
         settings: Settings,
-        judge: Judge,
+        detector: FailureDetector,
         tell: Callable[[str, dict[str, Any]], None],
         cut: Callable[[str], None],
         note: Callable[..., None],
         until: int = ENDLESS_STEPS,
     ) -> None:
-        self._settings, self._judge, self._tell, self._cut, self._note = settings, judge, tell, cut, note
+        self._settings, self._detector, self._tell, self._cut, self._note = settings, detector, tell, cut, note
         self._memory, self._awaited, self._stragglers = Memory(until), PendingWorkers(), Stragglers()
         self._heard: dict[str, Heartbeat] = {}
         self._condemned: dict[str, Fault] = {}
@@ -301,7 +301,7 @@ class RunController:
             if _key(follow) not in noted:
                 self._note(**follow)
         for worker in self._memory.workers:
-            self._judge.beat(worker, now)
+            self._detector.beat(worker, now)
         self._awaited.begin(self._memory.workers, now)
         self._moved = now
         self._enter("recovered", generation=self._memory.plan.generation, awaited=sorted(self._memory.workers))
@@ -312,7 +312,7 @@ class RunController:
             self._tell(member.id, {"kind": "end"})
             self._cut(member.id)
             return
-        self._judge.beat(member.id, now)
+        self._detector.beat(member.id, now)
         if member.id in self._memory.workers:
             self._returned(member.id, generation)
             return
@@ -343,7 +343,7 @@ class RunController:
 
     def _lost(self, worker: str) -> None:
         self._enter("gone", worker=worker)
-        self._judge.forget(worker)
+        self._detector.forget(worker)
         self._stages.pop(worker, None)
         self._heard.pop(worker, None)
         self._not_awaited({worker})
@@ -354,7 +354,7 @@ class RunController:
             return
         current = header["generation"] == self._memory.plan.generation
         if header["kind"] == "beat":
-            self._judge.beat(worker, now)
+            self._detector.beat(worker, now)
             self._tell(worker, {"kind": "lease", "sent": header["sent"], "taken": self._memory.taken[worker]})
             unheard = {entry: Stage(stage) for entry, stage in header["unheard"].items()}
             self._heard[worker] = Heartbeat(unheard, header["phase"]) if current else Heartbeat()
@@ -388,7 +388,7 @@ class RunController:
             return
         self._suspect(now)
         still = now - self._moved
-        result = faults(self._all_told(still))
+        result = faults(self._membership(still))
         if self._orderly is not None:  # a change that is under way is carried through
             result = {entry: fault for entry, fault in self._condemned.items() if fault == Fault.slow} | result
         for entry in result.keys() - self._condemned.keys():
@@ -407,13 +407,13 @@ class RunController:
                 self._change(now)
 
     def _suspect(self, now: float) -> None:
-        stages = dict(self._judge.verdicts(now))
+        stages = dict(self._detector.verdicts(now))
         for stage in stages.keys() | self._stages.keys():
             if stages.get(stage) != self._stages.get(stage):
                 self._enter("suspicion", worker=stage, stage=stages.get(stage, "none"))
         self._stages = stages
 
-    def _all_told(self, still: float) -> MembershipState:
+    def _membership(self, still: float) -> MembershipState:
         members = self._memory.members
         heartbeats = {
             member: self._heard.get(member, Heartbeat()) for member in members if member in self._memory.workers
@@ -468,7 +468,7 @@ class RunController:
         for entry in memory.members:
             self._tell(entry, plan.to_wire())
         for item in removed:
-            self._judge.forget(item)
+            self._detector.forget(item)
             self._tell(item, {"kind": "end"})
             self._cut(item)
         self._not_awaited(removed)

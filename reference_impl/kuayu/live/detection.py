@@ -1,6 +1,6 @@
 """Detection: who is silent, who is slow, and what is therefore wrong with whom.
 
-1. Who is silent: an adaptive judge of heartbeats, behind a small interface so that another can take its place. A
+1. Who is silent: an adaptive failure detector, behind a small interface so that another can take its place. A
    fixed limit is either slow or hasty. Like accrual detectors (Hayashibara et al., The φ accrual failure detector,
    SRDS 2004) this one learns how regular a worker's beats are; unlike them it also remembers the longest gap of late,
    since on a shared host gaps have a heavier tail than a normal law.
@@ -30,8 +30,8 @@ class Stage(StrEnum):
     silent = "silent"
 
 
-class Judge(Protocol):
-    """Judges workers by their heartbeats."""
+class FailureDetector(Protocol):
+    """Tells by their heartbeats which workers have failed, or may have."""
 
     def beat(self, worker: str, instant: float) -> None:
         """A beat of a worker came at an instant, in seconds of any steady clock."""
@@ -43,7 +43,7 @@ class Judge(Protocol):
         """Workers that are not heard as they should be."""
 
 
-class AdaptiveJudge:
+class AdaptiveFailureDetector:
     """A limit for each worker, from its own gaps.
 
     Args:

@@ -17,10 +17,10 @@ from kuayu.live.plan import Settings
 from kuayu.live.supervisor import (
     CONTROL,
     MAX_CONTROL_DELAY_SECONDS,
-    Attendance,
     Kind,
     ProcessLostError,
     ProcessSupervisor,
+    RunWatcher,
     Strike,
 )
 
@@ -46,7 +46,7 @@ class Run:
         watch: Called after each entry of the record, and with None now and then.
         steps: Steps to make at least; with no incidents, exactly.
         seconds: Seconds to go on at least.
-        attendance: A service that watches; None where the run judges for itself.
+        watcher: A service that watches; None where the run judges for itself.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class Run:
         watch: Watch,
         steps: int = 0,
         seconds: float = 0.0,
-        attendance: Attendance | None = None,
+        watcher: RunWatcher | None = None,
     ) -> None:
         self.timeline = Timeline()
         self._settings, self._folder, self._watch = settings, folder, watch
         self._kinds, self._steps, self._seconds = list(kinds), steps, seconds
-        self._attendance = attendance
+        self._watcher = watcher
         self._exact = 0 if kinds or seconds else steps
         self._random = random.Random(settings.seed)  # noqa: S311 - moments of faults, not secrets
         self._strike: Strike | None = None
@@ -79,7 +79,7 @@ class Run:
         """
         exact = self._exact
         begun = time.monotonic()
-        with ProcessSupervisor(self._settings, self._folder, exact, self._attendance) as supervisor:
+        with ProcessSupervisor(self._settings, self._folder, exact, self._watcher) as supervisor:
             self._living = set(supervisor.workers)
             while not self._done():
                 for event in supervisor.events(POLL_S):
@@ -89,7 +89,11 @@ class Run:
                     self._watch(event)
                 self._watch(None)
                 self._proceed(supervisor, time.monotonic())
-                over = time.monotonic() - begun >= self._seconds and self.timeline.step >= self._steps and self._told()
+                over = (
+                    time.monotonic() - begun >= self._seconds
+                    and self.timeline.step >= self._steps
+                    and self._has_watcher_reported()
+                )
                 if not exact and self._strike is None and not self._kinds and over and self.timeline.until is None:
                     supervisor.finish(LAST_STEPS)
                     self.timeline.until = self.timeline.step + 2 * LAST_STEPS  # until the control plane tells
@@ -99,10 +103,10 @@ class Run:
         last = self.timeline.until or self._exact
         return bool(last) and self.timeline.step >= last
 
-    def _told(self) -> bool:
+    def _has_watcher_reported(self) -> bool:
         """Whether a service that watches has had the time to tell the last fault."""
         since = time.monotonic() - SERVICE_DELAY_SECONDS
-        return self._attendance is None or all(incident.injected_at <= since for incident in self.timeline.incidents)
+        return self._watcher is None or all(incident.injected_at <= since for incident in self.timeline.incidents)
 
     def _proceed(self, supervisor: ProcessSupervisor, now: float) -> None:
         self._repair(supervisor)
@@ -126,7 +130,7 @@ class Run:
     def _lasted(self, incident: Incident, now: float) -> bool:
         """Whether a fault was there for as long as it has to be: a domain that is back before that was never cut."""
         return (
-            self._attendance is None
+            self._watcher is None
             or incident.kind is not Kind.cut
             or now - incident.injected_at >= SERVICE_DELAY_SECONDS
         )

@@ -47,7 +47,7 @@ Start = Callable[[str, list[str]], subprocess.Popen[bytes]]
 """Starts a process by a name and its command line; it ends with the supervisor."""
 
 
-class Attendance(Protocol):
+class RunWatcher(Protocol):
     """A service that watches a run.
 
     Attributes:
@@ -75,12 +75,12 @@ class ProcessSupervisor:
         settings: Of the run.
         folder: Where workers write; must exist.
         until: Last step; 0 for endless.
-        attendance: A service that watches; None where the run judges for itself.
+        watcher: A service that watches; None where the run judges for itself.
     """
 
-    def __init__(self, settings: Settings, folder: Path, until: int = 0, attendance: Attendance | None = None) -> None:
+    def __init__(self, settings: Settings, folder: Path, until: int = 0, watcher: RunWatcher | None = None) -> None:
         self.settings, self._folder, self._until = settings, folder, until
-        self._attendance = attendance
+        self._watcher = watcher
         self._services: dict[str, int] = {}
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.domains: dict[str, str] = {}
@@ -104,8 +104,8 @@ class ProcessSupervisor:
             self._links = self._start("links", "kuayu.live.links", str(os.getpid()), self.settings.to_json())
             listening = self._answer(self._links)
             self._ports, self._services = listening["ports"], listening["services"]
-            if self._attendance is not None:
-                self._attendance.begin(self._start_beside, self._folder, self._services)
+            if self._watcher is not None:
+                self._watcher.begin(self._start_beside, self._folder, self._services)
             self._record.touch()
             self._reader = threading.Thread(target=self._read, daemon=True)
             self._reader.start()
@@ -122,8 +122,8 @@ class ProcessSupervisor:
 
     def __exit__(self, *_: object) -> None:
         try:
-            if self._attendance is not None:
-                self._attendance.end()
+            if self._watcher is not None:
+                self._watcher.end()
         finally:
             self._stack.close()
 
@@ -132,9 +132,9 @@ class ProcessSupervisor:
         number = 1 + sum(entry == domain for entry in self.domains.values())
         worker = f"{domain}-{number}"
         self.domains[worker] = domain
-        if self._attendance is not None:
-            self._attendance.joins(worker, domain)
-        module = "kuayu.live.worker" if self._attendance is None else self._attendance.worker
+        if self._watcher is not None:
+            self._watcher.joins(worker, domain)
+        module = "kuayu.live.worker" if self._watcher is None else self._watcher.worker
         where = [str(self._ports[domain]), str(self._port), str(os.getpid()), str(self._folder)]
         settings = [self.settings.to_json(), str(self._services.get(domain, 0))]
         self.workers[worker] = self._start(worker, module, worker, domain, *where, *settings)
@@ -194,7 +194,7 @@ class ProcessSupervisor:
     def _start_control(self) -> None:
         self._listening, self._ended = False, None
         where = [str(os.getpid()), str(self._until), str(self._record), str(self._port)]
-        module = "kuayu.live.control" if self._attendance is None else self._attendance.control
+        module = "kuayu.live.control" if self._watcher is None else self._watcher.control
         self.control = self._start("control", module, *where, self.settings.to_json())
 
     def _look_after_control(self) -> None:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kuayu.live.detection import AdaptiveJudge, Stage
+from kuayu.live.detection import AdaptiveFailureDetector, Stage
 from kuayu.live.plan import CONTROL_ABSENCE_SECONDS, Member
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -304,8 +304,8 @@ class Peers:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=32)
         self._lock = threading.Lock()
         self._outboxes: dict[str, Outbox] = {}
-        self._judge = AdaptiveJudge(period)
-        self._judged: frozenset[str] = frozenset()
+        self._detector = AdaptiveFailureDetector(period)
+        self._watched: frozenset[str] = frozenset()
         self._closed = False
         threading.Thread(target=self._listen, name="listener", daemon=True).start()
 
@@ -322,11 +322,11 @@ class Peers:
                 self._outboxes.pop(gone).close()
             for new in others.keys() - self._outboxes.keys():
                 self._outboxes[new] = Outbox(self._gateway, others[new])
-            for gone in self._judged - others.keys():
-                self._judge.forget(gone)
-            for new in others.keys() - self._judged:
-                self._judge.beat(new, time.monotonic())
-            self._judged = frozenset(others)
+            for gone in self._watched - others.keys():
+                self._detector.forget(gone)
+            for new in others.keys() - self._watched:
+                self._detector.beat(new, time.monotonic())
+            self._watched = frozenset(others)
 
     def send(self, peer: str, header: Header, payload: bytes = b"") -> None:
         """Send a message to a peer; nothing where it is none any more."""
@@ -352,7 +352,7 @@ class Peers:
     def unheard(self) -> Mapping[str, Stage]:
         """Peers that are not heard as they should be."""
         with self._lock:
-            return self._judge.verdicts(time.monotonic())
+            return self._detector.verdicts(time.monotonic())
 
     def _listen(self) -> None:
         with self._listener:
@@ -373,8 +373,8 @@ class Peers:
                     self._handle(header, payload)
                     continue
                 with self._lock:
-                    if header["from"] in self._judged:
-                        self._judge.beat(header["from"], time.monotonic())
+                    if header["from"] in self._watched:
+                        self._detector.beat(header["from"], time.monotonic())
         except OSError:
             return
         finally:

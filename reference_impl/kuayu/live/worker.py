@@ -112,11 +112,11 @@ class Worker:
             total, loss = exchange.scatter(step, sums, loss)
             mine = advance(values[exchange.own], moments, (total / self._scale).astype(values.dtype), step)
             values = exchange.gather(step, mine)
-            self._made(step, loss / self._scale, spent / len(parts))
+            self._step_done(step, loss / self._scale, spent / len(parts))
             if step % self._settings.every == 0:
                 self._keep(step, rank, State(mine, moments))
 
-    def _made(self, step: int, loss: float, seconds: float) -> None:
+    def _step_done(self, step: int, loss: float, seconds: float) -> None:
         """Tell of a step that was made, first in the diary, which nobody but the judge of the run reads.
 
         Without a lease nothing is made: a worker that was stopped, or cut off, may have been replaced meanwhile.
@@ -186,19 +186,19 @@ class Worker:
             time.sleep(self._settings.period)
 
 
-Attend = Callable[[str, Path, int, Callable[[], tuple[int, int]]], None]
+Announce = Callable[[str, Path, int, Callable[[], tuple[int, int]]], None]
 """Has a service hear of a worker: its name, the folder of the run, the service's port, its rank and last step."""
 
 
-def main(arguments: list[str], attend: Attend | None = None) -> None:
+def main(arguments: list[str], announce: Announce | None = None) -> None:
     """Start from the arguments of the command line; where a service watches, have it hear of the worker."""
     own, domain, gateway, control, parent, folder, settings, service = arguments
     end_with_parent(int(parent))
 
     try:
         worker = Worker(own, domain, int(gateway), int(control), Path(folder), Settings.of_json(settings))
-        if attend is not None:
-            attend(own, Path(folder), int(service), worker.now)
+        if announce is not None:
+            announce(own, Path(folder), int(service), worker.now)
         worker.run()
     finally:
         traceback.print_exc()  # it runs until it is ended, so there was an error

@@ -1,6 +1,6 @@
 """The aggregator of a domain: takes samples as a service does, and forwards them to one (clause *Aggregators*).
 
-``app`` answers HTTP: ``intake`` judges samples, ``passage`` hands everything else to the service. ``committer`` writes
+``app`` answers HTTP: ``intake`` validates samples, ``proxy`` hands everything else to the service. ``committer`` writes
 to the ``spool``, in groups, and an answer waits for its group. ``forwarder`` sends what is spooled through
 ``upstream``, in order of arrival and in large batches, and takes it out of the spool once the service has acknowledged
 it.

@@ -14,13 +14,13 @@ from starlette.concurrency import run_in_threadpool
 
 from kuayu import __version__
 from kuayu.engine.agent.committer import Committer
+from kuayu.engine.agent.downsampling import Downsampler
 from kuayu.engine.agent.forwarder import Forwarder
-from kuayu.engine.agent.intake import Take, digest, judge
+from kuayu.engine.agent.intake import SpoolWrite, digest, validate
 from kuayu.engine.agent.metrics import Metrics
-from kuayu.engine.agent.passage import Passage
+from kuayu.engine.agent.proxy import Proxy
 from kuayu.engine.agent.settings import AgentSettings
 from kuayu.engine.agent.spool import Spool
-from kuayu.engine.agent.thinning import Thinner
 from kuayu.engine.agent.upstream import Upstream
 from kuayu.service import auth, bodies, instants, parameters, problems
 from kuayu.service.problems import ProblemException, invalid_parameter
@@ -29,7 +29,7 @@ from kuayu.service.settings import Settings
 logger = logging.getLogger(__name__)
 
 LARGE_BODY: Final = 512 * 1024
-"""Bytes from which a batch is judged in a worker thread, so that it does not hold up everyone else."""
+"""Bytes from which a batch is validated in a worker thread, so that it does not hold up everyone else."""
 UPKEEP_S: Final = 5.0
 PAUSE_UP_S, PAUSE_DOWN_S = 1.0, 10.0
 """Seconds after which a sender may try again when the spool is full, by whether the service takes anything."""
@@ -43,8 +43,8 @@ class Agent:
     spool: Spool
     committer: Committer
     forwarder: Forwarder
-    passage: Passage
-    thinner: Thinner
+    proxy: Proxy
+    downsampler: Downsampler
     metrics: Metrics
     senders: Settings
     oldest: int | None = None
@@ -53,18 +53,18 @@ class Agent:
     def of(cls, settings: AgentSettings, spool: Spool) -> "Agent":
         """Put an aggregator together around its open spool."""
         metrics = Metrics(settings.domain, __version__)
-        thinner = Thinner(round(settings.thin * 1000))
-        committer = Committer(spool, settings.max_queue, rolled_back=thinner.forget)
+        downsampler = Downsampler(round(settings.thin * 1000))
+        committer = Committer(spool, settings.max_queue, rolled_back=downsampler.forget)
         upstream = Upstream(settings.url, settings.token, settings.timeout)
         forwarder = Forwarder(spool, committer, upstream, settings, metrics)
         senders = Settings(tokens=settings.tokens)
-        agent = cls(settings, spool, committer, forwarder, Passage(settings), thinner, metrics, senders)
+        agent = cls(settings, spool, committer, forwarder, Proxy(settings), downsampler, metrics, senders)
         metrics.watch(lambda: spool.level, agent.age_of_oldest, up=lambda: forwarder.up)
         return agent
 
     async def close(self) -> None:
         """Drain what can be drained, and let go of the spool."""
-        await self.passage.close()
+        await self.proxy.close()
         await run_in_threadpool(self.forwarder.close)
         await run_in_threadpool(self.committer.close)
         self.spool.close()
@@ -107,22 +107,22 @@ class Agent:
         retention = round(self.settings.retention * 1000) if said is None else said.retention
         thinned = bool(self.settings.thin)
         if len(body) < LARGE_BODY:
-            judged = judge(body, most, retention, outlined=thinned)
+            validated = validate(body, most, retention, outlined=thinned)
         else:
-            judged = await run_in_threadpool(judge, body, most, retention, outlined=thinned)
-        if judged.atomic:
+            validated = await run_in_threadpool(validate, body, most, retention, outlined=thinned)
+        if validated.atomic:
             # Whether all of it can be taken hangs on what is registered, which the service alone knows.
-            return await self.passage.hand_on(request, body)
+            return await self.proxy.hand_on(request, body)
         pause = PAUSE_UP_S if self.forwarder.up else PAUSE_DOWN_S
-        take = Take(judged, key, digest(body), self.settings.durability, self.thinner, pause)
+        write = SpoolWrite(validated, key, digest(body), self.settings.durability, self.downsampler, pause)
         try:
-            answer = await self.committer.write(take, len(judged.bodies))
+            answer = await self.committer.write(write, len(validated.bodies))
         except ProblemException as problem:
             self.metrics.turned_away.labels(problem.name).inc()
             raise
         if not answer.replayed:
-            self.metrics.received.labels("accepted").inc(len(judged.bodies))
-            self.metrics.received.labels("rejected").inc(len(judged.result.rejected))
+            self.metrics.received.labels("accepted").inc(len(validated.bodies))
+            self.metrics.received.labels("rejected").inc(len(validated.result.rejected))
             self.metrics.dropped.labels("thinned").inc(answer.thinned)
         headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
         return Response(answer.body, headers=headers, media_type="application/json")
@@ -168,6 +168,6 @@ def create_app(settings: AgentSettings, spool: Spool) -> FastAPI:
     @app.api_route("/{path:path}", methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"])
     async def rest(request: Request) -> Response:
         auth.identify(request, agent.senders)
-        return await agent.passage.hand_on(request)
+        return await agent.proxy.hand_on(request)
 
     return app

@@ -1,4 +1,4 @@
-"""A batch of samples on its way into the spool: judged as a service judges it, with its sender's clock corrected.
+"""A batch of samples on its way into the spool: validated as a service judges it, with its sender's clock corrected.
 
 Whether a subject is registered only the service knows; that is all that is left for it to judge.
 """
@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
+from kuayu.engine.agent.downsampling import Downsampler, Outline
 from kuayu.engine.agent.spool import Spool
-from kuayu.engine.agent.thinning import Outline, Thinner
 from kuayu.perception import clock
 from kuayu.service import ingest, instants
 from kuayu.service.ingest import IngestResult, Reception
@@ -19,14 +19,14 @@ from kuayu_schemas.models import Durability
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A batch that was judged.
+class ValidatedBatch:
+    """A batch that was validated.
 
     Attributes:
         atomic: Whether all or nothing of it is to be taken.
         result: What becomes of its items.
         bodies: The good samples as they will be sent, in order.
-        outlines: What the thinner wants to know of each.
+        outlines: What the downsampler wants to know of each.
     """
 
     atomic: bool
@@ -35,7 +35,7 @@ class Judged:
     outlines: list[Outline]
 
 
-def judge(body: bytes, max_batch: int, retention: int, *, outlined: bool) -> Judged:
+def validate(body: bytes, max_batch: int, retention: int, *, outlined: bool) -> ValidatedBatch:
     """Judge a request's body that is received now.
 
     Args:
@@ -50,7 +50,7 @@ def judge(body: bytes, max_batch: int, retention: int, *, outlined: bool) -> Jud
     batch = ingest.read_batch(body, max_batch)
     received = instants.now()
     reception = Reception(received, clock.offset(batch.sent, received), retention)
-    judged = Judged(batch.atomic, IngestResult(reception), [], [])
+    validated = ValidatedBatch(batch.atomic, IngestResult(reception), [], [])
     moments: dict[str, tuple[int, str]] = {}
     for index, sample in enumerate(batch.samples):
         text: Any = None
@@ -62,14 +62,14 @@ def judge(body: bytes, max_batch: int, retention: int, *, outlined: bool) -> Jud
                 moment = reception.instant(ingest.read_instant(text, "/observed_at"))
                 moments[text] = moment, instants.to_text(moment) if reception.offset else text
         except ProblemException as problem:
-            judged.result.reject(index, problem)
+            validated.result.reject(index, problem)
             continue
         moment, corrected = moments[text]
-        judged.bodies.append(orjson.dumps({**sample, "observed_at": corrected}))
+        validated.bodies.append(orjson.dumps({**sample, "observed_at": corrected}))
         if outlined:
-            judged.outlines.append(Outline.of(sample, moment))
-    judged.result.accepted = len(judged.bodies)
-    return judged
+            validated.outlines.append(Outline.of(sample, moment))
+    validated.result.accepted = len(validated.bodies)
+    return validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +88,23 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
-    """Puts a judged batch into the spool, once for each key.
+class SpoolWrite:
+    """Puts a validated batch into the spool, once for each key.
 
     Attributes:
-        judged: The batch.
+        validated: The batch.
         key: Idempotency key, None where the sender gave none.
         digest: Of the body that came with it.
         durability: Which crash the commit will survive.
-        thinner: Decides which samples go on.
+        downsampler: Decides which samples go on.
         pause: Seconds after which the sender may try again where there is no room.
     """
 
-    judged: Judged
+    validated: ValidatedBatch
     key: str | None
     digest: bytes
     durability: Durability
-    thinner: Thinner
+    downsampler: Downsampler
     pause: float
 
     def __call__(self, spool: Spool) -> Answer:
@@ -118,17 +118,17 @@ class Take:
             if kept[0] != self.digest:
                 raise ProblemException("idempotency-mismatch", "the key came with another body before")
             return Answer(kept[1], replayed=True)
-        forwarded = self.judged.bodies
-        result = self.judged.result
+        forwarded = self.validated.bodies
+        result = self.validated.result
         answer = result.result(self.durability.value)
         if not spool.has_room(forwarded, answer if self.key is not None else b""):
             level = spool.level
             detail = f"the spool is full: {level.samples} samples wait for the service"
             detail += f", and {level.answers} bytes of answers are kept under idempotency keys"
             raise ProblemException("overloaded", detail, retry_after=self.pause)
-        if self.judged.outlines:
-            outlined = zip(forwarded, self.judged.outlines, strict=True)
-            forwarded = [body for body, outline in outlined if self.thinner.passes(outline)]
+        if self.validated.outlines:
+            outlined = zip(forwarded, self.validated.outlines, strict=True)
+            forwarded = [body for body, outline in outlined if self.downsampler.passes(outline)]
         spool.put(forwarded, result.reception.received)
         if self.key is not None:
             spool.keep_answer(self.key, self.digest, answer, result.reception.received)

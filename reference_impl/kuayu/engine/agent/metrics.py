@@ -19,7 +19,7 @@ class Metrics:
         self.rejected = self._counter("rejected_samples", "Samples that the service refused for good.", ["problem"])
         self.dropped = self._counter("dropped_samples", "Acknowledged samples that were not sent on.", ["reason"])
         self.attempts = self._counter("attempts", "Attempts to send a parcel.", ["outcome"])
-        self.parcels = self._counter("parcels", "Parcels that met their fate.")
+        self.batches = self._counter("parcels", "Parcels that met their fate.")
         self.spooled = self._gauge("spooled_samples", "Samples in the spool.")
         self.held = self._gauge("held_samples", "Samples in the spool whose subject the service did not know.")
         self.octets = self._gauge(
@@ -32,7 +32,7 @@ class Metrics:
         self.up = self._gauge("up", "Whether the service answered when it was last asked.")
 
     def watch(self, level: Callable[[], Level], oldest: Callable[[], float], *, up: Callable[[], bool]) -> None:
-        """Say where the gauges get their values from."""
+        """Notify where the gauges get their values from."""
         self.spooled.set_function(lambda: level().samples)
         self.held.set_function(lambda: level().held)
         self.octets.set_function(lambda: level().octets)

@@ -2,7 +2,10 @@
 
 One thread writes (:mod:`~kuayu.engine.agent.committer`); the forwarder reads on a connection of its own. Samples are
 kept as the bytes that will be sent, so that forwarding neither parses nor builds them. Their numbers follow the order
-of arrival, and a parcel is a run of them that travels under one idempotency key.
+of arrival, and a batch is a run of them that travels under one idempotency key; its table is called ``parcel``, as
+files that are there already have it.
+
+Before it is opened, the file is told from other files, and it is kept from other processes while it is open.
 """
 
 import json
@@ -11,24 +14,120 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from kuayu.engine.agent import spool_file
 from kuayu.engine.agent.settings import SpoolLimit
-from kuayu.engine.agent.spool_file import SpoolError
+from kuayu.engine.locking import lock, lock_of
 from kuayu_schemas.models import Durability
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sample (id INTEGER PRIMARY KEY AUTOINCREMENT, arrived INTEGER NOT NULL, waited REAL NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS held (id INTEGER PRIMARY KEY, due INTEGER NOT NULL, arrived INTEGER NOT NULL, waited REAL NOT NULL, body BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS held_due ON held (due);
+CREATE TABLE IF NOT EXISTS parcel (key TEXT PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, stamps TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, digest BLOB NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS answer_created ON answer (created);
+"""  # noqa: E501 - a table a line
+
+APPLICATION: Final = 0x6B757961
+"""What a spool says in the header of the file (PRAGMA application_id)."""
+
+_OLD: Final = {"fact", "sample", "held", "parcel", "answer"}
+"""Tables of a spool that does not say it yet."""
+
+
+class SpoolError(Exception):
+    """The spool cannot be used; says why and what to do."""
+
+    def __init__(self, cause: str, hint: str) -> None:
+        super().__init__(f"{cause}. {hint}")
+        self.cause = cause
+        self.hint = hint
+
+
+def _resolve(file: Path) -> Path:
+    """Where a file really is, so that two names of it are one; nothing is written.
+
+    Raises:
+        SpoolError: There is something that is no spool and no empty file.
+    """
+    try:
+        real = file.resolve()
+        if real.exists() and not real.is_file():
+            raise SpoolError(f"{file} is no file", "name a file for --spool; it is made where there is none")
+        if not real.exists() or not real.stat().st_size:
+            return real
+        connection = sqlite3.connect(f"{real.as_uri()}?mode=ro", uri=True)
+    except (OSError, RuntimeError, ValueError, sqlite3.Error) as error:
+        raise SpoolError(f"{file} cannot be read: {error}", "name another file") from error
+    try:
+        named = connection.execute("PRAGMA application_id").fetchone()[0]
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error as error:
+        raise SpoolError(f"{file} does not open as a spool: {error}", "name another file, or mend this one") from error
+    finally:
+        connection.close()
+    if named == APPLICATION or (not named and (not tables or tables >= _OLD)):
+        return real
+    said = ", ".join(sorted(tables)[:5]) or "none"
+    raise SpoolError(
+        f"{file} is a database of something else (tables {said})", "name another file; this one is as it was"
+    )
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables that are not there, in the transaction that is open."""
+    for statement in _TABLES.strip().splitlines():
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id={APPLICATION}")
+
+
+def _lock_spool(file: Path) -> IO[str]:
+    """Keep other aggregators off a file for as long as the answer is open.
+
+    Raises:
+        SpoolError: Another one has it, or its folder cannot be written.
+    """
+    try:
+        return lock(file)
+    except BlockingIOError as error:
+        raise SpoolError(f"another agent has the spool {file}", "stop it, or give each a spool of its own") from error
+    except OSError as error:
+        hint = "name a folder that may be written"
+        raise SpoolError(f"cannot write {lock_of(file)}: {error.strerror}", hint) from error
+
+
+def _connect(file: Path, durability: Durability) -> sqlite3.Connection:
+    """A connection to write with, which takes transactions as they are begun.
+
+    Raises:
+        sqlite3.Error: It is no database, or cannot be written.
+    """
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False, cached_statements=64)
+    try:
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={'FULL' if durability is Durability.host else 'NORMAL'}")
+        connection.execute("PRAGMA busy_timeout=30000")
+        connection.execute("PRAGMA wal_autocheckpoint=4000")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
 
 VERSION: Final = "1"
 OVERHEAD: Final = 40
 """Bytes that the file needs for a sample beside its text, rounded up: number, instant, header, share of the page."""
 ANSWER_OVERHEAD: Final = 150
 """Bytes that it needs for an answer beside its text, about: key, digest, instant, two indices."""
-MOST_ANSWERS: Final = 1 << 30
+MAX_ANSWER_BYTES: Final = 1 << 30
 """Bytes of answers that are kept at most, also where the spool has no limit in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class Batch:
     """Samples on their way to the service.
 
     Attributes:
@@ -49,7 +148,7 @@ class DeferredSample:
     """A sample whose subject the service did not know.
 
     Attributes:
-        number: Its number in the parcel's run.
+        number: Its number in the batch's run.
         due: When to send it again, in milliseconds.
         waited: Seconds that it will have waited for its subject by then.
     """
@@ -90,13 +189,13 @@ class Spool:
     """
 
     def __init__(self, file: Path, domain: str, limit: SpoolLimit, durability: Durability) -> None:
-        self.file, self._limit = spool_file.found(file), limit
-        self._lock = spool_file.locked(self.file)
+        self.file, self._limit = _resolve(file), limit
+        self._lock = _lock_spool(self.file)
         self._db: sqlite3.Connection | None = None
         try:
-            self._db = spool_file.opened(self.file, durability)
+            self._db = _connect(self.file, durability)
             self._db.execute("BEGIN IMMEDIATE")
-            spool_file.make(self._db)
+            _create_tables(self._db)
             self._identify(domain)
             self._db.execute("COMMIT")
             self.level = self._counted()
@@ -149,7 +248,7 @@ class Spool:
         """
         level = self.level
         kept = level.answers + (len(answer) + ANSWER_OVERHEAD if answer else 0)
-        if level.answers and answer and kept > min(MOST_ANSWERS, self._limit.octets):
+        if level.answers and answer and kept > min(MAX_ANSWER_BYTES, self._limit.octets):
             return False
         if not level.samples:
             return True
@@ -172,10 +271,10 @@ class Spool:
         self.db.execute("INSERT INTO answer VALUES (?, ?, ?, ?)", (key, digest, body, created))
         self._add(0, 0, answers=len(body) + ANSWER_OVERHEAD)
 
-    def under_way(self) -> Parcel | None:
-        """The parcel whose fate is not known, if there is one."""
+    def under_way(self) -> Batch | None:
+        """The batch whose fate is not known, if there is one."""
         row = self.db.execute("SELECT key, first, last, stamps FROM parcel").fetchone()
-        return None if row is None else Parcel(row[0], row[1], row[2], tuple(json.loads(row[3])))
+        return None if row is None else Batch(row[0], row[1], row[2], tuple(json.loads(row[3])))
 
     def bring_back(self, now: int) -> None:
         """Put held samples that are due at the end of the queue, as if they had arrived again."""
@@ -189,15 +288,15 @@ class Spool:
             self.db.execute("DELETE FROM held WHERE due <= ?", (now,))
             self._add(0, 0, held=-due)
 
-    def pack(self, most: int, octets: int) -> Parcel | None:
-        """Make a parcel of the oldest samples.
+    def pack(self, most: int, octets: int) -> Batch | None:
+        """Make a batch of the oldest samples.
 
         Args:
             most: Samples at most.
             octets: Bytes at most, unless a single sample is larger.
 
         Returns:
-            The parcel, None where nothing waits.
+            The batch, None where nothing waits.
         """
         first = last = None
         left = octets
@@ -208,32 +307,32 @@ class Spool:
             first, last = first or number, number
         if first is None or last is None:
             return None
-        parcel = Parcel(uuid.uuid4().hex, first, last)
-        self.db.execute("INSERT INTO parcel VALUES (?, ?, ?, '[]')", (parcel.key, first, last))
-        return parcel
+        batch = Batch(uuid.uuid4().hex, first, last)
+        self.db.execute("INSERT INTO parcel VALUES (?, ?, ?, '[]')", (batch.key, first, last))
+        return batch
 
-    def stamp(self, parcel: Parcel, sent_at: str) -> Parcel:
+    def stamp(self, batch: Batch, sent_at: str) -> Batch:
         """Note the clock that an attempt is about to show."""
-        stamps = (*parcel.stamps, sent_at)
-        self.db.execute("UPDATE parcel SET stamps = ? WHERE key = ?", (json.dumps(stamps), parcel.key))
-        return Parcel(parcel.key, parcel.first, parcel.last, stamps)
+        stamps = (*batch.stamps, sent_at)
+        self.db.execute("UPDATE parcel SET stamps = ? WHERE key = ?", (json.dumps(stamps), batch.key))
+        return Batch(batch.key, batch.first, batch.last, stamps)
 
-    def unpack(self, parcel: Parcel) -> None:
-        """Nothing of a parcel was taken: its samples travel anew, under another key."""
-        self.db.execute("DELETE FROM parcel WHERE key = ?", (parcel.key,))
+    def unpack(self, batch: Batch) -> None:
+        """Nothing of a batch was taken: its samples travel anew, under another key."""
+        self.db.execute("DELETE FROM parcel WHERE key = ?", (batch.key,))
 
-    def settle(self, parcel: Parcel, held: Iterable[DeferredSample] = ()) -> None:
-        """A parcel has met its fate; all of it goes but what is held back."""
+    def settle(self, batch: Batch, held: Iterable[DeferredSample] = ()) -> None:
+        """A batch has met its fate; all of it goes but what is held back."""
         kept = [(sample.due, sample.waited, sample.number) for sample in held]
         self.db.executemany(
             "INSERT INTO held (due, arrived, waited, body) SELECT ?, arrived, ?, body FROM sample WHERE id = ?", kept
         )
-        run = parcel.first, parcel.last
+        run = batch.first, batch.last
         measured = "SELECT count(*), total(length(body)) FROM sample WHERE id BETWEEN ? AND ?"
         gone, octets = self.db.execute(measured, run).fetchone()
         stay = sum(self.db.execute(measured, (number, number)).fetchone()[1] for _, _, number in kept)
         self.db.execute("DELETE FROM sample WHERE id BETWEEN ? AND ?", run)
-        self.unpack(parcel)
+        self.unpack(batch)
         less = gone - len(kept)
         self._add(-less, int(stay - octets) - less * OVERHEAD, held=len(kept))
 

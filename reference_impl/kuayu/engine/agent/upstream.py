@@ -35,7 +35,7 @@ class AwayError(Exception):
 
 
 class RefusalError(Exception):
-    """The service refused a parcel as a whole.
+    """The service refused a batch as a whole.
 
     Attributes:
         name: Registered name of the problem.
@@ -151,7 +151,7 @@ class Upstream:
 def _refusal(answer: httpx.Response, *, several: bool) -> RefusalError | None:
     """The problem of an answer that will not change when the same is sent again.
 
-    A proxy on the way that finds a body too large says so without a problem. Parcels become smaller then, but a single
+    A proxy on the way that finds a body too large says so without a problem. Batches become smaller then, but a single
     sample is not given up on its word.
     """
     try:

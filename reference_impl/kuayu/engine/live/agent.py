@@ -17,17 +17,17 @@ from pathlib import Path
 from kuayu.client import Client
 from kuayu.engine.controller import DomainController
 from kuayu.engine.holdings import Fence, Holding
-from kuayu.engine.live.beats import ANSWER_S, agent_of, beats, url
+from kuayu.engine.live.heartbeats import ANSWER_S, agent_of, beats, url
 from kuayu.live.transport import end_with_parent
 
-MOST_WORKERS = 1000
+MAX_WORKERS = 1000
 """Workers that a domain has one after the other."""
 
 WAIT_S = 5.0
 """Seconds that the service is to wait for something to do; after a cut, it is asked anew not much later."""
 
 
-class Hands:
+class FencingHooks:
     """Does what is asked to workers of this machine."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,8 +59,8 @@ def main(arguments: list[str]) -> None:
     logging.basicConfig(level=logging.WARNING)
     beats(int(gateway), agent_of(domain))
     with Client(url(int(gateway)), timeout_s=ANSWER_S, attempts=1) as client:
-        nodes = {f"{domain}-{number}": 1 for number in range(1, MOST_WORKERS)}
-        controller = DomainController(client, domain, {"cpu": nodes}, hands=Hands(Path(folder)), wait_s=WAIT_S)
+        nodes = {f"{domain}-{number}": 1 for number in range(1, MAX_WORKERS)}
+        controller = DomainController(client, domain, {"cpu": nodes}, hooks=FencingHooks(Path(folder)), wait_s=WAIT_S)
         controller.run(threading.Event())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kuayu.client import Client, ClientError
-from kuayu.engine.live.beats import agent_of, url
+from kuayu.engine.live.heartbeats import agent_of, url
 from kuayu.live.findings import ReportedFault, ReportedRun
 from kuayu.live.supervisor import ProcessLostError, Start
 from kuayu_schemas.models import Domain, Fault, Node
@@ -38,7 +38,7 @@ def free_port() -> int:
         return port
 
 
-class Attended:
+class WatchingService:
     """A run that a service watches.
 
     Attributes:
@@ -82,7 +82,7 @@ class Attended:
         """The run is over; note what was told, as far as the service can still be asked."""
         with self._client:
             try:
-                faults = sorted(map(_told, self._client.faults()), key=lambda fault: fault.reported_at)
+                faults = sorted(map(_reported, self._client.faults()), key=lambda fault: fault.reported_at)
                 unanswered = sum(len(self._client.open_actions(domain)) for domain in self._domains)
                 self.found = ReportedRun(faults, unanswered)
             except ClientError as error:
@@ -108,6 +108,6 @@ class Attended:
                 return
 
 
-def _told(fault: Fault) -> ReportedFault:
+def _reported(fault: Fault) -> ReportedFault:
     instant = fault.told_at.timestamp() - time.time() + time.monotonic()
     return ReportedFault(fault.kind.value, fault.node, fault.domain, instant, len(fault.actions))

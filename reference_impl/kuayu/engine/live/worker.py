@@ -7,15 +7,15 @@ import os
 import sys
 from pathlib import Path
 
-from kuayu.engine.live.beats import Now, beats
+from kuayu.engine.live.heartbeats import Now, beats
 from kuayu.live.worker import main
 
 
-def attend(own: str, folder: Path, service: int, now: Now) -> None:
+def announce(own: str, folder: Path, service: int, now: Now) -> None:
     """Be there for the service."""
     (folder / f"{own}.pid").write_text(str(os.getpid()), encoding="ascii")
     beats(service, own, now)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], attend)
+    main(sys.argv[1:], announce)

@@ -27,8 +27,8 @@ from kuayu.engine.probes.ring import Ends, Ring, ring_sockets
 
 MESSAGE: Final = 64 << 20
 """Bytes in each rank, large enough for bandwidth rather than latency to count."""
-FEWEST_RANKS: Final = 2
-MOST_RANKS: Final = 8
+MIN_RANKS: Final = 2
+MAX_RANKS: Final = 8
 """A server's usual number of accelerators, each with a process of its own."""
 PATIENCE_S: Final = 60.0
 """Nothing heard from a rank for so long means that it is lost; they take a moment to start."""
@@ -52,7 +52,7 @@ def probe_all_reduce(budget_s: float, step: Step, *, ranks: int | None = None, m
         ProbeFailedError: A process died or summed wrongly.
     """
     began = time.perf_counter()
-    count = ranks or max(FEWEST_RANKS, min(MOST_RANKS, len(os.sched_getaffinity(0))))
+    count = ranks or max(MIN_RANKS, min(MAX_RANKS, len(os.sched_getaffinity(0))))
     try:
         with _Ranks(count, message // 4) as processes:
             processes.round()

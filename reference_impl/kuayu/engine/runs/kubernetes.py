@@ -72,7 +72,7 @@ POLL_SECONDS = 0.25
 BATCH_LINES = 1000
 NANOSECONDS = 1_000_000_000
 SIGNAL_BASE = 128
-LARGEST_SIGNAL = 64
+MAX_SIGNAL = 64
 
 HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
 """Reasons for which a container waits, and will for ever."""
@@ -696,7 +696,7 @@ def _culprit(pods: Sequence[JsonObject]) -> RunStatus | None:
 
 def _failure(pod: JsonObject, ended: JsonObject) -> RunStatus:
     code = int(ended["exitCode"])
-    by_signal = SIGNAL_BASE < code <= SIGNAL_BASE + LARGEST_SIGNAL
+    by_signal = SIGNAL_BASE < code <= SIGNAL_BASE + MAX_SIGNAL
     said = (ended.get("message") or "").strip()
     if ended.get("reason") == "OOMKilled":
         reason = f"out of memory on {_node(pod)} (OOMKilled)"

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kuayu.engine.runs import slurm_scripts, supervisor
-from kuayu.engine.runs.merging import merge
+from kuayu.engine.runs.log_merge import merge
 from kuayu.engine.runs.protocol import (
     ENDED,
     EngineError,

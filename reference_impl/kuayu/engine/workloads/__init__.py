@@ -18,17 +18,16 @@ residual                  ResNet-50, fp16                            matrix unit
 ========================  =========================================  ==================================================
 
 Weights and samples are made from a seed, so that nothing is downloaded or read meanwhile. Throughput is in samples in
-a second, with the same batch on every device (:mod:`~kuayu.engine.workloads.measuring`). PyTorch comes with the extra
+a second, with the same batch on every device (:mod:`~kuayu.engine.workloads.measurement`). PyTorch comes with the extra
 ``training`` and is loaded when a workload is asked for, never before.
 
 On processors all of it is tested. On an accelerator it was run once (NVIDIA H100, 2026-11-26): number formats, waiting
 for the device and its energy counter work; how parts are chosen was mended after that, and has not been run again.
 """
 
-from kuayu.engine.workloads.catalogue import WORKLOADS
 from kuayu.engine.workloads.corpus import CorpusFileError, fragment, merged, read, write
-from kuayu.engine.workloads.result import WorkloadReport, WorkloadResult
 from kuayu.engine.workloads.run import GROUP, run_workloads
+from kuayu.engine.workloads.workload import WORKLOADS, WorkloadReport, WorkloadResult
 
 __all__ = [
     "GROUP",

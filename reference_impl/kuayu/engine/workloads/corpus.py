@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kuayu.engine.workloads.result import WorkloadReport, WorkloadResult
+from kuayu.engine.workloads.workload import WorkloadReport, WorkloadResult
 from kuayu_schemas import schema
 from kuayu_schemas.models import Corpus, IndexedDevice, Measurement
 

@@ -79,7 +79,7 @@ def _bytes(tree: Any) -> int:
 
 def main() -> None:
     """Print a line for each workload."""
-    from kuayu.engine.workloads.catalogue import WORKLOADS, load
+    from kuayu.engine.workloads.workload import WORKLOADS, load
 
     print("workload  FLOP: stated, counted  By: stated, counted")  # noqa: T201 - a command
     for name in WORKLOADS:

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 from kuayu.engine.host import Host
 from kuayu.engine.probes.result import ProbeUnavailableError, Progress, Skipped
-from kuayu.engine.workloads.catalogue import WORKLOADS, load
-from kuayu.engine.workloads.places import places, unusable
-from kuayu.engine.workloads.result import WorkloadReport, WorkloadResult
+from kuayu.engine.workloads.torch_devices import torch_devices, unusable
+from kuayu.engine.workloads.workload import WORKLOADS, WorkloadReport, WorkloadResult, load
 
 GROUP = "workloads"
 """Name of all workloads together, among those of the probes."""
@@ -27,7 +26,7 @@ def run_workloads(
         host: This host.
         budget_s: Seconds for all of them; the shortest run of each is made whatever the budget.
         progress: Told what runs and how far the whole is.
-        only: Names of the workloads wanted, of :data:`~kuayu.engine.workloads.catalogue.WORKLOADS`.
+        only: Names of the workloads wanted, of :data:`~kuayu.engine.workloads.workload.WORKLOADS`.
 
     Raises:
         ValueError: ``only`` names no workload, or one that does not exist.
@@ -35,11 +34,11 @@ def run_workloads(
     if not only or set(only) - WORKLOADS.keys():
         raise ValueError(f"workloads are {', '.join(WORKLOADS)}")
     try:
-        found, lost = places(host), unusable(host)
+        found, lost = torch_devices(host), unusable(host)
     except ProbeUnavailableError as problem:
         missing = Skipped(GROUP, problem.cause, problem.hint)
         return WorkloadReport((), (), (), (missing,), datetime.now(UTC))
-    from kuayu.engine.workloads.measuring import measure
+    from kuayu.engine.workloads.measurement import measure
 
     workloads = tuple(load(name) for name in WORKLOADS if name in only)
     skipped = [

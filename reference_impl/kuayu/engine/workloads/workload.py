@@ -1,10 +1,17 @@
-"""What a reference workload is."""
+"""What a reference workload is, which there are, and what they give.
 
+PyTorch is loaded with the first of them that is asked for.
+"""
+
+import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from kuayu.engine.probes.result import Skipped
+from kuayu.engine.workloads.torch_devices import TorchDevice
 from kuayu_schemas.models import IndexedTask, NumericPrecision
 
 if TYPE_CHECKING:
@@ -77,3 +84,79 @@ class Workload:
             memory_traffic=self.memory_traffic,
             exchange=self.exchange,
         )
+
+
+WORKLOADS: Final = {
+    "transformer-single": ("transformer", "SINGLE"),
+    "transformer-half": ("transformer", "HALF"),
+    "recommendation": ("recommendation", "HALF"),
+    "recurrent": ("recurrent", "HALF"),
+    "waveform": ("waveform", "HALF"),
+    "residual": ("residual", "HALF"),
+}
+"""Short name of each workload, the module that it is in, and its name there; the most telling first."""
+
+
+def load(name: str) -> Workload:
+    """The workload of that short name.
+
+    Raises:
+        ModuleNotFoundError: PyTorch is not installed.
+        KeyError: There is none of that name.
+    """
+    module, constant = WORKLOADS[name]
+    workload = getattr(importlib.import_module(f"kuayu.engine.workloads.{module}"), constant)
+    assert isinstance(workload, Workload)
+    return workload
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadResult:
+    """Outcome of a workload on a device.
+
+    Attributes:
+        workload: Name of the task.
+        place: Identifier of the device in a corpus.
+        format: Number format of the matrix products.
+        value: Median of the samples in a second.
+        spread: Interquartile range of the same.
+        n: Repetitions.
+        seconds: Time that they took, warm-up included.
+        batch: Samples of a step.
+        part: Samples that were computed at once; the batch, unless memory or time was short.
+        power: Mean power of the device meanwhile in watts; None where the energy cannot be known.
+        loss: Loss after the last step, which shows that the training was one.
+        stack: Software that the work ran on.
+    """
+
+    workload: str
+    place: str
+    format: str
+    value: float
+    spread: float
+    n: int
+    seconds: float
+    batch: int
+    part: int
+    power: float | None
+    loss: float
+    stack: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadReport:
+    """Outcome of workloads on the devices of a host.
+
+    Attributes:
+        workloads: Those that were asked for; none where PyTorch is missing.
+        places: Devices that they ran on.
+        results: By device, then workload.
+        skipped: What could not be measured, and why.
+        finished_at: When the last one ended, UTC.
+    """
+
+    workloads: tuple[Workload, ...]
+    places: tuple[TorchDevice, ...]
+    results: tuple[WorkloadResult, ...]
+    skipped: tuple[Skipped, ...]
+    finished_at: datetime

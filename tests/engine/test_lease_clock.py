@@ -13,7 +13,7 @@ from kuayu.client import UnreachableError
 from kuayu.engine.controller import DomainController
 from kuayu.engine.holdings import Holding
 from kuayu.engine.journal import Journal
-from kuayu.engine.leasing import Lease
+from kuayu.engine.lease_clock import LeaseClock
 from kuayu_schemas.models import Action, ActionOutcome
 
 LEASE = 100.0
@@ -28,23 +28,23 @@ class Machine:
 
     def __init__(self, folder: Path, *asked: Action) -> None:
         self.now, self.boot = 1000.0, "first"
-        self.service, self.hands = Service(*asked), Noted()
+        self.service, self.hooks = Service(*asked), Noted()
         self._journal = folder / "held.json"
 
     def controller(self) -> DomainController:
         """One that has just begun; the one before it was killed."""
         with closing(Journal(self._journal, "x")) as kept:
-            lease = Lease(lambda: self.now, self.boot)
+            lease = LeaseClock(lambda: self.now, self.boot)
             return DomainController(
-                self.service, "x", POOLS, journal=kept, hands=self.hands, clock=lambda: self.now, lease=lease
+                self.service, "x", POOLS, journal=kept, hooks=self.hooks, clock=lambda: self.now, lease=lease
             )
 
     def holding(self) -> DomainController:
         """One that holds something under a lease."""
         controller = self.controller()
         self.service.asked = [leased(action("a").phase), leased(COMMIT)]
-        controller.turn()
-        assert self.hands.heard == [("take", "a")]
+        controller.poll()
+        assert self.hooks.heard == [("take", "a")]
         return controller
 
 
@@ -69,7 +69,7 @@ class Estranged(Service):
 
 def test_a_lease_counts_from_when_an_answered_request_was_sent() -> None:
     now = 10.0
-    lease = Lease(lambda: now)
+    lease = LeaseClock(lambda: now)
     promised, held = (Holding("a", "j", "a800", {"m": 8}, until, LEASE) for until in (50.0, None))
     free = Holding("b", "j", "a800", {"m": 8}, None)
     lease.answered(5.0)
@@ -86,8 +86,8 @@ def test_whoever_is_answered_keeps_what_it_holds(tmp_path: Path) -> None:
     controller = machine.holding()
     for _ in range(10):
         machine.now += 0.9 * LEASE
-        controller.turn()
-    assert machine.hands.heard == [("take", "a")]
+        controller.poll()
+    assert machine.hooks.heard == [("take", "a")]
     assert len(machine.service.taken) == 2
 
 
@@ -95,11 +95,11 @@ def test_an_answer_that_comes_when_the_lease_is_over_is_too_late(tmp_path: Path)
     machine = Machine(tmp_path)
     controller = machine.holding()
     machine.now += LEASE
-    controller.turn()
-    assert machine.hands.heard == [("take", "a"), ("give back", "a")]
+    controller.poll()
+    assert machine.hooks.heard == [("take", "a"), ("give back", "a")]
     last = machine.service.taken[-1]
     assert (last.action, last.phase, last.outcome) == ("a", COMMIT, ActionOutcome.expired)
-    controller.turn()
+    controller.poll()
     assert len(machine.service.taken) == 3  # it says so once
 
 
@@ -109,12 +109,12 @@ def test_that_it_let_go_is_said_until_it_is_taken_also_by_the_next_process(tmp_p
     machine.now += LEASE
     machine.service.lost = 1
     with pytest.raises(UnreachableError):
-        controller.turn()
+        controller.poll()
     again = machine.controller()
     assert again.holdings.held == []
-    again.turn()
+    again.poll()
     assert machine.service.taken[-1].outcome is ActionOutcome.expired
-    assert machine.hands.heard == [("take", "a"), ("give back", "a")]
+    assert machine.hooks.heard == [("take", "a"), ("give back", "a")]
 
 
 def test_what_the_service_will_never_take_is_said_once(tmp_path: Path) -> None:
@@ -122,10 +122,10 @@ def test_what_the_service_will_never_take_is_said_once(tmp_path: Path) -> None:
     controller = machine.holding()
     machine.now += LEASE
     machine.service.refused = 1
-    controller.turn()
-    controller.turn()
+    controller.poll()
+    controller.poll()
     assert len(machine.service.taken) == 2
-    assert machine.controller().holdings.unsaid == []
+    assert machine.controller().holdings.unacknowledged == []
 
 
 @pytest.mark.parametrize(("seconds", "boot", "held"), [(0.5, "first", True), (1.0, "first", False), (0.5, "x", False)])
@@ -134,20 +134,20 @@ def test_a_restart_makes_no_lease_longer(tmp_path: Path, seconds: float, boot: s
     machine = Machine(tmp_path)
     machine.holding()
     machine.now += seconds * LEASE
-    machine.boot, machine.hands = boot, Noted()
+    machine.boot, machine.hooks = boot, Noted()
     controller = machine.controller()
     assert bool(controller.holdings.held) is held
-    assert machine.hands.heard == [("take" if held else "give back", "a")]  # its job may run on, and has to end
+    assert machine.hooks.heard == [("take" if held else "give back", "a")]  # its job may run on, and has to end
 
 
 @pytest.mark.parametrize("kind", [Hanging, Estranged])
 def test_it_lets_go_in_time_while_a_request_hangs_and_where_its_token_was_taken_out(
     tmp_path: Path, kind: type[Service]
 ) -> None:
-    hands, stopped = Noted(), threading.Event()
+    hooks, stopped = Noted(), threading.Event()
     service = kind()
     with service, closing(Journal(tmp_path / "held.json", "x")) as kept:
-        controller = DomainController(service, "x", POOLS, journal=kept, hands=hands)
+        controller = DomainController(service, "x", POOLS, journal=kept, hooks=hooks)
         for step in (leased(action("a").phase, 1.0), leased(COMMIT, 1.0)):
             service.asked = [step]
             controller._carry_out(step)  # noqa: SLF001 - nothing else asks while the service hangs
@@ -155,7 +155,7 @@ def test_it_lets_go_in_time_while_a_request_hangs_and_where_its_token_was_taken_
         began = time.monotonic()
         running = threading.Thread(target=controller.run, args=(stopped,))
         running.start()
-        while ("give back", "a") not in hands.heard:
+        while ("give back", "a") not in hooks.heard:
             assert time.monotonic() - began < 10
             time.sleep(0.01)
         assert time.monotonic() - began > 0.9
@@ -167,13 +167,13 @@ class Broken(Noted):
     """Cannot give back."""
 
     def give_back(self, holding: Holding) -> None:  # noqa: ARG002
-        """Raise, though hands must not."""
+        """Raise, though hooks must not."""
         raise BrokenPipeError("nobody reads this any more")
 
 
 def test_a_controller_that_could_keep_no_further_lease_ends(tmp_path: Path) -> None:
     with Hanging() as service, closing(Journal(tmp_path / "held.json", "x")) as kept:
-        controller = DomainController(service, "x", POOLS, journal=kept, hands=Broken())
+        controller = DomainController(service, "x", POOLS, journal=kept, hooks=Broken())
         for step in (leased(action("a").phase, 1.0), leased(COMMIT, 1.0)):
             controller._carry_out(step)  # noqa: SLF001 - nothing else asks while the service hangs
         with pytest.raises(BrokenPipeError):

@@ -14,8 +14,8 @@ from live.nodes import SETTINGS, Gateways
 from live.processes import processes_of
 
 from kuayu.engine.holdings import Fence
-from kuayu.engine.live.agent import Hands
-from kuayu.engine.live.service import Attended
+from kuayu.engine.live.agent import FencingHooks
+from kuayu.engine.live.service import WatchingService
 from kuayu.live.findings import Incident, ReportedFault, ReportedRun, domain_of
 from kuayu.live.plan import Settings
 from kuayu.live.run import SERVICE_DELAY_SECONDS, Run
@@ -27,15 +27,15 @@ KINDS = (Kind.hang, Kind.cut, Kind.control, Kind.kill)
 @pytest.mark.slow
 @pytest.mark.alone
 def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
-    attended = Attended()
-    settings = Settings(seed=3, domains=3, parts=6, every=5, service=attended.port)
-    run = Run(settings, tmp_path, KINDS, lambda _: None, attendance=attended)
+    watcher = WatchingService()
+    settings = Settings(seed=3, domains=3, parts=6, every=5, service=watcher.port)
+    run = Run(settings, tmp_path, KINDS, lambda _: None, watcher=watcher)
     account = run.go()
     assert time.monotonic() >= max(each.injected_at for each in run.timeline.incidents) + SERVICE_DELAY_SECONDS
     assert account.clean
     assert not run.timeline.false_alarms
     assert all(each.progress is not None for each in run.timeline.incidents)
-    service = attended.found
+    service = watcher.found
     assert service is not None
     struck = {each.kind: service.of(each) for each in run.timeline.incidents if each.kind is not Kind.control}
     assert {kind: told and told.kind for kind, told in struck.items()} == {
@@ -52,7 +52,7 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
 def test_to_fence_a_node_is_to_kill_its_worker(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as worker:
         (tmp_path / "bay-1.pid").write_text(str(worker.pid), encoding="ascii")
-        Hands(tmp_path).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
+        FencingHooks(tmp_path).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
         assert worker.wait(10) < 0
 
 
@@ -66,7 +66,7 @@ class Service200(BaseHTTPRequestHandler):
         self.wfile.write(self.path.encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Notify nothing."""
 
 
 @pytest.fixture

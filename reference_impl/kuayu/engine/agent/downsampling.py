@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_SUBJECTS = 1_000_000
+MAX_SUBJECTS = 1_000_000
 """Subjects that are remembered; beyond them everything is forgotten and begins anew."""
 
 Subject = tuple[str, str, str | None]
@@ -42,7 +42,7 @@ class Outline:
 
 
 @dataclass(slots=True)
-class Thinner:
+class Downsampler:
     """Decides sample by sample, in order of arrival.
 
     Attributes:
@@ -63,7 +63,7 @@ class Thinner:
         due = last is None or abs(outline.observed - last) >= self.period
         if not (due or self._alarms(outline)):
             return False
-        if len(self._last) >= MOST_SUBJECTS:
+        if len(self._last) >= MAX_SUBJECTS:
             self.forget()
         self._last[kind] = outline.observed
         if outline.health is not None:

@@ -22,10 +22,9 @@ import torch
 
 from kuayu.engine.probes.repetition import MIN_REPETITIONS, Repetitions, Step, repeat
 from kuayu.engine.probes.result import ProbeFailedError, ProbeUnavailableError
-from kuayu.engine.workloads.places import Place
-from kuayu.engine.workloads.result import WorkloadResult
+from kuayu.engine.workloads.torch_devices import TorchDevice
 from kuayu.engine.workloads.training import Training, settings
-from kuayu.engine.workloads.workload import Workload
+from kuayu.engine.workloads.workload import Workload, WorkloadResult
 
 LONG_ENOUGH_S: Final = 0.1
 """Steps are timed so many at a time that they take about as long."""
@@ -33,7 +32,7 @@ STATE_BYTES: Final = 16
 """Bytes of a parameter with its gradient and Adam's two moments, all binary32."""
 
 
-def measure(workload: Workload, place: Place, budget_s: float, step: Step) -> WorkloadResult:
+def measure(workload: Workload, place: TorchDevice, budget_s: float, step: Step) -> WorkloadResult:
     """Measure ``workload`` on ``place`` within about ``budget_s`` seconds; ``step`` is told how far it is.
 
     Raises:

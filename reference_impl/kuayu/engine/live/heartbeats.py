@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from kuayu.client import Client
-from kuayu.engine.beating import Beater
+from kuayu.engine.heartbeats import HeartbeatSender
 from kuayu_schemas.models import RankStep
 
 JOB = "live"
@@ -44,7 +44,7 @@ def beats(port: int, node: str, now: Now | None = None) -> None:
 def _beat(port: int, node: str, now: Now | None) -> None:
     with Client(url(port), timeout_s=ANSWER_S, attempts=1) as client:
         steps = {} if now is None else {node: _Steps(now)}
-        Beater(client, [node], steps=steps, say=lambda *_: None).run(threading.Event(), PERIOD_S)
+        HeartbeatSender(client, [node], steps=steps, notify=lambda *_: None).run(threading.Event(), PERIOD_S)
 
 
 class _Steps:

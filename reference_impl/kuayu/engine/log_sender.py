@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from kuayu.client import Client, ClientError, UnauthorisedError
-from kuayu.engine.beating import Say
-from kuayu.engine.tailing import Source
+from kuayu.engine.heartbeats import Notify
+from kuayu.engine.log_tail import Source
 from kuayu_schemas.models import LogLine
 
 LOOK_S = 0.2
@@ -21,7 +21,7 @@ MAX_LINES = 1000
 MAX_CHARACTERS = 2048
 """Characters of a line that are sent; the standard has no more."""
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 
 class LogSender:
@@ -30,13 +30,13 @@ class LogSender:
     Args:
         client: Connection to the service; not that of the beats, which are not to wait for it.
         logs: Logs, each with the node that it is of.
-        say: Is told of what is wrong.
+        notify: Is told of what is wrong.
     """
 
-    def __init__(self, client: Client, logs: Sequence[tuple[str, Source]], *, say: Say) -> None:
+    def __init__(self, client: Client, logs: Sequence[tuple[str, Source]], *, notify: Notify) -> None:
         self._client = client
         self._logs = list(logs)
-        self._say = say
+        self._notify = notify
         self._most: int | None = None
         self._refused: set[str] = set()
         self._was_known = False
@@ -45,13 +45,13 @@ class LogSender:
         """Send what is written until told to stop, or until the service refuses for good."""
         try:
             while not stopped.is_set():
-                if not self.turn(stopped):
+                if not self.poll(stopped):
                     stopped.wait(LOOK_S)
         except ClientError as error:
-            self._say(f"no log lines are sent any more: {error.cause}", error.hint)
+            self._notify(f"no log lines are sent any more: {error.cause}", error.hint)
 
-    def turn(self, stopped: threading.Event) -> bool:
-        """Send what was written since the last turn, a piece of each log; tells whether there was anything.
+    def poll(self, stopped: threading.Event) -> bool:
+        """Send what was written since the last call, a piece of each log; tells whether there was anything.
 
         Raises:
             ClientError: The service refuses, and would again.
@@ -80,9 +80,9 @@ class LogSender:
         if problem.type not in self._refused:
             self._refused.add(problem.type)
             why = problem.detail or problem.title
-            self._say(f"{len(result.rejected)} log lines of {node} were refused: {why}", "others are sent on")
+            self._notify(f"{len(result.rejected)} log lines of {node} were refused: {why}", "others are sent on")
 
-    def _insist(self, ask: Callable[[], Told], stopped: threading.Event) -> Told | None:
+    def _insist(self, ask: Callable[[], Answer], stopped: threading.Event) -> Answer | None:
         """Ask until there is an answer; None where we were told to stop before."""
         pause = FIRST_PAUSE_S
         while not stopped.is_set():

@@ -25,7 +25,7 @@ def this_boot() -> str | None:
     return BOOT.read_text(encoding="ascii").strip() if BOOT.is_file() else None
 
 
-class Lease:
+class LeaseClock:
     """The count of one domain.
 
     Args:

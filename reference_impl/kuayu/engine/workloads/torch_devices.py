@@ -25,7 +25,7 @@ _NAME: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TorchDevice:
     """A device and the software on it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Place:
         return f"{name[:_NAME]}-{schema.digest(self.stack).removeprefix('sha256:')[:_DIGEST]}"
 
 
-def places(host: Host) -> list[Place]:
+def torch_devices(host: Host) -> list[TorchDevice]:
     """The processors of ``host``, then its accelerators, one of each kind.
 
     Raises:
@@ -77,10 +77,10 @@ def unusable(host: Host) -> list[str]:
     return lost
 
 
-def _processors(host: Host, torch: Any) -> Place:
+def _processors(host: Host, torch: Any) -> TorchDevice:
     described = host.processor.describe()
     units = torch.backends.cpu.get_cpu_capability()
-    return Place(
+    return TorchDevice(
         device="cpu",
         model=f"{described.model}, {processors()} processors",
         stack=f"{pytorch.stack(torch, None)}, {units}, {torch.get_num_threads()} threads, {_python()}",
@@ -90,7 +90,7 @@ def _processors(host: Host, torch: Any) -> Place:
     )
 
 
-def _accelerators(host: Host, torch: Any) -> Iterator[Place]:
+def _accelerators(host: Host, torch: Any) -> Iterator[TorchDevice]:
     """Was run on one H100 (2026-11-26); the tests give it a PyTorch that claims to have several."""
     kinds = set()
     for index in range(torch.cuda.device_count()):
@@ -108,7 +108,7 @@ def _accelerators(host: Host, torch: Any) -> Iterator[Place]:
             _driver(host),
             _python(),
         )
-        yield Place(
+        yield TorchDevice(
             device=f"cuda:{index}",
             model=properties.name,
             stack=", ".join(part for part in parts if part),

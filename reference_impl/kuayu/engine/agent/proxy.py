@@ -35,7 +35,7 @@ OWN = frozenset({b"date", b"server"})
 """Header fields that this server writes itself."""
 
 
-class Passage:
+class Proxy:
     """The way to the service for everything but samples.
 
     Args:

@@ -12,7 +12,7 @@ from kuayu_schemas.models import Heartbeat, ItemRejection, RankStep
 
 UNKNOWN = "urn:kuayu:problem:unknown-reference"
 
-Say = Callable[[str, str], None]
+Notify = Callable[[str, str], None]
 """Is told what has happened, and what can be done about it or nothing; once each time that it begins."""
 
 
@@ -26,14 +26,14 @@ class Progress(Protocol):
         """These have arrived."""
 
 
-class Beater:
+class HeartbeatSender:
     """Sends beats of nodes.
 
     Args:
         client: Connection to the service, with a time limit of the order of a beat.
         nodes: The nodes.
         steps: How far the ranks are that run on some of them.
-        say: Is told of what is wrong, and when that is over.
+        notify: Is told of what is wrong, and when that is over.
         first: Number of the first beat; from one on where the nodes were started anew.
 
     Attributes:
@@ -41,13 +41,13 @@ class Beater:
     """
 
     def __init__(
-        self, client: Client, nodes: Sequence[str], *, steps: Mapping[str, Progress], say: Say, first: int = 1
+        self, client: Client, nodes: Sequence[str], *, steps: Mapping[str, Progress], notify: Notify, first: int = 1
     ) -> None:
         self.taken = 0
         self._client = client
         self._nodes = list(nodes)
         self._steps = steps
-        self._say = say
+        self._notify = notify
         self._numbers = itertools.count(first)
         self._refused: dict[str, str] = {}
         self._away_since: float | None = None
@@ -81,10 +81,10 @@ class Beater:
                 raise
             if self._away_since is None:
                 self._away_since = time.monotonic()
-                self._say(error.cause, f"{error.hint}; beats go on, and those that are lost stay lost")
+                self._notify(error.cause, f"{error.hint}; beats go on, and those that are lost stay lost")
             return
         if self._away_since is not None:
-            self._say(f"the service answers again after {time.monotonic() - self._away_since:.1f} s", "")
+            self._notify(f"the service answers again after {time.monotonic() - self._away_since:.1f} s", "")
             self._away_since = None
         refused = {self._nodes[item.index]: item for item in result.rejected if item.index < len(beats)}
         for beat in beats:
@@ -101,7 +101,7 @@ class Beater:
             if beat.steps and beat.node in self._steps:
                 self._steps[beat.node].heard(beat.steps)
             if before is not None:
-                self._say(f"beats of {beat.node} are taken now", "")
+                self._notify(f"beats of {beat.node} are taken now", "")
             return
         problem = rejection.problem
         self._refused[beat.node] = problem.type
@@ -109,6 +109,6 @@ class Beater:
             return
         if problem.type == UNKNOWN:
             hint = f"register it with PUT /v1/nodes/{beat.node}, or have kuayu collect do so; beats go on"
-            self._say(f"{beat.node} is not registered with the service, so that its beats count for nothing", hint)
+            self._notify(f"{beat.node} is not registered with the service, so that its beats count for nothing", hint)
         else:
-            self._say(f"a beat of {beat.node} was refused: {problem.detail or problem.title}", "beats go on")
+            self._notify(f"a beat of {beat.node} was refused: {problem.detail or problem.title}", "beats go on")
