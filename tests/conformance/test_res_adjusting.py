@@ -321,7 +321,7 @@ def test_a_disturbance_is_missed_where_some_of_what_changed_was_never_named() ->
     """The load is named at the second question; of two links that slow down, one is; the third changes too little."""
     load, one, other = ("load", "a", None), ("latency", "a", "b"), ("latency", "b", "a")
     events = [Event(100.0, RISE, 0, 1.5), Event(200.0, SLOW, 0, 2.0), Event(300.0, FALL, 0, 0.8)]
-    its = tuple(Disturbance(event, event.at + 100.0, 0.0, 0.0, 0) for event in events)
+    its = tuple(Disturbance(event, event.instant + 100.0, 0.0, 0.0, 0) for event in events)
     asked = (
         heard(104.0, changed=[load]),
         heard(108.0, changed=[load], named=[load]),

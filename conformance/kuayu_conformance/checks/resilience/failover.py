@@ -70,7 +70,7 @@ class FailoverWindow:
     @property
     def planned(self) -> bool:
         """Whether the service planned in it at all, as far as it was asked."""
-        return self.backed and (self.plans > 0 or self.outcomes[SERVICE].asked == 0)
+        return self.backed and (self.plans > 0 or self.outcomes[SERVICE].failover_requests == 0)
 
 
 _OUTCOMES = TypeAdapter(dict[str, Outcome])

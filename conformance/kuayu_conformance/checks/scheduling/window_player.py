@@ -19,7 +19,7 @@ from kuayu_conformance.testbed.scheduling.pictures import pictures
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
-from kuayu_conformance.testbed.scheduling.wire import Asked, Wire
+from kuayu_conformance.testbed.scheduling.wire import RemotePolicy, Wire
 from kuayu_schemas.models import ReportPlot
 
 GIVEN_UP = 20
@@ -183,7 +183,7 @@ class _Line:
         return found
 
 
-class ServicePolicy(Asked):
+class ServicePolicy(RemotePolicy):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
     def __init__(self, episode: Episode, counts: RequestMode, wire: Wire) -> None:

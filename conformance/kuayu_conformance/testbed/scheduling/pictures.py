@@ -33,7 +33,7 @@ def pictures(film: Film) -> tuple[ReportPlot, ...]:
 
 def gantt(film: Film) -> ReportPlot:
     """Who held devices of which domain when."""
-    hours = film.outcome.at / HOUR
+    hours = film.outcome.instant / HOUR
     rows = bars(film)
     lanes = sum(max((lane for _, _, lane in periods), default=0) + _GAP for periods in rows.values())
     height = _SHAPE * hours / max(lanes, 1)
@@ -54,7 +54,7 @@ def bars(film: Film) -> Mapping[str, list[Bar]]:
     for record in film.outcome.jobs:
         for period in record.periods:
             for share in period.placement.shares:
-                held[share.site].append((period.begin / HOUR, min(period.end, film.outcome.at) / HOUR))
+                held[share.site].append((period.begin / HOUR, min(period.end, film.outcome.instant) / HOUR))
     return {name: _laned(sorted(periods)) for name, periods in held.items()}
 
 
@@ -65,7 +65,7 @@ def utilisation(film: Film) -> ReportPlot:
     for site, pools in zip(sites, _pools(sites), strict=True):
         shares = [
             (after.held[pools].sum() - before.held[pools].sum())
-            / max(after.there[pools].sum() - before.there[pools].sum(), 1e-9)
+            / max(after.available[pools].sum() - before.available[pools].sum(), 1e-9)
             for before, after in pairwise(film.frames)
         ]
         series.append(_series(site.name, zip(_middles(film), shares, strict=True)))
@@ -75,8 +75,8 @@ def utilisation(film: Film) -> ReportPlot:
 
 def queue(film: Film) -> ReportPlot:
     """How many jobs waited, and how many devices they asked for."""
-    jobs = [(frame.at / HOUR, frame.waiting) for frame in film.frames]
-    devices = [(frame.at / HOUR, frame.devices) for frame in film.frames]
+    jobs = [(frame.instant / HOUR, frame.waiting) for frame in film.frames]
+    devices = [(frame.instant / HOUR, frame.devices) for frame in film.frames]
     title = f"What waited under {film.policy}"
     return _plot(PlotKind.lines, title, "Time, h", "Number", [_series("jobs", jobs), _series("devices", devices)])
 
@@ -88,7 +88,7 @@ def traffic(film: Film) -> ReportPlot:
     for site in film.scenario.topology.sites:
         into = np.array([wire.target == site.name for wire in wires], dtype=np.bool_)
         rates = [
-            (after.bits[into].sum() - before.bits[into].sum()) / (after.at - before.at) / GIGABIT
+            (after.bits[into].sum() - before.bits[into].sum()) / (after.instant - before.instant) / GIGABIT
             for before, after in pairwise(film.frames)
         ]
         series.append(_series(site.name, zip(_middles(film), rates, strict=True)))
@@ -120,7 +120,7 @@ def _pools(sites: Iterable[Site]) -> list[slice]:
 
 
 def _middles(film: Film) -> list[float]:
-    return [(before.at + after.at) / 2 / HOUR for before, after in pairwise(film.frames)]
+    return [(before.instant + after.instant) / 2 / HOUR for before, after in pairwise(film.frames)]
 
 
 def _series(label: str, points: Iterable[tuple[float, float]]) -> PlotSeries:
