@@ -30,10 +30,10 @@ from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS, AT_ONCE, KEPT
+from kuayu_conformance.testbed.adjustment.baselines import at_once as opponent
 from kuayu_conformance.testbed.adjustment.disturbing import FALL, KINDS, RISE, SLOW, Event
 from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.opponents import ADJUSTERS, AT_ONCE, KEPT
-from kuayu_conformance.testbed.adjustment.opponents import at_once as opponent
 from kuayu_conformance.testbed.adjustment.reading import levels
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score
 from kuayu_schemas import registers

@@ -29,12 +29,12 @@ from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP, SHOWN, U
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
+from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS
 from kuayu_conformance.testbed.adjustment.beside import beside
 from kuayu_conformance.testbed.adjustment.courses import Course
 from kuayu_conformance.testbed.adjustment.disturbing import CELL_S, KINDS, SLOW
 from kuayu_conformance.testbed.adjustment.law import Floats
 from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.opponents import ADJUSTERS
 from kuayu_conformance.testbed.adjustment.reading import Level, jobs, levels
 from kuayu_conformance.testbed.adjustment.run import ASKED_S, Outcome, play
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score, Yardstick

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from conformance.conforming_adjuster import adjust
 
+from kuayu_conformance.testbed.adjustment.baselines import at_once
 from kuayu_conformance.testbed.adjustment.disturbing import BOUNDS, CELL_S, FALL, JUDGED, KINDS, QUICK, RISE, SLOW
-from kuayu_conformance.testbed.adjustment.opponents import at_once
 from kuayu_conformance.testbed.adjustment.run import play
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick
 from kuayu_conformance.testbed.adjustment.world import INTERVAL_S, PAST, World, draw

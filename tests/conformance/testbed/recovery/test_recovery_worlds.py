@@ -14,8 +14,8 @@ from kuayu_conformance.checks.resilience.backups import backup_deviations
 from kuayu_conformance.checks.resilience.backups import fewest as fewest_told
 from kuayu_conformance.checks.resilience.recovery_invariants import deviations
 from kuayu_conformance.testbed.recovery import faults
+from kuayu_conformance.testbed.recovery.baselines import BaselinePlanner
 from kuayu_conformance.testbed.recovery.holding import fewest
-from kuayu_conformance.testbed.recovery.opponents import Opponent
 from kuayu_conformance.testbed.recovery.run import Planner, Run, play
 from kuayu_conformance.testbed.recovery.state import begin
 from kuayu_conformance.testbed.recovery.wire import Wire
@@ -57,7 +57,7 @@ class Looked:
 def test_opponents_make_sound_plans_of_valid_requests(cold: bool) -> None:
     for seed in SEEDS[:2]:
         world = draw(seed)
-        looked = Looked(Opponent(world, cold=cold))
+        looked = Looked(BaselinePlanner(world, cold=cold))
         outcome = play(world, looked)
         assert looked.failovers == outcome.failover_requests > 0
 
