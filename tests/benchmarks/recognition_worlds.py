@@ -97,7 +97,7 @@ class JudgesWorld:
         late = list(self._world.late_nodes)
         values, observed, arrived, gap = self._blank()
         cause = np.zeros(len(self._bodies), np.intp)
-        incidents = sorted(self._world.incidents, key=lambda each: each.at)
+        incidents = sorted(self._world.incidents, key=lambda each: each.onset)
         place = 0
         for second in range(self._last):
             origin = None
@@ -117,7 +117,7 @@ class JudgesWorld:
             for delivery in self._world.deliveries(second):
                 for instant, sample in delivery.samples:
                     self._take(second, float(instant), sample, (values, observed, arrived, gap))
-            while place < len(incidents) and incidents[place].at < second + 1:
+            while place < len(incidents) and incidents[place].onset < second + 1:
                 at = incidents[place]
                 if at.node in self._row:
                     cause[self._row[at.node]] = self._causes[at.cause]

@@ -115,7 +115,7 @@ class Oracle:
     def _rows(self) -> list[tuple[float, Incident]]:
         """When what is told."""
         its = [each for each in self.world.incidents if each.demanded]
-        return sorted(((self.begin + each.at + self.delay, each) for each in its), key=lambda row: row[0])
+        return sorted(((self.begin + each.onset + self.delay, each) for each in its), key=lambda row: row[0])
 
     def _event(self, place: int, at: float, incident: Incident) -> StreamEvent:
         body = {
@@ -124,7 +124,7 @@ class Oracle:
             "since": instant(at),
             "told_at": instant(at),
             "because": "the oracle knows",
-            "actions": [f"a-{self._name(incident)}-{domain}" for domain in incident.asked],
+            "actions": [f"a-{self._name(incident)}-{domain}" for domain in incident.queried_domains],
             "revision": {"epoch": "e", "number": place + 1},
             **about(incident),
         }
@@ -138,7 +138,7 @@ class Oracle:
         found = []
         for at, incident in self._rows():
             name = f"a-{self._name(incident)}-{domain}"
-            if domain in incident.asked and at + self.lag <= self.clock and name not in self.results:
+            if domain in incident.queried_domains and at + self.lag <= self.clock and name not in self.results:
                 what = {"job": incident.job} if incident.job else {"nodes": [{"node": incident.node, "devices": 4}]}
                 kind = RESPONSES[incident.kind]
                 found.append({"id": name, "kind": kind, "phase": "commit", "domain": domain, **what})

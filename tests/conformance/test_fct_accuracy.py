@@ -10,7 +10,7 @@ from kuayu_conformance.checks.forecast.accuracy import CHECK, AccuracyForecasts,
 from kuayu_conformance.checks.forecast.origins import HORIZONS, LEVELS, OriginForecasts, Row
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
-from kuayu_conformance.testbed.demand.yardsticks import LAST, PLAN, SIMPLE
+from kuayu_conformance.testbed.demand.baselines import LAST, PLAN, SIMPLE
 from kuayu_schemas import registers
 from kuayu_schemas.models import Comparison, PlotKind, Replay, Requirement, Threshold
 

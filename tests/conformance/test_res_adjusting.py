@@ -30,10 +30,10 @@ from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS, AT_ONCE, KEPT
+from kuayu_conformance.testbed.adjustment.baselines import at_once as opponent
 from kuayu_conformance.testbed.adjustment.disturbing import FALL, KINDS, RISE, SLOW, Event
 from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.opponents import ADJUSTERS, AT_ONCE, KEPT
-from kuayu_conformance.testbed.adjustment.opponents import at_once as opponent
 from kuayu_conformance.testbed.adjustment.reading import levels
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score
 from kuayu_schemas import registers
@@ -321,7 +321,7 @@ def test_a_disturbance_is_missed_where_some_of_what_changed_was_never_named() ->
     """The load is named at the second question; of two links that slow down, one is; the third changes too little."""
     load, one, other = ("load", "a", None), ("latency", "a", "b"), ("latency", "b", "a")
     events = [Event(100.0, RISE, 0, 1.5), Event(200.0, SLOW, 0, 2.0), Event(300.0, FALL, 0, 0.8)]
-    its = tuple(Disturbance(event, event.at + 100.0, 0.0, 0.0, 0) for event in events)
+    its = tuple(Disturbance(event, event.instant + 100.0, 0.0, 0.0, 0) for event in events)
     asked = (
         heard(104.0, changed=[load]),
         heard(108.0, changed=[load], named=[load]),

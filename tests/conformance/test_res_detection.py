@@ -138,12 +138,12 @@ def test_what_has_no_action_within_ten_seconds_never_has_one() -> None:
 
 
 def test_a_job_of_two_domains_is_stopped_in_both_or_not_at_all() -> None:
-    hung = one(HANG, lambda each: len(each.asked) == 2)
+    hung = one(HANG, lambda each: len(each.queried_domains) == 2)
     its = story(incidents=others(hung))
-    its.tell("hung", hung.at + 1.0, about(hung))
-    its.fetch("hung", hung.at + 1.5, hung.asked[:1])
+    its.tell("hung", hung.onset + 1.0, about(hung))
+    its.fetch("hung", hung.onset + 1.5, hung.queried_domains[:1])
     assert [each.responded_s for each in accounted(its).outcomes if each.incident is hung] == [float("inf")]
-    its.fetch("hung", hung.at + 2.5, hung.asked[1:])
+    its.fetch("hung", hung.onset + 2.5, hung.queried_domains[1:])
     found = next(each for each in accounted(its).outcomes if each.incident is hung)
     assert found.responded_s == pytest.approx(2.5)
     assert found.acting_s == pytest.approx(1.5)
@@ -155,7 +155,7 @@ def test_what_comes_to_be_so_may_be_told_before(cause: str) -> None:
     for at, wrong in ((its.since + 0.1, 0), (its.since - 0.5, 1)):
         told = story(incidents=others(its))
         told.tell("early", at, about(its))
-        told.fetch("early", at + 0.1, its.asked)
+        told.fetch("early", at + 0.1, its.queried_domains)
         found = accounted(told)
         assert len(found.wrong) == wrong
         outcome = next(each for each in found.outcomes if each.incident is its)
@@ -167,14 +167,14 @@ def test_a_hang_that_is_taken_back_before_it_begins_was_not_recognised() -> None
     its = one(HANG)
     told = story(incidents=others(its))
     told.tell("early", its.since + 0.1, about(its))
-    told.tell("early", its.at - 0.1, about(its), "cleared")
+    told.tell("early", its.onset - 0.1, about(its), "cleared")
     assert [each.telling for each in accounted(told).outcomes if each.incident is its] == [None]
 
 
 def test_what_lasts_may_be_told_late_and_what_is_over_may_not() -> None:
-    lasting = one(SINGLE, lambda each: each.until > each.at + 20.0)
+    lasting = one(SINGLE, lambda each: each.until > each.onset + 20.0)
     late = story(incidents=others(lasting))
-    late.tell("late", lasting.at + 19.0, about(lasting))
+    late.tell("late", lasting.onset + 19.0, about(lasting))
     assert not accounted(late).wrong
     assert all(each.telling for each in accounted(late).outcomes)
     over = one(SINGLE, lambda each: each.until < world().scale.end)
@@ -197,7 +197,7 @@ def test_a_node_that_comes_and_goes_is_told_once_and_told_again_is_counted() -> 
 def test_a_node_that_is_reset_may_be_told_dead_and_need_not_be() -> None:
     short = next(each for each in world().incidents if each.cause == RESET)
     told = story()
-    told.tell("short", short.at + 3.0, about(short))
+    told.tell("short", short.onset + 3.0, about(short))
     assert not accounted(told).wrong
     assert len(accounted(told).outcomes) == 498
 
@@ -205,17 +205,17 @@ def test_a_node_that_is_reset_may_be_told_dead_and_need_not_be() -> None:
 def test_nodes_of_a_domain_that_cannot_be_reached_are_not_told_dead() -> None:
     amid = one(AMID)
     its = story(incidents=others(amid))
-    its.tell("soon", amid.at - 3.0, about(amid))
-    its.fetch("soon", amid.at - 2.0, amid.asked)
+    its.tell("soon", amid.onset - 3.0, about(amid))
+    its.fetch("soon", amid.onset - 2.0, amid.queried_domains)
     found = accounted(its)
     assert [each.fault for each in found.wrong] == ["soon"]
-    its.tell("heard", amid.at + 2.0, about(amid))
+    its.tell("heard", amid.onset + 2.0, about(amid))
     assert len(accounted(its).wrong) == 1
 
 
 def test_a_fault_is_not_recognised_by_what_was_told_of_one_before_it() -> None:
     rows = [each for each in demanded() if each.kind == NODE_DEAD]
-    first, second = next((a, b) for a in rows for b in rows if a.node == b.node and a.at < b.at)
+    first, second = next((a, b) for a in rows for b in rows if a.node == b.node and a.onset < b.onset)
     its = story(incidents=others(second))
     found = accounted(its)
     assert first in [each.incident for each in found.outcomes if each.telling]
@@ -225,7 +225,7 @@ def test_a_fault_is_not_recognised_by_what_was_told_of_one_before_it() -> None:
 def test_the_kind_and_what_it_is_about_have_to_be_right() -> None:
     slow = one(SLOW)
     its = story(incidents=others(slow))
-    its.tell("other", slow.at + 1.0, {**about(slow), "rank": (slow.rank or 0) + 1})
+    its.tell("other", slow.onset + 1.0, {**about(slow), "rank": (slow.rank or 0) + 1})
     found = accounted(its)
     assert [each.fault for each in found.wrong] == ["other"]
     assert [each.incident for each in found.outcomes if each.telling is None] == [slow]
@@ -234,7 +234,7 @@ def test_the_kind_and_what_it_is_about_have_to_be_right() -> None:
 def test_an_event_of_a_fault_that_goes_on_tells_nothing_new() -> None:
     its = story()
     first = demanded()[0]
-    its.tell("f0", first.at + 5.0, about(first))
+    its.tell("f0", first.onset + 5.0, about(first))
     assert accounted(its).repeated == 0
     assert accounted(its).outcomes[0].told_s == pytest.approx(2.0, abs=0.01)
 
@@ -311,6 +311,6 @@ def test_an_action_that_was_there_before_the_fault_began_is_at_once() -> None:
     hung = one(HANG)
     its = story(incidents=others(hung))
     its.tell("early", hung.since + 0.5, about(hung))
-    its.responses += [Response("early", domain, BEGIN + hung.at - 0.5) for domain in hung.asked]
+    its.responses += [Response("early", domain, BEGIN + hung.onset - 0.5) for domain in hung.queried_domains]
     assert [each.responded_s for each in accounted(its).outcomes if each.incident is hung] == [0.0]
     assert hung.kind == JOB_HUNG

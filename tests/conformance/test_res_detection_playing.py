@@ -59,7 +59,7 @@ def test_every_beat_and_line_of_the_world_is_sent_in_batches_that_are_taken(whol
 
 def test_each_action_is_answered_once(whole: tuple[DetectionRun, Oracle]) -> None:
     o, oracle = whole
-    due = [domain for each in o.world.incidents if each.demanded for domain in each.asked]
+    due = [domain for each in o.world.incidents if each.demanded for domain in each.queried_domains]
     assert len(oracle.results) == len(set(oracle.results)) == len(due) == len(o.responses)
 
 

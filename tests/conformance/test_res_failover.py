@@ -25,9 +25,9 @@ from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
+from kuayu_conformance.testbed.recovery.baselines import COLD, FIXED
 from kuayu_conformance.testbed.recovery.faults import KINDS
 from kuayu_conformance.testbed.recovery.holding import Held
-from kuayu_conformance.testbed.recovery.opponents import COLD, FIXED
 from kuayu_conformance.testbed.recovery.run import Outcome
 from kuayu_conformance.testbed.recovery.state import Incident
 from kuayu_schemas import registers

@@ -63,15 +63,15 @@ class Stage:
     def truth(self, second: int) -> dict[str, str]:
         """States by the incidents; busy before the first."""
         states = dict.fromkeys(self.names, "busy")
-        for incident in sorted(self.incidents, key=lambda row: row.at):
-            if incident.at <= second:
+        for incident in sorted(self.incidents, key=lambda row: row.onset):
+            if incident.onset <= second:
                 states[incident.node] = incident.after
         return states
 
 
 def incident(node: str, at: float, after: str, before: str = "busy") -> Incident:
     """A change of truth."""
-    return Incident(node=node, at=at, before=before, after=after, cause="by hand", stratum="by hand")
+    return Incident(node=node, onset=at, before=before, after=after, cause="by hand", stratum="by hand")
 
 
 def shown(at: float, *nodes: tuple[str, str], reachable: bool | None = None, gone: str = "") -> StreamEvent:

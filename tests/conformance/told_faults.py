@@ -79,7 +79,7 @@ def story(
     for number, incident in enumerate(demanded() if incidents is None else incidents):
         after, until_acted = told(incident), acted(incident)
         if after is not None:
-            its.tell(f"f{number}", incident.at + after, about(incident))
+            its.tell(f"f{number}", incident.onset + after, about(incident))
         if after is not None and until_acted is not None and incident.kind in RESPONSES:
-            its.fetch(f"f{number}", incident.at + until_acted, incident.asked)
+            its.fetch(f"f{number}", incident.onset + until_acted, incident.queried_domains)
     return its

@@ -8,10 +8,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kuayu_conformance.testbed.scheduling.filming import Film, filmed
 from kuayu_conformance.testbed.scheduling.pictures import bars, queue, traffic, utilisation
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.trajectory import Trajectory, recorded
 from kuayu_conformance.testbed.scheduling.windows import BASELINES
 from kuayu_schemas.models import ReportPlot
 
@@ -34,14 +34,14 @@ TICK_H = 4
 def main() -> None:
     """Play, and write the drawings and what was played."""
     its = scenario(CELL, TIMING, SEED)
-    films = [filmed(its, BASELINES[name](), name) for name in POLICIES]
+    trajectories = [recorded(its, BASELINES[name](), name) for name in POLICIES]
     names = [site.name for site in its.topology.sites]
     FOLDER.mkdir(parents=True, exist_ok=True)
     drawings = {
-        "gantt": _gantt(films),
-        "utilisation": _rows(films, names, utilisation, 1.0, "100 %"),
-        "queue": _rows(films, ["devices"], queue),
-        "traffic": _rows(films, names, traffic),
+        "gantt": _gantt(trajectories),
+        "utilisation": _rows(trajectories, names, utilisation, 1.0, "100 %"),
+        "queue": _rows(trajectories, ["devices"], queue),
+        "traffic": _rows(trajectories, names, traffic),
     }
     for name, drawn in drawings.items():
         (FOLDER / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
@@ -57,9 +57,9 @@ def main() -> None:
     (FOLDER / "window.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
-def _gantt(films: Sequence[Film]) -> str:
+def _gantt(trajectories: Sequence[Trajectory]) -> str:
     """A stroke for each job in each domain; both panels have the same scale."""
-    rows = [bars(film) for film in films]
+    rows = [bars(trajectory) for trajectory in trajectories]
     lanes = {name: max((lane for its in rows for _, _, lane in its[name]), default=1) for name in rows[0]}
     parts, top = [], float(HEAD)
     for name, most in lanes.items():
@@ -77,14 +77,17 @@ def _gantt(films: Sequence[Film]) -> str:
 
 
 def _rows(
-    films: Sequence[Film],
+    trajectories: Sequence[Trajectory],
     names: Sequence[str],
-    of: Callable[[Film], ReportPlot],
+    of: Callable[[Trajectory], ReportPlot],
     most: float | None = None,
     said: str = "",
 ) -> str:
     """A line for each name, one below the other; both panels have the same scale, and all rows have."""
-    plots = [{each.label: list(zip(each.x, each.y, strict=True)) for each in of(film).series} for film in films]
+    plots = [
+        {each.label: list(zip(each.x, each.y, strict=True)) for each in of(trajectory).series}
+        for trajectory in trajectories
+    ]
     top_value = most or max(y for plot in plots for name in names for _, y in plot[name]) or 1.0
     said = said or f"{top_value:.3g}"
     parts, top = [], float(HEAD)

@@ -90,7 +90,7 @@ class Snapshots:
         artefact = self._artefacts.setdefault(data.name, len(self._artefacts))
         if artefact == len(self._always):
             sites = np.zeros(len(view.places.sites), dtype=np.bool_)
-            sites[[view.places.site_number(site) for site in data.at]] = True
+            sites[[view.places.site_number(site) for site in data.sites]] = True
             self._always.append(sites)
         model = job.model
         return (

@@ -83,7 +83,7 @@ def spells(world: World) -> dict[str, list[tuple[float, float, str, Incident | N
     first = world.truth(world.scale.total)  # of those that never change
     found = {}
     for node, its in changes.items():
-        begins = [0.0, *(incident.at for incident in its), float(world.scale.total)]
+        begins = [0.0, *(incident.onset for incident in its), float(world.scale.total)]
         states = [its[0].before if its else first[node], *(incident.after for incident in its)]
         found[node] = [
             (begins[place], begins[place + 1], state, its[place - 1] if place else None)

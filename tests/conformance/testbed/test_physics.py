@@ -35,10 +35,15 @@ def around(world: World, cause: str) -> Iterator[tuple[Incident, list[str], tupl
         peers = [
             node
             for node in relatives[incident.node]
-            if any(b <= incident.at - 12 and e >= incident.at + 15 and s == "busy" for b, e, s, _ in states[node])
+            if any(b <= incident.onset - 12 and e >= incident.onset + 15 and s == "busy" for b, e, s, _ in states[node])
         ]
-        if peers and incident.at >= 12:
-            yield incident, peers, (incident.at - 12, incident.at), (incident.at + SETTLED, incident.at + 12)
+        if peers and incident.onset >= 12:
+            yield (
+                incident,
+                peers,
+                (incident.onset - 12, incident.onset),
+                (incident.onset + SETTLED, incident.onset + 12),
+            )
 
 
 def speeds(world: World, cause: str) -> list[float]:
@@ -85,7 +90,7 @@ def test_recurring_faults_are_counted_soon_and_again(large: World, cause: str) -
     arrived = by_node(large)
     for state in ("straggling", "degraded"):
         for incident, end in happened(large, cause, state):
-            its = [a for a in arrived[incident.node] if incident.at < a.observed <= min(end, incident.at + 9)]
+            its = [a for a in arrived[incident.node] if incident.onset < a.observed <= min(end, incident.onset + 9)]
             assert sum(arrival.sample["faults"] > 0 for arrival in its) >= 2
 
 
@@ -94,8 +99,8 @@ def test_a_slow_single_node_shows_it(large: World) -> None:
     for cause, measure in shown.items():
         found = []
         for incident, end in happened(large, cause, "degraded"):
-            before = usual(large, incident.node, measure, incident.at - 12, incident.at)
-            after = usual(large, incident.node, measure, incident.at + SETTLED, min(end, incident.at + 12))
+            before = usual(large, incident.node, measure, incident.onset - 12, incident.onset)
+            after = usual(large, incident.node, measure, incident.onset + SETTLED, min(end, incident.onset + 12))
             found.append(after / before)
         assert len(found) >= 5
         assert sum(ratio < 0.92 for ratio in found) >= 0.95 * len(found), "some had begun, or saved, just before"
@@ -104,7 +109,7 @@ def test_a_slow_single_node_shows_it(large: World) -> None:
 def test_a_lost_device_takes_its_share_away(large: World) -> None:
     arrived, by_device = by_node(large), {b["id"] for b in large.nodes if b["domain"] in large.by_device}
     for incident, end in happened(large, "device lost", "degraded"):
-        its = [a for a in arrived[incident.node] if incident.at < a.observed < min(end, incident.at + 10)]
+        its = [a for a in arrived[incident.node] if incident.onset < a.observed < min(end, incident.onset + 10)]
         if incident.node in by_device:
             assert len({arrival.sample["device"] for arrival in its}) == 1
         else:
@@ -116,13 +121,13 @@ def test_who_fails_does_nothing_and_keeps_its_memory(large: World) -> None:
     silent = 0
     found = [incident for incident in large.incidents if incident.after == "faulty"]
     for incident in found:
-        since, until = incident.at + SETTLED, incident.at + 12
+        since, until = incident.onset + SETTLED, incident.onset + 12
         assert mean(large, incident.node, PIPE, since, until) < 0.005
         held = mean(large, incident.node, USED, since, until)
-        assert held == pytest.approx(mean(large, incident.node, USED, incident.at - 3, incident.at), rel=0.4)
+        assert held == pytest.approx(mean(large, incident.node, USED, incident.onset - 3, incident.onset), rel=0.4)
         works = mean(large, incident.node, WORKS, since, until)
         assert works > 0.99 if incident.cause.startswith("stuck") else works == 0.0
-        counted = sum(a.sample["faults"] for a in arrived[incident.node] if incident.at < a.observed <= until)
+        counted = sum(a.sample["faults"] for a in arrived[incident.node] if incident.onset < a.observed <= until)
         assert (counted > 0) == incident.cause.endswith("with faults")
         if incident.cause.endswith("silently"):
             silent += 1
@@ -136,10 +141,10 @@ def test_peers_of_the_dead_wait_and_give_up_no_sooner_than_twelve_seconds_later(
     given_up = [incident for incident in large.incidents if incident.cause == "peer failed"]
     assert given_up
     for incident in given_up:
-        since = [i.at for i in gone if i.node in relatives[incident.node] and i.at < incident.at]
-        assert max(since) <= incident.at - 12
-        assert mean(large, incident.node, WORKS, max(since) + SETTLED, incident.at - 1) > 0.99
-        assert mean(large, incident.node, SENT, max(since) + SETTLED, incident.at - 1) < 1e6
+        since = [i.onset for i in gone if i.node in relatives[incident.node] and i.onset < incident.onset]
+        assert max(since) <= incident.onset - 12
+        assert mean(large, incident.node, WORKS, max(since) + SETTLED, incident.onset - 1) > 0.99
+        assert mean(large, incident.node, SENT, max(since) + SETTLED, incident.onset - 1) < 1e6
 
 
 def test_idle_is_idle_and_busy_is_busy(large: World) -> None:

@@ -131,7 +131,7 @@ def test_a_partitioned_domain_is_silent_and_hands_in_what_it_has_stored(world: W
     assert "unknown" not in {truth[node] for node in truth.keys() - nodes}
     assert "unknown" not in world.truth(partition.until).values()
     near = (partition.since - MARGIN, partition.until + MARGIN)
-    assert not [i for i in world.incidents if i.node in nodes and near[0] <= i.at <= near[1]]
+    assert not [i for i in world.incidents if i.node in nodes and near[0] <= i.onset <= near[1]]
 
 
 def test_who_is_offline_sends_nothing_while_others_of_the_domain_do(world: World) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from kuayu.resilience.transfers.collective_selector import collective
 from kuayu.resilience.transfers.network import Floats
 from kuayu_conformance.testbed.transfers.collectives import WAYS
-from kuayu_conformance.testbed.transfers.collectives_run import follow, opponents
+from kuayu_conformance.testbed.transfers.collectives_run import baselines, follow
 from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, draw
 from kuayu_training.resilience.shards_compare import SAMPLES
 
@@ -28,7 +28,7 @@ _GAINS = ("over_best_fixed", "over_first_kept", "over_best_of_each_window")
 def played(family: str, seed: int, count: int = COUNT) -> dict[str, float]:
     """Steps in a window of so many minutes: chosen, of fixed ones, and of one who has the quickest for nothing."""
     world = draw(family, f"{seed}", count)
-    course, others = follow(world, collective), opponents(world)
+    course, others = follow(world, collective), baselines(world)
     fixed = dict(zip(NAMES, (others.shares * others.most).tolist(), strict=True))
     kept = fixed[NAMES[others.first]]
     return fixed | {KEPT: kept, "chosen": course.steps, "quickest": others.most, "switches": float(course.switches)}

@@ -32,11 +32,11 @@ from kuayu_conformance.checks.forecast.origins import observe as observe_worlds
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
-from kuayu_conformance.testbed.demand import yardsticks
+from kuayu_conformance.testbed.demand import baselines
+from kuayu_conformance.testbed.demand.baselines import LAST, PLAN, SIMPLE
 from kuayu_conformance.testbed.demand.real import DEMANDED, FILES, series
 from kuayu_conformance.testbed.demand.wire import PAST, Names
 from kuayu_conformance.testbed.demand.world import STEP
-from kuayu_conformance.testbed.demand.yardsticks import LAST, PLAN, SIMPLE
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 ORIGINS = 30
@@ -86,7 +86,7 @@ def _of_set(episode: Episode, name: str, clusters: Mapping[str, NDArray[np.float
         for (cluster, values), points in zip(clusters.items(), told or [], strict=False):
             for horizon, (expected, _) in zip(HORIZONS, points, strict=True):
                 ahead = int(horizon / STEP)
-                others = yardsticks.simple(values[: step + 1], ahead)
+                others = baselines.simple(values[: step + 1], ahead)
                 yield RealRow(name, cluster, horizon, float(values[step + ahead]), float(expected), others)
 
 

@@ -17,7 +17,7 @@ from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, Json, is_answer
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.chance import stream
-from kuayu_conformance.testbed.demand import yardsticks
+from kuayu_conformance.testbed.demand import baselines
 from kuayu_conformance.testbed.demand.wire import PAST, Names, Subject, forecast_request, subjects, values
 from kuayu_conformance.testbed.demand.world import DAY, STEP, Floats, World, world
 
@@ -227,7 +227,7 @@ def _rows(
     items: World, number: int, step: int, about: Sequence[Subject], told: list[list[tuple[float, tuple[float, ...]]]]
 ) -> Iterator[Row]:
     """What came of the answer to one question."""
-    plans = [yardsticks.plan(domain, step * STEP, HORIZONS) for domain in items.domains]
+    plans = [baselines.plan(domain, step * STEP, HORIZONS) for domain in items.domains]
     for subject, points in zip(about, told, strict=True):
         series = values(items, subject)
         label = items.domains[subject.domain].kind.label
@@ -236,11 +236,11 @@ def _rows(
         whole = part == "domain"
         for horizon, (expected, quantiles) in zip(HORIZONS, points, strict=True):
             ahead = int(horizon / STEP)
-            others = {yardsticks.LAST: last}
+            others = {baselines.LAST: last}
             if whole:
                 change = plans[subject.domain][horizon]
-                others = yardsticks.simple(series[: step + 1], ahead)
-                others[yardsticks.PLAN] = max(0.0, last + change)
+                others = baselines.simple(series[: step + 1], ahead)
+                others[baselines.PLAN] = max(0.0, last + change)
             known = whole and abs(plans[subject.domain][max(HORIZONS)]) >= KNOWN_CHANGE * last
             yield Row(
                 world=number,
@@ -270,4 +270,4 @@ def part_of(subject: Subject) -> str:
 
 def _empirical(series: Floats, step: int, ahead: int) -> tuple[float, ...]:
     """Quantiles by ``LEVELS`` of the last value and the errors that the last value made within a day."""
-    return yardsticks.last_with_errors(series[step - int(DAY / STEP) : step + 1], ahead, LEVELS)
+    return baselines.last_with_errors(series[step - int(DAY / STEP) : step + 1], ahead, LEVELS)

@@ -241,8 +241,8 @@ def delays_of_states(world: World, timeline: Timeline, clock: Clock) -> Figure:
         delays[incident.after].append(delay)
         causes[incident.after, incident.cause].append(delay)
         if delay > GRACE:
-            shown = timeline.track("nodes", incident.node).value(clock.at(incident.at) + GRACE)
-            expected = f"{incident.node} is {incident.after} ({incident.cause}) from second {incident.at:.1f} on"
+            shown = timeline.track("nodes", incident.node).value(clock.at(incident.onset) + GRACE)
+            expected = f"{incident.node} is {incident.after} ({incident.cause}) from second {incident.onset:.1f} on"
             found = f"shown as {shown or 'absent'} {GRACE:.0f} s later"
             misses.append(holds("MET-006", False, expected, found))
     ordered = {state: delays[state] for state in STATES if state in delays}
@@ -266,16 +266,16 @@ def _judged(world: World) -> Iterator[tuple[Incident, float]]:
     end = world.scale.warm_up + world.scale.seconds
     following: dict[str, float] = {}
     rows = []
-    for incident in sorted(world.incidents, key=lambda row: row.at, reverse=True):
+    for incident in sorted(world.incidents, key=lambda row: row.onset, reverse=True):
         until = following.get(incident.node, float(end))
-        following[incident.node] = incident.at
-        if incident.after in STATES and world.scale.warm_up <= incident.at <= end - GRACE:
+        following[incident.node] = incident.onset
+        if incident.after in STATES and world.scale.warm_up <= incident.onset <= end - GRACE:
             rows.append((incident, until))
     yield from reversed(rows)
 
 
 def _delay(incident: Incident, until: float, timeline: Timeline, clock: Clock) -> float:
-    begin, end = clock.at(incident.at), clock.at(until)
+    begin, end = clock.at(incident.onset), clock.at(until)
     for since, till, state in timeline.track("nodes", incident.node).spans(float("inf")):
         start = max(since, begin)
         # Where the truth changes again soon after, the state need not be shown for longer than it is true.
@@ -390,11 +390,11 @@ def _confusion(world: World, timeline: Timeline, clock: Clock) -> np.ndarray:
         changed[body["id"]] = float(when)
     domain_of = {body["id"]: body["domain"] for body in (*world.nodes, *(late for _, late in world.late_nodes))}
     back = {partition.domain: partition.until for partition in world.partitions}
-    upcoming = sorted(world.incidents, key=lambda row: row.at)
+    upcoming = sorted(world.incidents, key=lambda row: row.onset)
     taken = 0
     for second in range(begin, end):
-        while taken < len(upcoming) and upcoming[taken].at <= second:
-            changed[upcoming[taken].node] = upcoming[taken].at
+        while taken < len(upcoming) and upcoming[taken].onset <= second:
+            changed[upcoming[taken].node] = upcoming[taken].onset
             taken += 1
         moment = clock.at(second)
         for name, truth in world.truth(second).items():

@@ -29,12 +29,12 @@ from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP, SHOWN, U
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
+from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS
 from kuayu_conformance.testbed.adjustment.beside import beside
 from kuayu_conformance.testbed.adjustment.courses import Course
 from kuayu_conformance.testbed.adjustment.disturbing import CELL_S, KINDS, SLOW
 from kuayu_conformance.testbed.adjustment.law import Floats
 from kuayu_conformance.testbed.adjustment.levels import Motion
-from kuayu_conformance.testbed.adjustment.opponents import ADJUSTERS
 from kuayu_conformance.testbed.adjustment.reading import Level, jobs, levels
 from kuayu_conformance.testbed.adjustment.run import ASKED_S, Outcome, play
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score, Yardstick
@@ -383,13 +383,13 @@ def named(windows: Sequence[AdjustmentWindow], kind: str) -> DiagnosisCounts:
 def _named(window: AdjustmentWindow, disturbance: Disturbance) -> float | None:
     """Seconds until all that had changed by a disturbance was named; None where nothing had, infinite where not all."""
     domain, kind = window.names[disturbance.event.domain], "latency" if disturbance.event.kind == SLOW else "load"
-    heard = [row for row in window.heard if disturbance.event.at <= row.at < disturbance.until]
+    heard = [row for row in window.heard if disturbance.event.instant <= row.at < disturbance.until]
     first = {
         key: next((item.at for item in heard if key in item.named), inf)
         for key in set().union(*(entry.changed for entry in heard))
         if key[0] == kind and domain in key[1:]
     }
-    return max(first.values()) - disturbance.event.at if first else None
+    return max(first.values()) - disturbance.event.instant if first else None
 
 
 def calm(windows: Sequence[AdjustmentWindow]) -> ViolationCounts:
@@ -608,7 +608,7 @@ def _worst(windows: Sequence[AdjustmentWindow], requirement: str) -> Iterator[Cl
     for value, number, event in sorted(rows, key=lambda row: -row[0])[:SHOWN]:
         if value > limit:
             expected = f"{MEASURES[measure]}: {shown_as(limit, measure)} at most"
-            what = f"{event.kind} to × {event.times:.2f}, at {event.at:.1f} s of window {number}"
+            what = f"{event.kind} to × {event.times:.2f}, at {event.instant:.1f} s of window {number}"
             yield holds(requirement, False, expected, f"{shown_as(value, measure)}: {what}")
 
 

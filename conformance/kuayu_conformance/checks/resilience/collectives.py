@@ -22,7 +22,7 @@ from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
 from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING, WAYS, Way
-from kuayu_conformance.testbed.transfers.collectives_run import Course, opponents, turned
+from kuayu_conformance.testbed.transfers.collectives_run import Course, baselines, turned
 from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, INTERVAL, World, draw
 from kuayu_schemas.models import ReportPlot, ReportTable
 
@@ -276,7 +276,7 @@ def _window(episode: Episode, world: World) -> Window | Answer:
         wrong += found
         shown = shown or (answer if found else None)
         course.go_on(*way(body, answer.json))
-    others = opponents(world)
+    others = baselines(world)
     return Window(
         world.family,
         tuple(entry * (1.0 - lost) for entry, lost in zip(course.rates, course.paused, strict=True)),

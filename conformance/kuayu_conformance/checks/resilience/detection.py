@@ -137,10 +137,10 @@ class Player:
             delivery = self.world.delivery(sending)
             if delivery is None:
                 continue
-            self._until(delivery.at)
+            self._until(delivery.instant)
             self._deliver(delivery)
-            if delivery.at > reopened + REOPENED_EVERY:
-                reopened = delivery.at
+            if delivery.instant > reopened + REOPENED_EVERY:
+                reopened = delivery.instant
                 self._reopen()
                 self.episode.passed(sending, self.world.sendings)
             if self.batches >= GIVEN_UP and len(self.refused) == self.batches:
@@ -243,7 +243,7 @@ class Player:
 
     def _deliver(self, delivery: Delivery) -> None:
         """Send what a domain's aggregator sends, in batches that the target takes."""
-        at, since = self.clock.at(delivery.at), delivery.at
+        at, since = self.clock.at(delivery.instant), delivery.instant
         lines = [{**line.body, "logged_at": instant(at + line.logged - since)} for line in delivery.lines]
         beats = [{**beat.body, "sent_at": instant(self.clock.at(beat.sent) + beat.ahead)} for beat in delivery.beats]
         self._send("/v1/log-lines", "lines", lines)
@@ -380,7 +380,7 @@ def account(world: World, clock: Clock, told: Sequence[Telling], responses: Sequ
     spans: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
     outcomes, repeated = [], 0
     for incident in world.incidents:
-        since, begin, end = clock.at(incident.since), clock.at(incident.at), _end(incident, clock)
+        since, begin, end = clock.at(incident.since), clock.at(incident.onset), _end(incident, clock)
         before = max((over for _, over in spans[incident.subject]), default=-inf)
         spans[incident.subject].append((since, end))
         if incident.demanded:
@@ -410,7 +410,7 @@ def _outcome(
     told_s = inf if telling is None else max(0.0, telling.at - begin)
     if incident.kind not in RESPONSES:
         return Outcome(incident, telling, told_s, None)
-    ready = [max(fetched.get((entry.fault, domain), inf) for domain in incident.asked) for entry in tellings]
+    ready = [max(fetched.get((entry.fault, domain), inf) for domain in incident.queried_domains) for entry in tellings]
     position = min(ready, default=inf)
     if telling is None or position > begin + TOLD:
         return Outcome(incident, telling, told_s, inf)
@@ -517,7 +517,7 @@ def _unrecognised(found: Account) -> Iterator[Claim]:
     for outcome in found.outcomes:
         if outcome.telling is None:
             parts = outcome.incident
-            expected = f"{' '.join(parts.subject)} is told ({parts.cause}, from second {parts.at:.1f} on)"
+            expected = f"{' '.join(parts.subject)} is told ({parts.cause}, from second {parts.onset:.1f} on)"
             yield holds(RECOGNISED, False, expected, "it was not")
 
 
@@ -528,7 +528,7 @@ def _late(outcomes: Sequence[Outcome]) -> Iterator[Claim]:
             told = "never told" if entry.telling is None else f"told after {entry.told_s:.1f} s"
             done = "no action in time" if seconds >= NEVER else f"an action after {seconds:.1f} s"
             expected = (
-                f"{' '.join(incident.subject)} ({incident.cause}, from second {incident.at:.1f} on) is responded to"
+                f"{' '.join(incident.subject)} ({incident.cause}, from second {incident.onset:.1f} on) is responded to"
             )
             yield holds(RESPONDED, False, expected, f"{told}, {done}")
 

@@ -29,8 +29,8 @@ from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP, SHOWN, U
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound
+from kuayu_conformance.testbed.recovery.baselines import COLD, FIXED, BaselinePlanner
 from kuayu_conformance.testbed.recovery.faults import KINDS
-from kuayu_conformance.testbed.recovery.opponents import COLD, FIXED, Opponent
 from kuayu_conformance.testbed.recovery.recovering import GO_ON, REPLACE, RESTORE, WAIT
 from kuayu_conformance.testbed.recovery.run import Outcome, play
 from kuayu_conformance.testbed.recovery.state import Incident
@@ -70,7 +70,7 @@ class FailoverWindow:
     @property
     def planned(self) -> bool:
         """Whether the service planned in it at all, as far as it was asked."""
-        return self.backed and (self.plans > 0 or self.outcomes[SERVICE].asked == 0)
+        return self.backed and (self.plans > 0 or self.outcomes[SERVICE].failover_requests == 0)
 
 
 _OUTCOMES = TypeAdapter(dict[str, Outcome])
@@ -129,7 +129,7 @@ class Player:
             fixed: dict[str, Outcome] = kept.made(
                 f"failover/{number}",
                 _OUTCOMES,
-                lambda: {name: play(world, Opponent(world, cold=name == COLD)) for name in (COLD, FIXED)},
+                lambda: {name: play(world, BaselinePlanner(world, cold=name == COLD)) for name in (COLD, FIXED)},
             )
             outcomes |= fixed
         return FailoverWindow(self._backed, self._plans, outcomes)

@@ -55,7 +55,7 @@ class RecoveryInspector(Player):
     def _drawn(self, number: int) -> World:
         whole = super()._drawn(number)
         ends = min(whole.ends_s, LEAD_S + self.hours * 3600.0)
-        return replace(whole, faults=tuple(fault for fault in whole.faults if fault.at < ends), ends_s=ends)
+        return replace(whole, faults=tuple(fault for fault in whole.faults if fault.instant < ends), ends_s=ends)
 
     def _asked(self, path: str, body: Json) -> Answer | None:
         if path == FAILOVERS and self.plans >= MOST_PLANS:

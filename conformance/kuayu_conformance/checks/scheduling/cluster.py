@@ -219,8 +219,8 @@ class ClusterState:
         """Seconds and money until the data are where they are read, each from the copy whose path offers most."""
         _, data = self.data(spec)
         seconds, money = 0.0, 0.0
-        for site in sorted(set(placed.readers) - set(data.at)):
-            best = max(data.at, key=lambda source: self.bandwidth(source, site))
+        for site in sorted(set(placed.readers) - set(data.sites)):
+            best = max(data.sites, key=lambda source: self.bandwidth(source, site))
             offered = self.bandwidth(best, site)
             if data.pinned or offered <= 0.0:
                 return inf, inf

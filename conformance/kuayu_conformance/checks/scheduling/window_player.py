@@ -14,12 +14,12 @@ from kuayu_conformance.episode import Episode
 from kuayu_conformance.segments import digest_of
 from kuayu_conformance.testbed.scheduling.engine.orders import Order
 from kuayu_conformance.testbed.scheduling.engine.view import View
-from kuayu_conformance.testbed.scheduling.filming import filmed
 from kuayu_conformance.testbed.scheduling.pictures import pictures
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Scenario
 from kuayu_conformance.testbed.scheduling.timing import Timing
+from kuayu_conformance.testbed.scheduling.trajectory import recorded
 from kuayu_conformance.testbed.scheduling.windows import BASELINES, play_window
-from kuayu_conformance.testbed.scheduling.wire import Asked, Wire
+from kuayu_conformance.testbed.scheduling.wire import RemotePolicy, Wire
 from kuayu_schemas.models import ReportPlot
 
 GIVEN_UP = 20
@@ -127,8 +127,8 @@ class Player:
         """A window under a baseline and under the service, drawn; the service is asked again."""
         subject = self._baselines.scenario(Place(cell, timing, number))
         asked = self._asked(self._episode, subject, number, self.asking)
-        films = filmed(subject, BASELINES[baseline](), baseline), filmed(subject, asked, SERVICE)
-        return tuple(plot for film in films for plot in pictures(film))
+        trajectories = recorded(subject, BASELINES[baseline](), baseline), recorded(subject, asked, SERVICE)
+        return tuple(plot for trajectory in trajectories for plot in pictures(trajectory))
 
     def _window(self, episode: Episode, place: Place, baselines: Sequence[str], counts: RequestMode) -> Window:
         service = self._service(episode, place, counts)
@@ -183,7 +183,7 @@ class _Line:
         return found
 
 
-class ServicePolicy(Asked):
+class ServicePolicy(RemotePolicy):
     """The service as a policy; what is no answer is counted at once, so that it can be given up."""
 
     def __init__(self, episode: Episode, counts: RequestMode, wire: Wire) -> None:

@@ -4,5 +4,5 @@
 what counts as a change; ``reading`` takes both from a request. ``world`` draws windows (``disturbing`` what changes in
 them, ``jobs`` what runs), ``wire`` tells of them as the standard's model does, ``plant`` carries changes out, and
 ``run`` plays a window under an adjuster. ``courses`` are steps over time, ``scores`` what disturbances cost, and
-``opponents`` are adjusters to compare with.
+``baselines`` are adjusters to compare with.
 """

@@ -1,11 +1,11 @@
-"""What opponents make of a window, which follows from its seed alone; found once in a process."""
+"""What baselines make of a window, which follows from its seed alone; found once in a process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from kuayu_conformance.memory import Memory
-from kuayu_conformance.testbed.adjustment.opponents import ADJUSTERS
+from kuayu_conformance.testbed.adjustment.baselines import ADJUSTERS
 from kuayu_conformance.testbed.adjustment.run import Outcome, play
 from kuayu_conformance.testbed.adjustment.scores import Score, Yardstick
 from kuayu_conformance.testbed.adjustment.world import World
@@ -13,7 +13,7 @@ from kuayu_conformance.testbed.adjustment.world import World
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What an opponent did in a window, and what that comes to."""
+    """What a baseline did in a window, and what that comes to."""
 
     outcome: Outcome
     score: Score
@@ -24,7 +24,7 @@ _KNOWN: Memory[Mapping[str, Beside]] = Memory(100)
 
 
 def beside(world: World, yardstick: Yardstick) -> Mapping[str, Beside]:
-    """All opponents in a window, by name.
+    """All baselines in a window, by name.
 
     Args:
         world: The window, as it was drawn.

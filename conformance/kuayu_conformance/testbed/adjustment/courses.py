@@ -24,16 +24,16 @@ class Course:
     """Steps that are made until each of some instants; in between, at one rate.
 
     Attributes:
-        at: Instants that rise, from nought to the end of the window, ``(N,)``.
+        instants: Instants that rise, from nought to the end of the window, ``(N,)``.
         made: Steps until then, ``(N,)``.
     """
 
-    at: Floats
+    instants: Floats
     made: Floats
 
     def steps(self, begin: Floats, end: Floats) -> Floats:
         """Steps from some instants to others."""
-        made: Floats = np.interp(end, self.at, self.made) - np.interp(begin, self.at, self.made)
+        made: Floats = np.interp(end, self.instants, self.made) - np.interp(begin, self.instants, self.made)
         return made
 
     @property
@@ -88,7 +88,7 @@ def greatest_loss(made: Course, kept: Course, begins: float, ends: float, window
     Between two instants at which a rate changes, at either end of the window, the share rises or falls and does nothing
     else, so that the windows that begin or end at these are all that count.
     """
-    first = _beginnings(made, kept, max(0.0, begins - window), min(ends, kept.at[-1] - window), window)
+    first = _beginnings(made, kept, max(0.0, begins - window), min(ends, kept.instants[-1] - window), window)
     would = kept.steps(first, first + window)
     lost = 1.0 - made.steps(first, first + window)[would > 0.0] / would[would > 0.0]
     return max(0.0, float(lost.max(initial=0.0)))
@@ -115,7 +115,7 @@ def recovered_at(made: Course, most: Course, begins: float, ends: float, window:
 
 def _goes(made: Course, most: Course, begins: float, share: float) -> float:
     """The first instant from some one on at which a job makes a share of the most steps; there is one."""
-    turns = np.union1d(made.at, most.at)
+    turns = np.union1d(made.instants, most.instants)
     instants = np.concatenate([[begins], turns[turns > begins]])
     enough = made.steps(instants[:-1], instants[1:]) >= (share - _EDGE) * most.steps(instants[:-1], instants[1:])
     return float(instants[int(enough.argmax())])
@@ -123,7 +123,7 @@ def _goes(made: Course, most: Course, begins: float, share: float) -> float:
 
 def _beginnings(one: Course, other: Course, least: float, most: float, window: float) -> Floats:
     """Where windows may begin, between two instants, so that a rate changes at either end; these themselves, too."""
-    turns = np.concatenate([one.at, other.at])
+    turns = np.concatenate([one.instants, other.instants])
     found = np.concatenate([turns, turns - window])
     kept = found[(found > least) & (found < most)]
     made: Floats = np.unique(np.concatenate([[least], kept, [max(least, most)]]))

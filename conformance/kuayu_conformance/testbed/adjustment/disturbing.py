@@ -38,14 +38,14 @@ class Event:
     """Something changes.
 
     Attributes:
-        at: Seconds from the begin of the window.
+        instant: Seconds from the begin of the window.
         kind: ``RISE``, ``FALL``, ``SLOW`` or ``QUICK``.
         domain: Whose load, or whose links, by number.
         times: What it is afterwards, over what it was.
         lasts_s: Seconds over which it changes.
     """
 
-    at: float
+    instant: float
     kind: str
     domain: int
     times: float
@@ -102,7 +102,7 @@ def over_time(begins: Floats, events: Sequence[Event], kinds: Sequence[str], cel
     made: Floats = np.tile(begins, (cells, 1))
     for event in events:
         if event.kind in kinds:
-            first, lasts = round(event.at / CELL_S), round(event.lasts_s / CELL_S)
+            first, lasts = round(event.instant / CELL_S), round(event.lasts_s / CELL_S)
             grown = np.minimum(1.0, np.arange(1, cells - first + 1) / max(1, lasts))
             made[first:, event.domain] *= 1.0 + (event.times - 1.0) * grown
     return made

@@ -42,12 +42,12 @@ class Outcome:
     """What came of a window.
 
     Attributes:
-        asked: When questions were asked.
+        request_times: When questions were asked.
         planned: Jobs that each answer has changes for, by number.
         jobs: In the order of the world's.
     """
 
-    asked: tuple[float, ...]
+    request_times: tuple[float, ...]
     planned: tuple[tuple[int, ...], ...]
     jobs: tuple[JobCourse, ...]
 

@@ -66,7 +66,7 @@ class Yardstick:
         """What an outcome comes to."""
         made = [self.made(outcome, number) for number in range(len(outcome.jobs))]
         events = self._world.events
-        ends = [*(event.at for event in events[1:]), self._world.ends_s]
+        ends = [*(event.instant for event in events[1:]), self._world.ends_s]
         found = [
             self._disturbance(outcome, made, event, until)
             for event, until in zip(events, ends, strict=True)
@@ -78,14 +78,14 @@ class Yardstick:
     def _disturbance(self, outcome: Outcome, made: Sequence[Course], event: Event, until: float) -> Disturbance:
         losses, changes = [0.0], 0
         for number, job in enumerate(outcome.jobs):
-            begun = [change for change in job.carried if event.at <= change.begins < until]
+            begun = [change for change in job.carried if event.instant <= change.begins < until]
             if begun:
                 changes += len(begun)
                 kept = self._courses[number].kept(job.at(begun[0].begins))
                 losses.append(greatest_loss(made[number], kept, begun[0].begins, begun[-1].ends, WINDOW_S))
-        adjusted = _adjusted(outcome, event.at, until)
+        adjusted = _adjusted(outcome, event.instant, until)
         seconds = [
-            self._recovery(made[number], self.most[number], adjusted[number], event.at, until)
+            self._recovery(made[number], self.most[number], adjusted[number], event.instant, until)
             for number in range(len(made))
         ]
         return Disturbance(event, until, max(losses), max(seconds), changes)
@@ -103,15 +103,17 @@ def _adjusted(outcome: Outcome, begins: float, until: float) -> list[float]:
     place of before it began does not count.
     """
     within = [
-        number for number, instant in enumerate(outcome.asked) if begins <= instant < until and outcome.planned[number]
+        number
+        for number, instant in enumerate(outcome.request_times)
+        if begins <= instant < until and outcome.planned[number]
     ]
     if not within:
         return [inf] * len(outcome.jobs)
     first = within[0]
     own = [_in_force(job, first) for job in outcome.jobs]
-    last = max((instant for instant in own if instant is not None), default=outcome.asked[first])
+    last = max((instant for instant in own if instant is not None), default=outcome.request_times[first])
     return [
-        last if number not in outcome.planned[first] else outcome.asked[first] if instant is None else instant
+        last if number not in outcome.planned[first] else outcome.request_times[first] if instant is None else instant
         for number, instant in enumerate(own)
     ]
 

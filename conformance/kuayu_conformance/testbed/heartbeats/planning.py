@@ -216,5 +216,15 @@ class Planner:
         domain = self._places.domains[self._domain(row)]
         node = self._places.nodes[row]
         self.incidents.append(
-            Incident(kind, cause, instant, instant, until, domain, node, asked=(domain,) * demanded, demanded=demanded)
+            Incident(
+                kind,
+                cause,
+                instant,
+                instant,
+                until,
+                domain,
+                node,
+                queried_domains=(domain,) * demanded,
+                demanded=demanded,
+            )
         )

@@ -46,7 +46,7 @@ class Course:
 class Blocking:
     """A node of a job dies: when, and which of the ranks with it."""
 
-    at: float
+    instant: float
     ranks: tuple[int, ...]
 
 
@@ -96,7 +96,7 @@ class Stepping:
 
     def _blocks(self, done: Instants) -> bool:
         """Whether the dead would have to do this step; the others do it still and wait for ever."""
-        if self._blocking is None or done[list(self._blocking.ranks)].max() < self._blocking.at:
+        if self._blocking is None or done[list(self._blocking.ranks)].max() < self._blocking.instant:
             return False
         done[list(self._blocking.ranks)] = np.inf
         self._rows.append(done)

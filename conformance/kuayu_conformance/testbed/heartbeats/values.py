@@ -107,27 +107,27 @@ class Incident:
     Attributes:
         kind: One of ``KINDS``.
         cause: One of ``CAUSES``, or ``RESET``.
-        since: From when on telling it is no error; before ``at`` where it only comes to be so.
-        at: When it begins.
+        since: From when on telling it is no error; before ``onset`` where it only comes to be so.
+        onset: When it begins.
         until: When it is over; infinite where it lasts.
         domain: The domain that it is about, or that the node is of.
         node: The node that it is about, or on which the rank runs.
         job: The job that it is about, or that the rank is of.
         rank: The rank that straggles.
-        asked: Domains that are to be asked for something because of it.
+        queried_domains: Domains that are to be asked for something because of it.
         demanded: Whether it has to be told.
     """
 
     kind: str
     cause: str
     since: float
-    at: float
+    onset: float
     until: float = inf
     domain: str | None = None
     node: str | None = None
     job: str | None = None
     rank: int | None = None
-    asked: tuple[str, ...] = ()
+    queried_domains: tuple[str, ...] = ()
     demanded: bool = True
 
     @property
@@ -138,7 +138,7 @@ class Incident:
     @property
     def deadline(self) -> float:
         """Until when it may be told."""
-        return max(self.until, self.at + TOLD)
+        return max(self.until, self.onset + TOLD)
 
 
 _ABOUT = {
@@ -195,13 +195,13 @@ class Delivery:
     """What the aggregator of a domain sends in one turn.
 
     Attributes:
-        at: When.
+        instant: When.
         domain: Its identifier.
         beats: In any order.
         lines: Those of each node in their order.
     """
 
-    at: float
+    instant: float
     domain: str
     beats: tuple[Beat, ...]
     lines: tuple[Line, ...]

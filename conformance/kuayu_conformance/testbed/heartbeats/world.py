@@ -50,7 +50,7 @@ class World:
             self._named(job, incident) for job in self._places.jobs for incident in self._courses[job.name].incidents
         ]
         planner.plan(len(of_jobs))
-        self.incidents = tuple(sorted([*planner.incidents, *of_jobs], key=lambda incident: incident.at))
+        self.incidents = tuple(sorted([*planner.incidents, *of_jobs], key=lambda incident: incident.onset))
         self._lay_out(seed, planner)
 
     def delivery(self, sending: int) -> Delivery | None:
@@ -69,7 +69,7 @@ class World:
         """An incident of a job with the names of domains and nodes."""
         domains = [self._places.domains[row // self.scale.nodes] for row in job.nodes]
         if incident.kind == JOB_HUNG:
-            return replace(incident, asked=tuple(dict.fromkeys(domains)))
+            return replace(incident, queried_domains=tuple(dict.fromkeys(domains)))
         rank = incident.rank or 0
         return replace(incident, domain=domains[rank], node=self._places.nodes[job.nodes[rank]])
 

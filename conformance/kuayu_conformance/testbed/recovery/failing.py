@@ -42,7 +42,7 @@ class Failing:
     def plan(self, faults: Sequence[Fault]) -> None:
         """Let all faults happen in their time."""
         for fault in faults:
-            self._clock.at(fault.at, partial(self._happen, fault))
+            self._clock.at(fault.instant, partial(self._happen, fault))
 
     def _happen(self, fault: Fault) -> None:
         if fault.kind in {DOMAIN, CUT_OFF}:

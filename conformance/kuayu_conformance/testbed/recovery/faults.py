@@ -37,14 +37,14 @@ class Fault:
     """Something that fails.
 
     Attributes:
-        at: When, seconds from the begin of the window.
+        instant: When, seconds from the begin of the window.
         kind: One of ``KINDS``.
         domain: Where, by number.
         nodes: Those that fail, by number; none where the whole domain is away.
         lasts_s: How long the domain is away; nought for nodes, which are repaired in their time.
     """
 
-    at: float
+    instant: float
     kind: str
     domain: int
     nodes: tuple[int, ...] = ()
@@ -55,7 +55,7 @@ def draw(seed: str, domains: Sequence[Sequence[int]], lease_s: float, begin: flo
     """Faults between two instants, in the order of time; ``domains`` are the nodes of each."""
     found = [*_nodes(seed, domains, begin, end), *_racks(seed, domains, begin, end)]
     found += _away(seed, len(domains), lease_s, begin, end)
-    return tuple(sorted(found, key=lambda fault: fault.at))
+    return tuple(sorted(found, key=lambda fault: fault.instant))
 
 
 def time_between_failures() -> float:

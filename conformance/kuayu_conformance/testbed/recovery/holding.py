@@ -29,7 +29,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Holdings:
     """What is held.
 
     Attributes:
@@ -47,10 +47,10 @@ class Held:
         return sum(count * domain.price for count, domain in zip(self.spares, world.domains, strict=True))
 
 
-def held(world: World, plan: Json | None) -> Held:
+def held(world: World, plan: Json | None) -> Holdings:
     """What of a valid ``BackupPlan`` can be held; nothing where there is none."""
     if plan is None:
-        return Held((0,) * len(world.domains), ())
+        return Holdings((0,) * len(world.domains), ())
     left_out: list[str] = []
     numbers = {domain.id: number for number, domain in enumerate(world.domains)}
     spares = [0] * len(world.domains)
@@ -63,7 +63,7 @@ def held(world: World, plan: Json | None) -> Held:
         spares[number] = min(int(pool["spares"]), most)
         if pool["spares"] > most:
             left_out.append(f"{pool['spares']} spares in {pool['domain']}, where a pool has {most}")
-    return Held(tuple(spares), tuple(_copies(world, plan["copies"], numbers, left_out)), tuple(left_out))
+    return Holdings(tuple(spares), tuple(_copies(world, plan["copies"], numbers, left_out)), tuple(left_out))
 
 
 def fewest(world: World, domain: int) -> int:

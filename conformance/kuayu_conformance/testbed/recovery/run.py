@@ -10,7 +10,7 @@ from kuayu_conformance.testbed.recovery.clock import Clock
 from kuayu_conformance.testbed.recovery.copying import Copying
 from kuayu_conformance.testbed.recovery.failing import Failing
 from kuayu_conformance.testbed.recovery.flows import Flows
-from kuayu_conformance.testbed.recovery.holding import Held, held
+from kuayu_conformance.testbed.recovery.holding import Holdings, held
 from kuayu_conformance.testbed.recovery.recovering import Recovering
 from kuayu_conformance.testbed.recovery.state import Incident, JobState, Prediction, begin
 from kuayu_conformance.testbed.recovery.wire import Wire
@@ -49,18 +49,18 @@ class Outcome:
         paused: Share of the time of all jobs that checkpoints took.
         copies: Copies that were taken.
         skipped: Copies that were due and not taken.
-        asked: How often a failover plan was asked for.
+        failover_requests: How often a failover plan was asked for.
     """
 
     incidents: tuple[Incident, ...]
     predictions: tuple[Prediction, ...]
-    held: Held
+    held: Holdings
     price: float
     hours: float
     paused: float
     copies: int
     skipped: int
-    asked: int
+    failover_requests: int
 
 
 class Run:
@@ -68,7 +68,7 @@ class Run:
 
     Attributes:
         state: How things stand.
-        asked: How often a failover plan was asked for.
+        failover_requests: How often a failover plan was asked for.
     """
 
     def __init__(self, world: World, planner: Planner) -> None:
@@ -82,7 +82,7 @@ class Run:
         self._recovering = Recovering(*parts, self._over)
         self._failing = Failing(*parts, self._recovering, self._changed)
         self._tick, self._news = inf, 0.0
-        self.asked = 0
+        self.failover_requests = 0
 
     def play(self) -> Outcome:
         """From the begin to the end."""
@@ -102,10 +102,10 @@ class Run:
             sum(job.paused_s for job in jobs) / (len(jobs) * ends),
             self._copying.taken,
             self._copying.skipped,
-            self.asked,
+            self.failover_requests,
         )
 
-    def _show(self, kept: Held) -> None:
+    def _show(self, kept: Holdings) -> None:
         left = list(kept.spares)
         for node, spec in zip(self.state.nodes, self._world.nodes, strict=True):
             if node.job < 0 and left[spec.domain]:
@@ -145,7 +145,7 @@ class Run:
         numbers = {job.spec.id: job for job in self._open()}
         if not numbers:
             return
-        self.asked += 1
+        self.failover_requests += 1
         answer = self._planner.failover(self._wire.failover(self.state))
         for recovery in answer["recoveries"] if answer is not None else ():
             job = numbers.pop(recovery["job"], None)

@@ -51,7 +51,7 @@ class Incident:
     Attributes:
         job: By number.
         kind: Of the first fault.
-        at: When it was.
+        onset: When it was.
         had: Replicas that made steps then.
         least_s: State over the greatest bandwidth at which it could have come.
         switch_s: Until it made steps with as many again.
@@ -62,7 +62,7 @@ class Incident:
 
     job: int
     kind: str
-    at: float
+    onset: float
     had: int
     least_s: float
     switch_s: float = inf

@@ -34,7 +34,7 @@ class Working:
     def _goes(self, job: JobState, now: float) -> None:
         """It makes steps: whatever is over is over."""
         if job.incident is not None and job.active >= job.incident.had:
-            job.incident.switch_s = min(job.incident.switch_s, now - job.incident.at)
+            job.incident.switch_s = min(job.incident.switch_s, now - job.incident.onset)
         if job.behind:
             self._clock.at(now + job.behind / job.speed, partial(self.refresh, job))
             return
@@ -57,7 +57,7 @@ class Working:
 
     def note_least(self, job: JobState) -> None:
         """What the state of a job that was hurt takes at least: from a whole replica, or from the quickest store."""
-        if job.incident is not None and job.incident.at == self._state.now:
+        if job.incident is not None and job.incident.onset == self._state.now:
             size, domains, away = BITS * job.spec.state_size, self._state.world.domains, self._state.away
             left = len(self._state.broken(job)) < job.spec.replicas
             stores = [domain.store_bandwidth for number, domain in enumerate(domains) if number not in away]

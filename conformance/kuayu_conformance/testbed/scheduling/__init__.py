@@ -11,7 +11,7 @@
   ``swings`` (how the load varies); ``digests`` tells them apart;
 - ``windows``: what a policy reaches in a scenario, job by job (``scores``);
 - ``wire``: the world as a service sees it, and its answers as orders;
-- ``filming`` and ``pictures``: a run to look at.
+- ``trajectory`` and ``pictures``: a run to look at.
 
 Decision 12 in ``docs/decisions`` says what of it is measured, fitted, and assumed.
 """

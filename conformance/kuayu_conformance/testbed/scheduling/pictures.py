@@ -11,7 +11,7 @@ from math import inf
 
 import numpy as np
 
-from kuayu_conformance.testbed.scheduling.filming import Film
+from kuayu_conformance.testbed.scheduling.trajectory import Trajectory
 from kuayu_conformance.testbed.scheduling.values import Site
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot
 
@@ -26,15 +26,15 @@ Bar = tuple[float, float, int]
 """When devices were given to a job and when they were given back, hours, and the lane in which it is drawn."""
 
 
-def pictures(film: Film) -> tuple[ReportPlot, ...]:
+def pictures(trajectory: Trajectory) -> tuple[ReportPlot, ...]:
     """All of them."""
-    return gantt(film), utilisation(film), queue(film), traffic(film)
+    return gantt(trajectory), utilisation(trajectory), queue(trajectory), traffic(trajectory)
 
 
-def gantt(film: Film) -> ReportPlot:
+def gantt(trajectory: Trajectory) -> ReportPlot:
     """Who held devices of which domain when."""
-    hours = film.outcome.at / HOUR
-    rows = bars(film)
+    hours = trajectory.outcome.instant / HOUR
+    rows = bars(trajectory)
     lanes = sum(max((lane for _, _, lane in periods), default=0) + _GAP for periods in rows.values())
     height = _SHAPE * hours / max(lanes, 1)
     series, ends, base = [], list[tuple[float, float]](), 0
@@ -44,55 +44,55 @@ def gantt(film: Film) -> ReportPlot:
             ends += [(begin, up), (end, up)]
         series.append(_series(name, dots))
         base += max((lane for _, _, lane in periods), default=0) + _GAP
-    title = f"Jobs that held devices of each domain under {film.policy}, over {hours:.0f} h"
+    title = f"Jobs that held devices of each domain under {trajectory.policy}, over {hours:.0f} h"
     return _plot(PlotKind.graph, title, "Time", "Jobs by domain", [_series(_LINKS, ends), *series])
 
 
-def bars(film: Film) -> Mapping[str, list[Bar]]:
+def bars(trajectory: Trajectory) -> Mapping[str, list[Bar]]:
     """The same as figures, by domain, in the order of begins; jobs that overlap are in different lanes."""
-    held: dict[str, list[tuple[float, float]]] = {site.name: [] for site in film.scenario.topology.sites}
-    for record in film.outcome.jobs:
+    held: dict[str, list[tuple[float, float]]] = {site.name: [] for site in trajectory.scenario.topology.sites}
+    for record in trajectory.outcome.jobs:
         for period in record.periods:
             for share in period.placement.shares:
-                held[share.site].append((period.begin / HOUR, min(period.end, film.outcome.at) / HOUR))
+                held[share.site].append((period.begin / HOUR, min(period.end, trajectory.outcome.instant) / HOUR))
     return {name: _laned(sorted(periods)) for name, periods in held.items()}
 
 
-def utilisation(film: Film) -> ReportPlot:
+def utilisation(trajectory: Trajectory) -> ReportPlot:
     """Share of the devices of each domain that was held, and work of all over time."""
-    sites = film.scenario.topology.sites
+    sites = trajectory.scenario.topology.sites
     series = []
     for site, pools in zip(sites, _pools(sites), strict=True):
         shares = [
             (after.held[pools].sum() - before.held[pools].sum())
-            / max(after.there[pools].sum() - before.there[pools].sum(), 1e-9)
-            for before, after in pairwise(film.frames)
+            / max(after.available[pools].sum() - before.available[pools].sum(), 1e-9)
+            for before, after in pairwise(trajectory.frames)
         ]
-        series.append(_series(site.name, zip(_middles(film), shares, strict=True)))
-    title = f"Share of the devices of each domain that jobs held under {film.policy}"
+        series.append(_series(site.name, zip(_middles(trajectory), shares, strict=True)))
+    title = f"Share of the devices of each domain that jobs held under {trajectory.policy}"
     return _plot(PlotKind.lines, title, "Time, h", "Share", series)
 
 
-def queue(film: Film) -> ReportPlot:
+def queue(trajectory: Trajectory) -> ReportPlot:
     """How many jobs waited, and how many devices they asked for."""
-    jobs = [(frame.at / HOUR, frame.waiting) for frame in film.frames]
-    devices = [(frame.at / HOUR, frame.devices) for frame in film.frames]
-    title = f"What waited under {film.policy}"
+    jobs = [(frame.instant / HOUR, frame.waiting) for frame in trajectory.frames]
+    devices = [(frame.instant / HOUR, frame.devices) for frame in trajectory.frames]
+    title = f"What waited under {trajectory.policy}"
     return _plot(PlotKind.lines, title, "Time, h", "Number", [_series("jobs", jobs), _series("devices", devices)])
 
 
-def traffic(film: Film) -> ReportPlot:
+def traffic(trajectory: Trajectory) -> ReportPlot:
     """What each domain received from others on average between frames."""
-    wires = film.scenario.topology.wires
+    wires = trajectory.scenario.topology.wires
     series = []
-    for site in film.scenario.topology.sites:
+    for site in trajectory.scenario.topology.sites:
         into = np.array([wire.target == site.name for wire in wires], dtype=np.bool_)
         rates = [
-            (after.bits[into].sum() - before.bits[into].sum()) / (after.at - before.at) / GIGABIT
-            for before, after in pairwise(film.frames)
+            (after.bits[into].sum() - before.bits[into].sum()) / (after.instant - before.instant) / GIGABIT
+            for before, after in pairwise(trajectory.frames)
         ]
-        series.append(_series(site.name, zip(_middles(film), rates, strict=True)))
-    title = f"Traffic on the links that lead to each domain under {film.policy}"
+        series.append(_series(site.name, zip(_middles(trajectory), rates, strict=True)))
+    title = f"Traffic on the links that lead to each domain under {trajectory.policy}"
     return _plot(PlotKind.lines, title, "Time, h", "Gbit/s", series)
 
 
@@ -119,8 +119,8 @@ def _pools(sites: Iterable[Site]) -> list[slice]:
     return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
-def _middles(film: Film) -> list[float]:
-    return [(before.at + after.at) / 2 / HOUR for before, after in pairwise(film.frames)]
+def _middles(trajectory: Trajectory) -> list[float]:
+    return [(before.instant + after.instant) / 2 / HOUR for before, after in pairwise(trajectory.frames)]
 
 
 def _series(label: str, points: Iterable[tuple[float, float]]) -> PlotSeries:

@@ -111,13 +111,13 @@ class Dataset:
     Attributes:
         name: Its name.
         size: Bytes.
-        at: Domains that hold a copy from the beginning.
+        sites: Domains that hold a copy from the beginning.
         pinned: Whether it may not leave them.
     """
 
     name: str
     size: float
-    at: tuple[str, ...]
+    sites: tuple[str, ...]
     pinned: bool = False
 
 

@@ -189,8 +189,8 @@ class _Books:
 
     def _throughput(self) -> float:
         """Work a second that a linear programme says is feasible with the devices that worked on average."""
-        passed = self.after.at - self.before.at
-        available = (self.after.there - self.before.there) / passed if passed > 0.0 else None
+        passed = self.after.instant - self.before.instant
+        available = (self.after.available - self.before.available) / passed if passed > 0.0 else None
         return capacity(self.cohort.offered, available).throughput
 
     def _grown(self, what: str) -> Floats:
@@ -218,12 +218,12 @@ class _Books:
             pace = self.paces[number]
             imputed = left / pace if pace > 0.0 else left / job.work * float(self.cohort.shortest[place])
         home = next(site for site in self._sites if site.name == job.home)
-        lived, ran = _lived(record, self.last.at)
+        lived, ran = _lived(record, self.last.instant)
         return JobScore(
             kind=job.kind,
             devices=job.requested,
             submitted=job.submitted,
-            period=(record.finished if finished else self.last.at + imputed) - job.submitted,
+            period=(record.finished if finished else self.last.instant + imputed) - job.submitted,
             imputed=imputed,
             finished=finished,
             alone=float(self.cohort.shortest_requested[place]),

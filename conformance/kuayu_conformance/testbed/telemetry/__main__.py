@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _described(world: World) -> str:
-    played = [incident for incident in world.incidents if incident.at >= world.scale.warm_up]
+    played = [incident for incident in world.incidents if incident.onset >= world.scale.warm_up]
     states = Counter(incident.after for incident in played)
     strata = Counter(incident.stratum for incident in played)
     lines = [f"{len(played)} changes in {world.scale.seconds} s after a warm-up of {world.scale.warm_up} s"]

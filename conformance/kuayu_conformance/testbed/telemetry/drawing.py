@@ -62,7 +62,7 @@ def excerpt(world: World) -> str:
     incident, family = _straggler(world)
     about = f"A family of {len(family)} around a straggler ({escape(incident.cause)}, orange)"
     parts.append(_text(_LEFT, top - 14, about, size=15))
-    around = _Place(max(0.0, incident.at - _AROUND), min(float(until), incident.at + _AROUND))
+    around = _Place(max(0.0, incident.onset - _AROUND), min(float(until), incident.onset + _AROUND))
     for measure, name, factor, unit in _PANELS:
         parts += _panel(world, incident, family, around, (measure, name, factor, unit, top + 10))
         top += _PANEL + _GAP
@@ -120,13 +120,13 @@ def _straggler(world: World) -> tuple[Incident, list[str]]:
     urns = {body["compute_identifier"]: str(body["id"]) for body in world.nodes}
     families = {urns[urn]: body["members"] for body in world.families for urn in body["members"] if urn in urns}
     for incident in world.incidents:
-        late = not _AROUND <= incident.at <= world.scale.total - _AROUND
+        late = not _AROUND <= incident.onset <= world.scale.total - _AROUND
         if late or incident.after != "straggling" or len(families[incident.node]) < 3:  # noqa: PLR2004 - others to see
             continue
         family = [urns[urn] for urn in families[incident.node]]
         others = [other for other in world.incidents if other.node in family and other is not incident]
         shown = "matrix_pipe_activity" in _measures(world, incident.node)
-        if shown and all(abs(other.at - incident.at) > _AROUND for other in others):
+        if shown and all(abs(other.onset - incident.onset) > _AROUND for other in others):
             return incident, family
     raise ValueError("no family with a straggler can be shown: play more seconds")
 
@@ -161,7 +161,7 @@ def _panel(
         mine = node == incident.node
         colour, width = (_COLOURS["straggling"], 2) if mine else (_COLOURS["busy"], 1)
         yield f'<path d="M{points}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
-    yield _line(place.x(incident.at), top + 12, top + 12 + _PANEL, "")
+    yield _line(place.x(incident.onset), top + 12, top + 12 + _PANEL, "")
 
 
 def _curve(world: World, node: str, measure: str, factor: float, place: _Place) -> list[tuple[float, float]]:

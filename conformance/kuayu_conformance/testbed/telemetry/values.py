@@ -74,7 +74,7 @@ class Incident:
 
     Attributes:
         node: Its identifier.
-        at: Instant from which the telemetry differs.
+        onset: Instant from which the telemetry differs.
         before: State until then.
         after: State from then on, for :data:`DWELL` seconds or more.
         cause: What happened.
@@ -82,7 +82,7 @@ class Incident:
     """
 
     node: str
-    at: float
+    onset: float
     before: str
     after: str
     cause: str

@@ -144,7 +144,7 @@ class World:
         return tuple(
             Incident(
                 node=self._node_ids[change.row],
-                at=change.tick / TICKS,
+                onset=change.tick / TICKS,
                 before=STATES[change.before],
                 after=STATES[change.after],
                 cause=change.cause,

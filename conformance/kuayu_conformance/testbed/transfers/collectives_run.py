@@ -1,6 +1,6 @@
 """A window of collectives carried out: what is asked, what is chosen, and the steps that are made.
 
-Beside it stand fixed opponents, each in the order that was quickest by the first measurement, one of them the way that
+Beside it stand fixed baselines, each in the order that was quickest by the first measurement, one of them the way that
 was quickest then, and one who always has the quickest way in its quickest order, for nothing.
 """
 
@@ -132,7 +132,7 @@ def follow(world: World, choose: Callable[[Json], Json]) -> Course:
 
 
 @dataclass(frozen=True, eq=False)
-class Opponents:
+class Baselines:
     """What others do in the same window.
 
     Attributes:
@@ -157,11 +157,11 @@ class Opponents:
         return INTERVAL * float(self.quickest.sum())
 
 
-def opponents(world: World) -> Opponents:
+def baselines(world: World) -> Baselines:
     """Play the others."""
     setting, measured = world.setting, world.seen(0)[-1:]
     begun = [best(setting, measured, way) for way in WAYS]
     orders = [tuple(order[0].tolist()) for _, order in begun]
     fixed = [rate(setting, world.window, way, order) for way, order in zip(WAYS, orders, strict=True)]
     quickest = np.max([best(setting, world.window, way)[0] for way in WAYS], axis=0)
-    return Opponents(np.stack(fixed, axis=1), quickest, int(np.argmax([rates[0] for rates, _ in begun])))
+    return Baselines(np.stack(fixed, axis=1), quickest, int(np.argmax([rates[0] for rates, _ in begun])))

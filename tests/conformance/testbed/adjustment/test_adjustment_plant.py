@@ -113,7 +113,7 @@ def test_levels_are_those_of_the_last_answer_that_named_or_changed_something() -
         return {"triggers": [trigger] if named else [], "jobs": []}
 
     found = play(window(Event(8.0, RISE, 0, 1.4), seconds=40.0), adjuster)
-    assert found.asked == tuple(ASKED_S * number for number in range(10))
+    assert found.request_times == tuple(ASKED_S * number for number in range(10))
     assert told == pytest.approx([0.5] * 5 + [0.7] * 5)
 
 

@@ -108,7 +108,7 @@ def test_from_the_recovery_on_every_window_has_enough(
 ) -> None:
     best = [(seconds, rate) for (seconds, _), rate in zip(pieces, rates, strict=False)]
     made, most = course(*pieces, (20.0, 1.0)), course(*best, (20.0, 1.0))
-    ends = made.at[-1]
+    ends = made.instants[-1]
     found = recovered_at(made, most, 0.0, ends, 10.0, 0.9)
     assert found <= ends - 20.0 + 1e-6
     first = np.linspace(found, ends - 10.0, 300)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from conformance.conforming_adjuster import adjust
 
+from kuayu_conformance.testbed.adjustment.baselines import at_once
 from kuayu_conformance.testbed.adjustment.disturbing import BOUNDS, CELL_S, FALL, JUDGED, KINDS, QUICK, RISE, SLOW
-from kuayu_conformance.testbed.adjustment.opponents import at_once
 from kuayu_conformance.testbed.adjustment.run import play
 from kuayu_conformance.testbed.adjustment.scores import Disturbance, Yardstick
 from kuayu_conformance.testbed.adjustment.world import INTERVAL_S, PAST, World, draw
@@ -33,11 +33,11 @@ def test_a_window_follows_from_its_seed_alone() -> None:
 def test_disturbances_are_apart_and_change_by_what_the_sentence_names(worlds: list[World]) -> None:
     for world in worlds:
         assert sum(event.judged for event in world.events) == JUDGED
-        instants = [event.at for event in world.events]
+        instants = [event.instant for event in world.events]
         assert all(60.0 <= after - before < 120.0 for before, after in pairwise(instants))
         assert 60.0 <= world.ends_s - instants[-1] <= 120.0
         for event in world.events:
-            assert event.at % CELL_S == 0.0
+            assert event.instant % CELL_S == 0.0
             if event.kind in (RISE, FALL):
                 assert 0.25 <= abs(event.times - 1.0) <= 0.8
             assert event.kind != SLOW or 1.6 <= event.times <= 10.0
@@ -55,7 +55,7 @@ def test_loads_stay_within_bounds_but_for_their_wandering_and_latencies_fall_bac
         quiet = world.latency[0]
         for event in world.events:
             if event.kind == QUICK:
-                assert world.latency[round(event.at / CELL_S)] == pytest.approx(quiet)
+                assert world.latency[round(event.instant / CELL_S)] == pytest.approx(quiet)
 
 
 def test_what_is_measured_is_true_but_for_noise_and_rare_spikes(worlds: list[World]) -> None:

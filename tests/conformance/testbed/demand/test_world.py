@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kuayu_conformance.episode import seconds_of
+from kuayu_conformance.testbed.demand.baselines import plan
 from kuayu_conformance.testbed.demand.courses import Course, Part
 from kuayu_conformance.testbed.demand.crowd import Crowd
 from kuayu_conformance.testbed.demand.events import Event
@@ -22,7 +23,6 @@ from kuayu_conformance.testbed.demand.wire import (
     values,
 )
 from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Domain, World, world
-from kuayu_conformance.testbed.demand.yardsticks import plan
 from kuayu_schemas import schema
 
 PERIODS = (Period("warm_up", 64, 600.0, 0.1), Period("stable_convergence", 256, 1_200.0, 0.1))

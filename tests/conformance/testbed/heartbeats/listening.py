@@ -32,7 +32,7 @@ def alive(its: World) -> dict[str, list[tuple[float, float]]]:
                 gone[str(body["id"])].append(span)
     for each in its.incidents:
         if each.kind == NODE_DEAD and each.node:
-            gone[each.node].append((each.at, each.until))
+            gone[each.node].append((each.onset, each.until))
     found = {}
     for body in its.nodes:
         spans, since = [], 0.0
@@ -50,5 +50,5 @@ def by_node(sent: list[Delivery]) -> dict[str, list[tuple[float, Beat]]]:
     found: dict[str, list[tuple[float, Beat]]] = defaultdict(list)
     for delivery in sent:
         for beat in delivery.beats:
-            found[beat.body["node"]].append((delivery.at, beat))
+            found[beat.body["node"]].append((delivery.instant, beat))
     return found

@@ -35,7 +35,7 @@ def test_a_job_that_hangs_makes_no_step_and_goes_on_where_it_was(played: tuple[W
     assert hung
     for each in hung:
         assert each.job
-        assert each.at - each.since >= LEAST_HUNG - 1e-6
+        assert each.onset - each.since >= LEAST_HUNG - 1e-6
         rows = steps_of(sent, each.job)
         meanwhile = {
             rank: {s for at, r, s in rows if r == rank and each.since < at < each.until} for _, rank, _ in rows
@@ -45,7 +45,7 @@ def test_a_job_that_hangs_makes_no_step_and_goes_on_where_it_was(played: tuple[W
             assert any(at > each.until + 3.0 and step > max(meanwhile[rank]) for at, rank, step in rows)
         before = sorted({(step, at) for at, _, step in rows if at < each.since})
         paces = [b - a for a, b in pairwise(sorted(dict(reversed(before)).values()))]
-        assert each.at - each.since < HUNG_AFTER * (max(paces) + 1.0) + LEAST_HUNG
+        assert each.onset - each.since < HUNG_AFTER * (max(paces) + 1.0) + LEAST_HUNG
 
 
 def test_a_rank_that_straggles_is_behind_its_peers(played: tuple[World, list[Delivery]]) -> None:
@@ -56,7 +56,7 @@ def test_a_rank_that_straggles_is_behind_its_peers(played: tuple[World, list[Del
         assert each.job
         rows = steps_of(sent, each.job)
         first = max((step for at, rank, step in rows if rank == each.rank and at < each.since), default=0)
-        begun = max(step for at, rank, step in rows if rank == each.rank and at < each.at)
+        begun = max(step for at, rank, step in rows if rank == each.rank and at < each.onset)
         assert begun - first == LATE_STEPS - 1 or begun - first == LATE_STEPS - 2
 
         def done(rank: int | None, step: int, rows: list[tuple[float, int, int]] = rows) -> float:
@@ -74,7 +74,7 @@ def test_a_job_whose_node_died_stands_still_and_nothing_is_told_of_it(played: tu
     its, sent = played
     blocked = {job.name: {str(its.nodes[row]["id"]) for row in job.nodes} for job in its.jobs if job.blocked}
     assert not {each.job for each in its.incidents} & blocked.keys()
-    dead = {each.node: each.at for each in its.incidents if each.cause == BLOCKING}
+    dead = {each.node: each.onset for each in its.incidents if each.cause == BLOCKING}
     for job, nodes in blocked.items():
         (node,) = nodes & dead.keys()
         rows = steps_of(sent, job)

@@ -41,7 +41,7 @@ def played() -> tuple[World, list[Delivery]]:
 
 
 def digest(its: World) -> str:
-    told = [[each.at, each.domain, [[b.sent, b.ahead, b.body] for b in each.beats]] for each in deliveries(its)]
+    told = [[each.instant, each.domain, [[b.sent, b.ahead, b.body] for b in each.beats]] for each in deliveries(its)]
     lines = [[line.body for line in each.lines] for each in deliveries(its)]
     return sha256(json.dumps([told, lines, its.domains, its.nodes, repr(its.incidents)]).encode()).hexdigest()
 
@@ -68,17 +68,17 @@ def test_everything_that_is_sent_follows_the_model(played: tuple[World, list[Del
     for delivery in sent[::60]:
         assert not [fault for each in delivery.beats for fault in errors("Heartbeat", {**each.body, "sent_at": WHEN})]
         assert not [fault for each in delivery.lines for fault in errors("LogLine", {**each.body, "logged_at": WHEN})]
-    assert [each.at for each in sent] == sorted(each.at for each in sent)
+    assert [each.instant for each in sent] == sorted(each.instant for each in sent)
 
 
 def test_batches_come_at_the_pace_of_aggregators_with_half_of_the_nodes_each(
     played: tuple[World, list[Delivery]],
 ) -> None:
     its, sent = played
-    of = [each for each in sent if each.domain == sent[0].domain and 5.0 < each.at < 15.0]
-    assert {round(b.at - a.at, 6) for a, b in pairwise(of)} == {0.25}
+    of = [each for each in sent if each.domain == sent[0].domain and 5.0 < each.instant < 15.0]
+    assert {round(b.instant - a.instant, 6) for a, b in pairwise(of)} == {0.25}
     assert 80 < sum(len(each.beats) for each in of) / len(of) < 110
-    assert all(each.sent <= delivery.at for delivery in sent for each in delivery.beats)
+    assert all(each.sent <= delivery.instant for delivery in sent for each in delivery.beats)
     assert its.scale.total == 122.0
 
 
@@ -87,9 +87,9 @@ def test_a_quick_world_has_as_many_incidents_as_its_figures_need(played: tuple[W
     its, _ = played
     demanded = [each for each in its.incidents if each.demanded]
     assert len(demanded) == 498
-    assert sum(bool(each.asked) for each in demanded) >= 473
+    assert sum(bool(each.queried_domains) for each in demanded) >= 473
     assert {each.cause for each in demanded} == set(CAUSES)
-    assert all(its.scale.warm_up <= each.at <= its.scale.end + TURN for each in demanded)
+    assert all(its.scale.warm_up <= each.onset <= its.scale.end + TURN for each in demanded)
     causes = Counter(each.cause for each in demanded)
     assert causes[RACK] == 8 * its.scale.racks
     assert causes["node dies"] > len(demanded) / 2
@@ -122,9 +122,9 @@ def test_each_world_keeps_its_laws(seed: int) -> None:
     check_recovery(its)
     check_silence(its, list(deliveries(its)))
     for each in its.incidents:
-        assert each.since <= each.at < each.until
+        assert each.since <= each.onset < each.until
         assert each.cause in {RESET, FLAPPING, *CAUSES}
-        assert each.until - each.at >= TOLD or each.cause == RESET
+        assert each.until - each.onset >= TOLD or each.cause == RESET
         if each.cause == RESET:
             assert not each.demanded
 
@@ -145,7 +145,7 @@ def check_silence(its: World, sent: list[Delivery]) -> float:
             anew = beat.sent > last.get(node, -1.0) and number <= top.get(node, -1)
             if number > top.get(node, -1) or anew:
                 top[node], last[node] = number, beat.sent
-                news[node].append(delivery.at)
+                news[node].append(delivery.instant)
     longest = 0.0
     for node, spans in alive(its).items():
         for since, until in spans:
@@ -200,18 +200,18 @@ def test_the_dead_send_nothing_and_a_partition_is_silent(played: tuple[World, li
         if each.kind == NODE_DEAD and each.cause not in {FLAPPING, AMID}:
             assert each.node
             until = min(each.until, its.scale.total)
-            assert not [at for at, _ in of[each.node] if each.at + 0.51 < at < until]
+            assert not [at for at, _ in of[each.node] if each.onset + 0.51 < at < until]
         if each.kind == DOMAIN_UNREACHABLE:
-            assert each.until - each.at >= 12.0
-            assert not [d for d in sent if d.domain == each.domain and each.at <= d.at < each.until]
+            assert each.until - each.onset >= 12.0
+            assert not [d for d in sent if d.domain == each.domain and each.onset <= d.instant < each.until]
     healed = {each.until for each in its.incidents if each.kind == DOMAIN_UNREACHABLE}
-    assert {each.at for each in its.incidents if each.cause == AMID} <= healed
+    assert {each.onset for each in its.incidents if each.cause == AMID} <= healed
 
 
 def test_lines_tell_of_failing_nodes_when_the_incident_says_so(played: tuple[World, list[Delivery]]) -> None:
     its, sent = played
-    grave = {(each.at, each.node) for each in its.incidents if each.cause == LOGGED}
+    grave = {(each.onset, each.node) for each in its.incidents if each.cause == LOGGED}
     words = ("): 79,", "): 48,", "): 95,", "): 119,", ", Fatal,", "0x80E01809")
-    said = [(each.at, line.body["node"], line.body["text"]) for each in sent for line in each.lines]
+    said = [(each.instant, line.body["node"], line.body["text"]) for each in sent for line in each.lines]
     assert {(at, node) for at, node, text in said if any(word in text for word in words)} == grave
     assert len(said) > 10 * len(grave)

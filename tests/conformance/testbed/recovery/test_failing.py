@@ -73,7 +73,7 @@ def test_a_job_that_is_cut_off_goes_on_until_it_is_fenced_and_again_when_it_is_h
     world = plain(job(), faults=[away(CUT_OFF, 130.0)], ends=2000.0)
     outcome, planner, run = played(world, lambda _: [])
     (its,) = outcome.incidents
-    assert (its.kind, its.at) == (CUT_OFF, 480.0)
+    assert (its.kind, its.onset) == (CUT_OFF, 480.0)
     assert its.switch_s == its.interruption_s == pytest.approx(100.0)
     assert its.lost_s == 0.0
     assert planner.instants == [453.0 + 10.0 * each for each in range(13)]
@@ -85,7 +85,7 @@ def test_restored_elsewhere_it_does_again_what_it_did_while_nobody_heard_of_it()
     world = plain(job(), faults=[away(CUT_OFF, 150.0)], ends=2000.0)
     outcome, _, run = played(world, first(restore({0: ["there-0"]}, THERE, after=27.0)), FAR)
     (its,) = outcome.incidents
-    assert (its.at, its.lost_s) == (480.0, 276.0)
+    assert (its.onset, its.lost_s) == (480.0, 276.0)
     assert its.switch_s == pytest.approx(40.0)
     assert its.interruption_s == pytest.approx(40.0 + 276.0 + 2.0)
     assert run.state.jobs[0].domain == 1
@@ -118,7 +118,7 @@ def test_a_domain_that_fails_amid_an_incident_makes_no_other() -> None:
     outcome, planner, _ = played(world, says, FAR)
     (its,) = outcome.incidents
     assert planner.instants == [453.0, 468.0, 478.0, 488.0, 498.0, 503.0]
-    assert (its.kind, its.at) == ("node", 450.0)
+    assert (its.kind, its.onset) == ("node", 450.0)
     assert its.ways == ["go_on", "restore"]
     assert its.switch_s == pytest.approx(80.0 + 10.0 + 30.0)
     lost = 450.0 - 4.0 + (500.0 - 458.0) / 2 - 200.0

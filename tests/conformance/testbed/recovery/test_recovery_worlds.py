@@ -14,8 +14,8 @@ from kuayu_conformance.checks.resilience.backups import backup_deviations
 from kuayu_conformance.checks.resilience.backups import fewest as fewest_told
 from kuayu_conformance.checks.resilience.recovery_invariants import deviations
 from kuayu_conformance.testbed.recovery import faults
+from kuayu_conformance.testbed.recovery.baselines import BaselinePlanner
 from kuayu_conformance.testbed.recovery.holding import fewest
-from kuayu_conformance.testbed.recovery.opponents import Opponent
 from kuayu_conformance.testbed.recovery.run import Planner, Run, play
 from kuayu_conformance.testbed.recovery.state import begin
 from kuayu_conformance.testbed.recovery.wire import Wire
@@ -57,9 +57,9 @@ class Looked:
 def test_opponents_make_sound_plans_of_valid_requests(cold: bool) -> None:
     for seed in SEEDS[:2]:
         world = draw(seed)
-        looked = Looked(Opponent(world, cold=cold))
+        looked = Looked(BaselinePlanner(world, cold=cold))
         outcome = play(world, looked)
-        assert looked.failovers == outcome.asked > 0
+        assert looked.failovers == outcome.failover_requests > 0
 
 
 def test_the_conforming_planner_makes_sound_plans() -> None:
@@ -83,7 +83,7 @@ def test_a_window_follows_from_its_seed_and_its_names_tell_nothing() -> None:
 def test_a_window_is_the_same_on_every_machine() -> None:
     """Requests are made of these figures, and whoever judges a report again makes them anew."""
     world = draw("fixed")
-    assert [fault.at for fault in world.faults[:3]] == FAULTS_AT
+    assert [fault.instant for fault in world.faults[:3]] == FAULTS_AT
     assert world.links.measured[3, 0].tolist() == MEASURED
     assert [job.state_size for job in world.jobs[:3]] == STATES
 
@@ -105,9 +105,9 @@ def test_nodes_fail_as_often_as_requests_say() -> None:
 def test_things_fail_after_hourly_copies_were_taken_and_one_domain_after_the_other() -> None:
     for seed in SEEDS:
         world = draw(seed)
-        assert all(LEAD_S <= fault.at < LEAD_S + FAULTS_S for fault in world.faults)
+        assert all(LEAD_S <= fault.instant < LEAD_S + FAULTS_S for fault in world.faults)
         away = [fault for fault in world.faults if fault.kind in {faults.DOMAIN, faults.CUT_OFF}]
-        assert all(one.at + one.lasts_s < two.at for one, two in pairwise(away))
+        assert all(one.instant + one.lasts_s < two.instant for one, two in pairwise(away))
         assert {fault.kind for fault in world.faults} >= {faults.NODE}
 
 

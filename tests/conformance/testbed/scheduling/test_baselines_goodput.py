@@ -184,4 +184,4 @@ def test_it_is_the_same_again_in_a_real_scenario_and_asks_for_no_more_than_there
     first, again = played(), played()
     assert repr(first) == repr(again)
     assert first.refusals == 0
-    assert (first.held <= first.there * (1 + 1e-9)).all()
+    assert (first.held <= first.available * (1 + 1e-9)).all()

@@ -337,4 +337,4 @@ def test_bounds_hold_in_a_real_scenario(family: str) -> None:
         assert periods(its_jobs).least <= its_periods.mean()
         assert makespan(its_jobs).least <= ends[finished].max() * (1 + 1e-9)
         done = replace(found, work=np.array([record.done for record in outcome.jobs]))
-        assert cheapest_seconds(done, limit.values).sum() <= limit.values @ found.places.devices * outcome.at
+        assert cheapest_seconds(done, limit.values).sum() <= limit.values @ found.places.devices * outcome.instant

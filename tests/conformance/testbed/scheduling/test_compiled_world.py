@@ -30,7 +30,7 @@ from kuayu_conformance.testbed.scheduling.windows import BASELINES
 
 HOUR, DAY = 3600.0, 86_400.0
 TIMING = Timing(1 * HOUR, 2 * HOUR, 5 * HOUR)
-SUMS = ("bits", "money", "there", "held", "computing", "work")
+SUMS = ("bits", "money", "available", "held", "computing", "work")
 FAMILIES = ("reference", *OTHERS)
 
 
@@ -52,7 +52,7 @@ def both(its: Scenario) -> tuple[World, CompiledWorld]:
 
 def assert_same(one: Outcome, other: Outcome) -> None:
     """Nothing differs, not even in the last bit."""
-    assert (one.at, one.decisions, one.refusals) == (other.at, other.decisions, other.refusals)
+    assert (one.instant, one.decisions, one.refusals) == (other.instant, other.decisions, other.refusals)
     assert one.jobs == other.jobs
     for name in SUMS:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name

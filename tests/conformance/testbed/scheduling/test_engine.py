@@ -58,7 +58,7 @@ def test_a_job_runs_from_the_next_epoch_for_as_long_as_its_work_takes() -> None:
     outcome = its.outcome()
     assert outcome.held.tolist() == [400.0, 0.0]
     assert outcome.computing.tolist() == outcome.work.tolist() == [400.0, 0.0]
-    assert outcome.there.tolist() == [8 * 220.0, 8 * 220.0]
+    assert outcome.available.tolist() == [8 * 220.0, 8 * 220.0]
     assert outcome.decisions == 1, "nothing was pending at the second minute"
 
 
@@ -236,7 +236,7 @@ def test_a_node_that_fails_takes_its_jobs_and_what_they_had_not_saved() -> None:
     assert record.lost > 0.0
     assert outcome.work[0] == pytest.approx(8 * 400.0), "what was lost does not count"
     assert outcome.computing[0] == pytest.approx(8 * 400.0 + record.lost)
-    assert outcome.there[0] < 8 * its.now
+    assert outcome.available[0] < 8 * its.now
 
 
 def test_a_domain_that_is_cut_off_is_refused_and_reports_what_was() -> None:
@@ -285,7 +285,7 @@ def test_whatever_is_ordered_capacity_is_kept_and_the_same_comes_of_it_again(dat
     outcomes = [_at_random(seed).outcome() for _ in range(2)]
     assert repr(outcomes[0]) == repr(outcomes[1])
     outcome = outcomes[0]
-    assert (outcome.held <= outcome.there + 1e-6).all()
+    assert (outcome.held <= outcome.available + 1e-6).all()
     assert (outcome.computing <= outcome.held + 1e-6).all()
     assert outcome.money.sum() == pytest.approx(sum(record.money for record in outcome.jobs))
     assert outcome.work.sum() == pytest.approx(sum(record.done for record in outcome.jobs), abs=1e-3)

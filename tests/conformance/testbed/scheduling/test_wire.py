@@ -17,7 +17,7 @@ from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_conformance.testbed.scheduling.scenarios import Cell, Timing, scenario
 from kuayu_conformance.testbed.scheduling.values import Dataset, Placement, Share, Split
-from kuayu_conformance.testbed.scheduling.wire import PATH, Asked, BadAnswer, Names, Wire
+from kuayu_conformance.testbed.scheduling.wire import PATH, BadAnswer, Names, RemotePolicy, Wire
 from kuayu_conformance.testbed.scheduling.wire.orders import REASONS
 from kuayu_conformance.testbed.scheduling.wire.specs import placement_of
 from kuayu_schemas import schema
@@ -162,7 +162,7 @@ def test_an_answer_that_is_none_is_counted_and_nothing_is_ordered(spoil: Callabl
         return spoil(report(json.loads(body)["state"]))
 
     its = world(mesh(A, B), load(WAITS))
-    policy = Asked(ask, Wire("run"))
+    policy = RemotePolicy(ask, Wire("run"))
     play(its, policy, 180.0)
     assert (policy.answers, policy.bad_answers, len(policy.reasons)) == (0, 3, 3)
     assert its.outcome().refusals == 0
@@ -221,7 +221,7 @@ def test_a_policy_that_is_asked_over_the_wire_does_what_it_does_at_hand() -> Non
         """Answers with the orders of B3c, which looks at the view itself."""
 
         def __init__(self) -> None:
-            self._policy, self._asked = WeighedCompletion(), Asked(self._answer, wire, {"explain": False})
+            self._policy, self._asked = WeighedCompletion(), RemotePolicy(self._answer, wire, {"explain": False})
             self._view: View
 
         def _answer(self, path: str, body: bytes) -> object:
@@ -251,7 +251,7 @@ def test_an_answer_to_no_question_is_none() -> None:
 
 def test_a_service_that_starts_whoever_is_first_at_home_gets_jobs_done() -> None:
     its = world(mesh(A, B), load(WAITS))
-    policy = Asked(lambda _path, body: report((state := json.loads(body)["state"]), _first(state)), Wire("run"))
+    policy = RemotePolicy(lambda _path, body: report((state := json.loads(body)["state"]), _first(state)), Wire("run"))
     play(its, policy, HOUR)
     assert of(its.outcome(), "waits").finished == 160.0
 

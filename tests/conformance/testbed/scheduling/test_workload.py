@@ -173,7 +173,7 @@ def test_data_lies_at_home_as_often_as_the_family_says_and_is_read_again() -> No
     for locality in (0.3, 0.7, 1.0):
         drawn = draw(dataclasses.replace(REFERENCE, locality=locality), sites(), 0.6, WINDOW, "a")
         first = {job.data: job for job in reversed(drawn.jobs)}
-        near = sum(drawn.datasets[name].at == (job.home,) for name, job in first.items())
+        near = sum(drawn.datasets[name].sites == (job.home,) for name, job in first.items())
         assert near / len(first) == pytest.approx(locality, abs=0.05)
         assert 1 - len(first) / len(drawn.jobs) == pytest.approx(0.6, abs=0.05)
 
@@ -183,7 +183,7 @@ def test_pinned_data_lies_where_its_jobs_fit() -> None:
     rooms = {site.name: room(site) for site in sites()}
     pinned = [job for job in drawn.jobs if drawn.datasets[job.data].pinned]
     assert len(pinned) > 0.4 * len(drawn.jobs)
-    assert all(job.requested <= rooms[drawn.datasets[job.data].at[0]] for job in pinned)
+    assert all(job.requested <= rooms[drawn.datasets[job.data].sites[0]] for job in pinned)
 
 
 def test_the_giant_needs_more_than_any_domain_has() -> None:

@@ -17,7 +17,7 @@ from kuayu_conformance.testbed.transfers.collectives import (
     best,
     rate,
 )
-from kuayu_conformance.testbed.transfers.collectives_run import Course, follow, opponents, turned
+from kuayu_conformance.testbed.transfers.collectives_run import Course, baselines, follow, turned
 from kuayu_conformance.testbed.transfers.collectives_world import FAMILIES, INTERVAL, PAST, SWITCH, draw
 
 GIGABIT = 1e9
@@ -165,7 +165,7 @@ def test_nothing_chosen_makes_no_step() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nobody_makes_more_steps_than_who_always_has_the_quickest(family: str) -> None:
     world = draw(family, "most", 60)
-    others = opponents(world)
+    others = baselines(world)
     assert (others.fixed <= others.quickest[:, None]).all()
     assert follow(world, choose).steps <= others.most
     assert others.fixed[0].max() > 0.0

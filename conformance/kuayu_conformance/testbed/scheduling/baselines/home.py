@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.baselines.easy import Schedule
-from kuayu_conformance.testbed.scheduling.baselines.seats import Seats
+from kuayu_conformance.testbed.scheduling.baselines.home_placements import HomePlacements
 from kuayu_conformance.testbed.scheduling.baselines.trust import Trust
 from kuayu_conformance.testbed.scheduling.baselines.ways import Way, seconds
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Numbers
@@ -18,7 +18,7 @@ class HomeFifo:
     """B0: home domain, first come first served, all devices at once."""
 
     def __init__(self) -> None:
-        self._seats, self._trust = Seats(), Trust()
+        self._placements, self._trust = HomePlacements(), Trust()
 
     def decide(self, view: View) -> Sequence[Order]:
         """Start who is first in its domain, until one does not fit."""
@@ -26,7 +26,7 @@ class HomeFifo:
         orders: list[Order] = []
         waiting: dict[int, list[int]] = {}
         for number in view.pending.tolist():
-            site, ways = self._seats.of(view, number)
+            site, ways = self._placements.of(view, number)
             if site in waiting:
                 waiting[site].append(number)
             elif ways and not self._start(view, schedule, number, orders):
@@ -37,7 +37,7 @@ class HomeFifo:
 
     def _start(self, view: View, schedule: Schedule, number: int, orders: list[Order]) -> bool:
         """Start a job in the best way in which it fits; whether there is one."""
-        _, ways = self._seats.of(view, number)
+        _, ways = self._placements.of(view, number)
         fitting = [candidate for candidate in ways if schedule.fits(candidate.holding)]
         timed = [(seconds(view, number, candidate), place) for place, candidate in enumerate(fitting)]
         for took, place in sorted(timed):
@@ -58,8 +58,8 @@ class HomeBackfill(HomeFifo):
     """B1: home domain with EASY backfill, the traditional scheduling of single domains.
 
     The first that waits in a domain has a reservation where it is expected to finish first; who comes after it starts
-    if that delays no reservation, of its own domain or of a split job of a neighbour. :class:`Seats` says what becomes
-    of a job that is too large for its home.
+    if that delays no reservation, of its own domain or of a split job of a neighbour. :class:`HomePlacements` says what
+    becomes of a job that is too large for its home.
     """
 
     def _wait(self, view: View, schedule: Schedule, number: int) -> None:
@@ -72,7 +72,7 @@ class HomeBackfill(HomeFifo):
 
     def _awaited(self, view: View, schedule: Schedule, number: int) -> Way:
         """The way in which a job that waits is expected to finish first."""
-        _, ways = self._seats.of(view, number)
+        _, ways = self._placements.of(view, number)
         if len(ways) == 1:
             return ways[0]
         return min(ways, key=lambda candidate: schedule.earliest(candidate.holding) + seconds(view, number, candidate))

@@ -85,7 +85,7 @@ def score(cell: Cell, policy: Policy) -> Score:
     play(world, policy, 3.0 * seconds)
     outcome = world.outcome()
     periods = [
-        min(record.finished, outcome.at) - record.submitted
+        min(record.finished, outcome.instant) - record.submitted
         for record, job in zip(outcome.jobs, workload.jobs, strict=True)
         if job.kind is not JobKind.SERVING and job.submitted > 0.0
     ]

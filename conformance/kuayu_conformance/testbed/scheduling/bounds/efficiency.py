@@ -63,7 +63,7 @@ def needs(
         reachable[place] = able[places.type]
         data = workload.datasets[job.data]
         if data.pinned:
-            reachable[place] &= np.isin(places.site, [places.site_number(site) for site in data.at])
+            reachable[place] &= np.isin(places.site, [places.site_number(site) for site in data.sites])
         most = min(job.maximum if expanding else job.requested, int(places.devices[reachable[place]].sum()))
         if most < job.minimum:
             reachable[place] = False

@@ -153,7 +153,7 @@ class _Scene:
     def _staging(self, job: Job, shares: tuple[Share, ...]) -> tuple[float, float]:
         """Seconds and money until the data are in all domains of a way, each from where they come fastest."""
         data = self._workload.datasets[job.data]
-        holders = [self.places.site_number(site) for site in data.at]
+        holders = [self.places.site_number(site) for site in data.sites]
         seconds, money = 0.0, 0.0
         for site in {self.places.site_number(share.site) for share in shares} - set(holders):
             best = max(holders, key=lambda source: float(self._offered[source, site]))

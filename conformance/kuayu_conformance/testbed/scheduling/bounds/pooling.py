@@ -58,6 +58,6 @@ def pooled(topology: Topology, workload: Workload) -> Pooled:
         topology.weather,
         tuple(replace(job, home=NAME) for job in workload.jobs),
         MappingProxyType(
-            {name: replace(dataset, at=(NAME,), pinned=False) for name, dataset in workload.datasets.items()}
+            {name: replace(dataset, sites=(NAME,), pinned=False) for name, dataset in workload.datasets.items()}
         ),
     )

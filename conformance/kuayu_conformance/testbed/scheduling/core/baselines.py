@@ -1,7 +1,7 @@
 """B0, B1 and B3 compiled, with what the other baselines share: what they decide is what they decide in Python.
 
 1. Rules and sources stand in :mod:`kuayu_conformance.testbed.scheduling.baselines`: ``home`` (B0, B1), ``greedy`` (B3),
-   ``easy`` (reservations), ``seats`` and ``ways`` (where a job can run), ``trust`` (whom to believe).
+   ``easy`` (reservations), ``home_placements`` and ``ways`` (where a job can run), ``trust`` (whom to believe).
 2. A decision changes nothing until it is complete: where an array is too short it is made again in a longer one.
 """
 

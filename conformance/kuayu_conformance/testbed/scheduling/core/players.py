@@ -16,7 +16,7 @@ from kuayu_conformance.testbed.scheduling.baselines import (
 )
 from kuayu_conformance.testbed.scheduling.baselines.goodput import Active, plan
 from kuayu_conformance.testbed.scheduling.baselines.weighed import advantages
-from kuayu_conformance.testbed.scheduling.core import events, goodput, playing
+from kuayu_conformance.testbed.scheduling.core import events, goodput, simulation
 from kuayu_conformance.testbed.scheduling.core.baselines import PERIOD
 from kuayu_conformance.testbed.scheduling.core.facade import Holder
 from kuayu_conformance.testbed.scheduling.core.handle import desk_handle
@@ -25,12 +25,12 @@ from kuayu_conformance.testbed.scheduling.engine.policy import Policy
 from kuayu_conformance.testbed.scheduling.law.quality import penalty
 
 RULES: Mapping[type, int] = {
-    HomeFifo: playing.FIFO,
-    HomeBackfill: playing.BACKFILL,
-    FirstToAdmit: playing.ADMITTED,
-    EarliestCompletion: playing.EARLIEST,
-    WeighedCompletion: playing.WEIGHED,
-    Goodput: playing.PLANNED,
+    HomeFifo: simulation.FIFO,
+    HomeBackfill: simulation.BACKFILL,
+    FirstToAdmit: simulation.ADMITTED,
+    EarliestCompletion: simulation.EARLIEST,
+    WeighedCompletion: simulation.WEIGHED,
+    Goodput: simulation.PLANNED,
 }
 """Baselines that are compiled."""
 
@@ -80,7 +80,7 @@ class CompiledBaseline:
         assert self._desk is not None
         counts = self._desk.counts
         counts["decisions"] = counts["refusals"] = 0
-        while (how := playing.play(world.handle, self._handle, self._rules, until, seconds)) != events.OVER:
+        while (how := simulation.play(world.handle, self._handle, self._rules, until, seconds)) != events.OVER:
             if how == events.DUE:
                 self._plan(world)
             else:

@@ -13,6 +13,18 @@ from weakref import proxy
 import numpy as np
 
 from kuayu_conformance.testbed.scheduling.core import events, jobs, network
+from kuayu_conformance.testbed.scheduling.core.arrays import (
+    LISTS,
+    clock,
+    jobs_of,
+    links_of,
+    longer,
+    pools_of,
+    room,
+    routed,
+    sites_of,
+    tariff,
+)
 from kuayu_conformance.testbed.scheduling.core.facade import (
     Checkpoints,
     CopiesNow,
@@ -38,18 +50,6 @@ from kuayu_conformance.testbed.scheduling.core.layout import (
     Floats,
     Numbers,
     State,
-)
-from kuayu_conformance.testbed.scheduling.core.packing import (
-    LISTS,
-    clock,
-    jobs_of,
-    links_of,
-    longer,
-    pools_of,
-    room,
-    routed,
-    sites_of,
-    tariff,
 )
 from kuayu_conformance.testbed.scheduling.core.players import Player, player_of
 from kuayu_conformance.testbed.scheduling.engine.copies import KEPT
@@ -361,7 +361,7 @@ class CompiledWorld:
             ),
             copies=np.array(
                 [
-                    [INF if site in dataset.at else -1.0 for site in places.sites]
+                    [INF if site in dataset.sites else -1.0 for site in places.sites]
                     for dataset in workload.datasets.values()
                 ]
             ).reshape(-1, sites),
@@ -401,8 +401,8 @@ class CompiledWorld:
         s.links["end"] = ends
         table = np.array([row for link_rows in rows for row in link_rows]).reshape(-1, 2)
         while (fault := self._faults.next()) is not None:
-            self._drawn.append((fault.at, fault.pool, fault.place, fault.repaired))
-            if fault.at > until:
+            self._drawn.append((fault.instant, fault.pool, fault.place, fault.repaired))
+            if fault.instant > until:
                 break
         instants, factor = table.T.copy()
         self._changed(s._replace(weather_at=instants, weather_factor=factor, faults=np.array(self._drawn, dtype=FAULT)))

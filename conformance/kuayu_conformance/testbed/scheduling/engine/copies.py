@@ -20,7 +20,9 @@ class Copies:
     def __init__(self, datasets: Mapping[str, Dataset], numbers: Mapping[str, int], kept: float = KEPT) -> None:
         self.datasets = datasets
         self._kept = kept
-        self._always = {name: tuple(sorted(numbers[site] for site in dataset.at)) for name, dataset in datasets.items()}
+        self._always = {
+            name: tuple(sorted(numbers[site] for site in dataset.sites)) for name, dataset in datasets.items()
+        }
         self._until: dict[str, dict[int, float]] = {}
 
     def at(self, name: str, now: float) -> tuple[int, ...]:

@@ -64,13 +64,13 @@ class Fault:
     """A node fails.
 
     Attributes:
-        at: Seconds since the scenario began.
+        instant: Seconds since the scenario began.
         pool: Number of the pool.
         place: Where among the working devices of the pool it is, of [0, 1).
         repaired: When it is back.
     """
 
-    at: float
+    instant: float
     pool: int
     place: float
     repaired: float

@@ -62,11 +62,11 @@ class Outcome:
     """What has become of a scenario by an instant. All sums begin with the scenario: a window is a difference of two.
 
     Attributes:
-        at: The instant, seconds since the scenario began.
+        instant: The instant, seconds since the scenario began.
         jobs: All that were submitted by then, in order.
         bits: Integral of the occupied bandwidth, by wire.
         money: That by tariff and time of day, by wire.
-        there: Device seconds that were not broken, by pool.
+        available: Device seconds that were not broken, by pool.
         held: Device seconds that jobs held, by pool.
         computing: Device seconds in which jobs computed rather than waited for network or data, by pool.
         work: Work that was done and not lost, by pool, in device seconds of the reference device.
@@ -74,11 +74,11 @@ class Outcome:
         refusals: Orders that were not carried out.
     """
 
-    at: float
+    instant: float
     jobs: tuple[Record, ...]
     bits: Floats
     money: Floats
-    there: Floats
+    available: Floats
     held: Floats
     computing: Floats
     work: Floats
@@ -91,18 +91,18 @@ class Gauges:
     """How it stands at an instant; sums begin with the scenario, as those of an outcome.
 
     Attributes:
-        at: The instant, seconds since the scenario began.
+        instant: The instant, seconds since the scenario began.
         bits: Integral of the occupied bandwidth, by wire.
-        there: Device seconds that were not broken, by pool.
+        available: Device seconds that were not broken, by pool.
         held: Device seconds that jobs held, by pool.
         work: Work that was done and not lost, by pool.
         waiting: Jobs that are pending.
         devices: Devices that they ask for, all told.
     """
 
-    at: float
+    instant: float
     bits: Floats
-    there: Floats
+    available: Floats
     held: Floats
     work: Floats
     waiting: int

@@ -215,7 +215,7 @@ class World:
     def _expect_fault(self) -> None:
         fault = self._faults.next()
         if fault:
-            self._clock.at(fault.at, self._fail, fault)
+            self._clock.at(fault.instant, self._fail, fault)
 
     def _fail(self, fault: Fault) -> None:
         hit, devices = self._stages.holdings.on_node(fault.pool, fault.place)

@@ -12,8 +12,8 @@ Money is in yuan, seconds begin at midnight.
 """
 
 from kuayu_conformance.testbed.scheduling.topology.accelerators import PROFILES, REFERENCE
+from kuayu_conformance.testbed.scheduling.topology.assembly import ASSIGNMENTS, Topology, build
 from kuayu_conformance.testbed.scheduling.topology.assumptions import ASSUMPTIONS, drawn, varied
-from kuayu_conformance.testbed.scheduling.topology.building import ASSIGNMENTS, Topology, build
 from kuayu_conformance.testbed.scheduling.topology.families import FAMILIES
 from kuayu_conformance.testbed.scheduling.topology.places import EASTERN, MAX_DOMAINS, MIN_DOMAINS, PLACES, hub_of
 from kuayu_conformance.testbed.scheduling.topology.sites import capacity

@@ -54,7 +54,7 @@ def artefact_of(data: Dataset, names: Names) -> dict[str, Any]:
     return {
         "id": names.of("data", data.name),
         "size": data.size,
-        "domains": sorted(names.of("domain", site) for site in data.at),
+        "domains": sorted(names.of("domain", site) for site in data.sites),
         "pinned": data.pinned,
     }
 

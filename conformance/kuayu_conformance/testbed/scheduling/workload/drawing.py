@@ -126,7 +126,7 @@ def _in_memory(
         reads = sets[job.data]
         most = FITS * memory(job.home, job.requested)
         if reads.pinned:
-            most = min(most, *(FITS * memory(site, job.requested) for site in reads.at))
+            most = min(most, *(FITS * memory(site, job.requested) for site in reads.sites))
         kept.append(dataclasses.replace(job, memory=most) if job.memory > most else job)
     return tuple(kept)
 

@@ -9,7 +9,7 @@ from kuayu_conformance.testbed.scheduling.scenarios import Scenario
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class Trajectory:
     """A run.
 
     Attributes:
@@ -25,7 +25,7 @@ class Film:
     outcome: Outcome
 
 
-def filmed(scenario: Scenario, policy: Policy, name: str, step: float = 600.0) -> Film:
+def recorded(scenario: Scenario, policy: Policy, name: str, step: float = 600.0) -> Trajectory:
     """Let a policy decide up to the end of the window, and watch.
 
     Watching changes nothing.
@@ -41,4 +41,4 @@ def filmed(scenario: Scenario, policy: Policy, name: str, step: float = 600.0) -
     while world.now < timing.end and not world.over:
         play(world, policy, min(world.now + step, timing.end))
         frames.append(world.gauges())
-    return Film(scenario, name, tuple(frames), world.outcome())
+    return Trajectory(scenario, name, tuple(frames), world.outcome())

@@ -20,7 +20,7 @@ HOUR_S = 3600.0
 _METHOD = {"name": "opponent", "version": "1"}
 
 
-class Opponent:
+class BaselinePlanner:
     """One of the two.
 
     Args:

@@ -6,7 +6,7 @@ from kuayu_conformance.testbed.scheduling.baselines.ways import Way, nearest, se
 from kuayu_conformance.testbed.scheduling.engine.view import View
 
 
-class Seats:
+class HomePlacements:
     """The ways in which jobs can run that stay at home, found once for each job.
 
     A job that its home can hold has one way for each pool there. One that asks for more than any pool of its home has
@@ -27,11 +27,11 @@ class Seats:
         """Number of the domain in whose queue a job stands, and its ways; none if it cannot run at all."""
         found = self._found.get(number)
         if found is None:
-            found = self._found[number] = _seat(view, number)
+            found = self._found[number] = _at_home(view, number)
         return found
 
 
-def _seat(view: View, number: int) -> tuple[int, tuple[Way, ...]]:
+def _at_home(view: View, number: int) -> tuple[int, tuple[Way, ...]]:
     home = int(view.register.home[number])
     pools = usable(view, number)
     for site in chain((home,), nearest(view, home)):

@@ -15,7 +15,7 @@ Ask = Callable[[str, bytes], object]
 """Posts JSON to a path; the JSON value that came back with status 200, or None."""
 
 
-class Asked:
+class RemotePolicy:
     """Whoever answers decides. An answer that is none is counted, and nothing is ordered.
 
     Args:

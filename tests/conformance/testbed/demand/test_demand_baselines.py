@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuayu_conformance.testbed.demand.law import Period
-from kuayu_conformance.testbed.demand.peaks import Load, greedy, least_peak, level
-from kuayu_conformance.testbed.demand.real import EMPTY_AT_FIRST, series
-from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
-from kuayu_conformance.testbed.demand.yardsticks import (
+from kuayu_conformance.testbed.demand.baselines import (
     DRIFT,
     LAST,
     SEASONAL,
@@ -21,6 +17,10 @@ from kuayu_conformance.testbed.demand.yardsticks import (
     simple,
     smoothed,
 )
+from kuayu_conformance.testbed.demand.law import Period
+from kuayu_conformance.testbed.demand.peaks import Load, greedy, least_peak, level
+from kuayu_conformance.testbed.demand.real import EMPTY_AT_FIRST, series
+from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
 
 DAY = 1_440
 
