@@ -27,7 +27,7 @@ from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_conformance.testbed.recovery.baselines import COLD, FIXED
 from kuayu_conformance.testbed.recovery.faults import KINDS
-from kuayu_conformance.testbed.recovery.holding import Held
+from kuayu_conformance.testbed.recovery.holding import Holdings
 from kuayu_conformance.testbed.recovery.run import Outcome
 from kuayu_conformance.testbed.recovery.state import Incident
 from kuayu_schemas import registers
@@ -171,7 +171,7 @@ def window(switch: Sequence[float], interruption: Sequence[float]) -> FailoverWi
     """A window with incidents of such times."""
     pairs = zip(switch, interruption, strict=True)
     its = tuple(Incident(0, "node", 5000.0, 2, 1.0, one, other) for one, other in pairs)
-    outcome = Outcome(its, (), Held((), ()), 0.0, 5.0, 0.0, 0, 0, len(its))
+    outcome = Outcome(its, (), Holdings((), ()), 0.0, 5.0, 0.0, 0, 0, len(its))
     return FailoverWindow(backed=True, plans=1, outcomes={SERVICE: outcome})
 
 

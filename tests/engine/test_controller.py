@@ -314,7 +314,7 @@ def test_a_result_that_is_refused_is_not_sent_on_and_on(tmp_path: Path) -> None:
 def test_a_domain_whose_token_was_taken_out_waits_for_it_and_keeps_what_it_has_to_say(tmp_path: Path) -> None:
     with Service(action("a")) as service:
         running = controller(service, tmp_path / "held.json")
-        running.turn()
+        running.poll()
         service.asked.append(action("a", COMMIT))
         service.strangers, service.stop = 2, threading.Event()
         running.run(service.stop)
