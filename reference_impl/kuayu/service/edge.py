@@ -36,8 +36,8 @@ LINGER = 5.0
 """Seconds in which what is left of a body may still come once it was answered without being read."""
 
 CROWDED_SHARE, CROWDED_KEEP_ALIVE_S = 0.5, 5
-"""Share of the connections that there may be beyond which further ones are kept for so many seconds without a request,
-in place of the server's."""
+"""Share of the connections that there may be, in all or from an address, beyond which further ones are kept for so many
+seconds without a request, in place of the server's."""
 
 MAX_TURNED_AWAY = 64
 """Connections above the number that there may be, each of which is still read from until its answer has arrived."""
@@ -99,7 +99,10 @@ class _GuardedProtocol(HttpToolsProtocol):
             return
         self._address = address
         limits.counts[address] += 1
-        if limits.counts.total() > CROWDED_SHARE * limits.connections:
+        if (
+            limits.counts.total() > CROWDED_SHARE * limits.connections
+            or limits.counts[address] > CROWDED_SHARE * limits.per_address
+        ):
             self.timeout_keep_alive = CROWDED_KEEP_ALIVE_S
         self._await_head()
 
