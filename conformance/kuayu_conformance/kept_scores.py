@@ -89,7 +89,7 @@ class KeptScores:
         if (known := self.get(key)) is not None:
             return kind.validate_python(known)
         value = make()
-        self.put(key, kind.dump_python(value, mode="json"))
+        self.put(key, kind.dump_python(value, mode="json", by_alias=True))
         return value
 
     def put(self, key: str, value: object) -> None:

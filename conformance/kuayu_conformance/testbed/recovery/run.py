@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
+
+from pydantic import Field
 
 from kuayu_conformance.testbed.recovery.clock import Clock
 from kuayu_conformance.testbed.recovery.copying import Copying
@@ -60,7 +62,7 @@ class Outcome:
     paused: float
     copies: int
     skipped: int
-    failover_requests: int
+    failover_requests: Annotated[int, Field(alias="asked")]  # its name in transcripts
 
 
 class Run:

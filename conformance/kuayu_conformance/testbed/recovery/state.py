@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 from math import inf
+from typing import Annotated
+
+from pydantic import Field
 
 from kuayu_conformance.testbed.recovery.flows import Flow
 from kuayu_conformance.testbed.recovery.world import Job, World
@@ -62,7 +65,7 @@ class Incident:
 
     job: int
     kind: str
-    onset: float
+    onset: Annotated[float, Field(alias="at")]  # its name in transcripts
     had: int
     least_s: float
     switch_s: float = inf
