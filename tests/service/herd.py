@@ -106,10 +106,14 @@ def faults(client: httpx.Client, **query: str) -> list[JsonObject]:
 
 
 def wait_for_faults(client: httpx.Client, *states: tuple[str, str], **query: str) -> list[JsonObject]:
-    """The faults once they are just these: node and state of each, in any order."""
+    """The faults once they are just these: node and state of each, in any order; a domain has no node.
+
+    Where none of a domain is among them, those are passed over: a machine without time for the herd silences it whole.
+    """
     deadline = time.monotonic() + PATIENCE
+    domains = any(not node for node, _ in states)
     while True:
-        found = faults(client, **query)
+        found = [fault for fault in faults(client, **query) if domains or "node" in fault]
         if sorted((fault.get("node", ""), fault["state"]) for fault in found) == sorted(states):
             return found
         assert time.monotonic() < deadline, found

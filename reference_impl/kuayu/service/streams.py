@@ -36,6 +36,8 @@ HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
+    # Whoever is let go may not notice for long, and would hold a connection that is kept for the next request.
+    (b"connection", b"close"),
 ]
 
 
