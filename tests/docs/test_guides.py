@@ -160,7 +160,12 @@ def known_options() -> set[str]:
     parts += [["conformance", part] for part in ("run", "doctor", "list", "verify", "publish", "check-submission")]
     told = [commands.run(*part, "--help", COLUMNS="200") for part in parts]
     assert [each.stderr for each in told if each.returncode != 0] == []
-    return {option for each in told for option in OPTION.findall(each.stdout)}
+    pages = [each.stdout for each in told]
+    for command in ("rule", "scheduler"):
+        typed = [sys.executable, "-m", "kuayu_training", command, "--help"]
+        wide = {**os.environ, "COLUMNS": "200"}
+        pages.append(subprocess.run(typed, env=wide, capture_output=True, text=True, check=True).stdout)
+    return {option for page in pages for option in OPTION.findall(page)}
 
 
 @pytest.mark.parametrize("page", PAGES)

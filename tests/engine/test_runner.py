@@ -542,4 +542,4 @@ def test_the_controller_runs_jobs_while_it_waits_for_the_service(domain: Domain)
 
 def let_go(domain: Domain) -> None:
     """Look at leases once, as the controller's second thread does."""
-    domain.controller._let_go_of_what_is_over()  # noqa: SLF001
+    domain.controller._release_expired()  # noqa: SLF001
