@@ -18,7 +18,7 @@ full run (``sch_cells.FULL``), with windows that drain until their cohort has en
 The reference's rule is played compiled, which gives the same orders (decision 35), three times: with the constants that
 ship; with those that the search found and that shipped as method 1.4.0 (decisions 41 and 43); and with these and the
 network of PPO, which was trained on them. Windows are those of a seed of their own, which no run of the suite draws.
-They are played side by side by workers (``kuayu_training.workers``), some ten seconds each on one core, the first
+They are played side by side by workers (``kuayu_training.workers``), the first
 window of all cells before the second of any; the file is written anew after every such round, so that a run that is
 broken off leaves what it had.
 """

@@ -20,7 +20,14 @@ from kuayu.scheduling import Scheduler
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fastapi import FastAPI
     from starlette.types import ASGIApp
+
+    from kuayu.service.audit import AuditLog
+    from kuayu.service.edge import Edge
+    from kuayu.service.token_issuer import TokenIssuer
 
 GRACE_S = 5
 """Seconds that requests under way, open streams among them, have to end once the program is told to stop."""
@@ -116,16 +123,6 @@ def run(
         signal.signal(number, lambda *_: None)
     Server(config).run(sockets=[listener])
 
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Iterable
-
-    from fastapi import FastAPI
-
-    from kuayu.service.audit import AuditLog
-    from kuayu.service.edge import Edge
-    from kuayu.service.token_issuer import TokenIssuer
 
 GRACE = 10
 """Seconds that requests under way have to end once the service is told to stop."""
@@ -393,9 +390,7 @@ def _allow_files(connections: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def _listen(host: str, port: int) -> "socket.socket":
-    import socket
-
+def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)

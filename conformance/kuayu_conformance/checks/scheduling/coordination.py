@@ -205,7 +205,7 @@ def shares_of(placement: object) -> Iterator[Json]:
 
 
 SETTLED = frozenset({"committed", "refused", "released"})
-SLACK, LEAST_SLACK = 3.0, 0.3
+SLACK, MIN_SLACK = 3.0, 0.3
 """Seconds beyond patience after which a target is taken to do nothing more: at first, and, once that was so, where its
 patience is waited for. It is asked for tenths of a second, so that with none it could be left before that is over."""
 MOST_ROUNDS = 60
@@ -292,7 +292,7 @@ class Player:
         """Wait at a domain that answers for what comes when patience is over; whether anything came."""
         number = min(self._asked(group), default=0)
         patience = max(played.due - self.episode.now() if played.late else 0.0 for played in group)
-        slack = max(self.slack, LEAST_SLACK) if any(played.late for played in group) else self.slack
+        slack = max(self.slack, MIN_SLACK) if any(played.late for played in group) else self.slack
         wait = min(LONGEST_WAIT, max(0.0, patience) + slack)
         return wait > 0 and self.visit(number, group, wait=wait)
 
