@@ -143,7 +143,8 @@ class Clauses:
             for place, row in enumerate(rows, start=1):
                 term = "\u3000".join((f"**{row[0]}**", *row[1:named]))
                 number = f'::: {{custom-style="Term Number"}}\n[**{chapter}.{place}**]{{#{term_anchor(place)}}}\n:::'
-                self.manuscript.add(number, term, self.inline(row[named]))
+                titled = f'::: {{custom-style="Term"}}\n{term}\n:::'
+                self.manuscript.add(number, titled, self.inline(row[named]))
                 remarks = zip(headings[named + 1 :], row[named + 1 :], strict=True)
                 self.manuscript.add(*(f"\\[{name}{colon}{self.inline(cell)}\\]" for name, cell in remarks if cell))
 

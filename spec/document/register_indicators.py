@@ -72,7 +72,7 @@ def _measures(manuscript: Manuscript, sources: Sources, indicator: Row) -> None:
         for key, words in ROWS.items()
         if any(key in column for column in columns)
     ]
-    widths = [14, *([86 // len(columns)] * len(columns))]
+    widths = [16, *([84 // len(columns)] * len(columns))]
     manuscript.table(MEASURES.in_(language).format(indicator["id"]), headings, rows, widths)
 
 

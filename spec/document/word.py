@@ -318,6 +318,7 @@ def _own_styles(indent: str) -> Iterator[tuple[str, str]]:
     yield paragraph("FigureImage", "Figure Image", f'<w:keepNext/><w:spacing w:before="160" w:after="60"/>{centred}')
     yield paragraph("FigureCaption", "Figure Caption", f'<w:spacing w:before="60" w:after="160"/>{centred}', sans)
     yield paragraph("TermNumber", "Term Number", '<w:keepNext/><w:spacing w:before="120" w:after="40"/>', sans)
+    yield paragraph("Term", "Term", "<w:keepNext/>", based="BodyText")
     letter = '<w:keepNext/><w:spacing w:before="160" w:after="40"/>'
     yield paragraph("IndexLetter", "Index Letter", letter, sans)
     leader = f'<w:tab w:val="right" w:leader="dot" w:pos="{_PORTRAIT_TEXT}"/>'

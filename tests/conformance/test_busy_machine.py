@@ -35,8 +35,8 @@ BY_THE_CLOCK, BY_ANSWERS = sch_latency.CHECK, fct_quantiles.CHECK
 LISTENS_AND_WORKS = """
 import os, socket
 listening = socket.create_server(("127.0.0.1", 0))
-print(listening.getsockname()[1], flush=True)
-os.fork()
+if not os.fork():
+    print(listening.getsockname()[1], flush=True)
 while True:
     pass
 """

@@ -196,7 +196,8 @@ def test_a_term_may_name_its_source(copy: Path) -> None:
         "# 术语和定义\n\n| 术语 | 英文 | 定义 | 来源 |\n|---|---|---|---|\n| 租户 | tenant | 一方 | RFC 1 |\n", "utf-8"
     )
     text = assemble(Sources(copy), "zh", str).markdown
-    assert "[**3.1**]{#term-1}\n:::\n\n**租户**\u3000tenant\n\n一方\n\n\\[来源：RFC 1\\]\n" in text
+    assert "[**3.1**]{#term-1}\n:::\n" in text
+    assert '\n::: {custom-style="Term"}\n**租户**\u3000tenant\n:::\n\n一方\n\n\\[来源：RFC 1\\]\n' in text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

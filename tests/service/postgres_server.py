@@ -1,8 +1,8 @@
 """A PostgreSQL of one's own that can be stopped as a power cut stops it, frozen, and started again."""
 
-import os
-import signal
+import contextlib
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,12 +40,23 @@ class PostgresServer:
         self._server.ensure_postgres_running()
 
     def freeze(self) -> None:
-        """Let it answer nothing, with all connections open."""
-        self._signal(signal.SIGSTOP)
+        """Let it answer nothing, with all connections open.
+
+        The process that starts all others is stopped first: a session that it began meanwhile would go on answering.
+        """
+        main = self._main()
+        main.suspend()
+        while main.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.001)
+        for session in main.children():
+            session.suspend()
 
     def thaw(self) -> None:
         """Let it go on."""
-        self._signal(signal.SIGCONT)
+        main = self._main()
+        for process in (*main.children(), main):
+            with contextlib.suppress(psutil.NoSuchProcess):  # a session may end with its first step
+                process.resume()
 
     def remove(self) -> None:
         """End it and delete its data."""
@@ -61,10 +72,8 @@ class PostgresServer:
         with psycopg.connect(self._server.get_uri(database), autocommit=True) as connection:
             yield Session(connection)
 
-    def _signal(self, number: signal.Signals) -> None:
-        main = psutil.Process(int((self._server.pgdata / "postmaster.pid").read_text().splitlines()[0]))
-        for process in (main, *main.children()):
-            os.kill(process.pid, number)
+    def _main(self) -> psutil.Process:
+        return psutil.Process(int((self._server.pgdata / "postmaster.pid").read_text().splitlines()[0]))
 
     def _control(self, *arguments: str) -> None:
         import pgserver

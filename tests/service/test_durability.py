@@ -11,6 +11,7 @@ import pytest
 from service.conftest import Service, StartService, instant
 
 ROUNDS = 4
+PATIENCE_S = 60.0
 
 
 class Ledger:
@@ -20,10 +21,11 @@ class Ledger:
         self.service = service
         self.device = device
         self.acknowledged: dict[str, float] = {}
+        self.begun = threading.Event()
         self.stopped = threading.Event()
 
     def write(self, first: int) -> None:
-        """Write samples whose values begin at ``first``."""
+        """Write samples whose values begin at ``first``; ``begun`` is set with the first that is acknowledged."""
         with httpx.Client(base_url=self.service.url, timeout=10) as client:
             for number in range(first, first + 10_000):
                 if self.stopped.is_set():
@@ -41,6 +43,7 @@ class Ledger:
             return False
         if answer.json()["accepted"] == 1:
             self.acknowledged[moment] = float(number)
+            self.begun.set()
         return True
 
 
@@ -53,9 +56,14 @@ def test_kill_9_during_ingest_loses_no_acknowledged_sample(start_service: StartS
     for round_number in range(ROUNDS):
         with ThreadPoolExecutor(len(ledgers)) as writers:
             for ledger in ledgers:
-                writers.submit(ledger.write, round_number * 10_000)
-            time.sleep(chance.uniform(0.2, 0.8))
+                ledger.begun.clear()
+            writing = [writers.submit(ledger.write, round_number * 10_000) for ledger in ledgers]
+            for ledger in ledgers:
+                ledger.begun.wait(PATIENCE_S)
+            time.sleep(chance.uniform(0.0, 0.6))
             service.stop(signal.SIGKILL)
+        for each in writing:
+            each.result()  # whatever a writer failed at is told
         service.start()
         for ledger in ledgers:
             held = {
@@ -71,10 +79,11 @@ def test_sigterm_answers_what_is_under_way_and_ends_in_order(start_service: Star
     service.register()
     ledger = Ledger(service, "0")
     with ThreadPoolExecutor(1) as writers:
-        writers.submit(ledger.write, 0)
-        time.sleep(0.4)
+        writing = writers.submit(ledger.write, 0)
+        ledger.begun.wait(PATIENCE_S)
         assert service.stop() == 0
         ledger.stopped.set()
+    writing.result()
     service.start()
     held = {found["observed_at"]: found["power"] for found in service.samples("node", "device", device="0")}
     assert ledger.acknowledged
