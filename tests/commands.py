@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -52,6 +52,15 @@ TYPED = (
     *("kuayu.resilience.adjustment.adjustment_planner", "kuayu.resilience.logs.reader"),
 )
 """What other commands import; not the commands themselves, which look at once how wide the terminal is."""
+
+
+@contextlib.contextmanager
+def killed_at_end(process: "subprocess.Popen[Any]") -> Iterator[None]:
+    """Kill a process that still runs: a test that fails within ``with subprocess.Popen`` would wait for it for ever."""
+    try:
+        yield
+    finally:
+        process.kill()
 
 
 class Started:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 It holds for the programs that tests start as well.
 """
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A shell lets what it starts in the background ignore Ctrl-C, and so would all that is started from here."""
 
 hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from commands import killed_at_end
 from live.processes import eventually, processes_of
 
 from kuayu.live.findings import TOLERANCE, Account, Incident, Timeline, diaries
@@ -135,7 +136,8 @@ with ProcessSupervisor(Settings(domains=3, spares=0), Path(sys.argv[1])) as supe
     print("stopped", flush=True)
     time.sleep(600)
 """
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as command:
+    watched = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(watched, stdout=subprocess.PIPE) as command, killed_at_end(command):
         assert command.stdout is not None
         assert command.stdout.readline() == b"stopped\n"
         assert len(processes_of(tmp_path)) > 1
@@ -148,7 +150,10 @@ def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     work.mkdir()
     command = [str(Path(sys.executable).with_name("kuayu")), "live", "--incidents", "none", "-o", str(tmp_path / "out")]
     environment = {**os.environ, "TMPDIR": str(work)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process,
+        killed_at_end(process),
+    ):
         assert eventually(lambda: len(processes_of(work)) > 1)
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=60)

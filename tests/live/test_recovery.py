@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from commands import killed_at_end
 from hypothesis import given
 from hypothesis import strategies as st
 from live.world import World
@@ -224,7 +225,7 @@ def test_a_worker_tells_again_what_no_control_plane_had_on_record() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(30)
         command = [sys.executable, "-c", WORKER, str(listener.getsockname()[1])]
-        with subprocess.Popen(command) as worker:
+        with subprocess.Popen(command) as worker, killed_at_end(worker):
             stream, numbers = met(listener, 3)
             assert numbers == [1, 2, 3]
             stream.sendall(frame({"kind": "lease", "taken": 2}))

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from commands import killed_at_end
 from live.nodes import SETTINGS, Gateways
 from live.processes import processes_of
 
@@ -50,7 +51,8 @@ def test_a_service_tells_what_happens_and_has_it_fenced(tmp_path: Path) -> None:
 
 
 def test_to_fence_a_node_is_to_kill_its_worker(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as worker:
+    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(sleeping) as worker, killed_at_end(worker):
         (tmp_path / "bay-1.pid").write_text(str(worker.pid), encoding="ascii")
         FencingHooks(tmp_path).fence(Fence("a", {"bay-1": 1, "bay-2": 1}, None))
         assert worker.wait(10) < 0

@@ -5,8 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import commands
@@ -96,7 +95,7 @@ def test_a_log_is_followed_until_told_to_stop(number: signal.Signals, tmp_path: 
     arguments = (log, "--follow", "--json", "--templates", kept)
     with (
         subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
-        gone(process),
+        commands.killed_at_end(process),
     ):
         assert process.stdout is not None
         with log.open("a") as more:  # half a line, and the rest later
@@ -116,19 +115,10 @@ def test_a_log_is_followed_until_told_to_stop(number: signal.Signals, tmp_path: 
     assert sum(each["seen"] for each in json.loads(kept.read_text())["templates"]) == 3
 
 
-@contextmanager
-def gone(process: subprocess.Popen[str]) -> Iterator[None]:
-    """See to it that a test which fails does not wait for a process for ever."""
-    try:
-        yield
-    finally:
-        process.kill()
-
-
 def test_a_pipe_is_told_line_by_line() -> None:
     with (
         subprocess.Popen(command("-", "--follow"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process,
-        gone(process),
+        commands.killed_at_end(process),
     ):
         assert process.stdin is not None
         assert process.stdout is not None

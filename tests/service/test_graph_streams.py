@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from commands import killed_at_end
 from service.conftest import PATIENCE, Service, StartService, instant, problem
 from service.graph_reader import Reader, applied, event_id, parts, snapshot, states, until
 from service.test_graph import put_domains, put_node, report
@@ -315,6 +316,7 @@ def test_the_command_follows_the_graph(serving: Service, tmp_path: Path) -> None
     with (
         (tmp_path / "said").open("w+") as said,
         subprocess.Popen(command("--url", serving.url, "--domain", "a", "--follow"), stdout=said, text=True) as process,
+        killed_at_end(process),
     ):
         deadline = time.monotonic() + PATIENCE
         while not _readers(serving):
