@@ -28,7 +28,7 @@ from kuayu.scheduling.state import (
     Counts,
     Flags,
     Floats,
-    Held,
+    Holdings,
     Jobs,
     Links,
     Names,
@@ -52,12 +52,12 @@ def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
 
     Those that are alike in everything stay in the order of the request.
     """
-    kinds = {each["id"]: _kind(each) for each in state["accelerators"]}
+    kinds = {accelerator["id"]: _kind(accelerator) for accelerator in state["accelerators"]}
     links: dict[str, list[tuple[float, ...]]] = {}
-    for each in state["links"]:
-        figures = (each["round_trip_time"], each["tariff"], each["bandwidth"], each["available"])
-        links.setdefault(each["source"], []).append((0.0, *figures))
-        links.setdefault(each["target"], []).append((1.0, *figures))
+    for link in state["links"]:
+        figures = (link["round_trip_time"], link["tariff"], link["bandwidth"], link["available"])
+        links.setdefault(link["source"], []).append((0.0, *figures))
+        links.setdefault(link["target"], []).append((1.0, *figures))
 
     def pool_key(pool: Plain) -> tuple[Any, ...]:
         return (kinds[pool["accelerator"]], pool["devices"], pool["free"], pool["devices_per_node"])
@@ -66,17 +66,17 @@ def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
         pools = sorted(pool_key(pool) for pool in domain["pools"])
         return (pools, sorted(links.get(domain["id"], ())), parsed.copies[domain["id"]])
 
-    domains = [{**each, "pools": sorted(each["pools"], key=pool_key)} for each in state["domains"]]
+    domains = [{**domain, "pools": sorted(domain["pools"], key=pool_key)} for domain in state["domains"]]
     return sorted(domains, key=key)
 
 
 def _kind(accelerator: Plain) -> tuple[Any, ...]:
-    return (sorted(each["value"] for each in accelerator["indices"]), accelerator["memory"])
+    return (sorted(value["value"] for value in accelerator["indices"]), accelerator["memory"])
 
 
 def pools_of(domains: Sequence[Plain], accelerators: Mapping[str, int]) -> tuple[Pools, dict[tuple[int, int], int]]:
     """Pools of domains by number, and the number of each by those of its domain and its accelerator."""
-    rows = [(number, pool) for number, each in enumerate(domains) for pool in each["pools"]]
+    rows = [(number, pool) for number, entry in enumerate(domains) for pool in entry["pools"]]
     domain = np.array([number for number, _ in rows], dtype=np.intp)
     accelerator = np.array([accelerators[pool["accelerator"]] for _, pool in rows], dtype=np.intp)
     switches: list[dict[str, int]] = [{} for _ in domains]
@@ -114,12 +114,12 @@ def _nodes(nodes: Sequence[Plain] | None, switches: dict[str, int]) -> Nodes | N
 def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
     """Row of each profile, and the index, (profiles, accelerators); nought where an accelerator has none."""
     profiles: dict[str, int] = {}
-    for each in accelerators:
-        for value in each["indices"]:
+    for accelerator in accelerators:
+        for value in accelerator["indices"]:
             profiles.setdefault(value["profile"], len(profiles))
     index = np.zeros((len(profiles), len(accelerators)))
-    for number, each in enumerate(accelerators):
-        for value in each["indices"]:
+    for number, accelerator in enumerate(accelerators):
+        for value in accelerator["indices"]:
             index[profiles[value["profile"]], number] = value["value"]
     return profiles, index
 
@@ -153,32 +153,32 @@ def _columns_of(specs: Sequence[Plain]) -> Columns:
         "start": [spec.get("checkpoint") for spec in specs],
         "profile": [spec.get("task_profile") for spec in specs],
         "home": [spec.get("home_domain") for spec in specs],
-        "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
+        "modes": [(*spec["split_modes"], bool(talk)) for spec, talk in zip(specs, talks, strict=True)],
         "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
-        "within": [each.get("within") for each in nodes],
-        "minimum": [each["minimum"] for each in devices],
-        "maximum": [each["maximum"] for each in devices],
-        "requested": [each.get("requested") for each in devices],
-        "step": [each.get("step") for each in devices],
+        "within": [node.get("within") for node in nodes],
+        "minimum": [elasticity["minimum"] for elasticity in devices],
+        "maximum": [elasticity["maximum"] for elasticity in devices],
+        "requested": [elasticity.get("requested") for elasticity in devices],
+        "step": [elasticity.get("step") for elasticity in devices],
         "memory": [spec.get("memory_per_device") for spec in specs],
         "serial": [spec.get("serial_share") for spec in specs],
         "duration": [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
         "priority": [spec.get("priority") for spec in specs],
         "period": [spec.get("sync_period") for spec in specs],
-        "step_time": [each.get("step_time") for each in talks],
-        "exchange": [each.get("exchange") for each in talks],
-        "boundary": [each.get("boundary") for each in talks],
-        "checkpoint": [each.get("checkpoint_size") for each in talks],
-        "bandwidth": [each.get("bandwidth") for each in needs],
-        "round_trip": [each.get("round_trip_time") for each in needs],
+        "step_time": [talk.get("step_time") for talk in talks],
+        "exchange": [talk.get("exchange") for talk in talks],
+        "boundary": [talk.get("boundary") for talk in talks],
+        "checkpoint": [talk.get("checkpoint_size") for talk in talks],
+        "bandwidth": [need.get("bandwidth") for need in needs],
+        "round_trip": [need.get("round_trip_time") for need in needs],
         "submitted": [spec["submitted_at"] for spec in specs],
         "deadline": [spec.get("deadline") for spec in specs],
-        "per_node": [each.get("devices_per_node") for each in nodes],
+        "per_node": [node.get("devices_per_node") for node in nodes],
     }
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedHeld:
+class ParsedHoldings:
     """What running jobs tell of what they hold, column by column.
 
     Attributes:
@@ -210,20 +210,20 @@ class ParsedHeld:
     interrupted: Sequence[str | None]
 
     @classmethod
-    def of(cls, running: Sequence[Plain]) -> "ParsedHeld":
+    def of(cls, running: Sequence[Plain]) -> "ParsedHoldings":
         """What is told by running jobs."""
         placements: list[Plain] = [entry["placement"] for entry in running]
-        shares: list[Plain] = [share for each in placements for share in each["shares"]]
-        told = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
+        shares: list[Plain] = [share for placement in placements for share in placement["shares"]]
+        named = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
         return cls(
-            lengths=[len(each["shares"]) for each in placements],
+            lengths=[len(placement["shares"]) for placement in placements],
             domains=[share["domain"] for share in shares],
             accelerators=[share["accelerator"] for share in shares],
             devices=[share["devices"] for share in shares],
             purchases=[share.get("purchase") for share in shares],
-            nodes=([number for number, _ in told], [name for _, name in told]),
-            modes=[each["split_mode"] for each in placements],
-            periods=[each.get("sync_period") for each in placements],
+            nodes=([number for number, _ in named], [name for _, name in named]),
+            modes=[placement["split_mode"] for placement in placements],
+            periods=[placement.get("sync_period") for placement in placements],
             phases=[entry["phase"] for entry in running],
             rates=[entry.get("rate") for entry in running],
             ready=[entry.get("ready_at") for entry in running],
@@ -250,7 +250,7 @@ class PlainJobs:
         self.saved: Sequence[str | None] = [entry.get("checkpoint_domain") for entry in entries]
         self.used: Sequence[float | None] = [entry.get("used") for entry in entries]
         self.done: Sequence[float | None] = [entry.get("done") for entry in entries]
-        self.held = ParsedHeld.of(state["running"])
+        self.held = ParsedHoldings.of(state["running"])
 
     @staticmethod
     def columns_of(specs: Sequence[Plain]) -> Columns:
@@ -261,7 +261,7 @@ class PlainJobs:
     def artefacts(reads: Sequence[Plain]) -> tuple[Sequence[Any], ...]:
         """Names, bytes, domains and whether they are pinned, of artefacts."""
         named = tuple(list(map(itemgetter(name), reads)) for name in ("id", "size", "domains"))
-        return (*named, [each.get("pinned") for each in reads])
+        return (*named, [artefact.get("pinned") for artefact in reads])
 
 
 STALE = 2
@@ -297,7 +297,7 @@ class Numbered:
         values = list(self.known)
         return {values[number] for number in np.unique(self.numbers).tolist()}
 
-    def each(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
+    def mapped(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
         """What is found for each value, by place in the column."""
         return np.array([found(value) for value in self.known], dtype=kind)[self.numbers]
 
@@ -331,7 +331,7 @@ class ParsedSpecs:
     @property
     def stale(self) -> bool:
         """Whether values of jobs that are gone should be let go."""
-        return any(len(each.known) > STALE * len(self.specs) + 100 for each in self.numbered.values())
+        return any(len(column.known) > STALE * len(self.specs) + 100 for column in self.numbered.values())
 
     def followed_by(self, specs: list[Plain], columns_of: Callable[[Sequence[Plain]], Columns]) -> "ParsedSpecs":
         """What is read of other specifications, of which those that are the very same objects are not read again.
@@ -343,7 +343,7 @@ class ParsedSpecs:
         rows = dict(zip(map(id, self.specs), range(len(self.specs)), strict=True))
         order = _numbers([rows.get(number, NOWHERE) for number in map(id, specs)])
         missing = np.flatnonzero(order == NOWHERE)
-        known = {name: each.known for name, each in self.numbered.items()}
+        known = {name: column.known for name, column in self.numbered.items()}
         new = [specs[row] for row in missing.tolist()]
         fresh = ParsedSpecs(new, columns_of(new), known)
         order[missing] = len(self.specs) + np.arange(len(missing))
@@ -474,7 +474,7 @@ def check_state(
         return
     refuse(RepeatedName, [*_repeated(state, parsed), *again])
     found = _unknown(state, parsed)
-    known = {each["id"] for each in state["domains"]}
+    known = {domain["id"] for domain in state["domains"]}
     found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
     refuse(UnknownName, found)
     refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
@@ -491,7 +491,7 @@ def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bo
     held = parsed.held
     pools = [(domain["id"], pool) for domain in state["domains"] for pool in domain["pools"]]
     numbers = {(name, pool["accelerator"]): number for number, (name, pool) in enumerate(pools)}
-    domains = {each["id"] for each in state["domains"]}
+    domains = {domain["id"] for domain in state["domains"]}
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     shares = [numbers.get(pair, NOWHERE) for pair in zip(held.domains, held.accelerators, strict=True)]
     if (
@@ -515,11 +515,11 @@ def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bo
     known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
     if any(node["free"] > node["devices"] for _, nodes in known for node in nodes):
         return False
-    told, names = held.nodes
-    there = {(number, node["id"]) for number, nodes in known for node in nodes}
+    share_numbers, names = held.nodes
+    existing = {(number, node["id"]) for number, nodes in known for node in nodes}
     silent = {number for number, (_, pool) in enumerate(pools) if pool.get("nodes") is None}
-    places = map(shares.__getitem__, told)
-    return there.issuperset(pair for pair in zip(places, names, strict=True) if pair[0] not in silent)
+    places = map(shares.__getitem__, share_numbers)
+    return existing.issuperset(pair for pair in zip(places, names, strict=True) if pair[0] not in silent)
 
 
 def _beyond_pools(state: Plain) -> list[Complaint]:
@@ -547,12 +547,12 @@ def _beyond_pools(state: Plain) -> list[Complaint]:
 
 def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
     """Jobs that work with fewer devices at most than at least, or ask for a number that is neither."""
-    least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
-    return np.flatnonzero((least > most) | (asked < least) | (asked > most))
+    least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
+    return np.flatnonzero((least > most) | (requested < least) | (requested > most))
 
 
 def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
-    least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
+    least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
     wrong = _beyond_elasticity(parsed).tolist()
     waiting = len(state["waiting"])
     found: list[Complaint] = []
@@ -561,7 +561,7 @@ def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
         what = (
             f"at least {least[job]:.0f} devices, and at most {most[job]:.0f}"
             if least[job] > most[job]
-            else f"{asked[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
+            else f"{requested[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
         )
         found.append((f"{place}/spec/devices", f"it asks for {what}"))
     return found
@@ -569,14 +569,14 @@ def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
 
 def _repeated_parts(state: Plain) -> list[Complaint]:
     """What stands twice outside of jobs."""
-    found = repeated("/state/accelerators", [each["id"] for each in state["accelerators"]])
-    for position, each in enumerate(state["accelerators"]):
-        profiles = [value["profile"] for value in each["indices"]]
+    found = repeated("/state/accelerators", [accelerator["id"] for accelerator in state["accelerators"]])
+    for position, accelerator in enumerate(state["accelerators"]):
+        profiles = [value["profile"] for value in accelerator["indices"]]
         found += repeated(f"/state/accelerators/{position}/indices", profiles, "/profile")
-    found += repeated("/state/domains", [each["id"] for each in state["domains"]])
-    for position, each in enumerate(state["domains"]):
-        found += _repeated_in(f"/state/domains/{position}/pools", each["pools"])
-    copies = [each["artefact"] for each in state.get("copies") or ()]
+    found += repeated("/state/domains", [domain["id"] for domain in state["domains"]])
+    for position, domain in enumerate(state["domains"]):
+        found += _repeated_in(f"/state/domains/{position}/pools", domain["pools"])
+    copies = [copy["artefact"] for copy in state.get("copies") or ()]
     found += repeated("/state/copies", copies, "/artefact")
     return found
 
@@ -593,8 +593,8 @@ def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
             for position, name in enumerate(running)
             if name in both
         ]
-    for position, each in enumerate(state["running"]):
-        shares = each["placement"]["shares"]
+    for position, entry in enumerate(state["running"]):
+        shares = entry["placement"]["shares"]
         if len(shares) > 1:
             place = f"/state/running/{position}/placement/shares"
             found += repeated(place, [share["domain"] for share in shares], "/domain")
@@ -623,10 +623,10 @@ def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
 
 def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
     """What is named and not there outside of jobs."""
-    accelerators = {each["id"] for each in state["accelerators"]}
+    accelerators = {accelerator["id"] for accelerator in state["accelerators"]}
     found: list[Complaint] = []
-    for position, each in enumerate(state["domains"]):
-        for number, pool in enumerate(each["pools"]):
+    for position, domain in enumerate(state["domains"]):
+        for number, pool in enumerate(domain["pools"]):
             if pool["accelerator"] not in accelerators:
                 pointer = f"/state/domains/{position}/pools/{number}/accelerator"
                 found.append((pointer, f"{pool['accelerator']} is no accelerator of the state"))
@@ -637,8 +637,8 @@ def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
 
 
 def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
-    domains = {each["id"] for each in state["domains"]}
-    nodes = {each["id"]: _nodes_by_pool(each["pools"]) for each in state["domains"]}
+    domains = {domain["id"] for domain in state["domains"]}
+    nodes = {domain["id"]: _nodes_by_pool(domain["pools"]) for domain in state["domains"]}
     found = _unknown_parts(state, domains)
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
@@ -655,7 +655,9 @@ def _unknown_placements(
     placed = [entry["placement"]["shares"] for entry in running]
     places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
     return [
-        each for place, shares in zip(places, placed, strict=True) for each in _unknown_shares(place, shares, nodes)
+        complaint
+        for place, shares in zip(places, placed, strict=True)
+        for complaint in _unknown_shares(place, shares, nodes)
     ]
 
 
@@ -731,18 +733,18 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
     """
     now = instant(state["now"])
     parsed = parsed or parse_jobs(state)
-    told = alike(state, parsed)
-    domains = {each["id"]: number for number, each in enumerate(told)}
-    accelerators = {each["id"]: number for number, each in enumerate(state["accelerators"])}
-    pools, numbers = pools_of(told, accelerators)
+    ordered = alike(state, parsed)
+    domains = {domain["id"]: number for number, domain in enumerate(ordered)}
+    accelerators = {accelerator["id"]: number for number, accelerator in enumerate(state["accelerators"])}
+    pools, numbers = pools_of(ordered, accelerators)
     profiles, index = index_of(state["accelerators"])
-    copies = {each["artefact"]: each["domains"] for each in state.get("copies") or ()}
-    refused = {each["job"] for each in state.get("refused") or () if each["reason"] == "no_room"}
+    copies = {copy["artefact"]: copy["domains"] for copy in state.get("copies") or ()}
+    refused = {entry["job"] for entry in state.get("refused") or () if entry["reason"] == "no_room"}
     return Snapshot(
         waiting=parsed.waiting,
-        memory=np.array([each["memory"] for each in state["accelerators"]], dtype=np.float64),
+        memory=np.array([accelerator["memory"] for accelerator in state["accelerators"]], dtype=np.float64),
         index=index,
-        reachable=np.array([each.get("reachable") is not False for each in told], dtype=np.bool_),
+        reachable=np.array([domain.get("reachable") is not False for domain in ordered], dtype=np.bool_),
         pools=pools,
         links=links_of(state["links"], domains),
         jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
@@ -758,10 +760,10 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
 def links_of(links: Sequence[Plain], places: Mapping[str, int]) -> Links:
     """Links by number; places that have none yet come after those that are given."""
     numbers = dict(places)
-    source = [numbers.setdefault(each["source"], len(numbers)) for each in links]
-    target = [numbers.setdefault(each["target"], len(numbers)) for each in links]
+    source = [numbers.setdefault(link["source"], len(numbers)) for link in links]
+    target = [numbers.setdefault(link["target"], len(numbers)) for link in links]
     bandwidth, available, round_trip, tariff = (
-        np.array([each[name] for each in links], dtype=np.float64)
+        np.array([link[name] for link in links], dtype=np.float64)
         for name in ("bandwidth", "available", "round_trip_time", "tariff")
     )
     return Links(len(numbers), _numbers(source), _numbers(target), bandwidth, available, round_trip, tariff)
@@ -785,9 +787,9 @@ class _Known:
         accelerators: Sequence[Plain],
     ) -> None:
         self.domains, self.profiles, self._copies = domains, profiles, copies
-        self.kinds = [each.get("kind") for each in accelerators]
+        self.kinds = [accelerator.get("kind") for accelerator in accelerators]
 
-    def at(self, parsed: ParsedJobs) -> Flags:
+    def has_copy(self, parsed: ParsedJobs) -> Flags:
         """Which domains hold each artefact now; those that this request does not know are left out."""
         rows: dict[tuple[str, ...], int] = {}
         named: Sequence[Sequence[str]] = parsed.domains
@@ -797,7 +799,7 @@ class _Known:
         for key in dict.fromkeys(keys):
             rows[key] = len(rows)
         numbers = list(map(rows.__getitem__, keys))
-        holding = [[name in each for name in self.domains] for each in rows]
+        holding = [[name in holders for name in self.domains] for holders in rows]
         found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
         return found
 
@@ -820,7 +822,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         maximum=parsed.whole("maximum"),
         step=np.maximum(parsed.whole("step", 1.0), 1),
         memory=parsed.figure("memory", 0.0),
-        profile=numbered["profile"].each(lambda name: known.profiles.get(name or "", NOWHERE), np.intp),
+        profile=numbered["profile"].mapped(lambda name: known.profiles.get(name or "", NOWHERE), np.intp),
         kinds=_allowed(numbered["kinds"], known.kinds),
         serial=parsed.figure("serial", 0.0),
         used=np.where(np.isnan(used), 1.0, used),
@@ -830,7 +832,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         submitted=parsed.figures["submitted"] - now,
         deadline=parsed.figure("deadline", inf) - now,
         priority=parsed.whole("priority"),
-        home=numbered["home"].each(known.place, np.intp),
+        home=numbered["home"].mapped(known.place, np.intp),
         modes=_modes(numbered["modes"]),
         period=parsed.whole("period"),
         step_time=parsed.figure("step_time", 0.0),
@@ -842,23 +844,23 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         least_bandwidth=parsed.figure("bandwidth", 0.0),
         longest_round_trip=parsed.figure("round_trip", inf),
         per_node=parsed.whole("per_node"),
-        within=numbered["within"].each(lambda name: _SCOPE.get(name, ANYWHERE), np.intp),
+        within=numbered["within"].mapped(lambda name: _SCOPE.get(name, ANYWHERE), np.intp),
         reader=parsed.readers,
         artefact=_numbers(list(map(seen.__getitem__, parsed.artefacts))),
         size=np.array(parsed.sizes, dtype=np.float64),
         pinned=np.array(parsed.pinned, dtype=np.bool_),
-        at=known.at(parsed),
+        has_copy=known.has_copy(parsed),
     )
 
 
 def _held(
-    held: ParsedHeld,
+    held: ParsedHoldings,
     first: int,
     now: float,
     domains: Mapping[str, int],
     accelerators: Mapping[str, int],
     numbers: Mapping[tuple[int, int], int],
-) -> Held:
+) -> Holdings:
     pool = [
         numbers[domains[domain], accelerators[accelerator]]
         for domain, accelerator in zip(held.domains, held.accelerators, strict=True)
@@ -867,13 +869,13 @@ def _held(
     runs = np.array([phase == "running" for phase in held.phases], dtype=np.bool_)
     ready = np.array(_seconds(held.ready)) - now
     undisturbed = now - np.array(_seconds(held.interrupted))
-    return Held(
+    return Holdings(
         holder=np.repeat(np.arange(first, first + len(held.lengths)), _numbers(held.lengths)),
         pool=_numbers(pool),
         devices=np.array(held.devices, dtype=np.int64),
-        purchase=_numbers([_PURCHASE.get(each or "", NOWHERE) for each in held.purchases]),
-        mode=_numbers([_MODE.get(each, 0) for each in held.modes]),
-        period=np.array([each or 1 for each in held.periods], dtype=np.int64),
+        purchase=_numbers([_PURCHASE.get(purchase or "", NOWHERE) for purchase in held.purchases]),
+        mode=_numbers([_MODE.get(mode, 0) for mode in held.modes]),
+        period=np.array([period or 1 for period in held.periods], dtype=np.int64),
         rate=np.array(held.rates, dtype=np.float64),
         ready=np.where(runs, 0.0, np.maximum(ready, 0.0)),
         saving=np.array([phase == "interrupted" for phase in held.phases], dtype=np.bool_),
@@ -891,13 +893,13 @@ def _seconds(texts: Sequence[str | None]) -> list[float]:
     return [known[text] for text in texts]
 
 
-def _allowed(asked: Numbered, kinds: Sequence[str | None]) -> Flags:
+def _allowed(column: Numbered, kinds: Sequence[str | None]) -> Flags:
     """Whether accelerators are of a kind that will do, (jobs, accelerators)."""
-    rows = [[not each or kind in each for kind in kinds] for each in asked.known]
-    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[asked.numbers]
+    rows = [[not accepted or kind in accepted for kind in kinds] for accepted in column.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[column.numbers]
 
 
-def _modes(asked: Numbered) -> Flags:
+def _modes(column: Numbered) -> Flags:
     """How jobs may be spread; one that tells nothing of its communication is not spread."""
-    rows = [[mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in asked.known]
-    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[asked.numbers]
+    rows = [[mode in modes and (mode == MODES[0] or modes[-1]) for mode in MODES] for modes in column.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[column.numbers]
