@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array
 
-from kuayu.scheduling.parse import check_state, snapshot_of
+from kuayu.scheduling.parse import snapshot_of
 from kuayu.scheduling.pricing import BETWEEN, HOUR
 from kuayu.scheduling.state import (
     NONE,
@@ -33,6 +33,7 @@ from kuayu.scheduling.state import (
     Snapshot,
 )
 from kuayu.scheduling.throughput import STARTING
+from kuayu.scheduling.validation import check_state
 
 BITS_A_SECOND = 1e7
 """Data that follow a reference device of forecast work elsewhere, in bit/s: some twenty gigabytes for five hours."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from kuayu.scheduling.node_allocator import NodeAllocator, NodeAssignment, gang_of
-from kuayu.scheduling.parse import check_state, snapshot_of
+from kuayu.scheduling.parse import snapshot_of
 from kuayu.scheduling.state import (
     MODES,
     NONE,
@@ -42,6 +42,7 @@ from kuayu.scheduling.state import (
     Snapshot,
 )
 from kuayu.scheduling.throughput import SpeedInputs, restart, spread
+from kuayu.scheduling.validation import check_state
 
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations, where a job leaves them open."""

@@ -11,7 +11,7 @@ import numpy as np
 from kuayu.refusals import repeated
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
 from kuayu.scheduling.node_allocator import Gang, NodeAllocator, NodeAssignment, gang_of
-from kuayu.scheduling.parse import ParsedJobs, check_state, parse_jobs, snapshot_of
+from kuayu.scheduling.parse import ParsedJobs, parse_jobs, snapshot_of
 from kuayu.scheduling.policy_network import PolicyNetwork
 from kuayu.scheduling.preemption import ChangeableJobs, ScaleDown, migrations, scale_downs
 from kuayu.scheduling.scheduler import QueuePolicy, decide, overtaken_until, planned
@@ -29,6 +29,7 @@ from kuayu.scheduling.scoring import (
     Weights,
 )
 from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Floats, Snapshot
+from kuayu.scheduling.validation import check_state
 
 LAST = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999: no instant is later."""
