@@ -35,7 +35,7 @@ from serving import service, sqlite_files
 
 from kuayu import canonical, json_patch
 from kuayu.client.placement_session import _name
-from kuayu.scheduling import parse, place, scheduler, typed
+from kuayu.scheduling import parse, place, scheduler, typed, validation
 from kuayu.scheduling.state_digest import CanonicalState
 from kuayu.service import bodies, patching, scheduling, worker_pool
 from kuayu.service.computations import Decided
@@ -87,7 +87,7 @@ STAGES: dict[str, tuple[tuple[Any, str], ...]] = {
         (scheduling, "_check_work"),
     ),
     "columns of jobs": ((parse, "ParsedJobs"), (parse, "parse_jobs")),
-    "names": ((parse, "is_sound"), (place, "check_state")),
+    "names": ((validation, "is_sound"), (place, "check_state")),
     "arrays": ((parse, "snapshot_of"), (place, "snapshot_of")),
     "candidates": ((scheduler, "gathered"), (scheduler, "features_of")),
     "deciding": ((place, "decide"), (place, "scale_downs"), (place, "migrations")),

@@ -24,7 +24,7 @@ from jobs.federations import (
 
 from kuayu.jobs.federation import FederationSnapshot, FederationState, scheduling_state
 from kuayu.jobs.progress import INTERRUPTED
-from kuayu.scheduling.parse import check_state
+from kuayu.scheduling.validation import check_state
 from kuayu_schemas import schema
 
 A = "nvidia-a100-sxm4-80gb"

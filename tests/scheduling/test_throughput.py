@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuayu.scheduling.state import NONE, PERIODIC, PIPELINE, SYNCHRONOUS
-from kuayu.scheduling.throughput import Asked, Speeds, fast, gain, penalty, restart, saving, spread
+from kuayu.scheduling.throughput import SpeedInputs, Speeds, fast, gain, penalty, restart, saving, spread
 
 GIGABIT = 1e9
 
 
-def asked(requested: int = 16, used: float = 1.0, serial: float = 0.0, maximum: int = 64) -> Asked:
+def asked(requested: int = 16, used: float = 1.0, serial: float = 0.0, maximum: int = 64) -> SpeedInputs:
     """A job whose step takes three seconds, with 2 GB to sum up and 2 GB over a cut."""
-    return Asked(
+    return SpeedInputs(
         np.array([requested]),
         np.array([maximum]),
         np.array([serial]),

@@ -9,7 +9,19 @@ from math import inf, nan
 import numpy as np
 
 from kuayu.scheduling.paths import Paths
-from kuayu.scheduling.state import ANYWHERE, MODES, NOWHERE, Flags, Floats, Held, Jobs, Links, Numbers, Pools, Snapshot
+from kuayu.scheduling.state import (
+    ANYWHERE,
+    MODES,
+    NOWHERE,
+    Flags,
+    Floats,
+    Holdings,
+    Jobs,
+    Links,
+    Numbers,
+    Pools,
+    Snapshot,
+)
 from kuayu_conformance.testbed.scheduling.engine.progress import Phase
 from kuayu_conformance.testbed.scheduling.engine.view import View
 from kuayu_conformance.testbed.scheduling.values import Placement
@@ -137,10 +149,10 @@ class Snapshots:
             artefact=artefact,
             size=of["size"][numbers],
             pinned=of["pinned"][numbers] > 0.0,
-            at=self._at(view, artefact),
+            has_copy=self._has_copy(view, artefact),
         )
 
-    def _at(self, view: View, artefact: Numbers) -> Flags:
+    def _has_copy(self, view: View, artefact: Numbers) -> Flags:
         """Whether a domain holds a copy, by artefact that is read."""
         always = np.array(self._always).reshape(-1, len(view.places.sites))
         names = list(self._artefacts)
@@ -149,7 +161,7 @@ class Snapshots:
         present: Flags = always[artefact]
         return present
 
-    def _holding(self, view: View) -> Held:
+    def _holding(self, view: View) -> Holdings:
         running, first = view.running, len(view.pending)
         rates, ready = view.rates(running), view.ready(running) - view.now
         steps, saving = rates > 0.0, np.zeros(len(running), dtype=np.bool_)
@@ -164,7 +176,7 @@ class Snapshots:
             rows.append(self._placed(view, number, then or view.placement(number)))
         shares = [(first + place, *share) for place, row in enumerate(rows) for share in row[1]]
         columns = np.array(shares, dtype=np.int64).reshape(-1, 3)
-        return Held(
+        return Holdings(
             holder=columns[:, 0].astype(np.intp),
             pool=columns[:, 1].astype(np.intp),
             devices=columns[:, 2],

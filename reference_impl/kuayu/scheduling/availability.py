@@ -13,7 +13,7 @@ import numpy as np
 
 from kuayu.scheduling.pricing import UNLIMITED, PurchaseOptions
 from kuayu.scheduling.state import Counts, Flags, Floats, Numbers, Snapshot
-from kuayu.scheduling.throughput import asked_of, fast
+from kuayu.scheduling.throughput import fast, speed_inputs
 
 SLOWEST = 0.05
 """Share of its speed on paper below which a job does not say anything of its domain."""
@@ -46,7 +46,7 @@ def paces(snapshot: Snapshot) -> Floats:
     alone = np.bincount(place, minlength=len(jobs) - snapshot.waiting)[place] == 1
     known = np.flatnonzero(alone & jobs.measured[held.holder] & (held.rate[place] > 0.0) & (held.ready[place] == 0.0))
     job, devices = held.holder[known], held.devices[known].astype(np.float64)
-    paper = fast(devices, snapshot.worth[job, snapshot.pools.accelerator[held.pool[known]]], asked_of(jobs, job))
+    paper = fast(devices, snapshot.worth[job, snapshot.pools.accelerator[held.pool[known]]], speed_inputs(jobs, job))
     ratio = np.divide(held.rate[place[known]], paper, out=np.ones(len(known)), where=paper > 0.0)
     domain = snapshot.pools.domain[held.pool[known]]
     sums = np.bincount(domain, np.clip(ratio, SLOWEST, 1.0 / SLOWEST), snapshot.domains)
@@ -105,8 +105,8 @@ class Availability:
         bounds = np.searchsorted(pool, np.arange(len(free) + 1))
         for number in range(len(free)):
             now = int(free[number])
-            its = slice(int(bounds[number]), int(bounds[number + 1]))
-            later = np.repeat(until[its], count[its])[: max(int(pools.devices[number]) - now, 0)]
+            shares = slice(int(bounds[number]), int(bounds[number + 1]))
+            later = np.repeat(until[shares], count[shares])[: max(int(pools.devices[number]) - now, 0)]
             self._when[number, :now] = 0.0
             self._when[number, now : now + len(later)] = later
         self._by_slot, self._slots = self._when.reshape(-1), most
@@ -150,10 +150,10 @@ class Availability:
 
     def fits(self, pools: Numbers, devices: Counts) -> Flags:
         """Whether devices are free now, whoever waits for them."""
-        there: Flags = devices <= self._limit.take(pools)
-        if there.ndim == 1:
-            return there
-        fits: Flags = np.logical_and.reduce(there, axis=1)
+        fitting: Flags = devices <= self._limit.take(pools)
+        if fitting.ndim == 1:
+            return fitting
+        fits: Flags = np.logical_and.reduce(fitting, axis=1)
         return fits
 
     @property
@@ -254,8 +254,8 @@ class Availability:
         """A job waits for devices that will be free then: nobody is to delay it."""
         for pool, count in zip(pools.tolist(), devices.tolist(), strict=True):
             if count > 0:
-                there = int(self._when[pool].searchsorted(start, side="right"))
-                self._kept.setdefault(pool, []).append((start, there - count))
+                available = int(self._when[pool].searchsorted(start, side="right"))
+                self._kept.setdefault(pool, []).append((start, available - count))
                 self._columns = None
 
 

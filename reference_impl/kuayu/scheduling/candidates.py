@@ -26,7 +26,7 @@ from kuayu.scheduling.state import (
     Numbers,
     Snapshot,
 )
-from kuayu.scheduling.throughput import Speeds, UtilisationPrior, asked_of, restart, spread
+from kuayu.scheduling.throughput import Speeds, UtilisationPrior, restart, speed_inputs, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ PERIODS = (1, 5, 15, 50, 150, 500)
 """Steps between reconciliations that are looked at where a job leaves them open."""
 SHRUNK = 0.75
 """Share of what a job asks for at which it is looked at beside all of it and the least that will do."""
-MOST_POOLS = 16
+MAX_POOLS = 16
 """Pools, the largest, among which pairs are looked for."""
 PAIR = 2
 MONEY = 550.0
@@ -178,8 +178,8 @@ class CandidateSet:
         row, pool = np.nonzero(able)
         job = jobs[row]
         room, free = snapshot.pools.devices[pool], self._free[pool]
-        asked, least, most = all_jobs.requested[job], all_jobs.minimum[job], all_jobs.maximum[job]
-        sizes = np.stack([asked, least, most, np.ceil(SHRUNK * asked).astype(np.int64), free])
+        requested, least, most = all_jobs.requested[job], all_jobs.minimum[job], all_jobs.maximum[job]
+        sizes = np.stack([requested, least, most, np.ceil(SHRUNK * requested).astype(np.int64), free])
         sizes = np.minimum(np.minimum(sizes, room), most)
         step, per_node = all_jobs.step[job], all_jobs.per_node[job]
         if (all_jobs.within[job] == ONE_NODE).any():
@@ -216,11 +216,11 @@ class CandidateSet:
         if not modes or len(set(snapshot.pools.domain[pools].tolist())) < PAIR:
             return no_way()
         least, step = int(jobs.minimum[job]), int(jobs.step[job])
-        asked = int(jobs.requested[job])
+        requested = int(jobs.requested[job])
         holdings: dict[tuple[tuple[int, int], ...], None] = {}
-        for chosen in self._sets(job, pools, asked):
+        for chosen in self._sets(job, pools, requested):
             for room in (snapshot.pools.devices[chosen], self._free[chosen]):
-                total = min(asked, int(room.sum()))
+                total = min(requested, int(room.sum()))
                 total = least + (total - least) // step * step
                 if total >= least and (devices := dealt(total, room)).min() > 0:
                     holdings[tuple(zip(chosen.tolist(), devices.tolist(), strict=True))] = None
@@ -235,12 +235,12 @@ class CandidateSet:
         best = score.argmin(axis=1) + np.arange(len(holdings)) * score.shape[1]
         return candidates.of(best[np.isfinite(score.reshape(-1)[best])])
 
-    def _sets(self, job: int, pools: Numbers, asked: int) -> list[Numbers]:
+    def _sets(self, job: int, pools: Numbers, requested: int) -> list[Numbers]:
         """Pools of different domains, as few as have what is asked for: pairs, and from each pool to its nearest."""
         snapshot = self.snapshot
         domain, size = snapshot.pools.domain, snapshot.pools.devices
-        if len(pools) > MOST_POOLS:
-            pools = np.sort(pools[np.argsort(-size[pools], kind="stable")[:MOST_POOLS]])
+        if len(pools) > MAX_POOLS:
+            pools = np.sort(pools[np.argsort(-size[pools], kind="stable")[:MAX_POOLS]])
         found: dict[tuple[int, ...], None] = {}
         first, second = np.triu_indices(len(pools), 1)
         pairs = np.stack([pools[first], pools[second]], axis=1)
@@ -252,13 +252,13 @@ class CandidateSet:
             chosen = [start]
             near = np.argsort(snapshot.paths.round_trip[domain[start], domain[pools]], kind="stable")
             for pool in pools[near].tolist():
-                if int(size[chosen].sum()) >= asked:
+                if int(size[chosen].sum()) >= requested:
                     break
                 if domain[pool] not in domain[chosen] and self._joined(job, [*chosen, pool]):
                     chosen.append(pool)
             if len(chosen) > PAIR:
                 found[tuple(chosen)] = None
-        return [np.array(each, dtype=np.intp) for each in found]
+        return [np.array(combination, dtype=np.intp) for combination in found]
 
     def _joined(self, job: int, pools: list[int]) -> bool:
         """Whether links between all domains are such as the job needs."""
@@ -274,34 +274,34 @@ class CandidateSet:
     def prediction(self, candidates: Candidates) -> Prediction:
         """What candidates lead to."""
         snapshot, jobs, pools = self.snapshot, self.snapshot.jobs, self.snapshot.pools
-        job, there = candidates.job, candidates.pools >= 0
+        job, valid = candidates.job, candidates.pools >= 0
         devices = candidates.devices.sum(axis=1)
-        domain = np.where(there, pools.domain[candidates.pools], 0)
-        worth = np.where(there, snapshot.worth[job[:, None], pools.accelerator[candidates.pools]], 0.0)
+        domain = np.where(valid, pools.domain[candidates.pools], 0)
+        worth = np.where(valid, snapshot.worth[job[:, None], pools.accelerator[candidates.pools]], 0.0)
         worth = (worth * candidates.devices).sum(axis=1) / devices
-        stages = there.copy()
+        stages = valid.copy()
         stages[candidates.mode == PIPELINE, 1:] = False
         staging, money = snapshot.staging
         begins = np.where(stages, staging[job[:, None], domain], 0.0).max(axis=1)
         moving = np.where(stages, money[job[:, None], domain], 0.0).sum(axis=1)
-        smallest = np.where(there, candidates.devices, devices[:, None]).min(axis=1)
+        smallest = np.where(valid, candidates.devices, devices[:, None]).min(axis=1)
         readers = np.where(candidates.mode == PIPELINE, devices, smallest)
         begins = begins + np.where(jobs.resumes[job], restart(jobs.checkpoint[job], readers.astype(np.float64)), 0.0)
-        rate, exchanging = self._pace(candidates, devices, worth, domain, there)
-        rate = rate * np.where(there, self._paces[domain], inf).min(axis=1)
+        rate, exchanging = self._pace(candidates, devices, worth, domain, valid)
+        rate = rate * np.where(valid, self._paces[domain], inf).min(axis=1)
         with np.errstate(divide="ignore"):
             runs = np.where(rate > 0.0, jobs.left[job] / rate, inf)
         return Prediction(begins, runs, moving, exchanging * runs, devices, rate, worth)
 
     def _pace(
-        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
+        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, valid: np.ndarray
     ) -> tuple[Floats, Floats]:
         """Work a second, and money a second for exchanges."""
         jobs = self.snapshot.jobs
-        asked = jobs.requested[candidates.job]
+        requested = jobs.requested[candidates.job]
         rate = (
             jobs.used[candidates.job]
-            * asked
+            * requested
             * worth
             / self._utilisation_prior.longer(candidates.job, devices.astype(np.float64))
         )
@@ -309,16 +309,16 @@ class CandidateSet:
         several = np.flatnonzero(candidates.mode != NONE)
         if len(several):
             some = candidates.of(several)
-            speeds, tariff = self._exchange(some, devices[several], worth[several], domain[several], there[several])
+            speeds, tariff = self._exchange(some, devices[several], worth[several], domain[several], valid[several])
             rate[several], money[several] = speeds.rate, speeds.occupied * tariff
         return rate, money
 
     def _exchange(
-        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, there: np.ndarray
+        self, candidates: Candidates, devices: Counts, worth: Floats, domain: Numbers, valid: np.ndarray
     ) -> tuple[Speeds, Floats]:
         """Speed of jobs that are spread, and the tariff of all their flows."""
         jobs, paths = self.snapshot.jobs, self.snapshot.paths
-        count = there.sum(axis=1)
+        count = valid.sum(axis=1)
         rows = np.arange(len(candidates))
         narrow, ring, line = np.full(len(candidates), inf), np.zeros(len(candidates)), np.zeros(len(candidates))
         around, along = np.zeros(len(candidates)), np.zeros(len(candidates))
@@ -326,20 +326,20 @@ class CandidateSet:
         for place in range(candidates.pools.shape[1]):
             used = place < count
             last = place == count - 1
-            here = domain[:, place]
-            then = np.where(last, domain[:, 0], domain[rows, np.minimum(place + 1, candidates.pools.shape[1] - 1)])
-            narrow = np.where(used, np.minimum(narrow, paths.available[here, then]), narrow)
-            ring = np.where(used, np.maximum(ring, paths.round_trip[here, then]), ring)
-            around = np.where(used, around + paths.tariff[here, then], around)
+            source = domain[:, place]
+            target = np.where(last, domain[:, 0], domain[rows, np.minimum(place + 1, candidates.pools.shape[1] - 1)])
+            narrow = np.where(used, np.minimum(narrow, paths.available[source, target]), narrow)
+            ring = np.where(used, np.maximum(ring, paths.round_trip[source, target]), ring)
+            around = np.where(used, around + paths.tariff[source, target], around)
             cut = used & ~last
-            both = np.minimum(paths.available[here, then], paths.available[then, here])
+            both = np.minimum(paths.available[source, target], paths.available[target, source])
             back = np.where(cut, np.minimum(back, both), back)
-            line = np.where(cut, line + paths.round_trip[here, then], line)
-            along = np.where(cut, along + paths.tariff[here, then] + paths.tariff[then, here], along)
+            line = np.where(cut, line + paths.round_trip[source, target], line)
+            along = np.where(cut, along + paths.tariff[source, target] + paths.tariff[target, source], along)
         piped = candidates.mode == PIPELINE
         job = candidates.job
         speeds = spread(
-            asked_of(jobs, job),
+            speed_inputs(jobs, job),
             devices.astype(np.float64),
             worth,
             count,

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array
 
-from kuayu.scheduling.parse import check_state, snapshot_of
+from kuayu.scheduling.parse import snapshot_of
 from kuayu.scheduling.pricing import BETWEEN, HOUR
 from kuayu.scheduling.state import (
     NONE,
@@ -33,6 +33,7 @@ from kuayu.scheduling.state import (
     Snapshot,
 )
 from kuayu.scheduling.throughput import STARTING
+from kuayu.scheduling.validation import check_state
 
 BITS_A_SECOND = 1e7
 """Data that follow a reference device of forecast work elsewhere, in bit/s: some twenty gigabytes for five hours."""
@@ -67,25 +68,26 @@ class Demands:
     @classmethod
     def of(cls, rows: Sequence["Demand"], pools: int) -> "Demands":
         """Rows that can be served alike put together."""
-        each = _grouped(rows, apart=True)
-        if len(each) * pools > MAX_GROUPED:
-            each = _grouped(rows, apart=False)
+        groups = _grouped(rows, apart=True)
+        if len(groups) * pools > MAX_GROUPED:
+            groups = _grouped(rows, apart=False)
 
         def mean(name: str) -> Floats:
             found = [
-                sum(row.amount * getattr(row, name) for row in rows) / sum(row.amount for row in rows) for rows in each
+                sum(row.amount * getattr(row, name) for row in rows) / sum(row.amount for row in rows)
+                for rows in groups
             ]
-            return np.array(found, dtype=np.float64).reshape(len(each), pools)
+            return np.array(found, dtype=np.float64).reshape(len(groups), pools)
 
         devices = mean("devices")
         return cls(
-            np.array([sum(row.amount for row in rows) for rows in each], dtype=np.float64),
+            np.array([sum(row.amount for row in rows) for rows in groups], dtype=np.float64),
             devices > 0.0,
             devices,
             mean("index"),
             mean("money"),
-            np.array([rows[0].interruptible for rows in each], dtype=np.bool_),
-            np.array([rows[0].headroom for rows in each], dtype=np.bool_),
+            np.array([rows[0].interruptible for rows in groups], dtype=np.bool_),
+            np.array([rows[0].headroom for rows in groups], dtype=np.bool_),
         )
 
 
@@ -148,11 +150,11 @@ def _waiting(snapshot: Snapshot, entries: Sequence[Mapping[str, Any]], horizon: 
     jobs, pools = snapshot.jobs, snapshot.pools
     alone = _reachable(snapshot) & (pools.free > 0)
     for job, entry in enumerate(entries):
-        asked = int(jobs.requested[job])
+        requested = int(jobs.requested[job])
         enough = pools.free >= (jobs.minimum[job] if jobs.modes[job, NONE] and not jobs.modes[job, 1:].any() else 1)
         staged = np.isfinite(snapshot.staging[0][job, pools.domain])
         index = np.where(alone & enough & staged, snapshot.worth[job, pools.accelerator], 0.0)
-        busy = asked * float(jobs.used[job])
+        busy = requested * float(jobs.used[job])
         seconds = float(jobs.left[job]) / busy if busy > 0.0 else 0.0
         part = min(1.0, seconds / horizon)
         if part <= 0.0:
@@ -161,11 +163,13 @@ def _waiting(snapshot: Snapshot, entries: Sequence[Mapping[str, Any]], horizon: 
             held = np.where(
                 index > 0.0, np.minimum(1.0, seconds / np.where(index > 0.0, index, 1.0) / horizon) / part, 0.0
             )
-        money = np.where(staged, snapshot.staging[1][job, pools.domain], 0.0) / (asked * part)
+        money = np.where(staged, snapshot.staging[1][job, pools.domain], 0.0) / (requested * part)
         spec = entry["spec"]
         may = bool(jobs.checkpoint[job] > 0.0) and "deadline" not in spec and spec.get("kind") != "serving"
-        here = (snapshot.staging[1][job] <= 0.0).tobytes()
-        yield Demand(asked * part, held, index, money, may, headroom=False, profile=int(jobs.profile[job]), place=here)
+        local = (snapshot.staging[1][job] <= 0.0).tobytes()
+        yield Demand(
+            requested * part, held, index, money, may, headroom=False, profile=int(jobs.profile[job]), place=local
+        )
 
 
 def _expected(
@@ -174,19 +178,19 @@ def _expected(
     """Forecast work in its parts: what may move or not, be interrupted or not, and what comes beyond the expected."""
     numbers = {name: number for number, name in enumerate(snapshot.names.domains)}
     profiles = _profiles(state)
-    for each in forecast:
-        home = numbers[each["domain"]]
-        index, money = _of_profile(snapshot, profiles.get(each["profile"], NOWHERE), home, horizon)
+    for entry in forecast:
+        home = numbers[entry["domain"]]
+        index, money = _of_profile(snapshot, profiles.get(entry["profile"], NOWHERE), home, horizon)
         stays = snapshot.pools.domain == home
-        expected, high = min(each["expected"], MAX_DEVICES), min(each["high"], MAX_DEVICES)
+        expected, high = min(entry["expected"], MAX_DEVICES), min(entry["high"], MAX_DEVICES)
         for amount, headroom in ((expected, False), (max(high - expected, 0.0), True)):
-            for part, moves in ((each["movable"], True), (1.0 - each["movable"], False)):
+            for part, moves in ((entry["movable"], True), (1.0 - entry["movable"], False)):
                 able = index if moves else np.where(stays, index, 0.0)
                 devices = np.where(able > 0.0, 1.0 / np.where(able > 0.0, able, 1.0), 0.0)
-                for share, may in ((each["interruptible"], True), (1.0 - each["interruptible"], False)):
+                for share, may in ((entry["interruptible"], True), (1.0 - entry["interruptible"], False)):
                     # what is beyond the expected has to be there when it comes, so that none of it is bought spot
                     calm = may and not headroom
-                    yield Demand(amount * part * share, devices, able, money, calm, headroom, each["profile"], home)
+                    yield Demand(amount * part * share, devices, able, money, calm, headroom, entry["profile"], home)
 
 
 def _of_profile(snapshot: Snapshot, profile: int, home: int, horizon: float) -> tuple[Floats, Floats]:
@@ -206,8 +210,8 @@ def _reachable(snapshot: Snapshot) -> Flags:
 def _profiles(state: Mapping[str, Any]) -> dict[str, int]:
     """Rows of the index by name of the profile, in the order in which accelerators name them."""
     found: dict[str, int] = {}
-    for each in state["accelerators"]:
-        for value in each["indices"]:
+    for accelerator in state["accelerators"]:
+        for value in accelerator["indices"]:
             found.setdefault(value["profile"], len(found))
     return found
 
@@ -250,11 +254,11 @@ class Goods:
     effective: Floats
 
 
-def solve(asked: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Floats]) -> tuple[Counts, float, Floats]:
+def solve(demand: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Floats]) -> tuple[Counts, float, Floats]:
     """Serve as much as can be served, at the least cost.
 
     Args:
-        asked: Demands.
+        demand: What is to be served.
         goods: What can be bought.
         room: Devices by pool, in whatever way they are bought.
         costs: Of a device that is bought, by good; and of a reference device that is served, (demands, pools).
@@ -262,21 +266,21 @@ def solve(asked: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Float
     Returns:
         Devices by good; reference devices that are not served; and mean compute index for what is served, by good.
     """
-    group, good = np.nonzero(_serves(asked, goods))
+    group, good = np.nonzero(_serves(demand, goods))
     pool = goods.pool[good]
-    each, weight = asked.devices[group, pool], costs[1][group, pool]
+    devices, weight = demand.devices[group, pool], costs[1][group, pool]
     with np.errstate(over="ignore", invalid="ignore"):
-        sane = (each < BEYOND) & (costs[0][good] * each + weight < BEYOND)
-    group, good, pool, each, weight = group[sane], good[sane], pool[sane], each[sane], weight[sane]
-    goods_count, groups, served = len(goods.pool), len(asked.amount), len(group)
-    nothing = np.zeros(goods_count, dtype=np.int64), float(asked.amount.sum()), np.zeros(goods_count)
+        sane = (devices < BEYOND) & (costs[0][good] * devices + weight < BEYOND)
+    group, good, pool, devices, weight = group[sane], good[sane], pool[sane], devices[sane], weight[sane]
+    goods_count, groups, served = len(goods.pool), len(demand.amount), len(group)
+    nothing = np.zeros(goods_count, dtype=np.int64), float(demand.amount.sum()), np.zeros(goods_count)
     if not served:
         return nothing
     # what all devices together cannot serve is left out, so that figures stay of one size
-    most = np.divide(room, asked.devices, out=np.zeros(asked.devices.shape), where=asked.pools).sum(axis=1)
-    amount = np.minimum(asked.amount, most)
-    beyond = float((asked.amount - amount).sum())
-    dearest = float((costs[0][good] * each + weight).max()) or 1.0
+    most = np.divide(room, demand.devices, out=np.zeros(demand.devices.shape), where=demand.pools).sum(axis=1)
+    amount = np.minimum(demand.amount, most)
+    beyond = float((demand.amount - amount).sum())
+    dearest = float((costs[0][good] * devices + weight).max()) or 1.0
     total = float(amount.sum()) or 1.0
     # columns: what serves whom, what is unmet, devices bought, how full the fullest pool is
     cost = np.concatenate([
@@ -293,7 +297,7 @@ def solve(asked: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Float
         (groups, width),
     )  # fmt: skip
     held = _matrix(
-        [each, -np.ones(goods_count)], [good, np.arange(goods_count)], [columns, bought], (goods_count, width)
+        [devices, -np.ones(goods_count)], [good, np.arange(goods_count)], [columns, bought], (goods_count, width)
     )
     pools = np.arange(len(room))
     within = _matrix(
@@ -315,18 +319,18 @@ def solve(asked: Demands, goods: Goods, room: Counts, costs: tuple[Floats, Float
     if solved.x is None:  # figures lie so far apart that the solver cannot tell them
         return nothing
     serving, unmet = np.maximum(solved.x[:served], 0.0), float(solved.x[served : served + groups].sum())
-    busy: Floats = np.bincount(good, weights=serving * each, minlength=goods_count).astype(np.float64)
-    compute = np.bincount(good, weights=serving * each * asked.index[group, pool], minlength=goods_count)
+    busy: Floats = np.bincount(good, weights=serving * devices, minlength=goods_count).astype(np.float64)
+    compute = np.bincount(good, weights=serving * devices * demand.index[group, pool], minlength=goods_count)
     index = np.divide(compute, busy, out=np.zeros(goods_count), where=busy > 0.0)
     return _whole(busy, goods, room), beyond + (unmet if unmet > _HAIR * total else 0.0), index
 
 
-def _serves(asked: Demands, goods: Goods) -> Flags:
+def _serves(demand: Demands, goods: Goods) -> Flags:
     """Whether a good may serve a demand, (demands, goods)."""
-    able = asked.pools[:, goods.pool] & (goods.devices > 0)
-    calm = (goods.purchase != SPOT) | asked.interruptible[:, None]
-    there = np.isin(goods.purchase, (RESERVED, ON_DEMAND)) | ~asked.headroom[:, None]
-    serves: Flags = able & calm & there
+    able = demand.pools[:, goods.pool] & (goods.devices > 0)
+    calm = (goods.purchase != SPOT) | demand.interruptible[:, None]
+    allowed = np.isin(goods.purchase, (RESERVED, ON_DEMAND)) | ~demand.headroom[:, None]
+    serves: Flags = able & calm & allowed
     return serves
 
 
@@ -376,12 +380,12 @@ def plan(request: dict[str, Any]) -> dict[str, Any]:
     """
     state, horizon = request["state"], float(request["horizon"])
     forecast = request.get("forecast") or ()
-    check_state(state, [(f"/forecast/{number}/domain", each["domain"]) for number, each in enumerate(forecast)])
+    check_state(state, [(f"/forecast/{number}/domain", entry["domain"]) for number, entry in enumerate(forecast)])
     snapshot = snapshot_of(state)
-    asked = demands(snapshot, state, forecast, min(horizon, LONG))
+    demand = demands(snapshot, state, forecast, min(horizon, LONG))
     goods = _goods(snapshot)
     weights = dict(request.get("weights") or WEIGHTS)
-    bought, unmet, worth = solve(asked, goods, room(snapshot), _costs(asked, goods, weights, min(horizon, LONG)))
+    bought, unmet, worth = solve(demand, goods, room(snapshot), _costs(demand, goods, weights, min(horizon, LONG)))
     uses = [
         {
             "domain": snapshot.names.domains[snapshot.pools.domain[pool]],
@@ -429,7 +433,7 @@ def _effective(offer: Offer, again: float) -> float:
     return min(price * (1.0 + offer.interruption * again), DEAR) if offer.purchase == SPOT else price
 
 
-def _costs(asked: Demands, goods: Goods, weights: Mapping[str, float], horizon: float) -> tuple[Floats, Floats]:
+def _costs(demand: Demands, goods: Goods, weights: Mapping[str, float], horizon: float) -> tuple[Floats, Floats]:
     """What a device that is bought weighs, by good, and what a reference device weighs, by demand and pool.
 
     Money counts as money, whatever for. The time that work takes, and devices that are not used for what they are best
@@ -439,9 +443,9 @@ def _costs(asked: Demands, goods: Goods, weights: Mapping[str, float], horizon: 
     utilisation, price = weights.get("utilisation") or 0.0, weights.get("price") or 0.0
     hours = horizon / HOUR
     usual = float(np.minimum(goods.price, DEAR).mean()) * hours if goods.price.any() else hours
-    best = np.where(asked.pools, asked.index, 0.0).max(axis=0, initial=0.0)
-    unsuited = asked.devices * np.where(asked.pools, best - asked.index, 0.0)
-    served = communication * asked.money + usual * (period * asked.devices + utilisation * unsuited)
+    best = np.where(demand.pools, demand.index, 0.0).max(axis=0, initial=0.0)
+    unsuited = demand.devices * np.where(demand.pools, best - demand.index, 0.0)
+    served = communication * demand.money + usual * (period * demand.devices + utilisation * unsuited)
     return price * goods.effective * hours, served
 
 

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from kuayu.scheduling.packing import NodeAllocator, NodeAssignment, gang_of
-from kuayu.scheduling.parse import check_state, snapshot_of
+from kuayu.scheduling.node_allocator import NodeAllocator, NodeAssignment, gang_of
+from kuayu.scheduling.parse import snapshot_of
 from kuayu.scheduling.state import (
     MODES,
     NONE,
@@ -41,7 +41,8 @@ from kuayu.scheduling.state import (
     Numbers,
     Snapshot,
 )
-from kuayu.scheduling.throughput import Asked, restart, spread
+from kuayu.scheduling.throughput import SpeedInputs, restart, spread
+from kuayu.scheduling.validation import check_state
 
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations, where a job leaves them open."""
@@ -49,7 +50,7 @@ SHRUNK = 0.75
 """Share of a pool to which a job may be shrunk."""
 THREE = 3
 """Pools over which a job is spread where no two have what it asks for; more only where no three have."""
-MOST_POOLS = 12
+MAX_POOLS = 12
 """Pools, the largest, over which a job is spread."""
 
 Holding = tuple[tuple[int, int], ...]
@@ -129,32 +130,32 @@ class Options:
 
     def _spread(self, job: int, pools: list[int]) -> Iterator[Holding]:
         domain, room = self._snapshot.pools.domain, self._room
-        asked = int(self._snapshot.jobs.requested[job])
-        largest = sorted(sorted(pools, key=lambda pool: -int(room[pool]))[:MOST_POOLS])
+        requested = int(self._snapshot.jobs.requested[job])
+        largest = sorted(sorted(pools, key=lambda pool: -int(room[pool]))[:MAX_POOLS])
         enough = False
         for one, other in permutations(largest, 2):
             if domain[one] != domain[other] and self._joined(job, (one, other)):
-                total = self._stepped(job, min(asked, int(room[one] + room[other])))
-                enough |= total >= asked
+                total = self._stepped(job, min(requested, int(room[one] + room[other])))
+                enough |= total >= requested
                 share = min(int(room[other]), ceil(total * int(room[other]) / int(room[one] + room[other])))
                 if 0 < share < total and total - share <= room[one]:
                     yield ((one, total - share), (other, share))
         if not enough:
-            wide = self._wide(largest, asked)
+            wide = self._wide(largest, requested)
             for chosen in (*permutations(largest, THREE), *([wide] if len(wide) > THREE else [])):
                 if len(set(domain[list(chosen)].tolist())) == len(chosen) and self._joined(job, chosen):
                     sizes = [int(room[pool]) for pool in chosen]
-                    total = self._stepped(job, min(asked, sum(sizes)))
+                    total = self._stepped(job, min(requested, sum(sizes)))
                     others = [min(size, ceil(total * size / sum(sizes))) for size in sizes[1:]]
                     first = total - sum(others)
                     if 0 < first <= sizes[0]:
                         yield tuple(zip(chosen, (first, *others), strict=True))
 
-    def _wide(self, pools: Sequence[int], asked: int) -> tuple[int, ...]:
+    def _wide(self, pools: Sequence[int], requested: int) -> tuple[int, ...]:
         """The largest pools of different domains, as many as have what is asked for together."""
         chosen: list[int] = []
         for pool in sorted(pools, key=lambda pool: -int(self._room[pool])):
-            if self._room[chosen].sum() >= asked:
+            if self._room[chosen].sum() >= requested:
                 break
             if self._snapshot.pools.domain[pool] not in self._snapshot.pools.domain[chosen]:
                 chosen.append(pool)
@@ -186,28 +187,28 @@ class Options:
         snapshot, jobs = self._snapshot, self._snapshot.jobs
         pools = np.array([[pool for pool, _ in holding] for holding in _padded(holdings)])
         counts = np.array([[devices for _, devices in holding] for holding in _padded(holdings)])
-        there = counts > 0
+        valid = counts > 0
         domain = snapshot.pools.domain[pools]
         devices = counts.sum(axis=1)
         index = (snapshot.worth[job, snapshot.pools.accelerator[pools]] * counts).sum(axis=1) / devices
-        read = there.copy()
+        read = valid.copy()
         if mode == PIPELINE:
             read[:, 1:] = False
         staging, money = snapshot.staging
         begins = np.where(read, staging[job, domain], 0.0).max(axis=1)
         moving = np.where(read, money[job, domain], 0.0).sum(axis=1)
         if jobs.resumes[job]:
-            smallest = devices if mode == PIPELINE else np.where(there, counts, devices[:, None]).min(axis=1)
+            smallest = devices if mode == PIPELINE else np.where(valid, counts, devices[:, None]).min(axis=1)
             begins = begins + restart(jobs.checkpoint[job : job + 1], smallest.astype(np.float64))
-        narrow, round_trips, tariff = self._flows(domain, there, mode)
+        narrow, round_trips, tariff = self._flows(domain, valid, mode)
         rows = np.full(len(holdings), job)
-        asked = Asked(*(getattr(jobs, name)[rows] for name in Asked.__slots__))
+        inputs = SpeedInputs(*(getattr(jobs, name)[rows] for name in SpeedInputs.__slots__))
         for period in periods:
             speeds = spread(
-                asked,
+                inputs,
                 devices.astype(np.float64),
                 index,
-                there.sum(axis=1),
+                valid.sum(axis=1),
                 np.full(len(holdings), mode),
                 np.full(len(holdings), period),
                 narrow,
@@ -219,12 +220,12 @@ class Options:
             for row, holding in enumerate(holdings):
                 yield Candidate(holding, mode, period, float(begins[row] + runs[row]), float(cost[row]))
 
-    def _flows(self, domain: Numbers, there: Flags, mode: int) -> tuple[Floats, Floats, Floats]:
+    def _flows(self, domain: Numbers, valid: Flags, mode: int) -> tuple[Floats, Floats, Floats]:
         """Least bandwidth, round-trip time that counts, and sum of tariffs of the flows of each holding."""
         paths = self._snapshot.paths
         narrow = np.full(len(domain), inf)
         long, dear = np.zeros(len(domain)), np.zeros(len(domain))
-        count = there.sum(axis=1)
+        count = valid.sum(axis=1)
         if mode == NONE:
             return narrow, long, dear
         for place in range(domain.shape[1]):
@@ -253,7 +254,7 @@ FEW = 80
 """Jobs up to which many schedules are computed at once."""
 _TOLERANCE = 1e-6
 """Of a slot, by which a job may end after it."""
-_LONGEST = 2.0**50
+_MAX_LASTING_SLOTS = 2.0**50
 """Slots that a job lasts at most; whatever takes longer never ends."""
 _NEVER = int(np.iinfo(np.int64).max) // 2
 
@@ -323,7 +324,7 @@ class Trial:
         for job, candidates in enumerate(options):
             for number, candidate in enumerate(candidates):
                 self.seconds[job, number], self.money[job, number] = candidate.seconds, candidate.money
-                self.lasting[job, number] = max(1, ceil(min(candidate.seconds / slot, _LONGEST) - _TOLERANCE))
+                self.lasting[job, number] = max(1, ceil(min(candidate.seconds / slot, _MAX_LASTING_SLOTS) - _TOLERANCE))
                 for place, (pool, devices) in enumerate(candidate.holding):
                     self._pool[job, number, place], self._need[job, number, place] = pool, devices
         self.part = (self._need / np.maximum(self._room[self._pool], 1)).sum(axis=2)
@@ -352,24 +353,24 @@ class Trial:
         for place in range(1, self.jobs):
             job = orders[:, place]
             before = orders[:, :place]
-            here = rows[:, None]
-            begun = starts[here, before]
-            ended = begun + lasting[here, before]
+            columns = rows[:, None]
+            begun = starts[columns, before]
+            ended = begun + lasting[columns, before]
             # devices that each of those before takes of each pool that the job needs, (rows, those before, pools)
             wanted = pool[rows, job]
             taken = np.zeros((*before.shape, wanted.shape[1]), dtype=np.int64)
-            others, given = pool[here, before], need[here, before]
+            others, given = pool[columns, before], need[columns, before]
             for share in range(others.shape[2]):
                 taken += np.where(others[:, :, share, None] == wanted[:, None, :], given[:, :, share, None], 0)
             spare = self._room[wanted] - need[rows, job]
             # it can start in the first slot, or when another ends; what is in the candidate begins with another's start
-            at = np.concatenate([np.ones((len(candidates), 1), dtype=np.int64), ended], axis=1)
-            full_at = self._full(at, begun, ended, taken, spare)
+            instants = np.concatenate([np.ones((len(candidates), 1), dtype=np.int64), ended], axis=1)
+            full_at = self._full(instants, begun, ended, taken, spare)
             full_then = self._full(begun, begun, ended, taken, spare)
-            until = at + lasting[rows, job][:, None]
-            later = (begun[:, None, :] > at[:, :, None]) & (begun[:, None, :] < until[:, :, None])
+            until = instants + lasting[rows, job][:, None]
+            later = (begun[:, None, :] > instants[:, :, None]) & (begun[:, None, :] < until[:, :, None])
             blocked = full_at | (later & full_then[:, None, :]).any(axis=2)
-            starts[rows, job] = np.where(blocked, _NEVER, at).min(axis=1)
+            starts[rows, job] = np.where(blocked, _NEVER, instants).min(axis=1)
         return starts
 
     def single(self, candidates: Numbers, order: Numbers) -> Counts:
@@ -385,10 +386,10 @@ class Trial:
             begins = np.append(1, instants[full + 1])
             ends = np.append(instants[full], _NEVER)
             start = int(begins[np.argmax(ends - begins >= lasting)])
-            for at in (start, start + lasting):
-                place = int(np.searchsorted(instants, at))
-                if instants[place] != at:
-                    instants = np.insert(instants, place, at)
+            for instant in (start, start + lasting):
+                place = int(np.searchsorted(instants, instant))
+                if instants[place] != instant:
+                    instants = np.insert(instants, place, instant)
                     free = np.insert(free, place, free[place - 1], axis=0)
             first, last = np.searchsorted(instants, [start, start + lasting])
             for one, devices in zip(pool.tolist(), need.tolist(), strict=True):
@@ -397,15 +398,15 @@ class Trial:
         return starts
 
     @staticmethod
-    def _full(at: Counts, begun: Counts, ended: Counts, taken: Counts, spare: Counts) -> Flags:
+    def _full(instants: Counts, begun: Counts, ended: Counts, taken: Counts, spare: Counts) -> Flags:
         """Whether any pool has too little at some instants, (rows, instants)."""
-        on = (begun[:, None, :] <= at[:, :, None]) & (at[:, :, None] < ended[:, None, :])
+        on = (begun[:, None, :] <= instants[:, :, None]) & (instants[:, :, None] < ended[:, None, :])
         used = np.matmul(on.astype(np.float32), taken.astype(np.float32))
         full: Flags = (used > spare[:, None, :]).any(axis=2)
         return full
 
 
-MOST = 30_000
+MAX_SCHEDULES = 30_000
 """Schedules that are tried."""
 EFFORT = 3e8, 3e4
 """The same times the cube of the number of jobs, up to ``FEW`` of them, and times their number beyond."""
@@ -460,7 +461,7 @@ def search(options: Sequence[Sequence[Candidate]], room: Counts, slot: float, ke
     trial = Trial(options, room, slot)
     chance = np.random.default_rng(_SEED)
     few = trial.jobs <= NEAR
-    left = min(MOST, int(EFFORT[0] / trial.jobs**3 if trial.jobs <= FEW else EFFORT[1] / trial.jobs) + 1)
+    left = min(MAX_SCHEDULES, int(EFFORT[0] / trial.jobs**3 if trial.jobs <= FEW else EFFORT[1] / trial.jobs) + 1)
     at_once = min(AT_ONCE, AT_ONCE * NEAR**2 // trial.jobs**2 + 1)
     kept = _Kept(2 * max(keep, 50))
 
@@ -573,7 +574,7 @@ def _beginnings(trial: Trial, most: int) -> list[tuple[Numbers, Numbers]]:
         every = np.arange(trial.jobs)
         lasting, part = trial.lasting[every, candidates], trial.part[every, candidates]
         by = (lasting, lasting * part, -part, lasting / part)
-        found.extend((candidates, np.argsort(each, axis=1, kind="stable")) for each in by)
+        found.extend((candidates, np.argsort(key, axis=1, kind="stable")) for key in by)
     return found
 
 
@@ -666,7 +667,7 @@ def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, 
     leaving: dict[int, list[tuple[int, NodeAssignment]]] = {}
     shares: list[list[dict[str, Any]]] = [[] for _ in chosen]
     for start in sorted(set(schedule.starts)):
-        for end in sorted(at for at in leaving if at <= start):
+        for end in sorted(instant for instant in leaving if instant <= start):
             for pool, assignment in leaving.pop(end):
                 allocator.give_back(pool, assignment)
         jobs = [job for job, begins in enumerate(schedule.starts) if begins == start]
@@ -681,7 +682,7 @@ def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, 
             bought = counter.buy(gang.pool, gang.devices, start, schedule.ends[job])
             if bought is not None:
                 share["purchase"] = bought
-            if own and allocator.told(gang.pool):
+            if own and allocator.knows_nodes(gang.pool):
                 share["nodes"] = allocator.wire(gang.pool, own)
                 leaving.setdefault(schedule.ends[job], []).append((gang.pool, own))
             shares[job].append(share)
@@ -730,7 +731,7 @@ def by_job(options: Sequence[Sequence[Candidate]], schedule: Schedule) -> list[C
 METHOD_NAME = "Pareto local search over ways and orders of jobs"
 METHOD_VERSION = "1.0.0"
 
-LEAST_SLOT = 1e-3
+MIN_SLOT_SECONDS = 1e-3
 """Seconds of a slot at least."""
 SOLUTIONS = 100
 """How many at most, where the request does not say."""
@@ -755,18 +756,18 @@ def front(request: dict[str, Any]) -> dict[str, Any]:
     room = _room(snapshot)
     options = [Options(snapshot, room).of(job) for job in range(snapshot.waiting)]
     keep = int(request.get("solutions", SOLUTIONS))
-    slot = max(float(request["slot"]), LEAST_SLOT)
+    slot = max(float(request["slot"]), MIN_SLOT_SECONDS)
     found = search(options, room, slot, keep) if options and all(options) else ()
     return {
         "revision": state["revision"],
         "method": {"name": METHOD_NAME, "version": METHOD_VERSION},
         "solutions": [
             {
-                "mean_period": each.period,
-                "communication_cost": each.money,
-                "jobs": seated(snapshot, by_job(options, each), each, slot),
+                "mean_period": schedule.period,
+                "communication_cost": schedule.money,
+                "jobs": seated(snapshot, by_job(options, schedule), schedule, slot),
             }
-            for each in found
+            for schedule in found
         ],
     }
 

@@ -1,13 +1,15 @@
-"""A snapshot from the state of a request, in plain dicts of validated JSON.
+"""A snapshot of the scheduler from the state of a request, in plain dicts of validated JSON.
 
-1. Names are checked first: what they point at, what is unknown, what stands twice; then whether numbers contradict
-   each other, since whatever was decided on such a state would be wrong, and the reason given for it too.
-2. Jobs are read column by column, since there are thousands of them.
-3. Domains and pools take an order that follows from what they are, so that no decision depends on names.
+1. Jobs are read column by column, since there are thousands of them; a specification that is the very same object as
+   in the state before is not read again (decision 39).
+2. Domains and pools take an order that follows from what they are, so that no decision depends on names.
+3. Names are taken for granted: :mod:`.validation` has looked at them.
+
+Source: class ``SchedulingState`` of the information model (``spec/model/scheduling.yaml``).
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -18,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.state import (
     ANYWHERE,
     MODES,
@@ -28,7 +29,7 @@ from kuayu.scheduling.state import (
     Counts,
     Flags,
     Floats,
-    Held,
+    Holdings,
     Jobs,
     Links,
     Names,
@@ -52,12 +53,12 @@ def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
 
     Those that are alike in everything stay in the order of the request.
     """
-    kinds = {each["id"]: _kind(each) for each in state["accelerators"]}
+    kinds = {accelerator["id"]: _kind(accelerator) for accelerator in state["accelerators"]}
     links: dict[str, list[tuple[float, ...]]] = {}
-    for each in state["links"]:
-        figures = (each["round_trip_time"], each["tariff"], each["bandwidth"], each["available"])
-        links.setdefault(each["source"], []).append((0.0, *figures))
-        links.setdefault(each["target"], []).append((1.0, *figures))
+    for link in state["links"]:
+        figures = (link["round_trip_time"], link["tariff"], link["bandwidth"], link["available"])
+        links.setdefault(link["source"], []).append((0.0, *figures))
+        links.setdefault(link["target"], []).append((1.0, *figures))
 
     def pool_key(pool: Plain) -> tuple[Any, ...]:
         return (kinds[pool["accelerator"]], pool["devices"], pool["free"], pool["devices_per_node"])
@@ -66,17 +67,17 @@ def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
         pools = sorted(pool_key(pool) for pool in domain["pools"])
         return (pools, sorted(links.get(domain["id"], ())), parsed.copies[domain["id"]])
 
-    domains = [{**each, "pools": sorted(each["pools"], key=pool_key)} for each in state["domains"]]
+    domains = [{**domain, "pools": sorted(domain["pools"], key=pool_key)} for domain in state["domains"]]
     return sorted(domains, key=key)
 
 
 def _kind(accelerator: Plain) -> tuple[Any, ...]:
-    return (sorted(each["value"] for each in accelerator["indices"]), accelerator["memory"])
+    return (sorted(value["value"] for value in accelerator["indices"]), accelerator["memory"])
 
 
 def pools_of(domains: Sequence[Plain], accelerators: Mapping[str, int]) -> tuple[Pools, dict[tuple[int, int], int]]:
     """Pools of domains by number, and the number of each by those of its domain and its accelerator."""
-    rows = [(number, pool) for number, each in enumerate(domains) for pool in each["pools"]]
+    rows = [(number, pool) for number, entry in enumerate(domains) for pool in entry["pools"]]
     domain = np.array([number for number, _ in rows], dtype=np.intp)
     accelerator = np.array([accelerators[pool["accelerator"]] for _, pool in rows], dtype=np.intp)
     switches: list[dict[str, int]] = [{} for _ in domains]
@@ -114,12 +115,12 @@ def _nodes(nodes: Sequence[Plain] | None, switches: dict[str, int]) -> Nodes | N
 def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
     """Row of each profile, and the index, (profiles, accelerators); nought where an accelerator has none."""
     profiles: dict[str, int] = {}
-    for each in accelerators:
-        for value in each["indices"]:
+    for accelerator in accelerators:
+        for value in accelerator["indices"]:
             profiles.setdefault(value["profile"], len(profiles))
     index = np.zeros((len(profiles), len(accelerators)))
-    for number, each in enumerate(accelerators):
-        for value in each["indices"]:
+    for number, accelerator in enumerate(accelerators):
+        for value in accelerator["indices"]:
             index[profiles[value["profile"]], number] = value["value"]
     return profiles, index
 
@@ -153,32 +154,32 @@ def _columns_of(specs: Sequence[Plain]) -> Columns:
         "start": [spec.get("checkpoint") for spec in specs],
         "profile": [spec.get("task_profile") for spec in specs],
         "home": [spec.get("home_domain") for spec in specs],
-        "modes": [(*spec["split_modes"], bool(each)) for spec, each in zip(specs, talks, strict=True)],
+        "modes": [(*spec["split_modes"], bool(talk)) for spec, talk in zip(specs, talks, strict=True)],
         "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
-        "within": [each.get("within") for each in nodes],
-        "minimum": [each["minimum"] for each in devices],
-        "maximum": [each["maximum"] for each in devices],
-        "requested": [each.get("requested") for each in devices],
-        "step": [each.get("step") for each in devices],
+        "within": [node.get("within") for node in nodes],
+        "minimum": [elasticity["minimum"] for elasticity in devices],
+        "maximum": [elasticity["maximum"] for elasticity in devices],
+        "requested": [elasticity.get("requested") for elasticity in devices],
+        "step": [elasticity.get("step") for elasticity in devices],
         "memory": [spec.get("memory_per_device") for spec in specs],
         "serial": [spec.get("serial_share") for spec in specs],
         "duration": [(spec.get("duration") or _NOTHING).get("expected") for spec in specs],
         "priority": [spec.get("priority") for spec in specs],
         "period": [spec.get("sync_period") for spec in specs],
-        "step_time": [each.get("step_time") for each in talks],
-        "exchange": [each.get("exchange") for each in talks],
-        "boundary": [each.get("boundary") for each in talks],
-        "checkpoint": [each.get("checkpoint_size") for each in talks],
-        "bandwidth": [each.get("bandwidth") for each in needs],
-        "round_trip": [each.get("round_trip_time") for each in needs],
+        "step_time": [talk.get("step_time") for talk in talks],
+        "exchange": [talk.get("exchange") for talk in talks],
+        "boundary": [talk.get("boundary") for talk in talks],
+        "checkpoint": [talk.get("checkpoint_size") for talk in talks],
+        "bandwidth": [need.get("bandwidth") for need in needs],
+        "round_trip": [need.get("round_trip_time") for need in needs],
         "submitted": [spec["submitted_at"] for spec in specs],
         "deadline": [spec.get("deadline") for spec in specs],
-        "per_node": [each.get("devices_per_node") for each in nodes],
+        "per_node": [node.get("devices_per_node") for node in nodes],
     }
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedHeld:
+class ParsedHoldings:
     """What running jobs tell of what they hold, column by column.
 
     Attributes:
@@ -210,20 +211,20 @@ class ParsedHeld:
     interrupted: Sequence[str | None]
 
     @classmethod
-    def of(cls, running: Sequence[Plain]) -> "ParsedHeld":
+    def of(cls, running: Sequence[Plain]) -> "ParsedHoldings":
         """What is told by running jobs."""
         placements: list[Plain] = [entry["placement"] for entry in running]
-        shares: list[Plain] = [share for each in placements for share in each["shares"]]
-        told = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
+        shares: list[Plain] = [share for placement in placements for share in placement["shares"]]
+        named = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
         return cls(
-            lengths=[len(each["shares"]) for each in placements],
+            lengths=[len(placement["shares"]) for placement in placements],
             domains=[share["domain"] for share in shares],
             accelerators=[share["accelerator"] for share in shares],
             devices=[share["devices"] for share in shares],
             purchases=[share.get("purchase") for share in shares],
-            nodes=([number for number, _ in told], [name for _, name in told]),
-            modes=[each["split_mode"] for each in placements],
-            periods=[each.get("sync_period") for each in placements],
+            nodes=([number for number, _ in named], [name for _, name in named]),
+            modes=[placement["split_mode"] for placement in placements],
+            periods=[placement.get("sync_period") for placement in placements],
             phases=[entry["phase"] for entry in running],
             rates=[entry.get("rate") for entry in running],
             ready=[entry.get("ready_at") for entry in running],
@@ -250,7 +251,7 @@ class PlainJobs:
         self.saved: Sequence[str | None] = [entry.get("checkpoint_domain") for entry in entries]
         self.used: Sequence[float | None] = [entry.get("used") for entry in entries]
         self.done: Sequence[float | None] = [entry.get("done") for entry in entries]
-        self.held = ParsedHeld.of(state["running"])
+        self.held = ParsedHoldings.of(state["running"])
 
     @staticmethod
     def columns_of(specs: Sequence[Plain]) -> Columns:
@@ -261,7 +262,7 @@ class PlainJobs:
     def artefacts(reads: Sequence[Plain]) -> tuple[Sequence[Any], ...]:
         """Names, bytes, domains and whether they are pinned, of artefacts."""
         named = tuple(list(map(itemgetter(name), reads)) for name in ("id", "size", "domains"))
-        return (*named, [each.get("pinned") for each in reads])
+        return (*named, [artefact.get("pinned") for artefact in reads])
 
 
 STALE = 2
@@ -297,7 +298,7 @@ class Numbered:
         values = list(self.known)
         return {values[number] for number in np.unique(self.numbers).tolist()}
 
-    def each(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
+    def mapped(self, found: Callable[[Any], Any], kind: type) -> NDArray[Any]:
         """What is found for each value, by place in the column."""
         return np.array([found(value) for value in self.known], dtype=kind)[self.numbers]
 
@@ -331,7 +332,7 @@ class ParsedSpecs:
     @property
     def stale(self) -> bool:
         """Whether values of jobs that are gone should be let go."""
-        return any(len(each.known) > STALE * len(self.specs) + 100 for each in self.numbered.values())
+        return any(len(column.known) > STALE * len(self.specs) + 100 for column in self.numbered.values())
 
     def followed_by(self, specs: list[Plain], columns_of: Callable[[Sequence[Plain]], Columns]) -> "ParsedSpecs":
         """What is read of other specifications, of which those that are the very same objects are not read again.
@@ -343,7 +344,7 @@ class ParsedSpecs:
         rows = dict(zip(map(id, self.specs), range(len(self.specs)), strict=True))
         order = _numbers([rows.get(number, NOWHERE) for number in map(id, specs)])
         missing = np.flatnonzero(order == NOWHERE)
-        known = {name: each.known for name, each in self.numbered.items()}
+        known = {name: column.known for name, column in self.numbered.items()}
         new = [specs[row] for row in missing.tolist()]
         fresh = ParsedSpecs(new, columns_of(new), known)
         order[missing] = len(self.specs) + np.arange(len(missing))
@@ -449,270 +450,6 @@ def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
     return ParsedJobs(PlainJobs(state), None if before is not None and before.specs.stale else before)
 
 
-def check_state(
-    state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), parsed: ParsedJobs | None = None
-) -> None:
-    """Check a state that stands at ``/state``: its names, then its numbers.
-
-    Domains that only hold copies of data, the home of a job and the domain of its checkpoint are no part of what can be
-    decided on unless they are among the domains; a request that names others there names something it does not hold.
-
-    Args:
-        state: A ``SchedulingState``.
-        others: Domains that the request names beside its state: pointer and name.
-        again: What else stands twice, as complaints.
-        parsed: What has been read of its jobs, if it has.
-
-    Raises:
-        RepeatedName: Names stand twice.
-        UnknownName: A name is not there.
-        Impossible: Numbers contradict each other.
-    """
-    parsed = parsed or parse_jobs(state)
-    others, again = list(others), list(again)
-    if not again and is_sound(state, parsed, [name for _, name in others]):
-        return
-    refuse(RepeatedName, [*_repeated(state, parsed), *again])
-    found = _unknown(state, parsed)
-    known = {each["id"] for each in state["domains"]}
-    found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
-    refuse(UnknownName, found)
-    refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
-
-
-def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bool:
-    """Whether there is nothing to complain of; what there is, and where, :func:`check_state` looks for only then.
-
-    Args:
-        state: A ``SchedulingState``, of which jobs are not looked at.
-        parsed: What has been read of its jobs.
-        others: Domains that the request names beside its state.
-    """
-    held = parsed.held
-    pools = [(domain["id"], pool) for domain in state["domains"] for pool in domain["pools"]]
-    numbers = {(name, pool["accelerator"]): number for number, (name, pool) in enumerate(pools)}
-    domains = {each["id"] for each in state["domains"]}
-    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
-    shares = [numbers.get(pair, NOWHERE) for pair in zip(held.domains, held.accelerators, strict=True)]
-    if (
-        len(set(parsed.names)) < len(parsed.names)
-        or not domains.issuperset(named)
-        or not domains.issuperset(others)
-        or NOWHERE in shares
-        or _repeated_parts(state)
-        or _unknown_parts(state, domains)
-        or len(_beyond_elasticity(parsed))
-    ):
-        return False
-    if len(held.lengths) < len(shares):
-        holders = np.repeat(np.arange(len(held.lengths)), held.lengths).tolist()
-        if len(set(zip(holders, held.domains, strict=True))) < len(shares):
-            return False
-    taken = np.bincount(_numbers(shares), held.devices, len(pools)) if shares else np.zeros(len(pools))
-    devices, free = (np.array([pool[name] for _, pool in pools], dtype=np.float64) for name in ("devices", "free"))
-    if (taken > devices).any() or (free > devices).any():
-        return False
-    known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
-    if any(node["free"] > node["devices"] for _, nodes in known for node in nodes):
-        return False
-    told, names = held.nodes
-    there = {(number, node["id"]) for number, nodes in known for node in nodes}
-    silent = {number for number, (_, pool) in enumerate(pools) if pool.get("nodes") is None}
-    places = map(shares.__getitem__, told)
-    return there.issuperset(pair for pair in zip(places, names, strict=True) if pair[0] not in silent)
-
-
-def _beyond_pools(state: Plain) -> list[Complaint]:
-    """More devices that are free, or held by running jobs, than work; of pools, and of nodes."""
-    held: Counter[tuple[str, str]] = Counter()
-    for entry in state["running"]:
-        for share in entry["placement"]["shares"]:
-            held[share["domain"], share["accelerator"]] += share["devices"]
-    found: list[Complaint] = []
-    for position, domain in enumerate(state["domains"]):
-        for number, pool in enumerate(domain["pools"]):
-            place, devices = f"/state/domains/{position}/pools/{number}", pool["devices"]
-            if pool["free"] > devices:
-                found.append((f"{place}/free", f"{pool['free']} devices are free, of {devices} that work"))
-            taken = held[domain["id"], pool["accelerator"]]
-            if taken > devices:
-                found.append((f"{place}/devices", f"running jobs hold {taken} devices, of {devices} that work"))
-            found += [
-                (f"{place}/nodes/{row}/free", f"{node['free']} devices are free, of {node['devices']} that work")
-                for row, node in enumerate(pool.get("nodes") or ())
-                if node["free"] > node["devices"]
-            ]
-    return found
-
-
-def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
-    """Jobs that work with fewer devices at most than at least, or ask for a number that is neither."""
-    least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
-    return np.flatnonzero((least > most) | (asked < least) | (asked > most))
-
-
-def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
-    least, most, asked = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
-    wrong = _beyond_elasticity(parsed).tolist()
-    waiting = len(state["waiting"])
-    found: list[Complaint] = []
-    for job in wrong:
-        place = f"/state/waiting/{job}" if job < waiting else f"/state/running/{job - waiting}"
-        what = (
-            f"at least {least[job]:.0f} devices, and at most {most[job]:.0f}"
-            if least[job] > most[job]
-            else f"{asked[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
-        )
-        found.append((f"{place}/spec/devices", f"it asks for {what}"))
-    return found
-
-
-def _repeated_parts(state: Plain) -> list[Complaint]:
-    """What stands twice outside of jobs."""
-    found = repeated("/state/accelerators", [each["id"] for each in state["accelerators"]])
-    for position, each in enumerate(state["accelerators"]):
-        profiles = [value["profile"] for value in each["indices"]]
-        found += repeated(f"/state/accelerators/{position}/indices", profiles, "/profile")
-    found += repeated("/state/domains", [each["id"] for each in state["domains"]])
-    for position, each in enumerate(state["domains"]):
-        found += _repeated_in(f"/state/domains/{position}/pools", each["pools"])
-    copies = [each["artefact"] for each in state.get("copies") or ()]
-    found += repeated("/state/copies", copies, "/artefact")
-    return found
-
-
-def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
-    found = _repeated_parts(state)
-    waiting, running = parsed.names[: len(state["waiting"])], parsed.names[len(state["waiting"]) :]
-    found += repeated("/state/waiting", waiting, "/spec/id")
-    found += repeated("/state/running", running, "/spec/id")
-    both = set(waiting) & set(running)
-    if both:
-        found += [
-            (f"/state/running/{position}/spec/id", f"{name} stands twice")
-            for position, name in enumerate(running)
-            if name in both
-        ]
-    for position, each in enumerate(state["running"]):
-        shares = each["placement"]["shares"]
-        if len(shares) > 1:
-            place = f"/state/running/{position}/placement/shares"
-            found += repeated(place, [share["domain"] for share in shares], "/domain")
-    return found
-
-
-def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
-    found = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
-    names = [node["id"] for pool in pools for node in pool.get("nodes") or ()]
-    for position, pool in enumerate(pools):
-        offers = [offer["purchase"] for offer in pool.get("offers") or ()]
-        found += repeated(f"{place}/{position}/offers", offers, "/purchase")
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        places = [
-            f"{place}/{position}/nodes/{number}/id"
-            for position, pool in enumerate(pools)
-            for number in range(len(pool.get("nodes") or ()))
-        ]
-        for pointer, name in zip(places, names, strict=True):
-            if name in seen:
-                found.append((pointer, f"{name} stands twice"))
-            seen.add(name)
-    return found
-
-
-def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
-    """What is named and not there outside of jobs."""
-    accelerators = {each["id"] for each in state["accelerators"]}
-    found: list[Complaint] = []
-    for position, each in enumerate(state["domains"]):
-        for number, pool in enumerate(each["pools"]):
-            if pool["accelerator"] not in accelerators:
-                pointer = f"/state/domains/{position}/pools/{number}/accelerator"
-                found.append((pointer, f"{pool['accelerator']} is no accelerator of the state"))
-    for position, copy in enumerate(state.get("copies") or ()):
-        if not domains.issuperset(copy["domains"]):
-            found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
-    return found
-
-
-def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
-    domains = {each["id"] for each in state["domains"]}
-    nodes = {each["id"]: _nodes_by_pool(each["pools"]) for each in state["domains"]}
-    found = _unknown_parts(state, domains)
-    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
-    # that a name is unknown is rare, and where it stands is looked for only then
-    if not domains.issuperset(named):
-        for which in ("waiting", "running"):
-            for position, entry in enumerate(state[which]):
-                found += _unknown_of(f"/state/{which}/{position}", entry, domains)
-    return found + _unknown_placements(state["running"], nodes)
-
-
-def _unknown_placements(
-    running: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
-) -> list[Complaint]:
-    placed = [entry["placement"]["shares"] for entry in running]
-    places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
-    return [
-        each for place, shares in zip(places, placed, strict=True) for each in _unknown_shares(place, shares, nodes)
-    ]
-
-
-def _nodes_by_pool(pools: Sequence[Plain]) -> dict[str, set[str] | None]:
-    """Names of the nodes of each pool of a domain; none where they are not told."""
-    return {
-        pool["accelerator"]: None if pool.get("nodes") is None else {node["id"] for node in pool["nodes"]}
-        for pool in pools
-    }
-
-
-def _unknown_of(place: str, entry: Plain, domains: set[str]) -> list[Complaint]:
-    spec = entry["spec"]
-    found: list[Complaint] = []
-    home = spec.get("home_domain")
-    if home is not None and home not in domains:
-        found.append((f"{place}/spec/home_domain", f"{home} is no domain of the state"))
-    for position, artefact in enumerate(spec.get("data") or ()):
-        if not domains.issuperset(artefact["domains"]):
-            found += _missing(f"{place}/spec/data/{position}/domains", artefact["domains"], domains)
-    start = spec.get("checkpoint")
-    if start is not None and not domains.issuperset(start["domains"]):
-        found += _missing(f"{place}/spec/checkpoint/domains", start["domains"], domains)
-    saved = entry.get("checkpoint_domain")
-    if saved is not None and saved not in domains:
-        found.append((f"{place}/checkpoint_domain", f"{saved} is no domain of the state"))
-    return found
-
-
-def _unknown_shares(
-    place: str, shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
-) -> list[Complaint]:
-    found: list[Complaint] = []
-    for position, share in enumerate(shares):
-        pools = nodes.get(share["domain"])
-        if pools is None:
-            found.append((f"{place}/{position}/domain", f"{share['domain']} is no domain of the state"))
-        elif share["accelerator"] not in pools:
-            found.append(
-                (f"{place}/{position}/accelerator", f"{share['domain']} has no pool of {share['accelerator']}")
-            )
-        elif share.get("nodes") and (known := pools[share["accelerator"]]) is not None:
-            for number, node in enumerate(share["nodes"]):
-                if node["node"] not in known:
-                    pointer = f"{place}/{position}/nodes/{number}/node"
-                    found.append((pointer, f"{node['node']} is no node of the pool"))
-    return found
-
-
-def _missing(place: str, names: Sequence[str], known: set[str]) -> list[Complaint]:
-    return [
-        (f"{place}/{position}", f"{name} is no domain of the state")
-        for position, name in enumerate(names)
-        if name not in known
-    ]
-
-
 _MODE = {name: number for number, name in enumerate(MODES)}
 _SCOPE = {name: number for number, name in enumerate(SCOPES)}
 
@@ -731,18 +468,18 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
     """
     now = instant(state["now"])
     parsed = parsed or parse_jobs(state)
-    told = alike(state, parsed)
-    domains = {each["id"]: number for number, each in enumerate(told)}
-    accelerators = {each["id"]: number for number, each in enumerate(state["accelerators"])}
-    pools, numbers = pools_of(told, accelerators)
+    ordered = alike(state, parsed)
+    domains = {domain["id"]: number for number, domain in enumerate(ordered)}
+    accelerators = {accelerator["id"]: number for number, accelerator in enumerate(state["accelerators"])}
+    pools, numbers = pools_of(ordered, accelerators)
     profiles, index = index_of(state["accelerators"])
-    copies = {each["artefact"]: each["domains"] for each in state.get("copies") or ()}
-    refused = {each["job"] for each in state.get("refused") or () if each["reason"] == "no_room"}
+    copies = {copy["artefact"]: copy["domains"] for copy in state.get("copies") or ()}
+    refused = {entry["job"] for entry in state.get("refused") or () if entry["reason"] == "no_room"}
     return Snapshot(
         waiting=parsed.waiting,
-        memory=np.array([each["memory"] for each in state["accelerators"]], dtype=np.float64),
+        memory=np.array([accelerator["memory"] for accelerator in state["accelerators"]], dtype=np.float64),
         index=index,
-        reachable=np.array([each.get("reachable") is not False for each in told], dtype=np.bool_),
+        reachable=np.array([domain.get("reachable") is not False for domain in ordered], dtype=np.bool_),
         pools=pools,
         links=links_of(state["links"], domains),
         jobs=_jobs(parsed, now, _Known(domains, profiles, copies, state["accelerators"])),
@@ -758,10 +495,10 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
 def links_of(links: Sequence[Plain], places: Mapping[str, int]) -> Links:
     """Links by number; places that have none yet come after those that are given."""
     numbers = dict(places)
-    source = [numbers.setdefault(each["source"], len(numbers)) for each in links]
-    target = [numbers.setdefault(each["target"], len(numbers)) for each in links]
+    source = [numbers.setdefault(link["source"], len(numbers)) for link in links]
+    target = [numbers.setdefault(link["target"], len(numbers)) for link in links]
     bandwidth, available, round_trip, tariff = (
-        np.array([each[name] for each in links], dtype=np.float64)
+        np.array([link[name] for link in links], dtype=np.float64)
         for name in ("bandwidth", "available", "round_trip_time", "tariff")
     )
     return Links(len(numbers), _numbers(source), _numbers(target), bandwidth, available, round_trip, tariff)
@@ -785,9 +522,9 @@ class _Known:
         accelerators: Sequence[Plain],
     ) -> None:
         self.domains, self.profiles, self._copies = domains, profiles, copies
-        self.kinds = [each.get("kind") for each in accelerators]
+        self.kinds = [accelerator.get("kind") for accelerator in accelerators]
 
-    def at(self, parsed: ParsedJobs) -> Flags:
+    def has_copy(self, parsed: ParsedJobs) -> Flags:
         """Which domains hold each artefact now; those that this request does not know are left out."""
         rows: dict[tuple[str, ...], int] = {}
         named: Sequence[Sequence[str]] = parsed.domains
@@ -797,7 +534,7 @@ class _Known:
         for key in dict.fromkeys(keys):
             rows[key] = len(rows)
         numbers = list(map(rows.__getitem__, keys))
-        holding = [[name in each for name in self.domains] for each in rows]
+        holding = [[name in holders for name in self.domains] for holders in rows]
         found: Flags = np.array(holding, dtype=np.bool_).reshape(len(rows), len(self.domains))[_numbers(numbers)]
         return found
 
@@ -820,7 +557,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         maximum=parsed.whole("maximum"),
         step=np.maximum(parsed.whole("step", 1.0), 1),
         memory=parsed.figure("memory", 0.0),
-        profile=numbered["profile"].each(lambda name: known.profiles.get(name or "", NOWHERE), np.intp),
+        profile=numbered["profile"].mapped(lambda name: known.profiles.get(name or "", NOWHERE), np.intp),
         kinds=_allowed(numbered["kinds"], known.kinds),
         serial=parsed.figure("serial", 0.0),
         used=np.where(np.isnan(used), 1.0, used),
@@ -830,7 +567,7 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         submitted=parsed.figures["submitted"] - now,
         deadline=parsed.figure("deadline", inf) - now,
         priority=parsed.whole("priority"),
-        home=numbered["home"].each(known.place, np.intp),
+        home=numbered["home"].mapped(known.place, np.intp),
         modes=_modes(numbered["modes"]),
         period=parsed.whole("period"),
         step_time=parsed.figure("step_time", 0.0),
@@ -842,23 +579,23 @@ def _jobs(parsed: ParsedJobs, now: float, known: _Known) -> Jobs:
         least_bandwidth=parsed.figure("bandwidth", 0.0),
         longest_round_trip=parsed.figure("round_trip", inf),
         per_node=parsed.whole("per_node"),
-        within=numbered["within"].each(lambda name: _SCOPE.get(name, ANYWHERE), np.intp),
+        within=numbered["within"].mapped(lambda name: _SCOPE.get(name, ANYWHERE), np.intp),
         reader=parsed.readers,
         artefact=_numbers(list(map(seen.__getitem__, parsed.artefacts))),
         size=np.array(parsed.sizes, dtype=np.float64),
         pinned=np.array(parsed.pinned, dtype=np.bool_),
-        at=known.at(parsed),
+        has_copy=known.has_copy(parsed),
     )
 
 
 def _held(
-    held: ParsedHeld,
+    held: ParsedHoldings,
     first: int,
     now: float,
     domains: Mapping[str, int],
     accelerators: Mapping[str, int],
     numbers: Mapping[tuple[int, int], int],
-) -> Held:
+) -> Holdings:
     pool = [
         numbers[domains[domain], accelerators[accelerator]]
         for domain, accelerator in zip(held.domains, held.accelerators, strict=True)
@@ -867,13 +604,13 @@ def _held(
     runs = np.array([phase == "running" for phase in held.phases], dtype=np.bool_)
     ready = np.array(_seconds(held.ready)) - now
     undisturbed = now - np.array(_seconds(held.interrupted))
-    return Held(
+    return Holdings(
         holder=np.repeat(np.arange(first, first + len(held.lengths)), _numbers(held.lengths)),
         pool=_numbers(pool),
         devices=np.array(held.devices, dtype=np.int64),
-        purchase=_numbers([_PURCHASE.get(each or "", NOWHERE) for each in held.purchases]),
-        mode=_numbers([_MODE.get(each, 0) for each in held.modes]),
-        period=np.array([each or 1 for each in held.periods], dtype=np.int64),
+        purchase=_numbers([_PURCHASE.get(purchase or "", NOWHERE) for purchase in held.purchases]),
+        mode=_numbers([_MODE.get(mode, 0) for mode in held.modes]),
+        period=np.array([period or 1 for period in held.periods], dtype=np.int64),
         rate=np.array(held.rates, dtype=np.float64),
         ready=np.where(runs, 0.0, np.maximum(ready, 0.0)),
         saving=np.array([phase == "interrupted" for phase in held.phases], dtype=np.bool_),
@@ -891,13 +628,13 @@ def _seconds(texts: Sequence[str | None]) -> list[float]:
     return [known[text] for text in texts]
 
 
-def _allowed(asked: Numbered, kinds: Sequence[str | None]) -> Flags:
+def _allowed(column: Numbered, kinds: Sequence[str | None]) -> Flags:
     """Whether accelerators are of a kind that will do, (jobs, accelerators)."""
-    rows = [[not each or kind in each for kind in kinds] for each in asked.known]
-    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[asked.numbers]
+    rows = [[not accepted or kind in accepted for kind in kinds] for accepted in column.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(kinds))[column.numbers]
 
 
-def _modes(asked: Numbered) -> Flags:
+def _modes(column: Numbered) -> Flags:
     """How jobs may be spread; one that tells nothing of its communication is not spread."""
-    rows = [[mode in each and (mode == MODES[0] or each[-1]) for mode in MODES] for each in asked.known]
-    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[asked.numbers]
+    rows = [[mode in modes and (mode == MODES[0] or modes[-1]) for mode in MODES] for modes in column.known]
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(MODES))[column.numbers]

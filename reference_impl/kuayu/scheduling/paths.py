@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import dijkstra
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
-_LEAST = 1e-9
+_MIN_LINK_SECONDS = 1e-9
 """Seconds that a link takes at least: sparse graphs take nought for no link."""
 
 
@@ -100,7 +100,7 @@ def _routes(
         link[sources[number], targets[number]] = number
     np.fill_diagonal(link, -1)
     rows, columns = np.nonzero(link >= 0)
-    weights = np.maximum(seconds[link[rows, columns]], _LEAST)
+    weights = np.maximum(seconds[link[rows, columns]], _MIN_LINK_SECONDS)
     graph = csr_matrix((weights, (rows, columns)), shape=(places, places))
     _, before = dijkstra(graph, indices=np.arange(domains), return_predecessors=True)
     before = before.reshape(domains, places)
@@ -114,7 +114,7 @@ def _routes(
     lengths = [len(path) for path in paths]
     ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     begins = np.cumsum([0, *lengths[:-1]], dtype=np.intp)
-    return ends[:, 0], ends[:, 1], np.array([each for path in paths for each in path], dtype=np.intp), begins
+    return ends[:, 0], ends[:, 1], np.array([number for path in paths for number in path], dtype=np.intp), begins
 
 
 def _links(link: Numbers, before: NDArray[np.int32], start: int, end: int) -> list[int]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from kuayu.refusals import repeated
 from kuayu.scheduling.attempts import Attempt, EpochResult, Migration
-from kuayu.scheduling.packing import Gang, NodeAllocator, NodeAssignment, gang_of
-from kuayu.scheduling.parse import ParsedJobs, check_state, parse_jobs, snapshot_of
+from kuayu.scheduling.node_allocator import Gang, NodeAllocator, NodeAssignment, gang_of
+from kuayu.scheduling.parse import ParsedJobs, parse_jobs, snapshot_of
 from kuayu.scheduling.policy_network import PolicyNetwork
-from kuayu.scheduling.preemption import Elsewhere, ScaleDown, migrations, scale_downs
+from kuayu.scheduling.preemption import ChangeableJobs, ScaleDown, migrations, scale_downs
 from kuayu.scheduling.scheduler import QueuePolicy, decide, overtaken_until, planned
 from kuayu.scheduling.scoring import (
     BEGINS,
@@ -29,6 +29,7 @@ from kuayu.scheduling.scoring import (
     Weights,
 )
 from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Floats, Snapshot
+from kuayu.scheduling.validation import check_state
 
 LAST = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999: no instant is later."""
@@ -40,8 +41,8 @@ LITTLE = 0.5
 
 def instant(seconds: float) -> str:
     """An instant as it is written in answers, to the millisecond."""
-    at = datetime.fromtimestamp(min(max(round(seconds, 3), FIRST), LAST), UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(min(max(round(seconds, 3), FIRST), LAST), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Account:
@@ -67,7 +68,7 @@ class Account:
     ) -> dict[str, Any]:
         """A candidate as a ``JobPlacement``, with its nodes and purchases."""
         mode = int(self._decided.candidates.mode[row])
-        shares = [self.share(*each) for each in zip(gangs, bought, assignment, strict=True)]
+        shares = [self.share(*parts) for parts in zip(gangs, bought, assignment, strict=True)]
         made: dict[str, Any] = {"shares": shares, "split_mode": MODES[mode]}
         if mode == PERIODIC:
             made["sync_period"] = int(self._decided.candidates.period[row])
@@ -83,19 +84,19 @@ class Account:
         }
         if bought != NOWHERE:
             share["purchase"] = PURCHASES[bought]
-        if self._allocator.told(gang.pool):
+        if self._allocator.knows_nodes(gang.pool):
             share["nodes"] = self._allocator.wire(gang.pool, assignment)
         return share
 
     def of(self, attempt: Attempt, most: int) -> dict[str, Any]:
         """Explanation of what becomes of a waiting job."""
         others = self._others(attempt, most)
-        told: dict[str, Any] = {"alternatives": others, "reason": self._reason(attempt, others)}
+        explanation: dict[str, Any] = {"alternatives": others, "reason": self._reason(attempt, others)}
         if not attempt.starts:
-            told["overtaken_until"] = instant(self._snapshot.now + float(self._overtaken_until[attempt.job]))
+            explanation["overtaken_until"] = instant(self._snapshot.now + float(self._overtaken_until[attempt.job]))
         if attempt.chosen is not None and np.isfinite(attempt.features[attempt.chosen, WAITS]):
-            told["outcome"] = self._outcome(attempt, attempt.chosen)
-        return told
+            explanation["outcome"] = self._outcome(attempt, attempt.chosen)
+        return explanation
 
     def change(self, job: int, pool: int, devices: int, reason: str) -> dict[str, Any]:
         """Explanation of what becomes of a running job that goes on elsewhere, or on other devices."""
@@ -119,8 +120,8 @@ class Account:
         return {"alternatives": [], "reason": reason, "outcome": outcome}
 
     @cached_property
-    def _running(self) -> Elsewhere:
-        return Elsewhere(self._snapshot)
+    def _running(self) -> ChangeableJobs:
+        return ChangeableJobs(self._snapshot)
 
     @cached_property
     def _overtaken_until(self) -> Floats:
@@ -151,17 +152,17 @@ class Account:
             row = int(attempt.rows[place])
             gangs = self.gangs(attempt.job, row)
             assignment = self._allocator.pack(gangs)
-            if all(its is not None for its in assignment):
+            if all(seats is not None for seats in assignment):
                 seconds = float(attempt.features[place, BEGINS] + attempt.features[place, RUNS])
                 bought = [
                     availability.purchases.cheapest(attempt.job, gang.pool, gang.devices, seconds) for gang in gangs
                 ]
-                placement = self.placement(gangs, row, bought, [its or () for its in assignment])
+                placement = self.placement(gangs, row, bought, [seats or () for seats in assignment])
                 outcome = self._outcome(attempt, place, now=True)
                 found.append({"verb": "start", "placement": placement, "outcome": outcome})
-            for gang, its in zip(gangs, assignment, strict=True):
-                if its and self._allocator.told(gang.pool):
-                    self._allocator.give_back(gang.pool, its)
+            for gang, seats in zip(gangs, assignment, strict=True):
+                if seats and self._allocator.knows_nodes(gang.pool):
+                    self._allocator.give_back(gang.pool, seats)
         return found
 
     def _outcome(self, attempt: Attempt, place: int, *, now: bool = False) -> dict[str, Any]:
@@ -262,7 +263,7 @@ def place(
         UnknownName: A name is not there.
     """
     state, shares = request["state"], request.get("shares") or ()
-    named = [each["domain"] for each in shares]
+    named = [share["domain"] for share in shares]
     parsed = parsed or parse_jobs(state)
     check_state(
         state,
@@ -301,7 +302,7 @@ def report(
     by, queue_policy = learned.constants(snapshot) if learned else (scorer, None)
     result = decide(snapshot, by, weights, queue_policy, everyone=explained or bool(shares), room=not shares)
     if shares:
-        result = planned(snapshot, result, {each["domain"]: float(each["share"]) for each in shares})
+        result = planned(snapshot, result, {share["domain"]: float(share["share"]) for share in shares})
     allocator = NodeAllocator(snapshot.pools.nodes)
     account = Account(snapshot, result, allocator)
     decisions, reasons = _starts(snapshot, result, allocator, account), Reasons()
@@ -322,26 +323,26 @@ def report(
     }
 
 
-def weights_of(told: Mapping[str, float] | None) -> Weights:
+def weights_of(weights: Mapping[str, float] | None) -> Weights:
     """Weights of a request, or the reference's own; they are too where all of them are nought."""
-    if not told or not any(told.values()):
+    if not weights or not any(weights.values()):
         return OWN
-    return Weights(*(float(told.get(name) or 0.0) for name in ("period", "communication", "utilisation", "price")))
+    return Weights(*(float(weights.get(name) or 0.0) for name in ("period", "communication", "utilisation", "price")))
 
 
 def _starts(snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, account: Account) -> list[Json]:
     """Decisions for the jobs that start, in the order in which they were made; none that nodes have no room for."""
     attempts = [attempt for attempt in result.attempts if attempt.starts]
     gangs = [account.gangs(attempt.job, attempt.row) for attempt in attempts]
-    assignment = iter(allocator.pack([gang for its in gangs for gang in its]))
+    assignment = iter(allocator.pack([gang for job_gangs in gangs for gang in job_gangs]))
     made = []
-    for attempt, its in zip(attempts, gangs, strict=True):
-        given = [next(assignment) for _ in its]
-        if any(each is None for each in given):
+    for attempt, job_gangs in zip(attempts, gangs, strict=True):
+        given = [next(assignment) for _ in job_gangs]
+        if any(seats is None for seats in given):
             attempt.starts = False
             continue
         bought = result.availability.bought[attempt.job]
-        placement = account.placement(its, attempt.row, bought, [each or () for each in given])
+        placement = account.placement(job_gangs, attempt.row, bought, [seats or () for seats in given])
         made.append({"job": snapshot.names.jobs[attempt.job], "verb": "start", "placement": placement})
     return made
 
@@ -356,20 +357,24 @@ def _changes(
 ) -> list[Json]:
     """Decisions for running jobs that give devices back, or go on elsewhere or with more; reasons are added by job."""
     made, resized = [], scale_downs(snapshot, result)
-    for each in resized:
-        its = share_of(each.job - snapshot.waiting)
-        if (share := _resized(snapshot, each.job, each.pool, each.devices, its, allocator, account)) is not None:
-            made.append(_change(snapshot, each.job, "resize", share))
-            reasons[snapshot.names.jobs[each.job]] = each, CHANGES["resize"]
-    for mover in migrations(snapshot, result, frozenset(each.job for each in resized)):
-        its = share_of(mover.job - snapshot.waiting)
+    for scale_down in resized:
+        current = share_of(scale_down.job - snapshot.waiting)
+        if (
+            share := _resized(
+                snapshot, scale_down.job, scale_down.pool, scale_down.devices, current, allocator, account
+            )
+        ) is not None:
+            made.append(_change(snapshot, scale_down.job, "resize", share))
+            reasons[snapshot.names.jobs[scale_down.job]] = scale_down, CHANGES["resize"]
+    for mover in migrations(snapshot, result, frozenset(scale_down.job for scale_down in resized)):
+        current = share_of(mover.job - snapshot.waiting)
         if not mover.devices:
             name = snapshot.names.jobs[mover.job]
             made.append({"job": name, "verb": "stop"})
             reasons[name] = mover, CHANGES["stop"]
             continue
         if mover.stays:
-            share = _resized(snapshot, mover.job, mover.pool, mover.devices, its, allocator, account)
+            share = _resized(snapshot, mover.job, mover.pool, mover.devices, current, allocator, account)
             verb, why = "resize", "expand"
         else:
             gang = gang_of(snapshot, mover.job, mover.pool, mover.devices)
@@ -388,9 +393,9 @@ def _resized(
 ) -> Json | None:
     """The share of a running job with other devices of its pool; none where nodes have no room for it."""
     gang = gang_of(snapshot, job, pool, devices)
-    held = allocator.assignment(pool, share.get("nodes") or ()) if allocator.told(pool) else ()
+    held = allocator.assignment(pool, share.get("nodes") or ()) if allocator.knows_nodes(pool) else ()
     assignment = allocator.resize(gang, held) if held else ()
-    if assignment is None or (allocator.told(pool) and not assignment):
+    if assignment is None or (allocator.knows_nodes(pool) and not assignment):
         return None
     return account.share(gang, NOWHERE, assignment) | {key: share[key] for key in ("purchase",) if key in share}
 
@@ -413,10 +418,10 @@ def _explain(
             decisions.append(decision)
         attempt = attempts.get(job) or _nothing(job)
         decision["explanation"] = account.of(attempt, most)
-    for name, (each, reason) in reasons.items():
+    for name, (change, reason) in reasons.items():
         by_job[name]["explanation"] = (
-            account.change(each.job, each.pool, each.devices, reason)
-            if each.devices
+            account.change(change.job, change.pool, change.devices, reason)
+            if change.devices
             else {"alternatives": [], "reason": reason}
         )
 

@@ -52,8 +52,8 @@ TERABYTE = 8e12
 def seen(snapshot: Snapshot) -> Floats:
     """How things stand, (10,), as ``SEEN`` says."""
     pools, jobs, waiting = snapshot.pools, snapshot.jobs, snapshot.waiting
-    there = snapshot.reachable[pools.domain]
-    total = max(int(pools.devices[there].sum()), 1)
+    reachable = snapshot.reachable[pools.domain]
+    total = max(int(pools.devices[reachable].sum()), 1)
     requested = jobs.requested.astype(np.float64)
     large = np.where(requested >= LARGE, requested, 0.0)
     count = max(waiting, 1)
@@ -65,7 +65,7 @@ def seen(snapshot: Snapshot) -> Floats:
         requested[:waiting].sum() / total,
         large[:waiting].sum() / total,
         large[waiting:].sum() / total,
-        pools.free[there].sum() / total,
+        pools.free[reachable].sum() / total,
         (overtaken_until(snapshot, QueuePolicy()) < 0.0).sum() / count,
         np.log1p(lengths(snapshot) / 3600.0).sum() / count,
         snapshot.reachable.mean(),

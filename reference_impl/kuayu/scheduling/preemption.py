@@ -65,7 +65,7 @@ class PoolOptions:
     """Options of one pool that may be open to jobs of one priority, side by side.
 
     Attributes:
-        its: Rows of the options, ascending.
+        option: Rows of the options, ascending.
         left: Seconds that the job has before it; infinite where it makes room however little that is.
         row: And the others as in :class:`VictimOptions`.
         pool: Likewise.
@@ -79,7 +79,7 @@ class PoolOptions:
         weight: What a second counts that it loses.
     """
 
-    its: Numbers
+    option: Numbers
     left: Floats
     row: Numbers
     pool: Numbers
@@ -127,7 +127,7 @@ class Change:
     money: Floats
 
 
-class Elsewhere:
+class ChangeableJobs:
     """Running jobs that can be changed: undisturbed, in one pool, and known in what they keep busy.
 
     Attributes:
@@ -176,11 +176,11 @@ class Elsewhere:
     def speeds(self, row: Numbers, pool: Numbers, devices: Counts) -> Floats:
         """Speed of jobs on devices of a pool over their speed now, by row."""
         snapshot, pools = self._snapshot, self._snapshot.pools
-        job, was, there = self.job[row], self.pool[row], pools.domain[pool]
+        job, was, target = self.job[row], self.pool[row], pools.domain[pool]
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = self.longer[row] / self._utilisation_prior.longer(job, devices.astype(np.float64))
             speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
-        speed *= self.paces[there] / self.paces[pools.domain[was]]
+        speed *= self.paces[target] / self.paces[pools.domain[was]]
         return speed
 
     def change(self, row: Numbers, pool: Numbers, devices: Counts) -> Change:
@@ -193,19 +193,19 @@ class Elsewhere:
         """
         snapshot, jobs, pools, paths = self._snapshot, self._snapshot.jobs, self._snapshot.pools, self._snapshot.paths
         job, was, has = self.job[row], self.pool[row], self.devices[row].astype(np.float64)
-        here, there, stopped = pools.domain[was], pools.domain[pool], devices == 0
+        source, target, stopped = pools.domain[was], pools.domain[pool], devices == 0
         then = np.where(stopped, has, devices)
         size, stays = jobs.checkpoint[job], was == pool
-        sent = (here != there) & (size > 0.0)
-        staging, paid = (np.where(stays, 0.0, each[job, there]) for each in snapshot.data_staging)
+        sent = (source != target) & (size > 0.0)
+        staging, paid = (np.where(stays, 0.0, per_domain[job, target]) for per_domain in snapshot.data_staging)
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = self.longer[row] / self._utilisation_prior.longer(job, then)
             speed *= snapshot.worth[job, pools.accelerator[pool]] / snapshot.worth[job, pools.accelerator[was]]
-            moving = np.where(sent, size * BITS / paths.available[here, there], 0.0)
-            money = np.where(sent, size * BITS * paths.tariff[here, there], 0.0)
+            moving = np.where(sent, size * BITS / paths.available[source, target], 0.0)
+            money = np.where(sent, size * BITS * paths.tariff[source, target], 0.0)
         saves = saving(size, has)
         pause = saves + moving + staging + restart(size, then)
-        speed *= np.where(stopped, 0.0, self.paces[there] / self.paces[here])
+        speed *= np.where(stopped, 0.0, self.paces[target] / self.paces[source])
         return Change(speed, saves, pause, money + paid)
 
 
@@ -276,13 +276,13 @@ class Preemption:
         self._blocks: dict[tuple[int, int], PoolOptions] = {}
 
     def better(
-        self, attempt: Attempt, its: slice, candidates: Candidates, scoring: Scoring, delay: float
+        self, attempt: Attempt, job_rows: slice, candidates: Candidates, scoring: Scoring, delay: float
     ) -> int | None:
         """A way that is better than the one chosen, if others make room for it; they are told to.
 
         Args:
             attempt: Of the job that is looked at; waits, crowd and score of the candidate are brought up to date.
-            its: Rows of the job.
+            job_rows: Rows of the job.
             candidates: All.
             scoring: Scores them.
             delay: Jobs that a device second delays.
@@ -296,11 +296,11 @@ class Preemption:
         if attempt.chosen is not None:
             least = float(attempt.scores[attempt.chosen])
             least -= MIN_SCORE_GAIN * abs(least)
-        optimistic_bounds = scoring.optimistic_bounds(its, EPOCH, INTERRUPTION_SECONDS)
+        optimistic_bounds = scoring.optimistic_bounds(job_rows, EPOCH, INTERRUPTION_SECONDS)
         promising = optimistic_bounds < least
         if not promising.any():
             return None
-        (hopeful,) = (np.greater(promising, attempt.now) & (candidates.mode[its] == NONE)).nonzero()
+        (hopeful,) = (np.greater(promising, attempt.now) & (candidates.mode[job_rows] == NONE)).nonzero()
         if not len(hopeful):
             return None
         seconds = attempt.features[:, BEGINS] + attempt.features[:, RUNS]
@@ -348,13 +348,13 @@ class Preemption:
         able = np.greater(block.left >= MIN_REMAINING_RATIO * seconds, self._gone.take(block.row))
         (place,) = (able & (block.stays | (block.devices <= free.take(block.pool)))).nonzero()
         # of what a job gives up where it stays, no more is taken than is needed
-        its, freed = block.its.take(place), block.freed.take(place)
+        option, freed = block.option.take(place), block.freed.take(place)
         part = np.where(block.shrinks.take(place), np.minimum(more / freed, 1.0), 1.0)
         elsewhere = delay * block.worth.take(place) * block.devices.take(place) * seconds
         counts = block.slower.take(place) * part * seconds + block.cost.take(place)
         lost = block.weight.take(place) * counts + np.where(block.stays.take(place), 0.0, elsewhere)
         order = np.argsort(lost / np.minimum(freed, more), kind="stable")
-        chosen = list(self._chosen(its[order], more))
+        chosen = list(self._chosen(option[order], more))
         beyond = sum(int(options.freed[row]) for row in chosen) - more
         if beyond < 0:
             return None
@@ -371,34 +371,34 @@ class Preemption:
         """Options of a pool that may be open to a job of some priority."""
         if (pool, own) not in self._blocks:
             options, (begin, end) = self._options, self._bounds[pool : pool + 2].tolist()
-            its = np.arange(begin, end)
-            priority, pause, left = self._priority[options.row[its]], options.pause[its], options.left[its]
+            rows = np.arange(begin, end)
+            priority, pause, left = self._priority[options.row[rows]], options.pause[rows], options.left[rows]
             lower = priority < own
-            able = ~lower & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[its] > 0)
+            able = ~lower & (pause <= MAX_PAUSE_SHARE * left) & (options.devices[rows] > 0)
             able &= (priority == own) | (pause <= MAX_PAUSE_SECONDS)
-            its = its[lower | able]
-            lower = self._priority[options.row[its]] < own
+            rows = rows[lower | able]
+            lower = self._priority[options.row[rows]] < own
             self._blocks[pool, own] = PoolOptions(
-                its=its,
-                left=np.where(lower, inf, options.left[its]),
-                row=options.row[its],
-                pool=options.pool[its],
-                devices=options.devices[its],
-                freed=options.freed[its],
-                stays=self._stays[its],
-                shrinks=self._shrinks[its],
-                slower=options.slower[its],
-                cost=options.cost[its],
-                worth=self._worth[its],
+                option=rows,
+                left=np.where(lower, inf, options.left[rows]),
+                row=options.row[rows],
+                pool=options.pool[rows],
+                devices=options.devices[rows],
+                freed=options.freed[rows],
+                stays=self._stays[rows],
+                shrinks=self._shrinks[rows],
+                slower=options.slower[rows],
+                cost=options.cost[rows],
+                worth=self._worth[rows],
                 weight=np.where(lower, LOWER_PRIORITY_WEIGHT, 1.0),
             )
         return self._blocks[pool, own]
 
-    def _lost(self, job: int, its: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
+    def _lost(self, job: int, rows: Numbers, slower: Floats, cost: Floats, seconds: float, delay: float) -> Floats:
         """Seconds that options count, those of others included who find devices taken elsewhere."""
         options, own = self._options, self._snapshot.jobs.priority[job]
-        others = np.where(self._stays[its], 0.0, delay * self._worth[its] * options.devices[its] * seconds)
-        weight = np.where(self._priority[options.row[its]] < own, LOWER_PRIORITY_WEIGHT, 1.0)
+        others = np.where(self._stays[rows], 0.0, delay * self._worth[rows] * options.devices[rows] * seconds)
+        weight = np.where(self._priority[options.row[rows]] < own, LOWER_PRIORITY_WEIGHT, 1.0)
         found: Floats = weight * (slower * seconds + cost) + others
         return found
 
@@ -459,8 +459,8 @@ class Preemption:
             self.migrations.append(Migration(job, pool, devices, pool == was, bought))
 
     @cached_property
-    def _running(self) -> Elsewhere:
-        return Elsewhere(self._snapshot)
+    def _running(self) -> ChangeableJobs:
+        return ChangeableJobs(self._snapshot)
 
     @cached_property
     def _gone(self) -> np.ndarray:
@@ -566,11 +566,11 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
     """
     availability = result.availability
     found = list(result.preemption)
-    gone = {each.job for each in found}
+    gone = {migration.job for migration in found}
     spare = np.flatnonzero(availability.free > 0)
     if not len(spare):
         return found
-    now = Elsewhere(snapshot)
+    now = ChangeableJobs(snapshot)
     row, pool, devices = _migration_candidates(snapshot, result, now, spare, availability.free)
     quick = now.speeds(row, pool, devices) > MIN_SPEED
     row, pool, devices = row[quick], pool[quick], devices[quick]
@@ -578,13 +578,13 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
     for candidate in np.lexsort((np.arange(len(row)), -gained)).tolist():
         if gained[candidate] <= 0.0:
             break
-        its, where, count = int(row[candidate]), int(pool[candidate]), int(devices[candidate])
-        mover, stays = int(now.job[its]), bool(pool[candidate] == now.pool[its])
-        more = count - int(now.devices[its]) * stays
+        mover_row, where, count = int(row[candidate]), int(pool[candidate]), int(devices[candidate])
+        mover, stays = int(now.job[mover_row]), bool(pool[candidate] == now.pool[mover_row])
+        more = count - int(now.devices[mover_row]) * stays
         if mover in gone or mover in but or not availability.leaves(where, more, float(seconds[candidate])):
             continue
         bought = availability.purchases.cheapest(mover, where, more, float(seconds[candidate]))
-        if stays and bought != now.bought[its]:
+        if stays and bought != now.bought[mover_row]:
             continue
         availability.take(mover, np.array([where]), np.array([more]), float(seconds[candidate]))
         gone.add(mover)
@@ -593,7 +593,7 @@ def migrations(snapshot: Snapshot, result: EpochResult, but: frozenset[int] = fr
 
 
 def _migration_candidates(
-    snapshot: Snapshot, result: EpochResult, now: Elsewhere, spare: Numbers, free: Counts
+    snapshot: Snapshot, result: EpochResult, now: ChangeableJobs, spare: Numbers, free: Counts
 ) -> tuple[Numbers, Numbers, Counts]:
     """Row, pool and devices of what else they could hold: what they asked for, or as many as are of use and free.
 
@@ -609,15 +609,15 @@ def _migration_candidates(
     place, column = np.nonzero(usable)
     row = rows[place]
     pool = spare[column]
-    there = now.pool[row] == pool
-    victims = free[pool] + np.where(there, now.devices[row], 0)
+    stays = now.pool[row] == pool
+    victims = free[pool] + np.where(stays, now.devices[row], 0)
     least, step = jobs.minimum[job[row]], jobs.step[job[row]]
     sizes = np.stack([np.minimum(jobs.maximum[job[row]], victims), np.minimum(jobs.requested[job[row]], victims)])
     if (step > 1).any():
         sizes = least + (sizes - least) // step * step
     able = sizes >= least
     able[1] &= sizes[1] != sizes[0]
-    able &= ~there | (sizes > now.devices[row])
+    able &= ~stays | (sizes > now.devices[row])
     which, place = np.nonzero(able)
     return row[place], pool[place], sizes[which, place]
 
@@ -629,7 +629,7 @@ def _crowd(snapshot: Snapshot, result: EpochResult) -> float:
     return float((waiting + to_come) / max(int(snapshot.pools.devices.sum()), 1))
 
 
-def _near_enough(snapshot: Snapshot, result: EpochResult, running: Elsewhere, rows: Numbers) -> Flags:
+def _near_enough(snapshot: Snapshot, result: EpochResult, running: ChangeableJobs, rows: Numbers) -> Flags:
     """Whether data and checkpoint of jobs get to a domain in so little time and for so little money that it may pay.
 
     Reading, writing and starting are left out, and a little more is allowed than :func:`_gains` does, as sums are
@@ -639,10 +639,10 @@ def _near_enough(snapshot: Snapshot, result: EpochResult, running: Elsewhere, ro
     most = np.minimum(MAX_MIGRATION_PAUSE_SHARE * left, MAX_PAUSE_PER_UNDISTURBED * running.undisturbed[rows])
     most = np.minimum(most, np.minimum(left, GAIN_HORIZON_SECONDS) / MIN_GAIN_PER_PAUSE)
     bits = snapshot.jobs.checkpoint[job, None] * BITS
-    here = snapshot.pools.domain[running.pool[rows]]
+    source = snapshot.pools.domain[running.pool[rows]]
     staging, paid = snapshot.data_staging
-    seconds = staging[job] + snapshot.paths.seconds(bits, here)
-    money = paid[job] + snapshot.paths.money(bits, here)
+    seconds = staging[job] + snapshot.paths.seconds(bits, source)
+    money = paid[job] + snapshot.paths.money(bits, source)
     freed = _crowd(snapshot, result) * snapshot.device_value[running.pool[rows]] * running.devices[rows] * left
     worth = np.minimum(left, GAIN_HORIZON_SECONDS) + freed
     with np.errstate(invalid="ignore"):
@@ -656,7 +656,7 @@ ROUNDING = 1e-6
 
 
 def _gains(
-    snapshot: Snapshot, result: EpochResult, running: Elsewhere, row: Numbers, pool: Numbers, devices: Counts
+    snapshot: Snapshot, result: EpochResult, running: ChangeableJobs, row: Numbers, pool: Numbers, devices: Counts
 ) -> tuple[Floats, Floats]:
     """Seconds that candidates gain, less what they cost others and in money, and seconds that are left on them then.
 
@@ -706,8 +706,8 @@ class ScaleDown:
 
 def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
     """Jobs that go on with fewer devices, those that give back most first, as long as anybody waits for them."""
-    asked = wanted(snapshot, result)
-    if not asked.any():
+    demand = wanted(snapshot, result)
+    if not demand.any():
         return []
     jobs, held = snapshot.jobs, snapshot.held
     shares = np.bincount(held.holder - snapshot.waiting, minlength=len(jobs) - snapshot.waiting)
@@ -718,9 +718,9 @@ def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
         & (held.rate[held.holder - snapshot.waiting] > 0.0)
         & ~held.saving[held.holder - snapshot.waiting]
         & jobs.measured[held.holder]
-        & (asked[held.pool] > 0)
+        & (demand[held.pool] > 0)
         & snapshot.reachable[snapshot.pools.domain[held.pool]]
-        & ~np.isin(held.holder, [each.job for each in result.preemption])
+        & ~np.isin(held.holder, [migration.job for migration in result.preemption])
     )
     if not len(alone):
         return []
@@ -746,8 +746,8 @@ def scale_downs(snapshot: Snapshot, result: EpochResult) -> list[ScaleDown]:
     )
     found = []
     for place in np.lexsort((np.arange(len(alone)), -np.where(pays, freed * left, 0.0))).tolist():
-        if pays[place] and asked[pool[place]] > 0:
-            asked[pool[place]] -= freed[place]
+        if pays[place] and demand[pool[place]] > 0:
+            demand[pool[place]] -= freed[place]
             found.append(ScaleDown(int(job[place]), int(pool[place]), int(fewer[place])))
     return found
 
@@ -758,6 +758,6 @@ def wanted(snapshot: Snapshot, result: EpochResult) -> Counts:
     for attempt in result.attempts:
         if attempt.counts and attempt.chosen is not None and not attempt.starts:
             row = attempt.row
-            there = result.candidates.pools[row] >= 0
-            np.add.at(found, result.candidates.pools[row][there], result.candidates.devices[row][there])
+            valid = result.candidates.pools[row] >= 0
+            np.add.at(found, result.candidates.pools[row][valid], result.candidates.devices[row][valid])
     return found - np.where(found > 0, result.availability.free, 0)

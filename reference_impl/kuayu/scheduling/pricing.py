@@ -87,8 +87,8 @@ class PurchaseOptions:
         """The same, and nothing is taken."""
         if not self._named[pool]:
             return NOWHERE
-        each = np.array([job]), np.array([[pool]]), np.array([seconds])
-        dear = np.where(self._left[pool] >= devices, self._effective(*each)[0, 0], np.inf)
+        row = np.array([job]), np.array([[pool]]), np.array([seconds])
+        dear = np.where(self._left[pool] >= devices, self._effective(*row)[0, 0], np.inf)
         option = int(dear.argmin())
         if self._left[pool, option] < devices:
             raise ValueError(f"no offer of pool {pool} has {devices} devices")

@@ -22,7 +22,7 @@ from kuayu.refusals import RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.parse import links_of
 from kuayu.scheduling.state import Flags, Floats, Links
 
-_LEAST = 1e-12
+_MIN_LINK_WEIGHT = 1e-12
 """Least weight of a link, in that of the heaviest: sparse graphs take nought for no link, and fewer links are best."""
 
 _TIE = 1e-9
@@ -54,8 +54,8 @@ class ResidualNetwork:
         self._nothing = links.available[kept] * _LEFT
         self._round_trip, self._tariff = links.round_trip[kept], links.tariff[kept]
         dear, long = self._tariff.max(initial=0.0) or 1.0, self._round_trip.max(initial=0.0) or 1.0
-        self._dear = self._tariff / dear + _TIE * self._round_trip / long + _LEAST
-        self._long = self._round_trip / long + _TIE * self._tariff / dear + _LEAST
+        self._dear = self._tariff / dear + _TIE * self._round_trip / long + _MIN_LINK_WEIGHT
+        self._long = self._round_trip / long + _TIE * self._tariff / dear + _MIN_LINK_WEIGHT
         # kept is in the order of source and target, so that a link is found by bisection
         self._key = self._source * self._places + self._target
 
@@ -122,7 +122,7 @@ class ResidualNetwork:
         """
         rows = np.flatnonzero(among)
         back = csr_array(
-            (np.maximum(self._round_trip[rows], _LEAST), (self._target[rows], self._source[rows])),
+            (np.maximum(self._round_trip[rows], _MIN_LINK_WEIGHT), (self._target[rows], self._source[rows])),
             shape=(self._places, self._places),
         )
         least: Floats = dijkstra(back, indices=np.array(targets), min_only=True)
@@ -141,7 +141,10 @@ class ResidualNetwork:
                 return path
             for link in leaving.get(place, ()):
                 target, later = int(self._target[link]), seconds + float(self._round_trip[link])
-                if later + float(least[target]) <= longest + _LEAST * self._places and later < quickest[target]:
+                if (
+                    later + float(least[target]) <= longest + _MIN_LINK_WEIGHT * self._places
+                    and later < quickest[target]
+                ):
                     heapq.heappush(heap, (money + float(self._dear[link]), later, (*path, link), target))
         return None
 
@@ -156,7 +159,7 @@ SECOND = 0.2
 
 _BITS = 8.0
 
-_MOST = 1e300
+_MAX_FIGURE = 1e300
 """Larger figures are not stated: JSON knows no infinity."""
 
 
@@ -219,8 +222,8 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
                 "demand": demand["id"],
                 "path": [names[place] for place in choice.places],
                 "bandwidth": choice.bandwidth,
-                "duration": min(bits * choice.seconds, _MOST),
-                "communication_cost": min(bits * choice.money, _MOST),
+                "duration": min(bits * choice.seconds, _MAX_FIGURE),
+                "communication_cost": min(bits * choice.money, _MAX_FIGURE),
             }
         )
     method = {
@@ -256,9 +259,9 @@ def _plan(
     plan: list[_Choice | None] = []
     for demand in demands:
         sources, targets = ([places[name] for name in demand[ends]] for ends in ("sources", "targets"))
-        here = next((place for place in sources if place in set(targets)), None)
-        if here is not None:
-            plan.append(_Choice((), (here,), 0.0, 0.0, 0.0))
+        common = next((place for place in sources if place in set(targets)), None)
+        if common is not None:
+            plan.append(_Choice((), (common,), 0.0, 0.0, 0.0))
             continue
         most, longest = demand.get("bandwidth") or inf, demand.get("round_trip_time", inf)
         if near:
@@ -300,7 +303,9 @@ def _best(
 
 def _choice(network: ResidualNetwork, links: tuple[int, ...], most: float) -> _Choice:
     bandwidth = min(network.offers(links), most)
-    return _Choice(links, network.places(links), bandwidth, 1.0 / max(bandwidth, 1.0 / _MOST), network.tariff(links))
+    return _Choice(
+        links, network.places(links), bandwidth, 1.0 / max(bandwidth, 1.0 / _MAX_FIGURE), network.tariff(links)
+    )
 
 
 def _counted(

@@ -7,8 +7,9 @@
    (:func:`overtaken_until`).
 2. *Attempts.* Each job takes its best candidate; where it has to wait for that, it reserves or books it, unless running
    jobs are preempted for it.
-3. *Nodes.* What a job needs of nodes (:mod:`.packing`) rules candidates out whose shape no node has, and keeps it from
-   those for which there is no such room now; nobody is interrupted for it, since that would free devices anywhere.
+3. *Nodes.* What a job needs of nodes (:mod:`.node_allocator`) rules candidates out whose shape no node has, and keeps
+   it from those for which there is no such room now; nobody is interrupted for it, since that would free devices
+   anywhere.
 4. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
    devices times their index for the job. Large jobs go first, each to the domain that is furthest behind its share, and
    small ones even out what is left (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on Applied
@@ -24,7 +25,7 @@ import numpy as np
 from kuayu.scheduling.attempts import Attempt, EpochResult
 from kuayu.scheduling.availability import Availability, ends, trusted
 from kuayu.scheduling.candidates import Candidates, CandidateSet, Prediction, comparative_advantage
-from kuayu.scheduling.packing import NodeAllocator, gang_of, shaped
+from kuayu.scheduling.node_allocator import NodeAllocator, gang_of, shaped
 from kuayu.scheduling.preemption import Preemption
 from kuayu.scheduling.pricing import PurchaseOptions
 from kuayu.scheduling.scoring import (
@@ -76,10 +77,10 @@ class QueuePolicy:
 def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:
     """Numbers of the waiting jobs in the order in which they are tried."""
     jobs, waiting = snapshot.jobs, np.arange(snapshot.waiting)
-    seconds, asked = lengths(snapshot), jobs.requested[waiting].astype(np.float64)
+    seconds, requested = lengths(snapshot), jobs.requested[waiting].astype(np.float64)
     overdue = overtaken_until(snapshot, queue_policy) < 0.0
     longer = 1.0 + queue_policy.ageing * -jobs.submitted[waiting] / np.maximum(seconds, queue_policy.least)
-    key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * asked**queue_policy.area / longer)
+    key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * requested**queue_policy.area / longer)
     return np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
 
 
@@ -144,30 +145,30 @@ def decide(
     bounds, rows, delays = first.tolist(), np.arange(len(candidates)), delay.tolist()
     kept = waiting = 0
     for place, job in enumerate(order.tolist()):
-        its = slice(bounds[place], bounds[place + 1])
-        pools, devices, fits = all_pools[its], all_devices[its], None
+        job_rows = slice(bounds[place], bounds[place + 1])
+        pools, devices, fits = all_pools[job_rows], all_devices[job_rows], None
         idle = waiting >= BOOKED and not (hopeful[place] and (fits := availability.fits(pools, devices)).any())
         idle |= place >= LOOKED_AT
-        if its.start == its.stop or (idle and not everyone):
+        if job_rows.start == job_rows.stop or (idle and not everyone):
             continue
         if job in snapshot.denied and not idle:
-            _distrust(availability, candidates.of(np.arange(its.start, its.stop)), seconds[its])
-        now = availability.admits(pools, devices, seconds[its], fits)
-        unseated = node_room.unseated(now, candidates, its)
+            _distrust(availability, candidates.of(np.arange(job_rows.start, job_rows.stop)), seconds[job_rows])
+        now = availability.admits(pools, devices, seconds[job_rows], fits)
+        unseated = node_room.unseated(now, candidates, job_rows)
         now = np.greater(now, unseated | idle)
-        columns[its, WAITS] = availability.waits(pools, devices, now)
-        attempt = Attempt(job, rows[its], columns[its], now, scoring.scores(its), counts=not idle)
+        columns[job_rows, WAITS] = availability.waits(pools, devices, now)
+        attempt = Attempt(job, rows[job_rows], columns[job_rows], now, scoring.scores(job_rows), counts=not idle)
         result.attempts.append(attempt)
         attempt.chosen = scoring.choice(attempt.features, attempt.scores)
         if (
             room
             and not (idle or node_room.particular[job])
-            and (better := preemption.better(attempt, its, candidates, scoring, delays[place])) is not None
+            and (better := preemption.better(attempt, job_rows, candidates, scoring, delays[place])) is not None
         ):
             attempt.chosen = better
         if attempt.chosen is None:
             continue
-        row, attempt.starts = its.start + attempt.chosen, bool(now[attempt.chosen])
+        row, attempt.starts = job_rows.start + attempt.chosen, bool(now[attempt.chosen])
         if attempt.starts:
             availability.take(job, candidates.pools[row], candidates.devices[row], float(seconds[row]))
             waiting += 0 if availability.free.any() else BOOKED
@@ -195,17 +196,19 @@ class NodeRoom:
         self._snapshot, self._allocator = snapshot, NodeAllocator(snapshot.pools.nodes)
         self.particular = ((snapshot.jobs.per_node > 0) | (snapshot.jobs.within != ANYWHERE)).tolist()
 
-    def unseated(self, now: Flags, candidates: Candidates, its: slice) -> Flags:
+    def unseated(self, now: Flags, candidates: Candidates, job_rows: slice) -> Flags:
         """Which candidates of a job could start now, were it not for what it needs of nodes.
 
         Args:
             now: Which could start as far as devices of pools go.
             candidates: All.
-            its: Rows of the job.
+            job_rows: Rows of the job.
         """
-        if not self.particular[candidates.job[its.start]]:
+        if not self.particular[candidates.job[job_rows.start]]:
             return np.zeros(len(now), dtype=np.bool_)
-        flags = [free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=its.start)]
+        flags = [
+            free and not self._allows(candidates, row) for row, free in enumerate(now.tolist(), start=job_rows.start)
+        ]
         return np.array(flags, dtype=np.bool_)
 
     def _allows(self, candidates: Candidates, row: int) -> bool:
@@ -216,9 +219,9 @@ class NodeRoom:
 
 def _distrust(availability: Availability, candidates: Candidates, seconds: Floats) -> None:
     """A job was refused for want of room: most likely where it ends first, as that is where it was sent."""
-    there = availability.fits(candidates.pools, candidates.devices)
-    if there.any():
-        row = int(np.where(there, seconds, inf).argmin())
+    fitting = availability.fits(candidates.pools, candidates.devices)
+    if fitting.any():
+        row = int(np.where(fitting, seconds, inf).argmin())
         availability.distrust(candidates.pools[row], candidates.devices[row])
 
 
@@ -308,7 +311,7 @@ def planned(snapshot: Snapshot, result: EpochResult, shares: Mapping[str, float]
     given = np.zeros(snapshot.domains)
     level = _level(snapshot, availability, share)
     size = {attempt.job: _size(result, attempt) for attempt in result.attempts}
-    for attempt in sorted(result.attempts, key=lambda each: -size[each.job]):
+    for attempt in sorted(result.attempts, key=lambda attempt: -size[attempt.job]):
         again.attempts.append(_attempt(snapshot, again, attempt, share, given, level))
     _even_out(snapshot, again, share, given)
     return again
@@ -317,11 +320,11 @@ def planned(snapshot: Snapshot, result: EpochResult, shares: Mapping[str, float]
 def compute(snapshot: Snapshot, result: EpochResult, row: int) -> Floats:
     """Compute that a candidate takes of each domain."""
     candidates = result.candidates
-    there = candidates.pools[row] >= 0
-    pools = candidates.pools[row][there]
+    valid = candidates.pools[row] >= 0
+    pools = candidates.pools[row][valid]
     worth = snapshot.worth[candidates.job[row], snapshot.pools.accelerator[pools]]
     found: Floats = np.bincount(
-        snapshot.pools.domain[pools], worth * candidates.devices[row][there], snapshot.domains
+        snapshot.pools.domain[pools], worth * candidates.devices[row][valid], snapshot.domains
     ).astype(np.float64)
     return found
 
@@ -344,13 +347,13 @@ def _attempt(
 ) -> Attempt:
     """A job starts inside the domain that is furthest behind, if its share has room for it."""
     candidates, availability = again.candidates, again.availability
-    its = Attempt(attempt.job, attempt.rows, attempt.features, attempt.now, attempt.scores, attempt.chosen)
+    renewed = Attempt(attempt.job, attempt.rows, attempt.features, attempt.now, attempt.scores, attempt.chosen)
     rows = attempt.rows
     if not len(rows):
-        return its
+        return renewed
     seconds = again.prediction.begins[rows] + again.prediction.runs[rows]
     now = availability.admits(candidates.pools[rows], candidates.devices[rows], seconds) & np.isfinite(attempt.scores)
-    asked = snapshot.jobs.requested[attempt.job]
+    requested = snapshot.jobs.requested[attempt.job]
     best, least = None, np.inf
     for place in np.flatnonzero(now & (candidates.mode[rows] == NONE)).tolist():
         row = int(rows[place])
@@ -359,15 +362,15 @@ def _attempt(
             continue
         reached = float(given[domain] + compute(snapshot, again, row)[domain]) / share[domain]
         # among sizes of a job in a domain, what it asked for
-        rank = reached + (0.0 if candidates.devices[row].sum() == asked else level)
+        rank = reached + (0.0 if candidates.devices[row].sum() == requested else level)
         if reached <= level * (1.0 + CLOSE) and rank < least:
             best, least = place, rank
     if best is not None:
-        its.chosen, its.starts = best, True
+        renewed.chosen, renewed.starts = best, True
         row = int(rows[best])
         availability.take(attempt.job, candidates.pools[row], candidates.devices[row], float(seconds[best]))
         given += compute(snapshot, again, row)
-    return its
+    return renewed
 
 
 def _even_out(snapshot: Snapshot, again: EpochResult, share: Floats, given: Floats) -> None:

@@ -91,16 +91,16 @@ class Rule:
             + weights.communication * communication
             + weights.utilisation * self.lost * features[:, LOST]
             + weights.price * self.price * features[:, PRICE]
-        ) / (total or 1.0) + LEAST * seconds
+        ) / (total or 1.0) + TIE_BREAK_PER_SECOND * seconds
         return np.where(np.isfinite(features[:, RUNS] + features[:, BEGINS]), scores, np.inf)
 
     def waiting(self, weights: Weights) -> float:
         """What a second of waiting adds to a score."""
         total = weights.period + weights.communication + weights.utilisation + weights.price
-        return self.doubt * (weights.period / (total or 1.0) + LEAST)
+        return self.doubt * (weights.period / (total or 1.0) + TIE_BREAK_PER_SECOND)
 
 
-LEAST = 1e-6
+TIE_BREAK_PER_SECOND = 1e-6
 """Of candidates that the weights hold for equal, the sooner one."""
 
 MARGIN = 0.05
@@ -172,23 +172,23 @@ class Scoring:
         if isinstance(scorer, Rule):
             self._fixed, self._second = scorer.scores(columns, weights), scorer.waiting(weights)
 
-    def scores(self, its: slice) -> Floats:
+    def scores(self, job_rows: slice) -> Floats:
         """Scores of the candidates of a job."""
         if self._fixed is None:
-            return self._scorer.scores(self._columns[its], self._weights)
-        return self._fixed[its] + self._second * self._columns[its, WAITS]
+            return self._scorer.scores(self._columns[job_rows], self._weights)
+        return self._fixed[job_rows] + self._second * self._columns[job_rows, WAITS]
 
     def anew(self, features: Floats) -> Floats:
         """Scores of candidates of which it is told anew what they lead to."""
         return self._scorer.scores(features, self._weights)
 
-    def optimistic_bounds(self, its: slice, waits: float, lost: float) -> Floats:
+    def optimistic_bounds(self, job_rows: slice, waits: float, lost: float) -> Floats:
         """Scores of the candidates of a job if each waited so many seconds, and others lost so many by it."""
         if self._fixed is None:
-            return self.anew(_optimistic_features(self._columns[its], waits, lost))
+            return self.anew(_optimistic_features(self._columns[job_rows], waits, lost))
         if self._optimistic is None:
             self._optimistic = self.anew(_optimistic_features(self._columns, waits, lost))
-        return self._optimistic[its]
+        return self._optimistic[job_rows]
 
     def choice(self, features: Floats, scores: Floats) -> int | None:
         """Which of its candidates a job takes, if one leads to its end."""

@@ -159,7 +159,7 @@ class Jobs:
         artefact: Number of the artefact, by artefact that is read: the same for all that read it.
         size: Bytes, by artefact that is read.
         pinned: Whether it may not leave its domains, by artefact that is read.
-        at: Whether a domain holds a copy, (artefacts that are read, domains).
+        has_copy: Whether a domain holds a copy, (artefacts that are read, domains).
     """
 
     requested: Counts
@@ -194,7 +194,7 @@ class Jobs:
     artefact: Numbers
     size: Floats
     pinned: Flags
-    at: Flags
+    has_copy: Flags
 
     def __len__(self) -> int:
         """How many jobs there are."""
@@ -214,7 +214,7 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Holdings:
     """What jobs hold that run.
 
     Attributes:
@@ -276,7 +276,7 @@ class Snapshot:
     pools: Pools
     links: Links
     jobs: Jobs
-    held: Held
+    held: Holdings
     names: Names = field(default_factory=Names)
     now: float = 0.0
     denied: frozenset[int] = frozenset()
@@ -374,28 +374,28 @@ class Snapshot:
         """Seconds and money until artefacts are in domains, both (artefacts that are read, domains)."""
         jobs, paths = self.jobs, self.paths
         # where copies are, and whether they may leave: few patterns, of which each is looked at once
-        packed = np.packbits(np.column_stack([jobs.at, jobs.pinned]), axis=1)
+        packed = np.packbits(np.column_stack([jobs.has_copy, jobs.pinned]), axis=1)
         width = packed.shape[1]
         keys: NDArray[Any] = packed.view(np.dtype((np.void, width)))[:, 0]
         if width <= 8:  # noqa: PLR2004 - bytes of the widest whole number, which is sorted fastest
             keys = np.pad(packed, ((0, 0), (0, 8 - width))).view(np.uint64)[:, 0]
         _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
-        at, here = jobs.at[first], np.arange(self.domains)[None, :]
-        best = np.array([paths.best_copy(np.flatnonzero(row)) for row in at])
-        able = (best >= 0) & (at | ~jobs.pinned[first, None])
-        offered = np.where(able, paths.available[best, here], 0.0)
-        tariff = np.where(able, paths.tariff[best, here], inf)
+        copies, domain = jobs.has_copy[first], np.arange(self.domains)[None, :]
+        best = np.array([paths.best_copy(np.flatnonzero(row)) for row in copies])
+        able = (best >= 0) & (copies | ~jobs.pinned[first, None])
+        offered = np.where(able, paths.available[best, domain], 0.0)
+        tariff = np.where(able, paths.tariff[best, domain], inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bits = jobs.size[:, None] * 8.0
-            took = bits / np.where(at, inf, np.where(offered > 0.0, offered, 0.0))[pattern]
-            cost = bits * np.where(at, 0.0, tariff)[pattern]
+            took = bits / np.where(copies, inf, np.where(offered > 0.0, offered, 0.0))[pattern]
+            cost = bits * np.where(copies, 0.0, tariff)[pattern]
         odd = np.flatnonzero((bits[:, 0] == 0.0) | ~np.isfinite(bits[:, 0]))
         if len(odd):  # nothing, and more than there is: neither can be divided
-            its = pattern[odd]
-            there = at[its] | (bits[odd] == 0.0) & able[its]
-            took[odd] = np.where(there, 0.0, inf)
+            patterns = pattern[odd]
+            immediate = copies[patterns] | (bits[odd] == 0.0) & able[patterns]
+            took[odd] = np.where(immediate, 0.0, inf)
             with np.errstate(invalid="ignore"):
-                cost[odd] = np.where(there, 0.0, bits[odd] * tariff[its])
+                cost[odd] = np.where(immediate, 0.0, bits[odd] * tariff[patterns])
         return took, cost
 
     def _coming(self) -> Floats:

@@ -55,11 +55,11 @@ class CanonicalState:
         known = self._before.parts if self._before else {}
         self._before = None
         staying = _staying(self.state)
-        missing = [each for each in staying if id(each) not in known]
+        missing = [part for part in staying if id(part) not in known]
         if len(known) + len(missing) > SLACK * len(staying):
-            known = {id(each): known[id(each)] for each in staying if id(each) in known}
-        fresh = zip(missing, _each(missing), strict=True)
-        return known | {id(each): (each, written) for each, written in fresh}
+            known = {id(part): known[id(part)] for part in staying if id(part) in known}
+        fresh = zip(missing, _texts(missing), strict=True)
+        return known | {id(part): (part, written) for part, written in fresh}
 
     def written(self) -> bytes:
         """The canonical JSON, in UTF-8.
@@ -109,10 +109,10 @@ def grouped(entries: Sequence[Json]) -> dict[tuple[str, ...], list[int]]:
 
 def _staying(state: Json) -> list[Any]:
     running = state["running"]
-    return [*state["waiting"], *(each for name in STAYING for each in map(itemgetter(name), running))]
+    return [*state["waiting"], *(value for name in STAYING for value in map(itemgetter(name), running))]
 
 
-def _each(values: list[Any]) -> list[bytes]:
+def _texts(values: list[Any]) -> list[bytes]:
     """Canonical JSON of each of some values; to write them together takes a third of the time."""
     if not values:
         return []
@@ -130,7 +130,7 @@ def _rows(entries: Sequence[Json], parts: dict[int, tuple[Any, bytes]]) -> list[
         before = "{"
         for name in sorted(names):
             values = list(map(itemgetter(name), group))
-            texts = [parts[id(each)][1] for each in values] if name in STAYING else _column(values)
+            texts = [parts[id(value)][1] for value in values] if name in STAYING else _column(values)
             pieces += repeat(f'{before}"{name}":'.encode()), texts
             before = ","
         made = map(b"".join, zip(*pieces, repeat(b"}")))
@@ -143,4 +143,4 @@ def _column(values: list[Any]) -> list[bytes]:
     """Canonical JSON of numbers, or of texts and the like."""
     if {*map(type, values)} <= {int, float}:
         return canonical.dumps(values)[1:-1].split(b",")
-    return _each(values)
+    return _texts(values)

@@ -29,7 +29,7 @@ BITS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SpeedInputs:
     """What the speed of jobs follows from, by row.
 
     Attributes:
@@ -51,9 +51,9 @@ class Asked:
     boundary: Floats
 
 
-def asked_of(jobs: Jobs, job: Numbers) -> Asked:
+def speed_inputs(jobs: Jobs, job: Numbers) -> SpeedInputs:
     """What the speed of some jobs follows from, by row."""
-    return Asked(
+    return SpeedInputs(
         jobs.requested[job],
         jobs.maximum[job],
         jobs.serial[job],
@@ -82,12 +82,12 @@ def gain(devices: Floats, serial: Floats) -> Floats:
     return devices / (1.0 + serial * (devices - 1.0))
 
 
-def fast(devices: Floats, index: Floats, asked: Asked) -> Floats:
+def fast(devices: Floats, index: Floats, inputs: SpeedInputs) -> Floats:
     """Work a second of devices that wait for no network."""
-    held = np.minimum(devices, asked.maximum)
-    busy = asked.used * asked.requested
-    useful = np.minimum(held, asked.used * np.maximum(held, asked.requested))
-    return index * busy * gain(useful, asked.serial) / gain(busy, asked.serial)
+    held = np.minimum(devices, inputs.maximum)
+    busy = inputs.used * inputs.requested
+    useful = np.minimum(held, inputs.used * np.maximum(held, inputs.requested))
+    return index * busy * gain(useful, inputs.serial) / gain(busy, inputs.serial)
 
 
 def penalty(domains: Floats, period: Floats) -> Floats:
@@ -97,7 +97,7 @@ def penalty(domains: Floats, period: Floats) -> Floats:
 
 
 def spread(
-    asked: Asked,
+    inputs: SpeedInputs,
     devices: Floats,
     index: Floats,
     domains: Counts,
@@ -109,7 +109,7 @@ def spread(
     """Speed of jobs in several domains, or in one.
 
     Args:
-        asked: By row.
+        inputs: By row.
         devices: Of all domains together.
         index: Mean of the devices' compute indices.
         domains: How many.
@@ -118,20 +118,20 @@ def spread(
         bandwidth: Bits a second that the slowest flow is granted.
         round_trips: The longest of a ring; the sum over the cuts of a pipeline.
     """
-    quick = fast(devices, index, asked)
-    done = asked.used * asked.requested * asked.step_time
+    quick = fast(devices, index, inputs)
+    done = inputs.used * inputs.requested * inputs.step_time
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.where(quick > 0.0, done / quick, inf)
         periodic = mode == PERIODIC
         steps = np.where(periodic, period, 1).astype(np.float64)
-        ring = 2.0 * (domains - 1) / domains * asked.exchange * BITS
+        ring = 2.0 * (domains - 1) / domains * inputs.exchange * BITS
         waits = np.maximum(0.0, ring / bandwidth + (domains - 1) * round_trips - OVERLAP * step)
         lasts = steps * step + np.where(ring > 0.0, waits, 0.0)
         charged = np.where(periodic, penalty(domains.astype(np.float64), steps), 1.0)
         rate = steps * done / charged / lasts
         occupied = ring / lasts
         filling = 1.0 + (domains - 1) / MICRO_BATCHES
-        cut = asked.boundary / 2.0 * BITS
+        cut = inputs.boundary / 2.0 * BITS
         paced = filling * step + round_trips + np.maximum(0.0, filling * cut / bandwidth - filling * step)
         piped = mode == PIPELINE
         rate = np.where(piped, done / paced, rate)
@@ -176,20 +176,20 @@ class UtilisationPrior:
     def longer(self, job: Numbers, devices: Floats) -> Floats:
         """How many times as long jobs take on so many devices as on those that they asked for, by row."""
         jobs = self._jobs
-        asked, serial = jobs.requested[job].astype(np.float64), jobs.serial[job]
+        requested, serial = jobs.requested[job].astype(np.float64), jobs.serial[job]
         found = np.ones(len(job))
         known = jobs.measured[job]
         found[known] = _longer(
-            jobs.used[job[known]], asked[known], np.minimum(devices, jobs.maximum[job])[known], serial[known]
+            jobs.used[job[known]], requested[known], np.minimum(devices, jobs.maximum[job])[known], serial[known]
         )
-        open_ones = np.flatnonzero(~known & (devices != asked))
+        open_ones = np.flatnonzero(~known & (devices != requested))
         if len(open_ones):
             job, devices = job[open_ones], np.minimum(devices, jobs.maximum[job])[open_ones]
-            by_share = _longer(SHARES[None, :], asked[open_ones, None], devices[:, None], serial[open_ones, None])
+            by_share = _longer(SHARES[None, :], requested[open_ones, None], devices[:, None], serial[open_ones, None])
             found[open_ones] = (by_share * self._chances[jobs.profile[job]]).sum(axis=1)
         return found
 
 
-def _longer(used: Floats, asked: Floats, devices: Floats, serial: Floats) -> Floats:
-    busy = used * asked
-    return gain(busy, serial) / gain(np.minimum(devices, used * np.maximum(devices, asked)), serial)
+def _longer(used: Floats, requested: Floats, devices: Floats, serial: Floats) -> Floats:
+    busy = used * requested
+    return gain(busy, serial) / gain(np.minimum(devices, used * np.maximum(devices, requested)), serial)

@@ -26,7 +26,7 @@ import numpy as np
 import orjson
 from msgspec.structs import astuple
 
-from kuayu.scheduling.parse import Columns, ParsedHeld, ParsedJobs
+from kuayu.scheduling.parse import Columns, ParsedHoldings, ParsedJobs
 from kuayu_schemas import schema
 
 Json = dict[str, Any]
@@ -94,17 +94,17 @@ class _Types:
             fields: list[Any] = []
             self.members[name] = []
             required = judging.get("required", [])
-            for member in sorted(judging["properties"], key=lambda each: each not in required):
+            for member in sorted(judging["properties"], key=lambda name: name not in required):
                 inside = self._resolved(judging["properties"][member])
-                its = _Member(member, inside, required=member in required)
+                entry = _Member(member, inside, required=member in required)
                 try:
                     kind = msgspec.Raw if inside.get("class") in _STAYING.values() else self._kind(inside)
                 except _NotCoveredError:
-                    if its.required:
+                    if entry.required:
                         raise
                     continue  # who sends it is read in the other way
-                self.members[name].append(its)
-                fields.append((member, kind) if its.required else (member, kind, its.absent))
+                self.members[name].append(entry)
+                fields.append((member, kind) if entry.required else (member, kind, entry.absent))
             self._made[name] = msgspec.defstruct(
                 name, fields, forbid_unknown_fields=True, omit_defaults=True, gc=False, kw_only=False
             )
@@ -116,8 +116,8 @@ class _Types:
             found = dict(judging)
         else:
             name = judging["$ref"].rpartition("/")[2]
-            its = self._resolved(self._classes[name])
-            found = {**its, **{key: value for key, value in judging.items() if key != "$ref"}, "class": name}
+            target = self._resolved(self._classes[name])
+            found = {**target, **{key: value for key, value in judging.items() if key != "$ref"}, "class": name}
         if "items" in found:
             found["items"] = self._resolved(found["items"])
         return found
@@ -332,10 +332,10 @@ class TypedJobs:
     def artefacts(reads: Sequence[Any]) -> tuple[Sequence[Any], ...]:
         """Names, bytes, domains and whether they are pinned, of artefacts."""
         return (
-            [each.id for each in reads],
-            [each.size for each in reads],
-            [each.domains for each in reads],
-            [each.pinned for each in reads],
+            [artefact.id for artefact in reads],
+            [artefact.size for artefact in reads],
+            [artefact.domains for artefact in reads],
+            [artefact.pinned for artefact in reads],
         )
 
     def _read(self, name: str, objects: Sequence[Any]) -> dict[str, Sequence[Any]]:
@@ -345,68 +345,70 @@ class TypedJobs:
         made: dict[str, Sequence[Any]] = {}
         for member, column in zip(members, columns, strict=True):
             made[member.name] = column
-            there = len(column) - (0 if member.required else column.count(member.absent))
-            self.colons += there
-            if there and member.pattern is not None:
+            present = len(column) - (0 if member.required else column.count(member.absent))
+            self.colons += present
+            if present and member.pattern is not None:
                 texts = self._texts.setdefault(member.pattern, set())
                 if isinstance(column[0] or next(filter(None, column), None), list):
                     texts.update(*filter(None, column))
                 else:
                     texts.update(column)
                     if member.pattern == _instant():
-                        self.colons += COLONS_IN_INSTANT * there
+                        self.colons += COLONS_IN_INSTANT * present
         return made
 
     def _inside(self, name: str, column: Sequence[Any], wanted: Sequence[str]) -> dict[str, Sequence[Any]]:
         """Some columns of objects that may be absent; where one is, so is all that is in it."""
-        there = [each is not None for each in column]
-        found = self._read(name, [each for each in column if each is not None])
-        if all(there):
+        present = [value is not None for value in column]
+        found = self._read(name, [value for value in column if value is not None])
+        if all(present):
             return {key: found[key] for key in wanted}
         absent = {member.name: member.absent for member in _types().members[name]}
-        rows = np.where(there, np.cumsum(there) - 1, -1).tolist()
+        rows = np.where(present, np.cumsum(present) - 1, -1).tolist()
         return {key: list(map([*found[key], absent[key]].__getitem__, rows)) for key in wanted}
 
     def _columns_of(self, specs: Sequence[Any]) -> Columns:
-        its = self._read("JobSpec", specs)
-        devices = self._read("Elasticity", its["devices"])
-        lasting = self._inside("Estimate", its["duration"], ["expected"])
-        self._inside("Estimate", its["work"], [])
+        spec = self._read("JobSpec", specs)
+        devices = self._read("Elasticity", spec["devices"])
+        lasting = self._inside("Estimate", spec["duration"], ["expected"])
+        self._inside("Estimate", spec["work"], [])
         talks = self._inside(
-            "CommunicationProfile", its["communication"], ["step_time", "exchange", "boundary", "checkpoint_size"]
+            "CommunicationProfile", spec["communication"], ["step_time", "exchange", "boundary", "checkpoint_size"]
         )
-        needs = self._inside("LinkNeed", its["links"], ["bandwidth", "round_trip_time"])
-        nodes = self._inside("NodeNeed", its["nodes"], ["devices_per_node", "within"])
-        data = [each or () for each in its["data"]]
-        starts = [each for each in its["checkpoint"] if each is not None]
+        needs = self._inside("LinkNeed", spec["links"], ["bandwidth", "round_trip_time"])
+        nodes = self._inside("NodeNeed", spec["nodes"], ["devices_per_node", "within"])
+        data = [artefacts or () for artefacts in spec["data"]]
+        starts = [start for start in spec["checkpoint"] if start is not None]
         self._read("Artefact", [*chain.from_iterable(data), *starts])
-        told = [each is not None for each in its["communication"]]
+        has_profile = [profile is not None for profile in spec["communication"]]
         return {
-            "id": its["id"],
+            "id": spec["id"],
             "data": data,
-            "start": its["checkpoint"],
-            "profile": its["task_profile"],
-            "home": its["home_domain"],
-            "modes": [(*modes, each) for modes, each in zip(its["split_modes"], told, strict=True)],
-            "kinds": [tuple(each or ()) for each in its["device_kinds"]],
+            "start": spec["checkpoint"],
+            "profile": spec["task_profile"],
+            "home": spec["home_domain"],
+            "modes": [
+                (*modes, communicates) for modes, communicates in zip(spec["split_modes"], has_profile, strict=True)
+            ],
+            "kinds": [tuple(kinds or ()) for kinds in spec["device_kinds"]],
             "within": nodes["within"],
             "minimum": devices["minimum"],
             "maximum": devices["maximum"],
             "requested": devices["requested"],
             "step": devices["step"],
-            "memory": its["memory_per_device"],
-            "serial": its["serial_share"],
+            "memory": spec["memory_per_device"],
+            "serial": spec["serial_share"],
             "duration": lasting["expected"],
-            "priority": its["priority"],
-            "period": its["sync_period"],
+            "priority": spec["priority"],
+            "period": spec["sync_period"],
             "step_time": talks["step_time"],
             "exchange": talks["exchange"],
             "boundary": talks["boundary"],
             "checkpoint": talks["checkpoint_size"],
             "bandwidth": needs["bandwidth"],
             "round_trip": needs["round_trip_time"],
-            "submitted": its["submitted_at"],
-            "deadline": its["deadline"],
+            "submitted": spec["submitted_at"],
+            "deadline": spec["deadline"],
             "per_node": nodes["devices_per_node"],
         }
 
@@ -431,23 +433,23 @@ class TypedJobs:
             datetime.fromisoformat(text)
 
 
-def _held(placements: Sequence[Any], runs: Mapping[str, Sequence[Any]]) -> ParsedHeld:
+def _held(placements: Sequence[Any], runs: Mapping[str, Sequence[Any]]) -> ParsedHoldings:
     """What running jobs hold, from their placements and the columns of what else they tell."""
-    by_job = [each.shares for each in placements]
+    by_job = [placement.shares for placement in placements]
     shares = list(chain.from_iterable(by_job))
-    by_share = [each.nodes or () for each in shares]
-    return ParsedHeld(
+    by_share = [share.nodes or () for share in shares]
+    return ParsedHoldings(
         lengths=list(map(len, by_job)),
-        domains=[each.domain for each in shares],
-        accelerators=[each.accelerator for each in shares],
-        devices=[each.devices for each in shares],
-        purchases=[each.purchase for each in shares],
+        domains=[share.domain for share in shares],
+        accelerators=[share.accelerator for share in shares],
+        devices=[share.devices for share in shares],
+        purchases=[share.purchase for share in shares],
         nodes=(
             np.repeat(np.arange(len(shares)), list(map(len, by_share))).tolist(),
-            [each.node for each in chain.from_iterable(by_share)],
+            [node.node for node in chain.from_iterable(by_share)],
         ),
-        modes=[each.split_mode for each in placements],
-        periods=[None if each.sync_period is NO_NUMBER else each.sync_period for each in placements],
+        modes=[placement.split_mode for placement in placements],
+        periods=[None if placement.sync_period is NO_NUMBER else placement.sync_period for placement in placements],
         phases=runs["phase"],
         rates=runs["rate"],
         ready=runs["ready_at"],
@@ -506,14 +508,14 @@ def read(body: bytes, before: JobCache = _NONE_BEFORE) -> tuple[Json, TypedJobs]
         found = decoder.decode(body)
         state = found.state
         text = _object([*_members(found, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
-        asked = orjson.loads(text)
+        request = orjson.loads(text)
         jobs = TypedJobs(state.waiting, state.running, before)
     except (msgspec.DecodeError, ValueError, RecursionError, _Doubtful):
         return None
-    if not schema.is_valid("PlacementRequest", asked):
+    if not schema.is_valid("PlacementRequest", request):
         return None
-    again = orjson.dumps(asked).count(b":") + jobs.colons
-    return (asked, jobs) if again == count(body, b":") else None
+    again = orjson.dumps(request).count(b":") + jobs.colons
+    return (request, jobs) if again == count(body, b":") else None
 
 
 def count(body: bytes, character: bytes) -> int:

@@ -117,7 +117,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
 
 def _placed(body: bytes, tenant: str, network: Any) -> Json | None:
     """The answer to a request in which nothing is wrong; None where something may be, which is then looked for."""
-    from kuayu.scheduling import parse, typed
+    from kuayu.scheduling import parse, typed, validation
     from kuayu.scheduling import place as placement
 
     try:
@@ -135,7 +135,7 @@ def _placed(body: bytes, tenant: str, network: Any) -> Json | None:
     jobs.cache.parsed = parsed
     _caches().keep(tenant, jobs.cache)
     shared = [share["domain"] for share in request.get("shares") or ()]
-    if len(set(shared)) < len(shared) or not parse.is_sound(state, parsed, shared):
+    if len(set(shared)) < len(shared) or not validation.is_sound(state, parsed, shared):
         return None
     try:
         datetime.fromisoformat(state["now"])

@@ -2,7 +2,7 @@
 
 from math import ceil, isfinite, isnan
 
-from kuayu.scheduling.candidates import MOST_POOLS
+from kuayu.scheduling.candidates import MAX_POOLS
 from kuayu.scheduling.state import MIN_VALUE
 from kuayu_conformance.testbed.scheduling.core.layout import ALONE, INF, NONE, PERIODIC, PIPELINE, SYNCHRONOUS
 from kuayu_training.scheduling.core.handle import compiled
@@ -205,7 +205,7 @@ def together(w, r, job, n):
         if able[pool]:
             pools[count] = pool
             count += 1
-    if count > MOST_POOLS:
+    if count > MAX_POOLS:
         # the largest, of equals the first, in their order
         for pool in range(devices.size):
             if able[pool]:
@@ -215,7 +215,7 @@ def together(w, r, job, n):
                         devices[other] > devices[pool] or (devices[other] == devices[pool] and other < pool)
                     ):
                         larger += 1
-                able[pool] = 1 if larger < MOST_POOLS else 2
+                able[pool] = 1 if larger < MAX_POOLS else 2
         count = 0
         for pool in range(devices.size):
             if able[pool] == 1:

@@ -214,9 +214,10 @@ class Tables(NamedTuple):
         order: (J,) waiting jobs in the order in which they are tried; ``key``, ``overdue``: (J,) what they go by;
             ``listed``: (J,) whether one is in ``order``, and still waits.
         running: (R,) jobs with devices; ``rate``, ``ready``, ``ends``, ``mode``, ``saving``: (R,) as
-            ``state.Held``; ``share_first``, ``share_count``: (R,) shares of each.
+            ``state.Holdings``; ``share_first``, ``share_count``: (R,) shares of each.
         share_of, share_pool, share_devices: (R × S,) by share: place of its holder, and what it holds.
-        row_of, row_pool, row_devices, row_left: (R,) running jobs that can be changed, as ``preemption.Elsewhere``;
+        row_of, row_pool, row_devices, row_left: (R,) running jobs that can be changed,
+            as ``preemption.ChangeableJobs``;
             ``row_longer``: (R,) how many times as long each takes as on what it asked for; ``row_undisturbed``: (R,).
         gone: (R,) whether one of these was told to go.
         reach: (S,) whether a domain can be reached; ``pace``: (S,).

@@ -1,6 +1,7 @@
 """Running jobs that are stopped, migrated, scaled up or down: ``kuayu.scheduling.preemption``, function by function.
 
-- ``find_running`` is ``Elsewhere``, ``change`` its method; ``find_options`` is ``Preemption._options`` of one pool;
+- ``find_running`` is ``ChangeableJobs``, ``change`` its method;
+- ``find_options`` is ``Preemption._options`` of one pool;
 - ``better``, ``victims``, ``choose``, ``keep_beyond`` and ``make`` are methods of ``Preemption``;
 - ``migrations`` with ``gain_of``, and ``scale_downs``, are the functions of these names.
 

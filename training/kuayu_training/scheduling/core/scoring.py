@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from kuayu.scheduling.scoring import LEAST, MARGIN
+from kuayu.scheduling.scoring import MARGIN, TIE_BREAK_PER_SECOND
 from kuayu_conformance.testbed.scheduling.core.layout import INF, NONE
 from kuayu_training.scheduling.core.handle import compiled
 from kuayu_training.scheduling.core.layout import (
@@ -38,7 +38,7 @@ def score_of(r, row, waits, crowd):
         + p[WEIGHT_COMMUNICATION] * communication
         + p[WEIGHT_UTILISATION] * p[LOST_WEIGHT] * rows[row, LOST]
     )
-    return weighed / (total if total != 0.0 else 1.0) + LEAST * seconds
+    return weighed / (total if total != 0.0 else 1.0) + TIE_BREAK_PER_SECOND * seconds
 
 
 @compiled
@@ -46,7 +46,7 @@ def waiting_second(r):
     """What a second of waiting adds to a score: ``Rule.waiting``."""
     p = r.parameters
     total = p[WEIGHT_PERIOD] + p[WEIGHT_COMMUNICATION] + p[WEIGHT_UTILISATION]
-    return p[DOUBT] * (p[WEIGHT_PERIOD] / (total if total != 0.0 else 1.0) + LEAST)
+    return p[DOUBT] * (p[WEIGHT_PERIOD] / (total if total != 0.0 else 1.0) + TIE_BREAK_PER_SECOND)
 
 
 @compiled

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuayu.scheduling.packing import LIGHT, Gang, NodeAllocator, NodeAssignment
+from kuayu.scheduling.node_allocator import LIGHT, Gang, NodeAllocator, NodeAssignment
 from kuayu.scheduling.state import NOWHERE, ONE_NODE, ONE_SWITCH, Nodes
 
 HEAVY = 1e10
@@ -115,7 +115,7 @@ def test_room_goes_to_those_earlier_in_the_batch_and_whoever_does_not_fit_gets_n
 
 def test_where_nodes_are_not_told_none_are_named() -> None:
     place = NodeAllocator([None])
-    assert not place.told(0)
+    assert not place.knows_nodes(0)
     assert place.pack([Gang(0, 5)]) == ((),)
     with pytest.raises(ValueError, match="not told"):
         place.free(0)

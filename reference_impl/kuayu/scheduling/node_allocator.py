@@ -95,16 +95,16 @@ class FreeNodes:
             node = int(same[self._free_by_switch()[self.switch[same]].argmin()])
         return ((node, devices),)
 
-    def portions(self, devices: int, each: int, *, one_switch: bool) -> NodeAssignment | None:
+    def portions(self, devices: int, per_node: int, *, one_switch: bool) -> NodeAssignment | None:
         """Seats with so many devices on each node, on as few switches as will do; none where there are none.
 
         Args:
             devices: All of them.
-            each: Of them on each node.
+            per_node: Of them on each node.
             one_switch: Whether all nodes have to hang on one switch.
         """
-        count, rest = divmod(devices, each)
-        able = np.flatnonzero(self.free >= each)
+        count, rest = divmod(devices, per_node)
+        able = np.flatnonzero(self.free >= per_node)
         if rest or count > len(able):
             return None
         on_switch = np.bincount(self.switch[able], minlength=self._switches)
@@ -117,7 +117,7 @@ class FreeNodes:
             chosen = able[np.argsort(-on_switch[self.switch[able]], kind="stable")]
         # of the last switch, or the only one, the tightest nodes
         order = np.lexsort((self.free[chosen], self.switch[chosen], -on_switch[self.switch[chosen]]))[:count]
-        return tuple(sorted((int(node), each) for node in chosen[order]))
+        return tuple(sorted((int(node), per_node) for node in chosen[order]))
 
     def seats(self, gang: "Gang") -> NodeAssignment | None:
         """Seats for a gang as it needs them, where so many devices are free; none where no nodes have them so."""
@@ -149,7 +149,7 @@ class FreeNodes:
         order = np.lexsort((self._free_by_switch()[self.switch], self.free))
         return filled(((node, int(self.free[node])) for node in order.tolist()), devices)
 
-    def resized(self, devices: int, held: NodeAssignment, each: int = 0) -> NodeAssignment | None:
+    def resized(self, devices: int, held: NodeAssignment, per_node: int = 0) -> NodeAssignment | None:
         """Other seats for a gang that holds some, which counts as taken; none where not as many are free.
 
         One that grows keeps its seats and is given more on its own nodes and switches first, or so many on each of some
@@ -165,10 +165,10 @@ class FreeNodes:
         other = np.ones(len(self.free), dtype=np.bool_)
         other[nodes] = False
         order = np.lexsort((-self.free, strange, other))
-        if each:
-            order = order[other[order] & (self.free[order] >= each)]
+        if per_node:
+            order = order[other[order] & (self.free[order] >= per_node)]
         together = dict(held)
-        for node, count in filled(((node, each or int(self.free[node])) for node in order.tolist()), more):
+        for node, count in filled(((node, per_node or int(self.free[node])) for node in order.tolist()), more):
             together[node] = together.get(node, 0) + count
         return tuple(sorted(together.items())) if sum(together.values()) == devices else None
 
@@ -187,13 +187,13 @@ class FreeNodes:
         """As few as will do of some nodes, which begin with the emptiest; the rest on the tightest that holds it."""
         assignment: list[tuple[int, int]] = []
         free = self.free[nodes].tolist()
-        for place, (node, there) in enumerate(zip(nodes.tolist(), free, strict=True)):
-            if there >= devices:
-                tightest = min(each for each in free[place:] if each >= devices)
+        for place, (node, available) in enumerate(zip(nodes.tolist(), free, strict=True)):
+            if available >= devices:
+                tightest = min(room for room in free[place:] if room >= devices)
                 assignment.append((int(nodes[free.index(tightest, place)]), devices))
                 break
-            assignment.append((node, there))
-            devices -= there
+            assignment.append((node, available))
+            devices -= available
         return tuple(sorted(assignment))
 
     def _free_by_switch(self) -> Counts:
@@ -208,8 +208,8 @@ class FreeNodes:
 def filled(places: Iterable[tuple[int, int]], devices: int) -> NodeAssignment:
     """So many devices of nodes with so many each, in their order."""
     assignment: list[tuple[int, int]] = []
-    for node, there in places:
-        given = min(there, devices)
+    for node, free in places:
+        given = min(free, devices)
         if given > 0:
             assignment.append((node, given))
             devices -= given
@@ -257,10 +257,10 @@ def shaped(snapshot: Snapshot, job: Numbers, pools: Numbers, devices: Counts) ->
         pools: (rows, pools); nowhere where there are fewer.
         devices: Of each pool, (rows, pools).
     """
-    each, alone = snapshot.jobs.per_node[job, None], snapshot.jobs.within[job, None] == ONE_NODE
+    per_node, alone = snapshot.jobs.per_node[job, None], snapshot.jobs.within[job, None] == ONE_NODE
     room = np.where(pools >= 0, snapshot.pools.per_node[pools], np.iinfo(np.int64).max)
-    able = ~alone | (devices <= np.where(each > 0, np.minimum(each, room), room))
-    able &= (each == 0) | (devices % np.maximum(each, 1) == 0) & (each <= room)
+    able = ~alone | (devices <= np.where(per_node > 0, np.minimum(per_node, room), room))
+    able &= (per_node == 0) | (devices % np.maximum(per_node, 1) == 0) & (per_node <= room)
     found: Flags = able.all(axis=1)
     return found
 
@@ -277,8 +277,8 @@ class NodeAllocator:
         self._rooms: dict[int, FreeNodes] = {}
         self._numbers: dict[int, dict[str, int]] = {}
 
-    def told(self, pool: int) -> bool:
-        """Whether the nodes of a pool are told."""
+    def knows_nodes(self, pool: int) -> bool:
+        """Whether the nodes of a pool are known."""
         return self._nodes[pool] is not None
 
     def free(self, pool: int) -> int:
@@ -300,8 +300,8 @@ class NodeAllocator:
             By gang its seats, which are taken from now on: none named where the nodes of the pool are not told, and
             None where not as many devices are free once those earlier in the batch have theirs.
         """
-        found: list[NodeAssignment | None] = [() if not self.told(gang.pool) else None for gang in gangs]
-        for pool in dict.fromkeys(gang.pool for gang in gangs if self.told(gang.pool)):
+        found: list[NodeAssignment | None] = [() if not self.knows_nodes(gang.pool) else None for gang in gangs]
+        for pool in dict.fromkeys(gang.pool for gang in gangs if self.knows_nodes(gang.pool)):
             own = {number: gang for number, gang in enumerate(gangs) if gang.pool == pool}
             for number, assignment in _packed(self._room(pool), own).items():
                 found[number] = assignment
@@ -324,7 +324,7 @@ class NodeAllocator:
 
     def allows(self, gang: Gang) -> bool:
         """Whether there are seats for a gang as it needs them; where nodes are not told, nobody can say no."""
-        return not self.told(gang.pool) or self._room(gang.pool).seats(gang) is not None
+        return not self.knows_nodes(gang.pool) or self._room(gang.pool).seats(gang) is not None
 
     def distance(self, pool: int, assignment: NodeAssignment) -> float:
         """Mean hops between two devices of a gang, from nought to two; nought for one device."""
@@ -339,7 +339,7 @@ class NodeAllocator:
         names = self._room(pool).names
         numbers = self._numbers.setdefault(pool, {}) or {name: number for number, name in enumerate(names)}
         self._numbers[pool] = numbers
-        return tuple(sorted((numbers[each["node"]], int(each["devices"])) for each in nodes))
+        return tuple(sorted((numbers[share["node"]], int(share["devices"])) for share in nodes))
 
     def wire(self, pool: int, assignment: NodeAssignment) -> list[dict[str, Any]]:
         """Seats as a list of ``NodeShare``."""
@@ -361,7 +361,7 @@ class NodeAllocator:
 
 
 def pack(snapshot: Snapshot, gangs: Sequence[Gang]) -> tuple[NodeAssignment | None, ...]:
-    """Give the free devices of a snapshot to a batch, as ``Floor.pack`` does."""
+    """Give the free devices of a snapshot to a batch, as :meth:`NodeAllocator.pack` does."""
     return NodeAllocator(snapshot.pools.nodes).pack(gangs)
 
 

@@ -1,0 +1,288 @@
+"""What a state of scheduling has to be beyond its schema: names that point at something, and numbers that agree.
+
+1. Names are looked at first: what stands twice, then what is named and not there; then whether numbers contradict each
+   other. Whatever was decided on such a state would be wrong, and the reason given for it too.
+2. That all is well is seen from columns of jobs (:func:`is_sound`). Only where it is not, what is wrong is looked for
+   entry by entry, and where: that is rare and takes longer.
+
+Sources: requirements SCH-012 (unknown names) and SCH-020 (a state that contradicts itself); clause com-06-data, by
+which an identifier is unique for its kind; RFC 6901 for pointers.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
+from kuayu.scheduling.parse import ParsedJobs, parse_jobs
+from kuayu.scheduling.state import NOWHERE, Numbers
+
+Plain = Mapping[str, Any]
+
+
+def check_state(
+    state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), parsed: ParsedJobs | None = None
+) -> None:
+    """Check a state that stands at ``/state``: its names, then its numbers.
+
+    Domains that only hold copies of data, the home of a job and the domain of its checkpoint are no part of what can be
+    decided on unless they are among the domains; a request that names others there names something it does not hold.
+
+    Args:
+        state: A ``SchedulingState``.
+        others: Domains that the request names beside its state: pointer and name.
+        again: What else stands twice, as complaints.
+        parsed: What has been read of its jobs, if it has.
+
+    Raises:
+        RepeatedName: Names stand twice.
+        UnknownName: A name is not there.
+        Impossible: Numbers contradict each other.
+    """
+    parsed = parsed or parse_jobs(state)
+    others, again = list(others), list(again)
+    if not again and is_sound(state, parsed, [name for _, name in others]):
+        return
+    refuse(RepeatedName, [*_repeated(state, parsed), *again])
+    found = _unknown(state, parsed)
+    known = {domain["id"] for domain in state["domains"]}
+    found += [(pointer, f"{name} is no domain of the state") for pointer, name in others if name not in known]
+    refuse(UnknownName, found)
+    refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
+
+
+def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bool:
+    """Whether there is nothing to complain of; what there is, and where, :func:`check_state` looks for only then.
+
+    Args:
+        state: A ``SchedulingState``, of which jobs are not looked at.
+        parsed: What has been read of its jobs.
+        others: Domains that the request names beside its state.
+    """
+    held = parsed.held
+    pools = [(domain["id"], pool) for domain in state["domains"] for pool in domain["pools"]]
+    numbers = {(name, pool["accelerator"]): number for number, (name, pool) in enumerate(pools)}
+    domains = {domain["id"] for domain in state["domains"]}
+    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
+    shares = [numbers.get(pair, NOWHERE) for pair in zip(held.domains, held.accelerators, strict=True)]
+    if (
+        len(set(parsed.names)) < len(parsed.names)
+        or not domains.issuperset(named)
+        or not domains.issuperset(others)
+        or NOWHERE in shares
+        or _repeated_parts(state)
+        or _unknown_parts(state, domains)
+        or len(_beyond_elasticity(parsed))
+    ):
+        return False
+    if len(held.lengths) < len(shares):
+        holders = np.repeat(np.arange(len(held.lengths)), held.lengths).tolist()
+        if len(set(zip(holders, held.domains, strict=True))) < len(shares):
+            return False
+    taken = np.bincount(np.array(shares, dtype=np.intp), held.devices, len(pools)) if shares else np.zeros(len(pools))
+    devices, free = (np.array([pool[name] for _, pool in pools], dtype=np.float64) for name in ("devices", "free"))
+    if (taken > devices).any() or (free > devices).any():
+        return False
+    known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
+    if any(node["free"] > node["devices"] for _, nodes in known for node in nodes):
+        return False
+    share_numbers, names = held.nodes
+    existing = {(number, node["id"]) for number, nodes in known for node in nodes}
+    silent = {number for number, (_, pool) in enumerate(pools) if pool.get("nodes") is None}
+    places = map(shares.__getitem__, share_numbers)
+    return existing.issuperset(pair for pair in zip(places, names, strict=True) if pair[0] not in silent)
+
+
+def _beyond_pools(state: Plain) -> list[Complaint]:
+    """More devices that are free, or held by running jobs, than work; of pools, and of nodes."""
+    held: Counter[tuple[str, str]] = Counter()
+    for entry in state["running"]:
+        for share in entry["placement"]["shares"]:
+            held[share["domain"], share["accelerator"]] += share["devices"]
+    found: list[Complaint] = []
+    for position, domain in enumerate(state["domains"]):
+        for number, pool in enumerate(domain["pools"]):
+            place, devices = f"/state/domains/{position}/pools/{number}", pool["devices"]
+            if pool["free"] > devices:
+                found.append((f"{place}/free", f"{pool['free']} devices are free, of {devices} that work"))
+            taken = held[domain["id"], pool["accelerator"]]
+            if taken > devices:
+                found.append((f"{place}/devices", f"running jobs hold {taken} devices, of {devices} that work"))
+            found += [
+                (f"{place}/nodes/{row}/free", f"{node['free']} devices are free, of {node['devices']} that work")
+                for row, node in enumerate(pool.get("nodes") or ())
+                if node["free"] > node["devices"]
+            ]
+    return found
+
+
+def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
+    """Jobs that work with fewer devices at most than at least, or ask for a number that is neither."""
+    least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
+    return np.flatnonzero((least > most) | (requested < least) | (requested > most))
+
+
+def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
+    wrong = _beyond_elasticity(parsed).tolist()
+    waiting = len(state["waiting"])
+    found: list[Complaint] = []
+    for job in wrong:
+        place = f"/state/waiting/{job}" if job < waiting else f"/state/running/{job - waiting}"
+        what = (
+            f"at least {least[job]:.0f} devices, and at most {most[job]:.0f}"
+            if least[job] > most[job]
+            else f"{requested[job]:.0f} devices, where {least[job]:.0f} to {most[job]:.0f} will do"
+        )
+        found.append((f"{place}/spec/devices", f"it asks for {what}"))
+    return found
+
+
+def _repeated_parts(state: Plain) -> list[Complaint]:
+    """What stands twice outside of jobs."""
+    found = repeated("/state/accelerators", [accelerator["id"] for accelerator in state["accelerators"]])
+    for position, accelerator in enumerate(state["accelerators"]):
+        profiles = [value["profile"] for value in accelerator["indices"]]
+        found += repeated(f"/state/accelerators/{position}/indices", profiles, "/profile")
+    found += repeated("/state/domains", [domain["id"] for domain in state["domains"]])
+    for position, domain in enumerate(state["domains"]):
+        found += _repeated_in(f"/state/domains/{position}/pools", domain["pools"])
+    copies = [copy["artefact"] for copy in state.get("copies") or ()]
+    found += repeated("/state/copies", copies, "/artefact")
+    return found
+
+
+def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    found = _repeated_parts(state)
+    waiting, running = parsed.names[: len(state["waiting"])], parsed.names[len(state["waiting"]) :]
+    found += repeated("/state/waiting", waiting, "/spec/id")
+    found += repeated("/state/running", running, "/spec/id")
+    both = set(waiting) & set(running)
+    if both:
+        found += [
+            (f"/state/running/{position}/spec/id", f"{name} stands twice")
+            for position, name in enumerate(running)
+            if name in both
+        ]
+    for position, entry in enumerate(state["running"]):
+        shares = entry["placement"]["shares"]
+        if len(shares) > 1:
+            place = f"/state/running/{position}/placement/shares"
+            found += repeated(place, [share["domain"] for share in shares], "/domain")
+    return found
+
+
+def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
+    found = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
+    names = [node["id"] for pool in pools for node in pool.get("nodes") or ()]
+    for position, pool in enumerate(pools):
+        offers = [offer["purchase"] for offer in pool.get("offers") or ()]
+        found += repeated(f"{place}/{position}/offers", offers, "/purchase")
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        places = [
+            f"{place}/{position}/nodes/{number}/id"
+            for position, pool in enumerate(pools)
+            for number in range(len(pool.get("nodes") or ()))
+        ]
+        for pointer, name in zip(places, names, strict=True):
+            if name in seen:
+                found.append((pointer, f"{name} stands twice"))
+            seen.add(name)
+    return found
+
+
+def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
+    """What is named and not there outside of jobs."""
+    accelerators = {accelerator["id"] for accelerator in state["accelerators"]}
+    found: list[Complaint] = []
+    for position, domain in enumerate(state["domains"]):
+        for number, pool in enumerate(domain["pools"]):
+            if pool["accelerator"] not in accelerators:
+                pointer = f"/state/domains/{position}/pools/{number}/accelerator"
+                found.append((pointer, f"{pool['accelerator']} is no accelerator of the state"))
+    for position, copy in enumerate(state.get("copies") or ()):
+        if not domains.issuperset(copy["domains"]):
+            found += _missing(f"/state/copies/{position}/domains", copy["domains"], domains)
+    return found
+
+
+def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+    domains = {domain["id"] for domain in state["domains"]}
+    nodes = {domain["id"]: _nodes_by_pool(domain["pools"]) for domain in state["domains"]}
+    found = _unknown_parts(state, domains)
+    named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
+    # that a name is unknown is rare, and where it stands is looked for only then
+    if not domains.issuperset(named):
+        for which in ("waiting", "running"):
+            for position, entry in enumerate(state[which]):
+                found += _unknown_of(f"/state/{which}/{position}", entry, domains)
+    return found + _unknown_placements(state["running"], nodes)
+
+
+def _unknown_placements(
+    running: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+) -> list[Complaint]:
+    placed = [entry["placement"]["shares"] for entry in running]
+    places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
+    return [
+        complaint
+        for place, shares in zip(places, placed, strict=True)
+        for complaint in _unknown_shares(place, shares, nodes)
+    ]
+
+
+def _nodes_by_pool(pools: Sequence[Plain]) -> dict[str, set[str] | None]:
+    """Names of the nodes of each pool of a domain; none where they are not told."""
+    return {
+        pool["accelerator"]: None if pool.get("nodes") is None else {node["id"] for node in pool["nodes"]}
+        for pool in pools
+    }
+
+
+def _unknown_of(place: str, entry: Plain, domains: set[str]) -> list[Complaint]:
+    spec = entry["spec"]
+    found: list[Complaint] = []
+    home = spec.get("home_domain")
+    if home is not None and home not in domains:
+        found.append((f"{place}/spec/home_domain", f"{home} is no domain of the state"))
+    for position, artefact in enumerate(spec.get("data") or ()):
+        if not domains.issuperset(artefact["domains"]):
+            found += _missing(f"{place}/spec/data/{position}/domains", artefact["domains"], domains)
+    start = spec.get("checkpoint")
+    if start is not None and not domains.issuperset(start["domains"]):
+        found += _missing(f"{place}/spec/checkpoint/domains", start["domains"], domains)
+    saved = entry.get("checkpoint_domain")
+    if saved is not None and saved not in domains:
+        found.append((f"{place}/checkpoint_domain", f"{saved} is no domain of the state"))
+    return found
+
+
+def _unknown_shares(
+    place: str, shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+) -> list[Complaint]:
+    found: list[Complaint] = []
+    for position, share in enumerate(shares):
+        pools = nodes.get(share["domain"])
+        if pools is None:
+            found.append((f"{place}/{position}/domain", f"{share['domain']} is no domain of the state"))
+        elif share["accelerator"] not in pools:
+            found.append(
+                (f"{place}/{position}/accelerator", f"{share['domain']} has no pool of {share['accelerator']}")
+            )
+        elif share.get("nodes") and (known := pools[share["accelerator"]]) is not None:
+            for number, node in enumerate(share["nodes"]):
+                if node["node"] not in known:
+                    pointer = f"{place}/{position}/nodes/{number}/node"
+                    found.append((pointer, f"{node['node']} is no node of the pool"))
+    return found
+
+
+def _missing(place: str, names: Sequence[str], known: set[str]) -> list[Complaint]:
+    return [
+        (f"{place}/{position}", f"{name} is no domain of the state")
+        for position, name in enumerate(names)
+        if name not in known
+    ]
