@@ -203,12 +203,12 @@ def test_a_policy_is_compared_without_what_trains(installation: Path, simulation
     (tmp_path / "mine.py").write_text(POLICY, "utf-8")
     world = ["--seeds", "1", "--nodes", "2", "--warm", "0", "--window", "2", "--drain", "0", "--against", "B0"]
     command = [str(installation / "kuayu"), "bench", "policy", "mine:Patient", *world]
-    light = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    light = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
     assert light.returncode == 3
     assert "pip install 'kuayu[simulation]'" in light.stderr
     environment = {**os.environ, "PYTHONPATH": str(simulation)}
     compared = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert compared.returncode == 0, compared.stderr
     assert "yours" in compared.stdout
