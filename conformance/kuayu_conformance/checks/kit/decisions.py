@@ -14,13 +14,12 @@ invariants of its own; what they do alike stands here.
 4. **Windows.** A service that is asked again and again while a simulated world goes on: it is given up after too many
    questions in vain, and of what deviates the first few answers are kept as evidence.
 
-Nothing here knows a threshold, and nothing draws, asks or waits that its caller did not want: what a target is asked,
-in which order, follows from the nonce and from its answers.
+Nothing here knows a threshold. Random numbers are drawn in the order in which requests are made, so that what a target
+is asked follows from the nonce and from its answers alone.
 """
 
 import json
 import re
-from abc import ABC
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -38,8 +37,10 @@ Json = dict[str, Any]
 
 Drawing = TypeVar("Drawing")
 """What draws the parts of a profile's requests."""
+
 Key = TypeVar("Key", bound=Hashable)
 Played = TypeVar("Played")
+"""What comes of a window."""
 
 _OK = 200
 _EARLIEST, _SPAN = 1_800_000_000, 200_000_000
@@ -384,7 +385,7 @@ class UnsoundAnswers:
 
 
 @dataclass
-class WindowClient(ABC):
+class WindowClient:
     """Asks a decision service while windows of a simulated world are played, until it has answered nothing too often.
 
     Attributes:

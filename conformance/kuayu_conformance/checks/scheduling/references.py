@@ -129,7 +129,7 @@ _WITH = {
     "/demands/1/sources/0": ("/demands/0/sources/0",),
     "/demands/0/targets/0": ("/demands/1/targets/0",),
 }
-"""Places that get the same wrong name: both demands have the same ends."""
+"""Places that get the same wrong name: both demands have the same ends, and committed runs were asked so."""
 
 
 def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
