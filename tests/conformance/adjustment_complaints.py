@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 
 Complaint = tuple[str, str]
 """Problem and place."""

@@ -10,8 +10,8 @@ from statistics import fmean, median
 from typing import Any
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.adjustment_invariants import divided
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.testbed.adjustment.law import Policy
 from kuayu_conformance.testbed.adjustment.levels import Motion, looked_at

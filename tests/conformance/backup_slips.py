@@ -10,7 +10,7 @@ from typing import Any
 
 from scipy.special import gammainc
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 
 
 def plan(body: Json) -> Json:

@@ -7,15 +7,9 @@ from typing import Any
 from conformance.adjustment_complaints import Complaint, of_adjustments
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import references as res_names
-from kuayu_conformance.checks.resilience.resilience_requests import (
-    ADJUSTMENTS,
-    BACKUPS,
-    COLLECTIVES,
-    FAILOVERS,
-    SHARDS,
-    Json,
-)
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.episode import Episode, Request, Settings, describe
 from kuayu_conformance.findings import Claim
 

@@ -13,7 +13,7 @@ from statistics import median
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.adjustment.law import Policy
 from kuayu_conformance.testbed.adjustment.levels import Motion

@@ -11,7 +11,7 @@ from conforming import FunctionSource
 from conforming import episode as episode_of
 from numpy.typing import NDArray
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.transfers.collectives import WAYS, Setting, Way, best, rate
 from kuayu_conformance.testbed.transfers.collectives_run import turned

@@ -11,9 +11,10 @@ from typing import Any
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES, Document, Json, counted, devices
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, SIZES, Document, counted, devices
 from kuayu_conformance.checks.demand.references import TWICE, USED
 from kuayu_conformance.checks.demand.training_phases import on_its_own
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
 from kuayu_schemas import schema
 

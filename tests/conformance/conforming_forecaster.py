@@ -13,7 +13,8 @@ from conforming import FunctionSource
 from conforming import episode as episode_of
 from numpy.typing import NDArray
 
-from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS, Json
+from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode, seconds_of
 
 METHOD = {"name": "conforming", "version": "1"}

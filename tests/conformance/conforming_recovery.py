@@ -14,8 +14,9 @@ from typing import Any
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.backups import fewest, mean_of, tail
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.episode import Episode
 
 METHOD = {"name": "conforming", "version": "1"}

@@ -13,11 +13,12 @@ from typing import Any
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
 from kuayu_conformance.checks.scheduling.interruptions import LEFT_ALONE
 from kuayu_conformance.checks.scheduling.paths import BITS, Roads
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, Json, take
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, take
 from kuayu_conformance.checks.scheduling.references import TWICE, USED
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.testbed.scheduling.bounds import front, instance

@@ -10,7 +10,7 @@ from math import floor
 from conforming import FunctionSource
 from conforming import episode as episode_of
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode
 
 METHOD = {"name": "conforming", "version": "1"}

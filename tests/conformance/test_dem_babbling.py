@@ -7,7 +7,8 @@ import pytest
 from conformance.conforming_demand import episode
 
 from kuayu_conformance.checks import CHECKS
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, Json
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
 

@@ -10,7 +10,7 @@ import pytest
 from conformance.conforming_demand import episode, source
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.demand.demand_requests import Json, counted
+from kuayu_conformance.checks.demand.demand_requests import counted
 from kuayu_conformance.checks.demand.law import (
     DENSE,
     EXPERTS,
@@ -25,6 +25,7 @@ from kuayu_conformance.checks.demand.law import (
     rankings,
     usual_shares,
 )
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.corpora import training
 from kuayu_conformance.corpora.training import Corpus, Run
 from kuayu_conformance.episode import Episode, Settings

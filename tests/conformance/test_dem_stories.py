@@ -8,7 +8,8 @@ from conformance.conforming_demand import episode
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import CHECKS
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS, Json
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, LAYOUTS
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.findings import Claim, Finding
 
 Wrong = Callable[[Json, Json], Any]

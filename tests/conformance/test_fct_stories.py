@@ -18,16 +18,9 @@ from kuayu_conformance.checks.forecast import quantiles as fct_quantiles
 from kuayu_conformance.checks.forecast import references as fct_names
 from kuayu_conformance.checks.forecast import waveforms as fct_peaks
 from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
-from kuayu_conformance.checks.forecast.forecast_requests import (
-    FORECASTS,
-    PEAKS,
-    PHASES,
-    RESERVATIONS,
-    WAVEFORMS,
-    Draft,
-    Json,
-)
+from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, PEAKS, PHASES, RESERVATIONS, WAVEFORMS, Draft
 from kuayu_conformance.checks.forecast.origins import Size
+from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.testbed.demand.real import FILES
 from kuayu_schemas import schema
@@ -105,7 +98,8 @@ def test_whoever_answers_what_is_wrong_is_found() -> None:
     bodies = fct_names.requests(Draft(episode("fct_names").random))
     careless = episode("fct_names", answer_anything, decide=False, careful=False)
     right = [(path, careless.ask("POST", path, body)) for path, body in bodies.items()]
-    wrong = [fct_names.BadRequest(path, "/series/1", within=True, answer=answer) for path, answer in right]
+    fault = Fault("a series", INVALID, "/series/1", True, {})
+    wrong = [BadRequest(path, fault, answer) for path, answer in right]
     assert [each.met for each in fct_names.judge(tuple(wrong)) if isinstance(each, Claim)] == [False] * 2 * len(wrong)
 
 
@@ -129,7 +123,8 @@ def test_the_place_is_named(pointer: str, within: bool, named: str, met: bool) -
     problem = {**refused, "errors": [{"pointer": named, "detail": "wrong"}]}
     kind = {"content-type": "application/problem+json"}
     answer = Answer(0, "POST /v1/forecasts", 422, kind, json.dumps(problem).encode(), "", 0.0, 0.0)
-    found = fct_names.judge((fct_names.BadRequest("a series, twice", pointer, within, answer),))
+    fault = Fault("a series, twice", INVALID, pointer, within, {})
+    found = fct_names.judge((BadRequest(fault.what, fault, answer),))
     assert [each.met for each in found if isinstance(each, Claim)] == [True, met]
 
 

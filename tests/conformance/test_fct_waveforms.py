@@ -8,7 +8,8 @@ from conformance.conforming_forecaster import episode
 
 from kuayu_conformance.checks.forecast import waveforms as fct_peaks
 from kuayu_conformance.checks.forecast import waveforms as fct_waveforms
-from kuayu_conformance.checks.forecast.forecast_requests import PEAKS, WAVEFORMS, Json
+from kuayu_conformance.checks.forecast.forecast_requests import PEAKS, WAVEFORMS
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.findings import Claim, Finding
 
 Of = Callable[[Json, Json], Json]

@@ -8,6 +8,7 @@ import pytest
 from conformance.conforming_adjuster import Change, adjust, episode, source, trigger
 from conformance.recorded import Recorded, Recording
 
+from kuayu_conformance.checks.kit.decisions import GIVEN_UP, Json
 from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
 from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting_windows
 from kuayu_conformance.checks.resilience.adjustment_gain import (
@@ -25,8 +26,6 @@ from kuayu_conformance.checks.resilience.adjustment_gain import (
     named,
     observe,
 )
-from kuayu_conformance.checks.resilience.resilience_requests import Json
-from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from conformance.conforming_adjuster import adjust, episode
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import adjustment_gain as res_adjusting
 from kuayu_conformance.checks.resilience.adjustment_gain import ADJUSTED, SERVICE, Player, judge, observe
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_schemas import schema
 
@@ -99,5 +99,5 @@ def test_most_of_the_nonsense_is_valid_and_some_of_it_is_carried_out() -> None:
     player = Player(episode(first=babbling))
     found = player.window(0)
     assert sum(schema.is_valid("Adjustment", each, reader=True) for each in told) > 0.7 * len(told)
-    assert player.unsound_answers > 10
+    assert player.unsound.count > 10
     assert sum(each.changes for each in found.scores[SERVICE].disturbances) > 10

@@ -11,9 +11,9 @@ from conformance.adjustment_slips import PLAIN, SLIPS, Adjuster, episode, erring
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.adjustment_invariants import Draft, deviations, divided, unsound_jobs, untimely
 from kuayu_conformance.checks.resilience.adjustments import QUESTIONS, judge, observe, questions
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_conformance.testbed.adjustment.levels import Motion
 from kuayu_conformance.testbed.adjustment.reading import jobs, levels

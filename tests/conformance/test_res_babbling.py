@@ -8,11 +8,12 @@ from conformance.conforming_shards import episode
 
 from conformance import conforming_recovery
 from kuayu_conformance.checks import CHECKS
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import failover as res_failover
 from kuayu_conformance.checks.resilience import failover as res_failover_windows
 from kuayu_conformance.checks.resilience import shard_plans as res_plans
 from kuayu_conformance.checks.resilience import shards as res_shards
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.checks.resilience.shard_windows import Extent
 from kuayu_conformance.episode import SetUpFailed
 from kuayu_conformance.findings import Claim, Figure
@@ -163,7 +164,7 @@ def test_nonsense_about_recoveries_is_found_and_nothing_stumbles(seed: int, monk
     observed = res_failover.observe(made)
     found = list(res_failover.judge(observed))
     assert all(isinstance(each, Claim | Figure) for each in found)
-    assert observed.unsound_plans > 0
+    assert observed.unsound.count > 0
     assert any(isinstance(each, Figure) and each.misses for each in found)
 
 

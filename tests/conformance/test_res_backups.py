@@ -11,6 +11,7 @@ from conformance.recovery_slips import Planner, episode
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience.backups import (
     QUESTIONS,
     Draft,
@@ -22,7 +23,6 @@ from kuayu_conformance.checks.resilience.backups import (
     questions,
     tail,
 )
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_schemas import schema
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from conformance.conforming_collectives import choose, episode
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import collectives as res_collectives
 from kuayu_conformance.checks.resilience.collectives import Extent
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers

@@ -7,6 +7,7 @@ import pytest
 from conformance.conforming_recovery import Change, episode, source, unchanged
 from conformance.recorded import Recorded, Recording
 
+from kuayu_conformance.checks.kit.decisions import GIVEN_UP, Json
 from kuayu_conformance.checks.resilience import failover as res_failover
 from kuayu_conformance.checks.resilience.failover import (
     INTERRUPTION,
@@ -20,8 +21,7 @@ from kuayu_conformance.checks.resilience.failover import (
     judge,
     observe,
 )
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json
-from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding
 from kuayu_conformance.run.verdicts import conclude

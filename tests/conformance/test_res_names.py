@@ -64,9 +64,7 @@ def test_every_fault_is_one_that_the_schema_lets_pass() -> None:
         name = REQUESTS[path]
         assert schema.is_valid(name, body)
         for fault in res_names.FAULTS[path](body):
-            wrong = body
-            for place, value in fault.values.items():
-                wrong = res_names.changed(wrong, place, value)
+            wrong = fault.in_(body)
             assert wrong != body
             assert schema.is_valid(name, wrong), fault.what
 
@@ -77,9 +75,7 @@ def test_what_is_wrong_is_one_thing_each_time() -> None:
         body = bodies()[path]
         assert list(LOOKS[path](body)) == []
         for fault in res_names.FAULTS[path](body):
-            wrong = body
-            for place, value in fault.values.items():
-                wrong = res_names.changed(wrong, place, value)
+            wrong = fault.in_(body)
             found = list(LOOKS[path](wrong))
             assert len(found) == 1, (fault.what, found)
             assert found[0][0] == fault.problem

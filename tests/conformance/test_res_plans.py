@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from conformance.conforming_shards import Change, episode, plan, unchanged
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import shard_plans as res_plans
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.checks.resilience.shard_plans import QUESTIONS, Draft, judge, observe, questions
 from kuayu_conformance.checks.resilience.shard_windows import Extent, faults
 from kuayu_conformance.findings import Claim

@@ -10,6 +10,7 @@ from conformance.recovery_slips import PLAIN, SLIPS, Planner, episode, erring, p
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import recoveries as res_recoveries
 from kuayu_conformance.checks.resilience.recoveries import QUESTIONS, judge, observe, questions
 from kuayu_conformance.checks.resilience.recovery_invariants import (
@@ -22,7 +23,6 @@ from kuayu_conformance.checks.resilience.recovery_invariants import (
     standings,
     unsound_jobs,
 )
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_schemas import schema
 

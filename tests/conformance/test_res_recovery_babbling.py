@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from conformance.recovery_slips import episode, plan, recovery
 
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import backups as res_backups
 from kuayu_conformance.checks.resilience import recoveries as res_recoveries
-from kuayu_conformance.checks.resilience.resilience_requests import Json
 from kuayu_conformance.findings import Claim
 from kuayu_schemas import schema
 

@@ -8,10 +8,10 @@ import pytest
 from conformance.conforming_shards import Change, episode, source, unchanged
 from conformance.recorded import Recorded, Recording
 
+from kuayu_conformance.checks.kit.decisions import GIVEN_UP, Json
 from kuayu_conformance.checks.resilience import shard_windows as res_windows
 from kuayu_conformance.checks.resilience import shards as res_shards
-from kuayu_conformance.checks.resilience.resilience_requests import Json
-from kuayu_conformance.checks.resilience.shard_windows import DEMAND, GIVEN_UP, SERVICE, Extent, ShardWindow
+from kuayu_conformance.checks.resilience.shard_windows import DEMAND, SERVICE, Extent, ShardWindow
 from kuayu_conformance.checks.resilience.shards import BLOCKED, WAITING, ShardWindows, fall, judge, observe
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding

@@ -9,7 +9,8 @@ from conformance.conforming_scheduler import Change, episode
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks import CHECKS
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES, Json
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, ROUTES
 from kuayu_conformance.findings import Claim, Figure, Finding
 
 Wrong = Callable[[Json, Json], Json]

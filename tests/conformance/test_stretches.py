@@ -236,4 +236,4 @@ def test_who_adjusts_well_is_judged_by_what_stands_in_the_record() -> None:
     res_adjusting.observe(episode(recorder, run))
     told = next(event for event in recorder.events if json.loads(event["body"])["triggers"])
     told["body"] = json.dumps({**json.loads(told["body"]), "triggers": []})
-    assert res_adjusting.observe(replayed(recorder.events, run)).untimely_answers == 1
+    assert res_adjusting.observe(replayed(recorder.events, run)).untimely.count == 1

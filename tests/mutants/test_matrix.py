@@ -46,10 +46,11 @@ from minimal_server.waving import Waving
 
 from kuayu_conformance.checks.demand import references as dem_names
 from kuayu_conformance.checks.demand.demand_requests import DEMANDS, SIZES
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import references as res_names
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.checks.scheduling import references as sch_names
-from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, Draft, Json
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, Draft
 from kuayu_conformance.episode import Episode, Settings
 from kuayu_schemas import registers
 from kuayu_schemas.models import Profile

@@ -13,6 +13,16 @@ from kuayu_conformance.statistics.proportions import CONFIDENCE
 RESAMPLES = 4000
 
 
+def clustered_mean(clusters: Sequence[Sequence[float]]) -> float:
+    """Mean over all members of the clusters.
+
+    Raises:
+        ZeroDivisionError: There is none.
+    """
+    values = [value for cluster in clusters for value in cluster]
+    return sum(values) / len(values)
+
+
 def mean_upper_bound(clusters: Sequence[Sequence[float]], seed: str, confidence: float = CONFIDENCE) -> float:
     """One-sided upper bound of the mean over all members of the clusters, by the percentile of bootstrap means.
 

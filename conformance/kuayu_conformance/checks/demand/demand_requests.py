@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.kit.decisions import Json, named_revision
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_schemas import schema
 
@@ -109,7 +110,6 @@ def devices(strategy: ModelDocument) -> int:
     return int(strategy["data"] * strategy["tensor"] * strategy["pipeline"] * strategy.get("context", 1))
 
 
-Json = dict[str, Any]
 Document = Mapping[str, Any]
 
 DEMANDS, LAYOUTS, SIZES = "/v1/training-demands", "/v1/layouts", "/v1/task-sizes"
@@ -142,7 +142,7 @@ class DemandExchange:
 
 def revision(episode: Episode) -> Json:
     """Revision that a request was made from."""
-    return {"epoch": episode.name_of("demand"), "number": episode.random.randrange(1_000_000)}
+    return named_revision(episode, "demand")
 
 
 def asked(episode: Episode, body: Json) -> DemandExchange:
@@ -293,11 +293,6 @@ def strategy(chance: Random, of: Document, **members: Any) -> Json:
 def case(name: str, of: Document, spread: Document, kind: str, **members: Any) -> Json:
     """A case."""
     return {"id": name, "model": dict(of), "strategy": dict(spread), "hardware": kind, **members}
-
-
-def near(found: float, wanted: float, relative: float = 0.01) -> bool:
-    """Whether a figure is within a share of another."""
-    return abs(found - wanted) <= relative * abs(wanted)
 
 
 def shown(entries: Sequence[Any], most: int = 5) -> str:

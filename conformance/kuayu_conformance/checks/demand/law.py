@@ -22,13 +22,15 @@ from typing import Any, TypeVar
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, Document, Json, counted, names, report, revision
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, Document, counted, names, report, revision
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.kit.tables import short, table
 from kuayu_conformance.corpora import training
 from kuayu_conformance.corpora.training import Corpus, Run
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
-from kuayu_conformance.statistics import mean_upper_bound
-from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+from kuayu_conformance.statistics import clustered_mean, mean_upper_bound
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 SLOWEST, FASTEST = 1.25, 0.8
 _RATES = (
@@ -296,7 +298,7 @@ def _kinds(timed: Sequence[RunPrediction]) -> ReportTable:
     if same:
         rows.append(["the runs that Calculon publishes", "1", *_cells(same)])
     rows.append(["Calculon itself, its efficiencies measured there", "1", "8", _percent(CALCULON), *5 * ["–"]])
-    return _table("Error of the step time, its source left out", f"models|sources|{_COLUMNS}", rows)
+    return table("Error of the step time, its source left out", f"models|sources|{_COLUMNS}", rows)
 
 
 def _sources(timed: Sequence[RunPrediction], title: str = "Error of the step time by source") -> ReportTable:
@@ -305,7 +307,7 @@ def _sources(timed: Sequence[RunPrediction], title: str = "Error of the step tim
         [source + (" (not judged)" if apart else ""), stratum, *_cells(item)]
         for (apart, source, stratum), item in sorted(groups.items())
     ]
-    return _table(title, f"source|models|{_COLUMNS}", rows)
+    return table(title, f"source|models|{_COLUMNS}", rows)
 
 
 def _memory(told: Sequence[RunPrediction]) -> ReportTable:
@@ -322,7 +324,7 @@ def _memory(told: Sequence[RunPrediction]) -> ReportTable:
         foreseen = f"{sum(not each.fits for each in failed)} of {len(failed)}" if failed else "–"
         rows.append([source, str(len(errors)), *figures, foreseen, f"{sum(each.fits for each in ran)} of {len(ran)}"])
     columns = "source|runs that tell it|mean|bias|within 10 %|ran out of memory, and that was told|ran, and fits"
-    return _table("Memory of the fullest accelerator against what was reported", columns, rows)
+    return table("Memory of the fullest accelerator against what was reported", columns, rows)
 
 
 def _layouts(timed: Sequence[RunPrediction]) -> ReportTable:
@@ -344,7 +346,7 @@ def _layouts(timed: Sequence[RunPrediction]) -> ReportTable:
         layouts = sum(layouts for entry in groups.values() for layouts, _ in entry)
         rows.append(["all", "all", str(len(taus)), str(layouts), f"{fmean(taus):.2f}"])
     title = "Order of layouts of one model on one machine: mean of Kendall's τ over pairs that differ by more than 2 %"
-    return _table(title, "source|model|groups|layouts|τ", rows)
+    return table(title, "source|model|groups|layouts|τ", rows)
 
 
 def _agreement(timed: Sequence[RunPrediction]) -> ReportPlot:
@@ -357,8 +359,8 @@ def _agreement(timed: Sequence[RunPrediction]) -> ReportPlot:
         series=[
             PlotSeries(
                 label=label,
-                x=[_short(each.measured or 0.0) for each in its],
-                y=[_short(row.predicted) for row in its],
+                x=[short(each.measured or 0.0) for each in its],
+                y=[short(row.predicted) for row in its],
             )
             for label, its in sorted(series.items(), key=lambda item: STRATA.index(item[0]))
         ],
@@ -372,17 +374,8 @@ def _gathered(told: Iterable[RunPrediction], key: Callable[[RunPrediction], Key]
     return groups
 
 
-def _table(title: str, columns: str, rows: Iterable[Sequence[str]]) -> ReportTable:
-    return ReportTable(title=title, columns=columns.split("|"), rows=[TableRow(cells=list(cells)) for cells in rows])
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _short(number: float) -> float:
-    """Four digits are more than a picture shows."""
-    return float(f"{number:.4g}")
 
 
 COVERAGE = 0.9
@@ -494,13 +487,15 @@ def judge(observation: RunDemands) -> Iterable[Finding]:
     tables, plots = exhibits(observation.told, observation.apart)
     yield Figure(
         "DEM-001",
-        _mean(errors),
+        clustered_mean(errors),
         mean_upper_bound(errors, "DEM-001"),
         len(judged),
         "mean absolute percentage error of the step time over published runs of dense models whose structure is "
         "stated, each source left out in turn; one-sided 95 % bootstrap bound over sources",
         parts=[
-            PartFigure(label, _mean(row), mean_upper_bound(row, label) if len(row) > 1 else None, sum(map(len, row)))
+            PartFigure(
+                label, clustered_mean(row), mean_upper_bound(row, label) if len(row) > 1 else None, sum(map(len, row))
+            )
             for label, row in _parts(observation.told)
         ],
         tables=tables,
@@ -515,11 +510,6 @@ def _parts(told: Sequence[RunPrediction]) -> Iterable[tuple[str, list[list[float
             kinds.setdefault(row.stratum, []).append(row)
     for stratum, item in sorted(kinds.items()):
         yield stratum, by_source(item, lambda entry: entry.error)
-
-
-def _mean(clusters: Sequence[Sequence[float]]) -> float:
-    values = [value for cluster in clusters for value in cluster]
-    return sum(values) / len(values)
 
 
 CHECK = Check("dem_law", ("DEM-001",), observe, judge, traces=tuple(training.FILES))

@@ -12,17 +12,16 @@ from kuayu_conformance.checks.demand.demand_requests import (
     GIGA,
     LAYOUTS,
     Document,
-    Json,
     case,
     counted,
     devices,
     hardware,
     model,
     names,
-    near,
     report,
     revision,
 )
+from kuayu_conformance.checks.kit.decisions import Json, near
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, Finding, holds
 

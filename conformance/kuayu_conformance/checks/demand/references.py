@@ -1,17 +1,13 @@
 """Requests for demand that name what they do not hold, one thing twice, or what cannot be (DEM-006)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import (
     DEMANDS,
     LAYOUTS,
     SIZES,
-    Json,
     case,
     hardware,
     model,
@@ -19,26 +15,21 @@ from kuayu_conformance.checks.demand.demand_requests import (
     revision,
     strategy,
 )
+from kuayu_conformance.checks.kit.decisions import (
+    INVALID,
+    BadRequest,
+    Fault,
+    Json,
+    at,
+    bad_requests,
+    refusals,
+    repeated,
+    unknown,
+)
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding
 
 ID = "DEM-006"
-NOWHERE = "nowhere"
-UNKNOWN, INVALID = "unknown-reference", "invalid-body"
-
-
-@dataclass(frozen=True)
-class BadRequest:
-    """A request with something wrong in it: what, the problem that it calls for, and where.
-
-    ``within`` says that any place inside the one that is named will do.
-    """
-
-    what: str
-    problem: str
-    pointer: str
-    answer: Answer
-    within: bool = False
 
 
 def observe(episode: Episode) -> tuple[BadRequest, ...]:
@@ -47,14 +38,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    bodies = {path: body for path, body in requests(episode).items() if episode.settings.asks(f"POST {path}")}
-    for path, body in bodies.items():
-        episode.set_up("POST", path, body)
-    return tuple(
-        BadRequest(f"{what} ({path})", problem, pointer, episode.ask("POST", path, body), within)
-        for path, whole in bodies.items()
-        for what, problem, pointer, body, within in _wrong(path, whole)
-    )
+    return bad_requests(episode, requests(episode), _faults, lambda _, path, body: episode.set_up("POST", path, body))
 
 
 def requests(episode: Episode) -> dict[str, Json]:
@@ -109,41 +93,30 @@ IMPOSSIBLE: Mapping[str, tuple[str, ...]] = {
 """Places of models; each is given tokens that go to more experts than there are."""
 
 
-def _wrong(path: str, whole: Json) -> Iterator[tuple[str, str, str, Json, bool]]:
-    """What is wrong, the problem that it calls for, the place, the request, and whether inside will do."""
+@dataclass(frozen=True)
+class ModelFault(Fault):
+    """A model that cannot be; places within it will do, which the words of the claim do not say."""
+
+    @property
+    def where(self) -> str:
+        """The place of the model."""
+        return self.pointer
+
+
+def _faults(path: str, whole: Json) -> Iterator[Fault]:
+    """What can be wrong with the request of an operation."""
     for what, pointer in USED[path]:
-        yield f"{what} that is unknown", UNKNOWN, pointer, _with(whole, pointer, NOWHERE), False
+        yield unknown(f"{what} that is unknown", pointer)
     for what, pointer, source in TWICE[path]:
-        yield f"{what} that stands twice", INVALID, pointer, _with(whole, pointer, _at(whole, source)), False
+        yield repeated(f"{what} that stands twice", pointer, whole, source)
     for place in IMPOSSIBLE[path]:
-        of = _at(whole, place)
-        body = _with(whole, place, {**of, "experts_per_token": of["experts"] + 1})
-        yield "more experts for a token than there are", INVALID, place, body, True
-
-
-def _with(whole: Json, pointer: str, value: object) -> Json:
-    """A copy of a request with something else at a place."""
-    body = deepcopy(whole)
-    place, _, last = pointer.rpartition("/")
-    parent = _at(body, place)
-    parent[int(last) if isinstance(parent, list) else last] = value
-    return body
-
-
-def _at(body: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        body = body[int(step) if isinstance(body, list) else step]
-    return body
+        values = {f"{place}/experts_per_token": at(whole, place)["experts"] + 1}
+        yield ModelFault("more experts for a token than there are", INVALID, place, True, values)
 
 
 def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
     """Claims about refusals."""
-    for wrong in observation:
-        yield answered(ID, wrong.answer, 422, wrong.what, problem=wrong.problem)
-        pointers = [str(error.get("pointer")) for error in wrong.answer.items("errors") if isinstance(error, dict)]
-        inside = wrong.within and any(pointer.startswith(f"{wrong.pointer}/") for pointer in pointers)
-        met = wrong.pointer in pointers or inside
-        yield holds(ID, met, f"{wrong.what}: the place {wrong.pointer}", pointers, wrong.answer)
+    return refusals(ID, observation)
 
 
 CHECK = Check("dem_names", (ID,), observe, judge)

@@ -31,6 +31,7 @@ from kuayu_conformance.checks.demand.sizing_scores import (
     score,
     worst,
 )
+from kuayu_conformance.checks.kit.tables import percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure
 from kuayu_conformance.memory import Memory
@@ -39,7 +40,7 @@ from kuayu_conformance.testbed.tasks.cluster import FIFO, IN_ORDER, POLICIES
 from kuayu_conformance.testbed.tasks.drawing import Tasks, World
 from kuayu_conformance.testbed.tasks.kinds import KINDS, MIXES, OVER_REQUEST, RATE, RESOURCES
 from kuayu_conformance.testbed.tasks.law import Numbers
-from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 BESIDE = ("what is needed", "as much slower as allowed", "one rate for cores")
 """Sizes that know the truth: see :mod:`kuayu_conformance.testbed.tasks.sizes`."""
@@ -83,13 +84,13 @@ def tables(cells: Sequence[Cell], ranks: Sequence[KindRanking]) -> list[ReportTa
 
 
 def _gains(cells: Sequence[Cell]) -> ReportTable:
-    rows = [["not named", SOURCE, FIFO, *map(_percent, REQUIRED), "1.00"]]
+    rows = [["not named", SOURCE, FIFO, *map(percent, REQUIRED), "1.00"]]
     for cell in cells:
         for who, entry in cell.all.items():
             for policy in (name for name in entry[0].before if name in entry[0].after):
                 found = gains(entry, policy)
-                rows.append([cell.setting.mix, who, policy, *map(_percent, found), f"{least(found):.2f}"])
-    return _table(
+                rows.append([cell.setting.mix, who, policy, *map(percent, found), f"{least(found):.2f}"])
+    return table(
         "Gains over what was asked for, relative; the last three of each mix know what every task needs: what is "
         "needed, as little as makes each task 5 % slower, one part of their cores for all that makes them 5 % slower "
         "on the mean (what the source's algorithm 1 comes to)",
@@ -111,7 +112,7 @@ def _points(cells: Sequence[Cell]) -> ReportTable:
                 before = [f"{was[0]:.0f}", *(f"{100 * value:.1f}" for value in was[1:])]
                 after = [_signed(value) for value in (*points(entry, policy)[1:], *held)]
                 rows.append([cell.setting.mix, who, policy, *before, *after])
-    return _table(
+    return table(
         "The same as per cent before and points added: put to use is what tasks use while they run, given away what "
         "they hold. Whether its per cents of shares are relative, and which of the two it counts, "
         "the source does not say",
@@ -129,13 +130,13 @@ def _costs(cells: Sequence[Cell]) -> ReportTable:
             f"{_mean(w.dying for w in entry):.2%}".replace("%", " %"),
             f"{_mean(w.after[FIFO].died for w in entry):.1f}",
             f"{_mean(w.after[FIFO].lost for w in entry) / 3600:.1f}",
-            _percent(_mean(w.slower for w in entry)),
-            _percent(_mean(w.cut for w in entry)),
+            percent(_mean(w.slower for w in entry)),
+            percent(_mean(w.cut for w in entry)),
         ]
         for cell in cells
         for who, entry in cell.all.items()
     ]
-    return _table(
+    return table(
         "What it costs; of a window under FIFO, where it is not of all tasks",
         "mix|sizes|tasks that run out of memory|runs lost|hours lost|slower on the mean|"
         "cores not given (source: 28.5 %)",
@@ -149,11 +150,11 @@ def _varied(cells: Sequence[Cell]) -> ReportTable:
         for who, entry in cell.all.items():
             found = gains(entry, FIFO)
             its_costs = [
-                _percent(_mean(w.slower for w in entry)),
+                percent(_mean(w.slower for w in entry)),
                 f"{_mean(w.dying for w in entry):.1%}".replace("%", " %"),
             ]
-            rows.append([_named(cell.setting), who, *map(_percent, found), f"{least(found):.2f}", *its_costs])
-    return _table(
+            rows.append([_named(cell.setting), who, *map(percent, found), f"{least(found):.2f}", *its_costs])
+    return table(
         f"As loads and assumptions vary, under FIFO in the mix {next(iter(MIXES))}",
         "what is other|sizes|deployed|completed|devices|memory|least ÷ required|slower|run out of memory",
         rows,
@@ -177,11 +178,11 @@ def _importance(ranks: Sequence[KindRanking]) -> ReportTable:
             if not selected:
                 continue
             told = [f"{_mean(rank.importance[r] for rank in selected):.2f}" for r in range(len(RESOURCES))]
-            known = _percent(_ERRORS[kind.name]) if kind.name in _ERRORS else "–"
+            known = percent(_ERRORS[kind.name]) if kind.name in _ERRORS else "–"
             matters = RESOURCES[kind.rules] if kind.strong else "–"
             records = f"{_mean(rank.records for rank in selected):.0f}"
-            rows.append([mix, kind.name, records, *told, matters, _percent(_mean(r.error for r in selected)), known])
-    return _table(
+            rows.append([mix, kind.name, records, *told, matters, percent(_mean(r.error for r in selected)), known])
+    return table(
         "What the service says time depends on, mean over histories",
         "mix|kind|records|devices|cores|memory|what matters|stated error|error in the source",
         rows,
@@ -221,14 +222,6 @@ def _mean(values: Iterable[float]) -> float:
 
 def _signed(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %".replace("-", "−")
-
-
-def _table(title: str, columns: str, rows: Iterable[Sequence[str]]) -> ReportTable:
-    return ReportTable(title=title, columns=columns.split("|"), rows=[TableRow(cells=list(cells)) for cells in rows])
 
 
 QUICK, FULL = (1, 4), (8, 3)

@@ -16,7 +16,6 @@ from kuayu_conformance.checks.demand.demand_requests import (
     KINDS,
     DemandExchange,
     Document,
-    Json,
     asked,
     case,
     counted,
@@ -24,11 +23,11 @@ from kuayu_conformance.checks.demand.demand_requests import (
     hardware,
     model,
     names,
-    near,
     part,
     revision,
     strategy,
 )
+from kuayu_conformance.checks.kit.decisions import Json, near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 

@@ -14,17 +14,16 @@ from kuayu_conformance.checks.demand.demand_requests import (
     NODE,
     DemandExchange,
     Document,
-    Json,
     asked,
     case,
     counted,
     hardware,
     model,
     names,
-    near,
     revision,
     strategy,
 )
+from kuayu_conformance.checks.kit.decisions import Json, near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, Json
+from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS
 from kuayu_conformance.checks.forecast.origins import (
     CONFIDENCE,
     HORIZONS,
@@ -29,6 +29,7 @@ from kuayu_conformance.checks.forecast.origins import (
     said,
 )
 from kuayu_conformance.checks.forecast.origins import observe as observe_worlds
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds

@@ -6,15 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast.forecast_requests import (
-    FORECASTS,
-    HOUR,
-    RESERVATIONS,
-    Draft,
-    ForecastExchange,
-    Json,
-    ask,
-)
+from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, HOUR, RESERVATIONS, Draft
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 
@@ -33,8 +26,8 @@ class RepeatedForecast:
     """
 
     what: str
-    first: ForecastExchange
-    again: ForecastExchange
+    first: DecisionExchange
+    again: DecisionExchange
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ import numpy as np
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import named_revision
+from kuayu_conformance.checks.kit.tables import table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.statistics import mean_lower_bound, quantile
@@ -27,7 +29,7 @@ from kuayu_conformance.testbed.curves.generated import curve as generated
 from kuayu_conformance.testbed.curves.labels import Switches, settled, switches
 from kuayu_conformance.testbed.curves.values import FAST, PHASES, STABLE, STRETCH, Curve
 from kuayu_schemas import schema
-from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 Recogniser = Callable[["Training"], list[str]]
 """Phases that somebody says a training is in at the steps that are spread evenly, in order of steps."""
@@ -208,7 +210,7 @@ def _beside(trainings: Sequence[Training]) -> ReportTable:
         ]
         rows.append([name, *(f"{share:.3f}" for share in shares)])
     columns = "recogniser|accuracy|macro-F1|accuracy 1.25 times away from every switch"
-    return _table("Phases told beside those of two simple recognisers", columns, rows)
+    return table("Phases told beside those of two simple recognisers", columns, rows)
 
 
 def _confused(trainings: Sequence[Training]) -> ReportTable:
@@ -220,7 +222,7 @@ def _confused(trainings: Sequence[Training]) -> ReportTable:
         others = sum(count for (label, _), count in counts.items() if label == phase) - sum(row[:-1])
         rows.append([_NAMES[phase], *map(str, row[:-1]), str(others), f"{f1(counts, phase):.3f}"])
     columns = "|".join(("phase", *(_NAMES[phase] for phase in PHASES), "unknown", "F1"))
-    return _table("Phases of the definition down, told across, in steps that are judged", columns, rows)
+    return table("Phases of the definition down, told across, in steps that are judged", columns, rows)
 
 
 def _delays(trainings: Sequence[Training]) -> ReportTable:
@@ -232,7 +234,7 @@ def _delays(trainings: Sequence[Training]) -> ReportTable:
         rows.append([_NAMES[phase], str(len(found)), *shown, str(len(found) - len(delays))])
     columns = "into|switches|10th percentile|median|90th percentile|never, while asked"
     title = "Delay until a switch is told and stays, in parts of the step of the switch; negative where it is early"
-    return _table(title, columns, rows)
+    return table(title, columns, rows)
 
 
 def _confidences(trainings: Sequence[Training]) -> ReportTable:
@@ -247,7 +249,7 @@ def _confidences(trainings: Sequence[Training]) -> ReportTable:
         if selected:
             means = [sum(column) / len(selected) for column in zip(*selected, strict=True)]
             rows.append([f"{low:g}–{high:g}", str(len(selected)), *(f"{mean:.3f}" for mean in means)])
-    return _table("Confidence stated, and share that was right", "confidence|steps|mean of it|right", rows)
+    return table("Confidence stated, and share that was right", "confidence|steps|mean of it|right", rows)
 
 
 def _picture(how: str, training: Training) -> ReportPlot:
@@ -285,10 +287,6 @@ def _corners(steps: Sequence[int], levels: Sequence[int]) -> Iterator[tuple[floa
             yield float(step), float(before)
             yield float(step), float(level)
     yield float(steps[-1]), float(levels[-1])
-
-
-def _table(title: str, columns: str, rows: Sequence[Sequence[str]]) -> ReportTable:
-    return ReportTable(title=title, columns=columns.split("|"), rows=[TableRow(cells=list(cells)) for cells in rows])
 
 
 REQUIREMENT = "FCT-003"
@@ -433,7 +431,7 @@ def _body(
     episode: Episode, curves: Sequence[Curve], batch: Sequence[_Question], names: Sequence[str]
 ) -> dict[str, Any]:
     return {
-        "revision": {"epoch": episode.name_of("curves"), "number": episode.random.randrange(1_000_000)},
+        "revision": named_revision(episode, "curves"),
         "curves": [
             {"id": name, "points": _points(curves[question.number], question.place)}
             for name, question in zip(names, batch, strict=True)

@@ -1,73 +1,20 @@
-"""Requests for forecasts, waveforms, peak plans and reservations that checks make up, and asking for them.
+"""Requests for forecasts, waveforms, peak plans and reservations that checks make up.
 
 Whatever is drawn comes from the episode's random numbers, names and clock included.
 """
 
-import re
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Episode, SetUpFailed, instant
+from kuayu_conformance.checks.kit.decisions import Json, name, present
+from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.demand.law import Period
 from kuayu_conformance.testbed.demand.wire import period_of
-from kuayu_schemas import schema
-
-Json = dict[str, Any]
 
 FORECASTS, WAVEFORMS = "/v1/forecasts", "/v1/waveforms"
 PEAKS, RESERVATIONS, PHASES = "/v1/peak-plans", "/v1/reservations", "/v1/training-phases"
-ANSWERS = {
-    FORECASTS: "ForecastReport",
-    WAVEFORMS: "Waveform",
-    PEAKS: "PeakPlan",
-    RESERVATIONS: "ReservationReport",
-    PHASES: "PhaseReport",
-}
-"""What each operation answers with."""
 
 HOUR, DAY = 3_600.0, 86_400.0
-_ENDLESS = re.compile(rb"\d{300}")
-_EARLIEST, _SPAN = 1_800_000_000, 200_000_000
-_OK = 200
-
-
-@dataclass(frozen=True)
-class ForecastExchange:
-    """A question and its answer, which is what the operation answers with."""
-
-    body: Json
-    answer: Answer
-
-    @property
-    def told(self) -> Json:
-        """The answer as JSON."""
-        found: Json = self.answer.json
-        return found
-
-
-def ask(episode: Episode, path: str, body: Json) -> ForecastExchange:
-    """Ask for something.
-
-    Raises:
-        SetUpFailed: There is no such answer.
-    """
-    asked = ForecastExchange(body, episode.set_up("POST", path, body))
-    if not is_answer(path, asked.answer):
-        raise SetUpFailed(f"the answer is no valid {ANSWERS[path]}", asked.answer)
-    return asked
-
-
-def is_answer(path: str, answer: Answer) -> bool:
-    """Whether an answer is what the operation answers with, without numbers that no double holds."""
-    return holds_a(ANSWERS[path], answer)
-
-
-def holds_a(class_name: str, answer: Answer) -> bool:
-    """Whether an answer holds an object of a class, without numbers that no double holds."""
-    valid = answer.status == _OK and schema.is_valid(class_name, answer.json, reader=True)
-    return valid and not _ENDLESS.search(answer.body)
 
 
 class Draft:
@@ -82,12 +29,12 @@ class Draft:
         """Draw from random numbers, and names from others where they are given."""
         self.chance = chance
         self._naming = naming or chance
-        self.now = float((_EARLIEST + chance.randrange(_SPAN)) // 60 * 60)
+        self.now = float(present(chance) // 60 * 60)
         self.revision = {"epoch": self.name(), "number": chance.randrange(1_000_000)}
 
     def name(self) -> str:
         """A name that nothing else has."""
-        return f"{self._naming.getrandbits(56):014x}"
+        return name(self._naming)
 
     def at(self, seconds: float) -> str:
         """An instant so many seconds from now."""

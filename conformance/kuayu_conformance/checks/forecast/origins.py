@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, Json, is_answer
+from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS
+from kuayu_conformance.checks.kit.decisions import Json, is_answer
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.chance import stream
 from kuayu_conformance.testbed.demand import baselines

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast.forecast_requests import RESERVATIONS, is_answer
+from kuayu_conformance.checks.forecast.forecast_requests import RESERVATIONS
 from kuayu_conformance.checks.forecast.origins import (
     CONFIDENCE,
     LEVELS,
@@ -30,6 +30,7 @@ from kuayu_conformance.checks.forecast.origins import (
     worlds,
 )
 from kuayu_conformance.checks.forecast.origins import observe as observe_worlds
+from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.kit.tables import lines, percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds

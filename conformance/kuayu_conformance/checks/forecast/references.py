@@ -1,11 +1,7 @@
 """Requests for forecasts that name one thing twice, or ask for what cannot be (FCT-007)."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.forecast.forecast_requests import (
     FORECASTS,
@@ -15,31 +11,12 @@ from kuayu_conformance.checks.forecast.forecast_requests import (
     RESERVATIONS,
     WAVEFORMS,
     Draft,
-    Json,
-    ask,
 )
+from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, Json, bad_requests, refusals, repeated
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.findings import Finding, answered, holds
+from kuayu_conformance.findings import Finding
 
 REQUIREMENT = "FCT-007"
-REPEATED = "invalid-body"
-
-
-@dataclass(frozen=True)
-class BadRequest:
-    """A request with something wrong in it.
-
-    Attributes:
-        what: What is wrong.
-        pointer: Place that is to be named.
-        within: Whether a place within it may be named, too.
-        answer: What came.
-    """
-
-    what: str
-    pointer: str
-    within: bool
-    answer: Answer
 
 
 def observe(episode: Episode) -> tuple[BadRequest, ...]:
@@ -48,21 +25,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    every = requests(Draft(episode.random, episode.naming))
-    bodies = {path: body for path, body in every.items() if episode.settings.asks(f"POST {path}")}
-    for path, body in bodies.items():
-        ask(episode, path, body)
-    found = []
-    for path, whole in bodies.items():
-        for what, source, pointer in TWICE[path]:
-            body = changed(whole, pointer, _at(whole, source))
-            found.append(BadRequest(f"{what}, twice ({path})", pointer, False, episode.ask("POST", path, body)))
-        for what, pointer, members in _impossible(path, whole):
-            body = whole
-            for place, value in members.items():
-                body = changed(body, place, value)
-            found.append(BadRequest(f"{what} ({path})", pointer, True, episode.ask("POST", path, body)))
-    return tuple(found)
+    return bad_requests(episode, requests(Draft(episode.random, episode.naming)), _faults)
 
 
 def requests(draft: Draft) -> dict[str, Json]:
@@ -103,6 +66,14 @@ TWICE = {
 """What may stand once, where it stands, and where it is put again, by operation."""
 
 
+def _faults(path: str, whole: Json) -> Iterator[Fault]:
+    """What can be wrong with the request of an operation."""
+    for what, source, pointer in TWICE[path]:
+        yield repeated(f"{what}, twice", pointer, whole, source)
+    for what, pointer, values in _impossible(path, whole):
+        yield Fault(what, INVALID, pointer, True, values)
+
+
 def _impossible(path: str, whole: Json) -> Iterator[tuple[str, str, Json]]:
     """What cannot be: in words, the place, and what is put where."""
     if path == FORECASTS:
@@ -126,36 +97,9 @@ def _impossible(path: str, whole: Json) -> Iterator[tuple[str, str, Json]]:
         yield "a step of a curve that stands twice", "/curves/1", {place: steps[1]}
 
 
-def changed(whole: Json, pointer: str, value: object) -> Json:
-    """A copy of a request with something else at a place."""
-    # what stands in two places is one thing to a deep copy
-    body: Json = json.loads(json.dumps(whole))
-    place, _, last = pointer.rpartition("/")
-    parent = _at(body, place)
-    parent[int(last) if isinstance(parent, list) else last] = value
-    return body
-
-
-def _at(body: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        body = body[int(step) if isinstance(body, list) else step]
-    return body
-
-
 def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
     """Claims about refusals."""
-    for wrong in observation:
-        yield answered(REQUIREMENT, wrong.answer, 422, wrong.what, problem=REPEATED)
-        errors = wrong.answer.items("errors")
-        pointers = [str(error.get("pointer")) for error in errors if isinstance(error, dict)]
-        named = any(_names(wrong)(pointer) for pointer in pointers)
-        where = f"{wrong.pointer} or a place within it" if wrong.within else wrong.pointer
-        yield holds(REQUIREMENT, named, f"{wrong.what}: the place {where}", pointers, wrong.answer)
-
-
-def _names(wrong: BadRequest) -> Callable[[str], bool]:
-    """Whether a pointer names the place."""
-    return lambda pointer: pointer == wrong.pointer or (wrong.within and pointer.startswith(f"{wrong.pointer}/"))
+    return refusals(REQUIREMENT, observation)
 
 
 CHECK = Check("fct_names", (REQUIREMENT,), observe, judge)

@@ -12,16 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast.forecast_requests import (
-    DAY,
-    HOUR,
-    PEAKS,
-    WAVEFORMS,
-    Draft,
-    ForecastExchange,
-    Json,
-    ask,
-)
+from kuayu_conformance.checks.forecast.forecast_requests import DAY, HOUR, PEAKS, WAVEFORMS, Draft
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
 from kuayu_conformance.testbed.demand.law import Period
@@ -41,7 +33,7 @@ class PeakPlan:
 
     base: tuple[float, ...]
     loads: tuple[Load, ...]
-    asked: ForecastExchange
+    asked: DecisionExchange
 
 
 def observe_peaks(episode: Episode, *, full: bool) -> tuple[PeakPlan, ...]:
@@ -172,7 +164,7 @@ class WaveformAnswer:
     """
 
     jobs: tuple[Laid, ...]
-    asked: ForecastExchange
+    asked: DecisionExchange
     seed: str
 
 

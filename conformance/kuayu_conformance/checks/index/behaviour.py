@@ -12,16 +12,15 @@ from kuayu_conformance.checks.index.index_requests import (
     REFERENCE,
     UNMEASURED,
     IndexExchange,
-    Json,
     Pair,
     ask,
     changed,
     corpus,
     device_of,
     incomplete,
-    near,
     question,
 )
+from kuayu_conformance.checks.kit.decisions import Json, near
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
 

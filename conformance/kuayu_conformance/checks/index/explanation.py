@@ -8,15 +8,14 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import (
     UNMEASURED,
     IndexExchange,
-    Json,
     ask,
     changed,
     corpus,
     device_of,
     incomplete,
-    near,
     question,
 )
+from kuayu_conformance.checks.kit.decisions import Json, near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 from kuayu_schemas import schema

@@ -9,14 +9,13 @@ from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import (
     REFERENCE,
     IndexExchange,
-    Json,
     ask,
     changed,
     corpus,
     incomplete,
-    near,
     question,
 )
+from kuayu_conformance.checks.kit.decisions import Json, near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.kit.decisions import Json, named_revision
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, holds
 from kuayu_schemas import schema
 
-Json = dict[str, Any]
 Pair = tuple[str, str]
 """Names of a device and a task."""
 
@@ -110,8 +110,7 @@ def _time(device: Json, task: Json, need: list[float]) -> float:
 
 def question(episode: Episode, of: Json, **members: Any) -> Json:
     """A request for indices of a corpus, with the first device as the reference."""
-    revision = {"epoch": episode.name_of("corpus"), "number": episode.random.randrange(1_000_000)}
-    return {"revision": revision, "corpus": of, "reference": REFERENCE, **members}
+    return {"revision": named_revision(episode, "corpus"), "corpus": of, "reference": REFERENCE, **members}
 
 
 def ask(episode: Episode, body: Json) -> IndexExchange:
@@ -144,8 +143,3 @@ def changed(of: Json, device: str, **members: Any) -> Json:
 def device_of(of: Json, name: str) -> Json:
     """Entry of a device in the corpus."""
     return next(row for row in of["devices"] if row["id"] == name)
-
-
-def near(found: float, expected: float, relative: float) -> bool:
-    """Whether two numbers agree to a part of the expected one."""
-    return abs(found - expected) <= relative * abs(expected)

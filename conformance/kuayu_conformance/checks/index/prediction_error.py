@@ -18,15 +18,18 @@ from typing import Any, TypeVar
 from kuayu_conformance import corpora
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import named_revision
+from kuayu_conformance.checks.kit.tables import percent, short
+from kuayu_conformance.checks.kit.tables import table as as_table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.holdout.disguise import Disguise
 from kuayu_conformance.holdout.folds import Cell, Fold, arrivals, folds, measured_alone
 from kuayu_conformance.holdout.pairs import Pair, Summary, by_device, rank_correlations
 from kuayu_conformance.holdout.simple import PEAK, ROOFLINE, SCALAR, Simple
-from kuayu_conformance.statistics import mean_lower_bound, mean_upper_bound
+from kuayu_conformance.statistics import clustered_mean, mean_lower_bound, mean_upper_bound
 from kuayu_schemas import schema
-from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 _LEFT_OUT = {"device": "device left out", "family": "family of models left out", "arrival": "devices as they arrive"}
 
@@ -59,10 +62,10 @@ def _errors(pairs: Iterable[Pair]) -> ReportTable:
     rows = []
     for (table, split, probes), told in _by_probes(pairs).items():
         s = Summary.of(told)
-        shares = [_percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.held)]
+        shares = [percent(share) for share in (s.mean, s.median, s.ninetieth, s.near, s.held)]
         correlation = "–" if s.correlation is None else f"{s.correlation:.2f}"
         rows.append([_shown(table, told), split, str(probes), str(s.pairs), *shares, str(s.abstained), correlation])
-    return _table("Error of the index by table, by what is left out, and by number of probes", columns, rows)
+    return as_table("Error of the index by table, by what is left out, and by number of probes", columns, rows)
 
 
 def _comparison(pairs: Iterable[Pair]) -> ReportTable:
@@ -70,23 +73,23 @@ def _comparison(pairs: Iterable[Pair]) -> ReportTable:
     rows = []
     for (table, split), told in _gathered(pairs, lambda pair: (pair.table, pair.split)).items():
         simple = [_simple_error(told, figure) for figure in ("peak", "scalar", "roofline")]
-        rows.append([_shown(table, told), split, str(len(told)), _percent(Summary.of(told).mean), *simple])
-    return _table("Mean error with four probes, beside that of three simple indices", columns, rows)
+        rows.append([_shown(table, told), split, str(len(told)), percent(Summary.of(told).mean), *simple])
+    return as_table("Mean error with four probes, beside that of three simple indices", columns, rows)
 
 
 def _by_device(pairs: Iterable[Pair]) -> ReportTable:
     groups = _gathered(pairs, lambda pair: (pair.table, pair.split, pair.device))
     rows = [
-        [_shown(table, told), split, device, str(len(told)), _percent(Summary.of(told).mean)]
+        [_shown(table, told), split, device, str(len(told)), percent(Summary.of(told).mean)]
         for (table, split, device), told in groups.items()
     ]
-    return _table("Mean error with four probes by device", "table|left out|device|pairs|mean", rows)
+    return as_table("Mean error with four probes by device", "table|left out|device|pairs|mean", rows)
 
 
 def _simple_error(pairs: Sequence[Pair], figure: str) -> str:
     values = [(getattr(pair.simple, figure), pair.measured) for pair in pairs]
     errors = [abs(value / measured - 1) for value, measured in values if value is not None]
-    return _percent(sum(errors) / len(errors)) if len(errors) == len(pairs) else "–"
+    return percent(sum(errors) / len(errors)) if len(errors) == len(pairs) else "–"
 
 
 def _agreement(pairs: Sequence[Pair]) -> ReportPlot:
@@ -99,8 +102,8 @@ def _agreement(pairs: Sequence[Pair]) -> ReportPlot:
         series=[
             PlotSeries(
                 label=label,
-                x=[_short(pair.measured) for pair in entry],
-                y=[_short(pair.value) for pair in entry],
+                x=[short(pair.measured) for pair in entry],
+                y=[short(pair.value) for pair in entry],
             )
             for label, entry in series.items()
         ],
@@ -122,7 +125,7 @@ def _lines(pairs: Iterable[Pair]) -> ReportPlot | None:
         x_label="probes",
         y_label="mean error, %",
         series=[
-            PlotSeries(label=label, x=[float(k) for k, _ in points], y=[_short(100 * error) for _, error in points])
+            PlotSeries(label=label, x=[float(k) for k, _ in points], y=[short(100 * error) for _, error in points])
             for label, points in drawn.items()
         ],
     )
@@ -130,19 +133,6 @@ def _lines(pairs: Iterable[Pair]) -> ReportPlot | None:
 
 def _shown(table: str, pairs: Sequence[Pair]) -> str:
     return table if pairs[0].counts else f"{table} (not judged)"
-
-
-def _table(title: str, columns: str, rows: Iterable[Sequence[str]]) -> ReportTable:
-    return ReportTable(title=title, columns=columns.split("|"), rows=[TableRow(cells=list(cells)) for cells in rows])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _short(number: float) -> float:
-    """Four digits are more than a picture shows."""
-    return float(f"{number:.4g}")
 
 
 PROBES = 4
@@ -198,7 +188,7 @@ def _due(episode: Episode) -> Iterator[tuple[Fold, Sequence[int], bool]]:
 def _asked(episode: Episode, fold: Fold, sweep: Sequence[int], *, counts: bool) -> Iterator[Pair | UnansweredIndex]:
     """All that a fold is asked for: a plan once, indices for each number of probes."""
     disguise = Disguise(episode.random, fold.corpus)
-    revision = {"epoch": episode.name_of("corpus"), "number": episode.random.randrange(1_000_000)}
+    revision = named_revision(episode, "corpus")
     of = {"table": fold.table, "split": fold.split, "judged": counts, "revision": revision}
     episode.keep_truth(lambda: {**of, "names": disguise.names})
     cells = [disguise.cell(cell) for cell in fold.cells]
@@ -289,13 +279,13 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
     bounds = [mean_upper_bound(entry, "IDX-001") for entry in (errors, fresh) if entry]
     yield Figure(
         "IDX-001",
-        _mean(errors),
+        clustered_mean(errors),
         max(bounds),
         len(pairs),
         f"mean absolute percentage error over all pairs of the judged tables; {devices}, or the same of devices as "
         "they arrive, of which nothing was sent before, whichever is greater",
         parts=[
-            PartFigure(label, _mean(item), mean_upper_bound(item, label) if len(item) > 1 else None, n)
+            PartFigure(label, clustered_mean(item), mean_upper_bound(item, label) if len(item) > 1 else None, n)
             for label, item, n in _parts([pair for pair in told if not pair.probed])
         ],
         tables=tables,
@@ -304,7 +294,7 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
     correlations = [[correlation] for correlation in rank_correlations(pair for pair in told if pair.split == "device")]
     yield Figure(
         "IDX-002",
-        _mean(correlations),
+        clustered_mean(correlations),
         mean_lower_bound(correlations, "IDX-002"),
         len(correlations),
         "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
@@ -312,7 +302,7 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
     held = by_device(pairs, lambda pair: float(pair.held))
     yield Figure(
         "IDX-003",
-        _mean(held),
+        clustered_mean(held),
         mean_lower_bound(held, "IDX-003"),
         len(pairs),
         f"share of pairs whose interval, stated with 90 %, holds the measured value; {devices}",
@@ -320,7 +310,7 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
     abstained = by_device(pairs, lambda pair: float(pair.abstained))
     yield Figure(
         "IDX-004",
-        _mean(abstained),
+        clustered_mean(abstained),
         mean_upper_bound(abstained, "IDX-004"),
         len(pairs),
         f"share of pairs that were abstained from; {devices}",
@@ -332,11 +322,6 @@ def _parts(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[list[float]], int]
         mine = [pair for pair in pairs if (pair.table, pair.split) == (table, split)]
         what = "devices as they arrive" if split == "arrival" else f"{split} left out"
         yield f"{table}, {what}", by_device(mine, lambda pair: pair.error), len(mine)
-
-
-def _mean(clusters: Sequence[Sequence[float]]) -> float:
-    values = [value for cluster in clusters for value in cluster]
-    return sum(values) / len(values)
 
 
 CHECK = Check("idx_error", REQUIREMENTS, observe, judge, measurements=True)

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.index.index_requests import PROBED, REFERENCE, UNMEASURED, Json, corpus, question
+from kuayu_conformance.checks.index.index_requests import PROBED, REFERENCE, UNMEASURED, corpus, question
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, Finding, answered, holds
 from kuayu_schemas import schema

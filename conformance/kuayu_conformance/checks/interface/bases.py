@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.interface.snapshots import FORGOTTEN, patched, request, states_of
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Json
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.index.index_requests import PROBED, Json, corpus, question
+from kuayu_conformance.checks.index.index_requests import PROBED, corpus, question
+from kuayu_conformance.checks.kit.decisions import Json, named_revision
 from kuayu_conformance.checks.kit.requests import DECISIONS, mandatory
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode
@@ -42,7 +43,7 @@ def _requests(episode: Episode, services: Sequence[str]) -> Iterator[DecisionReq
     """The least that each service can be asked; of the compute index a little more, since it computes with care."""
     for operation in services:
         path = operation.removeprefix("POST ")
-        yield path, _with(DECISIONS[operation], _revision(episode))
+        yield path, _with(DECISIONS[operation], named_revision(episode, "state"))
         if path == "/v1/compute-indices":
             of = corpus(episode)
             indices = question(episode, of, explain=True)
@@ -50,10 +51,6 @@ def _requests(episode: Episode, services: Sequence[str]) -> Iterator[DecisionReq
             yield path, indices
             plan = {"revision": indices["revision"], "corpus": of, "candidates": cells, "targets": cells, "probes": 2}
             yield "/v1/probe-plans", plan
-
-
-def _revision(episode: Episode) -> Json:
-    return {"epoch": episode.name_of("state"), "number": episode.random.randrange(1_000_000)}
 
 
 def _with(body: Json, revision: Json) -> Json:

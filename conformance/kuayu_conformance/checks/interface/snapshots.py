@@ -12,7 +12,8 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft, Json
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, NotTestable

@@ -12,6 +12,11 @@ def percent(share: float | None) -> str:
     return NONE if share is None else f"{100 * share:.1f} %".replace("-", "−")
 
 
+def short(number: float) -> float:
+    """Four digits are more than a picture shows."""
+    return float(f"{number:.4g}")
+
+
 def lines(title: str, x: str, y: str, points: Mapping[str, Sequence[tuple[float, float]]]) -> ReportPlot:
     """A plot of lines."""
     series = [

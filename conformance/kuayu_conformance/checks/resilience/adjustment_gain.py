@@ -12,9 +12,8 @@ window against what they would make by the policy before, and by the best.
 4. Parts, tables and pictures that stand beside what adjusting costs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from math import inf
 from statistics import fmean, median
 
@@ -22,10 +21,10 @@ import numpy as np
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import SHOWN, Json, UnsoundAnswers, WindowClient
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.checks.resilience.adjustment_invariants import Key, faults_of, untimely
-from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, Json, is_answer
-from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP, SHOWN, UnsoundAnswer
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import proportion_lower_bound, quantile, quantile_upper_bound
@@ -141,55 +140,25 @@ class AdjustmentWindow:
 
 
 @dataclass
-class Player:
+class Player(WindowClient):
     """Plays windows in an episode; it is the adjuster of a window itself.
 
     What cannot be carried out is not: the job goes on as it was planned.
 
     Attributes:
-        episode: With the service.
-        answers: How often the answer was an adjustment.
-        bad_answers: How often it was none.
-        bad: The first of these.
-        untimely: Answers whose triggers, or whose having changes or not, deviate; the first of them.
-        untimely_answers: How many there were.
-        unsound: Answers with changes that cannot be carried out, the first of them.
-        unsound_answers: How many there were.
+        untimely: Answers whose triggers, or whose having changes or not, deviate.
     """
 
-    episode: Episode
-    answers: int = 0
-    bad_answers: int = 0
-    bad: Answer | None = None
-    untimely: list[UnsoundAnswer] = field(default_factory=list)
-    untimely_answers: int = 0
-    unsound: list[UnsoundAnswer] = field(default_factory=list)
-    unsound_answers: int = 0
-    _in_vain: int = 0
+    untimely: UnsoundAnswers = field(default_factory=UnsoundAnswers)
     _heard: list[AdjustmentExchange] = field(default_factory=list)
 
-    @property
-    def hopeless(self) -> bool:
-        """Whether the service is not asked any more."""
-        return self._in_vain >= GIVEN_UP
-
     def window(self, number: int) -> AdjustmentWindow:
-        """Play a window; one without anything amiss need not be played again to judge its record."""
-        known: AdjustmentWindow | None = self.episode.again(number)
-        if known is not None:
-            self.answers += known.answers
-            self._in_vain = 0
-            return known
-        amiss = self._amiss
-        with self.episode.stretch(number) as stretch:
-            found = self._played(number)
-            if self._amiss == amiss:
-                stretch.keep(found)
-        return found
+        """Play a window."""
+        return self._once(number, lambda: self._played(number))
 
     @property
     def _amiss(self) -> int:
-        return self.bad_answers + self.untimely_answers + self.unsound_answers
+        return super()._amiss + self.untimely.count
 
     def _played(self, number: int) -> AdjustmentWindow:
         self._heard, before = [], self.answers
@@ -209,16 +178,16 @@ class Player:
 
     def adjustment(self, request: Json) -> Json | None:
         """What of the service's answer can be carried out; None where there is none, or was none too often."""
-        answer = self._asked(request)
+        answer = self._asked(ADJUSTMENTS, request)
         told: Json | None = None if answer is None else answer.json
         selected = list(levels(request))
         self._hear(selected, told)
         if answer is None or told is None:
             return None
-        self.untimely_answers += _noted(self.untimely, untimely(request, told, selected), answer)
+        self.untimely = self.untimely.noted(untimely(request, told, selected), answer)
         wrong = _not_to_be_done(request, selected, told)
-        words = [f"job {job}: {fault}" for job, faults in wrong.items() for fault in faults]
-        self.unsound_answers += _noted(self.unsound, words, answer)
+        words = (f"job {job}: {fault}" for job, faults in wrong.items() for fault in faults)
+        self.unsound = self.unsound.noted(words, answer)
         return {
             **told,
             "jobs": [{**entry, "changes": []} if entry["job"] in wrong else entry for entry in told["jobs"]],
@@ -240,26 +209,6 @@ class Player:
             )
         )
 
-    def _asked(self, body: Json) -> Answer | None:
-        if self.hopeless:
-            return None
-        answer = self.episode.ask_patiently("POST", ADJUSTMENTS, body)
-        if is_answer(ADJUSTMENTS, answer):
-            self._in_vain = 0
-            self.answers += 1
-            return answer
-        self.bad_answers += 1
-        self._in_vain += 1
-        self.bad = self.bad or answer
-        return None
-
-
-def _noted(kept: list[UnsoundAnswer], wrong: list[str], answer: Answer) -> bool:
-    """Whether there is something wrong; kept while there are few."""
-    if wrong and len(kept) < SHOWN:
-        kept.append(UnsoundAnswer(tuple(islice(wrong, SHOWN)), answer))
-    return bool(wrong)
-
 
 def _not_to_be_done(request: Json, levels: Sequence[Level], told: Json) -> dict[str, list[str]]:
     """Why changes of jobs cannot be carried out, by job; those where they can are absent."""
@@ -274,17 +223,6 @@ def _not_to_be_done(request: Json, levels: Sequence[Level], told: Json) -> dict[
             if faults:
                 found.setdefault(item["job"], []).extend(faults)
     return found
-
-
-def played(player: Player, windows: int, passed: Callable[[int, int], None]) -> tuple[AdjustmentWindow, ...]:
-    """So many windows, until the service is not asked any more."""
-    rows: list[AdjustmentWindow] = []
-    for number in range(windows):
-        if player.hopeless:
-            break
-        rows.append(player.window(number))
-        passed(len(rows), windows)
-    return tuple(rows)
 
 
 QUANTILE = 0.95
@@ -522,10 +460,8 @@ class AdjustmentWindows:
         answers: How many of the answers were adjustments.
         bad: The first answer that was none.
         bad_answers: How many there were.
-        untimely: Answers whose triggers, or whose having changes or not, deviate; the first of them.
-        untimely_answers: How many there were.
-        unsound: Answers with changes that were not carried out, the first of them.
-        unsound_answers: How many there were.
+        untimely: Answers whose triggers, or whose having changes or not, deviate.
+        unsound: Answers with changes that were not carried out.
     """
 
     windows: tuple[AdjustmentWindow, ...]
@@ -533,27 +469,17 @@ class AdjustmentWindows:
     answers: int
     bad: Answer | None = None
     bad_answers: int = 0
-    untimely: tuple[UnsoundAnswer, ...] = ()
-    untimely_answers: int = 0
-    unsound: tuple[UnsoundAnswer, ...] = ()
-    unsound_answers: int = 0
+    untimely: UnsoundAnswers = field(default_factory=UnsoundAnswers)
+    unsound: UnsoundAnswers = field(default_factory=UnsoundAnswers)
 
 
 def observe(episode: Episode) -> AdjustmentWindows:
     """Play all windows that the run has."""
     wanted = FULL if episode.settings.full else QUICK
     player = Player(episode)
-    windows = played(player, wanted, episode.passed)
+    windows = player.played(range(wanted), player.window)
     return AdjustmentWindows(
-        windows,
-        wanted,
-        player.answers,
-        player.bad,
-        player.bad_answers,
-        tuple(player.untimely),
-        player.untimely_answers,
-        tuple(player.unsound),
-        player.unsound_answers,
+        windows, wanted, player.answers, player.bad, player.bad_answers, player.untimely, player.unsound
     )
 
 
@@ -566,11 +492,7 @@ def judge(o: AdjustmentWindows) -> Iterator[Finding]:
         expected, shown = "adjustments in every window", f"{answered} of {o.wanted} windows had them"
         yield holds(requirement, answered == o.wanted, expected, shown, o.bad if answered < o.wanted else None)
     expected = "every answer names what has changed and nothing that is calm, and has changes where it has to"
-    count = f"{o.untimely_answers} of {o.answers} do not"
-    if not o.untimely_answers:
-        yield holds(ADJUSTED, True, expected, count)
-    for entry in o.untimely:
-        yield holds(ADJUSTED, False, expected, f"{count}: {'; '.join(entry.faults)}", entry.answer)
+    yield from o.untimely.findings(ADJUSTED, expected, f"{o.untimely.count} of {o.answers} do not")
     if disturbances(o.windows, SERVICE):
         yield _figure(o, DIP)
         yield _figure(o, RECOVERED)
@@ -614,9 +536,7 @@ def _worst(windows: Sequence[AdjustmentWindow], requirement: str) -> Iterator[Cl
 
 def _misses(o: AdjustmentWindows, requirement: str) -> Iterator[Claim]:
     """What was not carried out."""
-    for entry in o.unsound:
-        expected = f"changes that can be carried out, in every answer ({o.unsound_answers} had others)"
-        yield holds(requirement, False, expected, "; ".join(entry.faults), entry.answer)
+    yield from o.unsound.misses(requirement, "changes that can be carried out, in every answer")
 
 
 CHECK = Check("res_adjusting", (ADJUSTED, DIP, RECOVERED), observe, judge, heavy=True)

@@ -10,13 +10,13 @@ from itertools import pairwise, permutations
 from random import Random
 from typing import Any
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json, name, revision
+from kuayu_conformance.checks.kit.decisions import Json, name, revision, revision_faults
+from kuayu_conformance.checks.resilience.resilience_requests import bandwidth
 from kuayu_conformance.testbed.adjustment.law import Policy
 from kuayu_conformance.testbed.adjustment.levels import Motion
 from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels, policy
 from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING
 
-GIGA = 1e9
 INTERVAL, PATIENCE, WINDOW, ALLOWANCE = 2.0, 10.0, 10.0, 0.1
 RISE, FALL = 1.5, 0.5
 """Of a load: changes that a job with parts there does not do well with."""
@@ -45,7 +45,7 @@ class Draft:
         self.loads = {entry: round(chance.uniform(0.35, 0.5), 6) for entry in self.domains}
         ways = list(permutations(self.domains, 2))
         self.delays = {way: round(chance.uniform(0.01, 0.03), 6) for way in ways}
-        self.bandwidths = {way: float(round(chance.uniform(8.0, 16.0) * GIGA)) for way in ways}
+        self.bandwidths = {way: bandwidth(chance, 8.0, 16.0) for way in ways}
         self._slowness = {domain: chance.uniform(0.7, 1.4) for domain in self.domains}
 
     def job(
@@ -78,7 +78,7 @@ class Draft:
                 for entry, item in zip(domains, given, strict=True)
             ],
             "nodes": 2,
-            "node_bandwidth": float(round(self.chance.uniform(80.0, 120.0) * GIGA)),
+            "node_bandwidth": bandwidth(self.chance, 80.0, 120.0),
             "node_latency": 1e-5,
             "exchange": float(self.chance.randrange(200_000_000, 500_000_000)),
             "collective": collective,
@@ -246,9 +246,7 @@ def deviations(request: Json, told: Json) -> list[str]:
         request: Valid ``AdjustmentRequest`` that does not contradict itself.
         told: Its answer.
     """
-    found = []
-    if told["revision"] != request["revision"]:
-        found.append(f"revision {told['revision']} where the request's is {request['revision']}")
+    found = [*revision_faults(request, told)]
     expected, named = [item["id"] for item in request["jobs"]], [entry["job"] for entry in told["jobs"]]
     if named != expected:
         where = f"the request has {len(expected)}, {expected[:SHOWN]}, in this order"

@@ -10,16 +10,15 @@ answer (COM-029), so that these are adjustments on which the figures of RES-008 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import pairwise
 from random import Random
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import CaseVerdicts, Json, UnsoundAnswers, drawn, verdicts
 from kuayu_conformance.checks.resilience.adjustment_gain import Player
-from kuayu_conformance.checks.resilience.adjustment_invariants import FALL, GIGA, RISE, Draft, deviations, untimely
-from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, Json, is_answer
-from kuayu_conformance.checks.resilience.shard_plans import CaseVerdict
-from kuayu_conformance.checks.resilience.shard_windows import SHOWN, UnsoundAnswer
+from kuayu_conformance.checks.resilience.adjustment_invariants import FALL, RISE, Draft, deviations, untimely
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, bandwidth
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.adjustment.run import play
@@ -32,29 +31,20 @@ class AdjustmentInspector(Player):
     Whether triggers and changes come in time is what RES-007 says of the same window.
 
     Attributes:
-        deviating: Adjustments in which something deviates, the first of them.
-        deviating_answers: How many there were.
+        deviating: Adjustments in which something deviates.
     """
 
-    deviating: list[UnsoundAnswer] = field(default_factory=list)
-    deviating_answers: int = 0
+    deviating: UnsoundAnswers = field(default_factory=UnsoundAnswers)
 
     def alone(self, number: int) -> None:
         """Play a window for the sake of its adjustments."""
         play(self._drawn(number), self.adjustment)
 
-    def _asked(self, body: Json) -> Answer | None:
-        answer = super()._asked(body)
+    def _asked(self, path: str, body: Json) -> Answer | None:
+        answer = super()._asked(path, body)
         if answer is not None:
-            self._look(body, answer)
+            self.deviating = self.deviating.noted(deviations(body, answer.json), answer)
         return answer
-
-    def _look(self, body: Json, answer: Answer) -> None:
-        wrong = tuple(islice(deviations(body, answer.json), SHOWN))
-        if wrong:
-            self.deviating_answers += 1
-            if len(self.deviating) < SHOWN:
-                self.deviating.append(UnsoundAnswer(wrong, answer))
 
 
 def nearly_taken(draft: Draft) -> Json:
@@ -95,7 +85,7 @@ def uneven_links(draft: Draft) -> Json:
     quick = slow[::-1]
     for way in draft.bandwidths:
         carried = (0.5, 1.0) if way in pairwise([*slow, slow[0]]) else (20.0, 40.0)
-        draft.bandwidths[way] = float(round(draft.chance.uniform(*carried) * GIGA))
+        draft.bandwidths[way] = bandwidth(draft.chance, *carried)
     jobs = [
         draft.job(slow, exchange=3e9),
         draft.job(quick, exchange=3e9, order=slow[1:] + slow[:1], collective="ring", total=200),
@@ -399,15 +389,10 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 
 def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
     """Each so many times, with other numbers."""
-    for _ in range(times):
-        for what, drawn in QUESTIONS.items():
-            yield what, drawn(Draft(chance))
+    return drawn(QUESTIONS, Draft, chance, times)
 
 
 REQUIREMENT = "RES-016"
-
-TIMES_QUICK, TIMES_FULL = 1, 10
-"""How often each hard question is drawn."""
 
 
 @dataclass(frozen=True)
@@ -417,50 +402,38 @@ class AdjustmentAnswers:
     Attributes:
         questions: Hard ones.
         adjustments: In the window.
-        unsound: Some of those that were not sound.
-        unsound_adjustments: How many were not.
+        unsound: Those that were not sound.
         bad_answers: Answers in the window that were no adjustments.
         bad: One of these.
     """
 
-    questions: tuple[CaseVerdict, ...]
+    questions: CaseVerdicts
     adjustments: int
-    unsound: tuple[UnsoundAnswer, ...]
-    unsound_adjustments: int
+    unsound: UnsoundAnswers
     bad_answers: int
     bad: Answer | None
 
 
 def observe(episode: Episode) -> AdjustmentAnswers:
     """Ask hard questions, then play a window."""
-    told = []
-    for what, body in questions(episode.random, TIMES_FULL if episode.settings.full else TIMES_QUICK):
-        answer = episode.ask("POST", ADJUSTMENTS, body)
-        wrong = [f"no adjustment: {answer.brief}"]
-        if is_answer(ADJUSTMENTS, answer):
-            wrong = [*deviations(body, answer.json), *untimely(body, answer.json)]
-        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
+    told = verdicts(episode, ADJUSTMENTS, "adjustment", questions, _deviations)
     seen = AdjustmentInspector(episode)
     seen.alone(0)
-    unsound, count = tuple(seen.deviating), seen.deviating_answers
-    return AdjustmentAnswers(tuple(told), seen.answers, unsound, count, seen.bad_answers, seen.bad)
+    return AdjustmentAnswers(told, seen.answers, seen.deviating, seen.bad_answers, seen.bad)
+
+
+def _deviations(body: Json, told: Json) -> list[str]:
+    return [*deviations(body, told), *untimely(body, told)]
 
 
 def judge(o: AdjustmentAnswers) -> Iterable[Finding]:
     """Claims about every hard question, and about the adjustments of the window."""
-    for question in o.questions:
-        expected = f"{question.what}: a sound adjustment"
-        yield holds(
-            REQUIREMENT, not question.faults, expected, "; ".join(question.faults) or "it is sound", question.answer
-        )
+    yield from o.questions.findings(REQUIREMENT)
     expected = "in a window, every answer is an adjustment"
     found = f"{o.bad_answers} are none, {o.adjustments} are adjustments"
     yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
-    expected, count = "in a window, every adjustment is sound", f"{o.unsound_adjustments} of {o.adjustments} are not"
-    if not o.unsound_adjustments:
-        yield holds(REQUIREMENT, True, expected, count)
-    for one in o.unsound:
-        yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(one.faults)}", one.answer)
+    expected, count = "in a window, every adjustment is sound", f"{o.unsound.count} of {o.adjustments} are not"
+    yield from o.unsound.findings(REQUIREMENT, expected, count)
 
 
 CHECK = Check("res_adjustments", (REQUIREMENT,), observe, judge)

@@ -9,19 +9,26 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from random import Random
 from statistics import fmean
 from typing import Any
 
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import (
+    CaseVerdicts,
+    Json,
+    drawn,
+    name,
+    revision,
+    revision_faults,
+    verdicts,
+)
 from kuayu_conformance.checks.resilience import recovery_invariants as res_recovery_draft
-from kuayu_conformance.checks.resilience.recovery_invariants import GIGA, INTERVAL
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, Json, is_answer, name, revision
-from kuayu_conformance.checks.resilience.shard_plans import CaseVerdict
-from kuayu_conformance.checks.resilience.shard_windows import SHOWN
+from kuayu_conformance.checks.resilience.recovery_invariants import INTERVAL
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, bandwidth
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.findings import Finding, holds
+from kuayu_conformance.findings import Finding
 
 _SAME = 1e-9
 """Relative: risks and prices that are equal."""
@@ -70,9 +77,7 @@ def backup_deviations(request: Json, plan: Json) -> list[str]:
         request: Valid ``BackupRequest`` that does not contradict itself.
         plan: Its answer.
     """
-    found = []
-    if plan["revision"] != request["revision"]:
-        found.append(f"revision {plan['revision']} where the request's is {request['revision']}")
+    found = [*revision_faults(request, plan)]
     domains, told = [item["id"] for item in request["domains"]], [entry["domain"] for entry in plan["pools"]]
     if told != domains:
         found.append(f"pools of {told[:5]} where the request's domains are {domains[:5]}")
@@ -195,8 +200,7 @@ class Draft(res_recovery_draft.Draft):
 
     def store(self, where: str, free: float | None = 1e14, **members: Any) -> Json:
         """A store that is written at some 100 Gbit/s, with so much room, or with none that is stated."""
-        bandwidth = float(round(self.chance.uniform(40.0, 160.0) * GIGA))
-        made = {"domain": where, "bandwidth": bandwidth, **members}
+        made = {"domain": where, "bandwidth": bandwidth(self.chance, 40.0, 160.0), **members}
         return made if free is None else {**made, "free": free}
 
     def stores(self, free: float | None = 1e14, **members: Any) -> list[Json]:
@@ -369,7 +373,7 @@ def links_that_falter(draft: Draft) -> Json:
 def slow_store(draft: Draft) -> Json:
     """Jobs of all domains share one slow store; links are far faster."""
     jobs = [draft.backed_up(domain) for domain in draft.domains for _ in range(2)]
-    store = draft.store(draft.far, bandwidth=float(round(draft.chance.uniform(0.05, 0.2) * GIGA)))
+    store = draft.store(draft.far, bandwidth=bandwidth(draft.chance, 0.05, 0.2))
     return draft.asked(draft.quiet(), jobs, stores=[store])
 
 
@@ -406,33 +410,20 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 
 def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
     """Each so many times, with other numbers."""
-    for _ in range(times):
-        for what, drawn in QUESTIONS.items():
-            yield what, drawn(Draft(chance))
+    return drawn(QUESTIONS, Draft, chance, times)
 
 
 REQUIREMENT = "RES-015"
 
-TIMES_QUICK, TIMES_FULL = 1, 10
-"""How often each hard question is drawn."""
 
-
-def observe(episode: Episode) -> tuple[CaseVerdict, ...]:
+def observe(episode: Episode) -> CaseVerdicts:
     """Ask hard questions."""
-    told = []
-    for what, body in questions(episode.random, TIMES_FULL if episode.settings.full else TIMES_QUICK):
-        answer = episode.ask("POST", BACKUPS, body)
-        valid = is_answer(BACKUPS, answer)
-        wrong = backup_deviations(body, answer.json) if valid else [f"no backup plan: {answer.brief}"]
-        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
-    return tuple(told)
+    return verdicts(episode, BACKUPS, "backup plan", questions, backup_deviations)
 
 
-def judge(observation: tuple[CaseVerdict, ...]) -> Iterable[Finding]:
+def judge(observation: CaseVerdicts) -> Iterable[Finding]:
     """Claims about every hard question."""
-    for entry in observation:
-        expected = f"{entry.what}: a sound backup plan"
-        yield holds(REQUIREMENT, not entry.faults, expected, "; ".join(entry.faults) or "it is sound", entry.answer)
+    return observation.findings(REQUIREMENT)
 
 
 CHECK = Check("res_backups", (REQUIREMENT,), observe, judge)

@@ -16,8 +16,9 @@ from statistics import fmean
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import Json, is_answer, revision
 from kuayu_conformance.checks.kit.tables import lines, percent, table
-from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES, Json, is_answer, revision
+from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound

@@ -12,7 +12,7 @@ as without end.
 3. Parts, tables and pictures that stand beside the times of incidents.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf, isfinite
@@ -22,10 +22,10 @@ from pydantic import TypeAdapter
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import SHOWN, Json, UnsoundAnswers, WindowClient
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.checks.resilience.recovery_invariants import unsound_jobs
-from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS, Json, is_answer
-from kuayu_conformance.checks.resilience.shard_windows import GIVEN_UP, SHOWN, UnsoundAnswer
+from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import quantile, quantile_upper_bound
@@ -77,46 +77,22 @@ _OUTCOMES = TypeAdapter(dict[str, Outcome])
 
 
 @dataclass
-class Player:
+class Player(WindowClient):
     """Plays windows in an episode; it is the planner of a window itself.
 
     What is unsound is not carried out: the job waits, and is asked about again.
 
     Attributes:
-        episode: With the service.
-        bad_answers: How often the answer was no plan.
-        bad: The first of these.
-        unsound: Plans with recoveries that were not sound, the first of them.
-        unsound_plans: How many there were.
         left_out: What of backup plans could not be held, the first of it.
     """
 
-    episode: Episode
-    bad_answers: int = 0
-    bad: Answer | None = None
-    unsound: list[UnsoundAnswer] = field(default_factory=list)
-    unsound_plans: int = 0
     left_out: list[str] = field(default_factory=list)
-    _in_vain: int = 0
     _backed: bool = False
     _plans: int = 0
 
-    @property
-    def hopeless(self) -> bool:
-        """Whether the service is not asked any more."""
-        return self._in_vain >= GIVEN_UP
-
     def window(self, number: int, *, beside: bool = False) -> FailoverWindow:
-        """Play a window; one without anything amiss need not be played again to judge its record."""
-        found: FailoverWindow | None = self.episode.again(number)
-        if found is not None:
-            self._in_vain = 0
-        else:
-            amiss = self.bad_answers + self.unsound_plans
-            with self.episode.stretch(number) as stretch:
-                found = self._played(number, beside=beside)
-                if self.bad_answers + self.unsound_plans == amiss:
-                    stretch.keep(found)
+        """Play a window."""
+        found = self._once(number, lambda: self._played(number, beside=beside))
         self.left_out += islice(found.outcomes[SERVICE].held.left_out, max(0, SHOWN - len(self.left_out)))
         return found
 
@@ -152,35 +128,9 @@ class Player:
         self._plans += 1
         told: Json = answer.json
         wrong = unsound_jobs(request, told)
-        if wrong:
-            self.unsound_plans += 1
-            if len(self.unsound) < SHOWN:
-                faults = (f"job {job}: {fault}" for job, entry in wrong.items() for fault in entry)
-                self.unsound.append(UnsoundAnswer(tuple(islice(faults, SHOWN)), answer))
+        faults = (f"job {job}: {fault}" for job, entry in wrong.items() for fault in entry)
+        self.unsound = self.unsound.noted(faults, answer)
         return {**told, "recoveries": [recovery for recovery in told["recoveries"] if recovery["job"] not in wrong]}
-
-    def _asked(self, path: str, body: Json) -> Answer | None:
-        if self.hopeless:
-            return None
-        answer = self.episode.ask_patiently("POST", path, body)
-        if is_answer(path, answer):
-            self._in_vain = 0
-            return answer
-        self.bad_answers += 1
-        self._in_vain += 1
-        self.bad = self.bad or answer
-        return None
-
-
-def played(player: Player, extent: Extent, passed: Callable[[int, int], None]) -> tuple[FailoverWindow, ...]:
-    """All windows, until the service is not asked any more."""
-    rows: list[FailoverWindow] = []
-    for number in range(extent.windows):
-        if player.hopeless:
-            break
-        rows.append(player.window(number, beside=extent.beside))
-        passed(len(rows), extent.windows)
-    return tuple(rows)
 
 
 QUANTILE = 0.95
@@ -368,8 +318,7 @@ class FailoverWindows:
         wanted: How many were to be played.
         bad: The first answer that was no plan.
         bad_answers: How many there were.
-        unsound: Failover plans with recoveries that were not carried out, the first of them.
-        unsound_plans: How many there were.
+        unsound: Failover plans with recoveries that were not carried out.
         left_out: What of backup plans was not held, the first of it.
     """
 
@@ -377,8 +326,7 @@ class FailoverWindows:
     wanted: int
     bad: Answer | None = None
     bad_answers: int = 0
-    unsound: tuple[UnsoundAnswer, ...] = ()
-    unsound_plans: int = 0
+    unsound: UnsoundAnswers = field(default_factory=UnsoundAnswers)
     left_out: tuple[str, ...] = ()
 
 
@@ -386,15 +334,9 @@ def observe(episode: Episode) -> FailoverWindows:
     """Play all windows that the run has."""
     extent = FULL if episode.settings.full else QUICK
     player = Player(episode)
-    windows = played(player, extent, episode.passed)
+    windows = player.played(range(extent.windows), lambda number: player.window(number, beside=extent.beside))
     return FailoverWindows(
-        windows,
-        extent.windows,
-        player.bad,
-        player.bad_answers,
-        tuple(player.unsound),
-        player.unsound_plans,
-        tuple(player.left_out),
+        windows, extent.windows, player.bad, player.bad_answers, player.unsound, tuple(player.left_out)
     )
 
 
@@ -432,9 +374,7 @@ def _figure(o: FailoverWindows, requirement: str) -> Figure:
 
 def _misses(o: FailoverWindows, requirement: str) -> Iterator[Claim]:
     """What was not carried out."""
-    for entry in o.unsound:
-        expected = f"recoveries that can be carried out, in every failover plan ({o.unsound_plans} had others)"
-        yield holds(requirement, False, expected, "; ".join(entry.faults), entry.answer)
+    yield from o.unsound.misses(requirement, "recoveries that can be carried out, in every failover plan")
     if o.left_out:
         yield holds(requirement, False, "backup plans that can be held", _left_out_text(o.left_out))
 

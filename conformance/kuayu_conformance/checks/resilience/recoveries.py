@@ -9,11 +9,11 @@ The first window of RES-003 begins again, too: it follows from the nonce alone, 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from random import Random
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import CaseVerdicts, Json, UnsoundAnswers, drawn, name, verdicts
 from kuayu_conformance.checks.resilience.failover import Player
 from kuayu_conformance.checks.resilience.recovery_invariants import (
     FAILED,
@@ -25,9 +25,7 @@ from kuayu_conformance.checks.resilience.recovery_invariants import (
     fenced,
     standings,
 )
-from kuayu_conformance.checks.resilience.resilience_requests import FAILOVERS, Json, is_answer, name
-from kuayu_conformance.checks.resilience.shard_plans import CaseVerdict
-from kuayu_conformance.checks.resilience.shard_windows import SHOWN, UnsoundAnswer
+from kuayu_conformance.checks.resilience.resilience_requests import FAILOVERS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.recovery.world import LEAD_S, World
@@ -43,14 +41,12 @@ class RecoveryInspector(Player):
     Attributes:
         hours: From when things may fail; all of it where the window is shorter.
         plans: Failover plans that were looked at.
-        deviating: Those in which something deviates, the first of them.
-        deviating_plans: How many there were.
+        deviating: Those in which something deviates.
     """
 
     hours: float = 2.0
     plans: int = 0
-    deviating: list[UnsoundAnswer] = field(default_factory=list)
-    deviating_plans: int = 0
+    deviating: UnsoundAnswers = field(default_factory=UnsoundAnswers)
 
     def _drawn(self, number: int) -> World:
         whole = super()._drawn(number)
@@ -62,16 +58,9 @@ class RecoveryInspector(Player):
             return None
         answer = super()._asked(path, body)
         if path == FAILOVERS and answer is not None:
-            self._look(body, answer)
+            self.plans += 1
+            self.deviating = self.deviating.noted(deviations(body, answer.json), answer)
         return answer
-
-    def _look(self, body: Json, answer: Answer) -> None:
-        self.plans += 1
-        wrong = tuple(islice(deviations(body, answer.json), SHOWN))
-        if wrong:
-            self.deviating_plans += 1
-            if len(self.deviating) < SHOWN:
-                self.deviating.append(UnsoundAnswer(wrong, answer))
 
 
 def _all(job: Json, member: Json | None) -> dict[Place, Json | None]:
@@ -302,15 +291,10 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 
 def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
     """Each so many times, with other numbers."""
-    for _ in range(times):
-        for what, drawn in QUESTIONS.items():
-            yield what, drawn(Draft(chance))
+    return drawn(QUESTIONS, Draft, chance, times)
 
 
 REQUIREMENT = "RES-014"
-
-TIMES_QUICK, TIMES_FULL = 1, 10
-"""How often each hard question is drawn."""
 
 HOURS_QUICK, HOURS_FULL = 2.0, 24.0
 """How much of the window is played, from when things may fail; all of it where it is shorter."""
@@ -322,44 +306,32 @@ class RecoveryAnswers:
 
     Attributes:
         questions: Hard ones.
-        able: Jobs in them of which enough replicas are whole to go on.
+        able: Jobs of which enough replicas are whole to go on, in those of them that have a failover plan.
         waiting: How many of these were told to wait.
         plans: Failover plans in the window.
-        unsound: Some of those that were not sound.
-        unsound_plans: How many were not.
+        unsound: Those that were not sound.
         bad_answers: Answers in the window that were no plans.
         bad: One of these.
     """
 
-    questions: tuple[CaseVerdict, ...]
+    questions: CaseVerdicts
     able: int
     waiting: int
     plans: int
-    unsound: tuple[UnsoundAnswer, ...]
-    unsound_plans: int
+    unsound: UnsoundAnswers
     bad_answers: int
     bad: Answer | None
 
 
 def observe(episode: Episode) -> RecoveryAnswers:
     """Ask hard questions, then play a window."""
-    told, able, waiting = [], 0, 0
-    for what, body in questions(episode.random, TIMES_FULL if episode.settings.full else TIMES_QUICK):
-        answer = episode.ask("POST", FAILOVERS, body)
-        if is_answer(FAILOVERS, answer):
-            wrong = deviations(body, answer.json)
-            jobs = able_to_go_on(body)
-            able += len(jobs)
-            waiting += sum(
-                recovery["job"] in jobs and recovery["strategy"] == "wait" for recovery in answer.json["recoveries"]
-            )
-        else:
-            wrong = [f"no failover plan: {answer.brief}"]
-        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
+    told = verdicts(episode, FAILOVERS, "failover plan", questions, deviations)
+    plans = [(able_to_go_on(case.body), case.answer.json["recoveries"]) for case in told.cases if case.valid]
+    able = sum(len(jobs) for jobs, _ in plans)
+    waiting = sum(row["job"] in jobs and row["strategy"] == "wait" for jobs, rows in plans for row in rows)
     seen = RecoveryInspector(episode, hours=HOURS_FULL if episode.settings.full else HOURS_QUICK)
     seen.window(0)
-    unsound, count = tuple(seen.deviating), seen.deviating_plans
-    return RecoveryAnswers(tuple(told), able, waiting, seen.plans, unsound, count, seen.bad_answers, seen.bad)
+    return RecoveryAnswers(told, able, waiting, seen.plans, seen.deviating, seen.bad_answers, seen.bad)
 
 
 def able_to_go_on(body: Json) -> set[str]:
@@ -370,22 +342,15 @@ def able_to_go_on(body: Json) -> set[str]:
 
 def judge(o: RecoveryAnswers) -> Iterable[Finding]:
     """Claims about every hard question, about all of them together, and about the plans of the window."""
-    for question in o.questions:
-        expected = f"{question.what}: a sound failover plan"
-        yield holds(
-            REQUIREMENT, not question.faults, expected, "; ".join(question.faults) or "it is sound", question.answer
-        )
+    yield from o.questions.findings(REQUIREMENT)
     if o.able:
         # to wait is to stand still until there is another way, and there is one for each of these
         expected = "not every job of which enough replicas are whole is told to wait"
         yield holds(REQUIREMENT, o.waiting < o.able, expected, f"{o.waiting} of {o.able} are")
     expected, found = "in a window, every answer is a plan", f"{o.bad_answers} are none, {o.plans} are failover plans"
     yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
-    expected, count = "in a window, every failover plan is sound", f"{o.unsound_plans} of {o.plans} are not"
-    if not o.unsound_plans:
-        yield holds(REQUIREMENT, True, expected, count)
-    for plan in o.unsound:
-        yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(plan.faults)}", plan.answer)
+    expected, count = "in a window, every failover plan is sound", f"{o.unsound.count} of {o.plans} are not"
+    yield from o.unsound.findings(REQUIREMENT, expected, count)
 
 
 CHECK = Check("res_recoveries", (REQUIREMENT,), observe, judge)

@@ -11,9 +11,9 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from kuayu_conformance.checks.resilience.resilience_requests import Json, name, revision
+from kuayu_conformance.checks.kit.decisions import Json, name, revision, revision_faults
+from kuayu_conformance.checks.resilience.resilience_requests import bandwidth, measured_link
 
-GIGA = 1e9
 INTERVAL, MEASURED = 10.0, 12
 
 Place = tuple[int, int]
@@ -55,7 +55,7 @@ class Draft:
             "least_replicas": least,
             "nodes_each": each,
             "state_size": float(self.chance.randrange(20_000_000_000, 600_000_000_000)),
-            "node_bandwidth": float(round(self.chance.uniform(25.0, 100.0) * GIGA)),
+            "node_bandwidth": bandwidth(self.chance, 25.0, 100.0),
             "start_time": round(self.chance.uniform(20.0, 90.0), 3),
             "regroup_time": round(self.chance.uniform(2.0, 10.0), 3),
             "copies": [{"domain": self.here, "age": ages[0]}, {"domain": self.near, "age": ages[1]}],
@@ -83,14 +83,7 @@ class Draft:
 
     def link(self, source: str, target: str, **members: Any) -> Json:
         """A link that carries some Gbit/s, more or less."""
-        level = self.chance.uniform(5.0, 25.0) * GIGA
-        return {
-            "source": source,
-            "target": target,
-            "latency": round(self.chance.uniform(0.005, 0.05), 6),
-            "bandwidths": [float(round(level * self.chance.uniform(0.7, 1.3))) for _ in range(MEASURED)],
-            **members,
-        }
+        return measured_link(self.chance, (source, target), (5.0, 25.0), (0.005, 0.05), MEASURED, **members)
 
     def links(self, out: Iterable[tuple[str, str]] = ()) -> list[Json]:
         """From each domain to each other, some of which are out."""
@@ -103,10 +96,7 @@ class Draft:
     def request(self, jobs: list[Json], nodes: list[Json], **members: Any) -> Json:
         """A request with stores everywhere and good links; nodes stand in any order."""
         self.chance.shuffle(nodes)
-        stores = [
-            {"domain": domain, "bandwidth": float(round(self.chance.uniform(40.0, 160.0) * GIGA))}
-            for domain in self.domains
-        ]
+        stores = [{"domain": domain, "bandwidth": bandwidth(self.chance, 40.0, 160.0)} for domain in self.domains]
         return {
             "revision": revision(self.chance),
             "interval": INTERVAL,
@@ -176,9 +166,7 @@ def deviations(request: Json, plan: Json) -> list[str]:
         request: Valid ``FailoverRequest`` that does not contradict itself.
         plan: Its answer.
     """
-    found = []
-    if plan["revision"] != request["revision"]:
-        found.append(f"revision {plan['revision']} where the request's is {request['revision']}")
+    found = [*revision_faults(request, plan)]
     expected, told = list(standings(request)), [recovery["job"] for recovery in plan["recoveries"]]
     if told != expected:
         jobs = f"the {len(expected)} jobs with a broken replica are {expected[:SHOWN]}, in this order"

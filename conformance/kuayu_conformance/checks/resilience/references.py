@@ -1,67 +1,32 @@
 """Requests of resilience that name what they do not hold, one thing twice, or what cannot be (RES-013).
 
-1. What can be wrong with a request of resilience that is right but for one thing (RES-013).
-2. A small request for adjustments, and what can be wrong with it (RES-013).
-3. Small requests for backup and failover plans, and what can be wrong with them (RES-013).
+1. A small request for adjustments, and what can be wrong with it.
+2. Small requests for backup and failover plans, and what can be wrong with them.
+3. Likewise for shard plans and collectives, and what becomes of all of them.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from random import Random
-from typing import Any
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.forecast.references import changed
-from kuayu_conformance.checks.resilience.recovery_invariants import FAILED, Draft, fenced
-from kuayu_conformance.checks.resilience.resilience_requests import (
-    ADJUSTMENTS,
-    BACKUPS,
-    COLLECTIVES,
-    FAILOVERS,
-    SHARDS,
+from kuayu_conformance.checks.kit.decisions import (
+    INVALID,
+    NOWHERE,
+    UNKNOWN,
+    BadRequest,
+    Fault,
     Json,
-    ask,
+    bad_requests,
     name,
+    refusals,
+    repeated,
     revision,
+    unknown,
 )
+from kuayu_conformance.checks.resilience.recovery_invariants import FAILED, Draft, fenced
+from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS, BACKUPS, COLLECTIVES, FAILOVERS, SHARDS
 from kuayu_conformance.episode import Episode
-from kuayu_conformance.findings import Finding, answered, holds
-
-UNKNOWN, INVALID = "unknown-reference", "invalid-body"
-NOWHERE = "nowhere"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One thing that is wrong with a request.
-
-    Attributes:
-        what: In words.
-        problem: What it calls for.
-        pointer: The place that is to be named.
-        within: Whether a place within it may be named, too.
-        values: What is put where.
-        instead: Another place that may be named as well as that one, or a place within it; none where it is empty.
-    """
-
-    what: str
-    problem: str
-    pointer: str
-    within: bool
-    values: dict[str, Any]
-    instead: str = ""
-
-    @property
-    def where(self) -> str:
-        """Places that may be named, in words."""
-        first = f"{self.pointer} or a place within it" if self.within else self.pointer
-        return first + (f", or {self.instead} or a place within it" if self.instead else "")
-
-    def names(self, pointer: str) -> bool:
-        """Whether that is one of them."""
-        roots = [self.pointer] * self.within + [self.instead] * bool(self.instead)
-        return pointer in {self.pointer, *roots} or any(pointer.startswith(f"{root}/") for root in roots)
+from kuayu_conformance.findings import Finding
 
 
 def adjustment(chance: Random) -> Json:
@@ -115,10 +80,9 @@ def _job(chance: Random, domains: list[str], **members: object) -> Json:
 def of_adjustments(whole: Json) -> Iterator[Fault]:
     """What is wrong with requests for adjustments."""
     domains, links, jobs = whole["domains"], whole["links"], whole["jobs"]
-    share = "/jobs/0/shares/0/domain"
-    yield Fault("a share in an unknown domain", UNKNOWN, share, False, {share: NOWHERE})
+    yield unknown("a share in an unknown domain", "/jobs/0/shares/0/domain")
     for what, order in (("an order", "/jobs/1/order"), ("a planned order", "/jobs/1/planned/1/order")):
-        yield Fault(f"an unknown domain in {what}", UNKNOWN, f"{order}/1", False, {f"{order}/1": NOWHERE})
+        yield unknown(f"an unknown domain in {what}", f"{order}/1")
     last = f"/links/{len(links)}"
     for end in ("source", "target"):
         further = {"/links": [*links, {**links[0], end: NOWHERE}]}
@@ -131,7 +95,7 @@ def of_adjustments(whole: Json) -> Iterator[Fault]:
     # the last way between domains of a job: either end of the contradiction may be named
     few = {"/links": [*links[:5], *links[6:]]}
     yield Fault("domains without a link", INVALID, "/links", True, few, instead="/jobs/2")
-    yield Fault("a job, twice", INVALID, "/jobs/1/id", False, {"/jobs/1/id": jobs[0]["id"]})
+    yield repeated("a job, twice", "/jobs/1/id", whole, "/jobs/0/id")
     shares = jobs[2]["shares"]
     twice = {"/jobs/2/shares": [*shares, shares[0]]}
     yield Fault("a share, twice", INVALID, f"/jobs/2/shares/{len(shares)}", True, twice)
@@ -213,10 +177,8 @@ def failover(chance: Random) -> Json:
 
 def of_backups(whole: Json) -> Iterator[Fault]:
     """What is wrong with requests for backup plans."""
-    domain = "/jobs/1/domain"
-    yield Fault("a job in an unknown domain", UNKNOWN, domain, False, {domain: NOWHERE})
-    third = "/domains/2/id"
-    yield Fault("a domain, twice", INVALID, third, False, {third: whole["domains"][0]["id"]})
+    yield unknown("a job in an unknown domain", "/jobs/1/domain")
+    yield repeated("a domain, twice", "/domains/2/id", whole, "/domains/0/id")
     yield from _of_both(whole)
 
 
@@ -224,10 +186,10 @@ def of_failovers(whole: Json) -> Iterator[Fault]:
     """What is wrong with requests for failover plans."""
     nodes, copies = whole["nodes"], whole["jobs"][1]["copies"]
     copy, last = "/jobs/1/copies/1/domain", len(nodes) - 1
-    yield Fault("a copy in a domain without a store", UNKNOWN, copy, False, {copy: NOWHERE})
+    yield unknown("a copy in a domain without a store", copy)
     yield Fault("a copy, twice", INVALID, copy, True, {copy: copies[0]["domain"]})
     free, held = f"/nodes/{last}", nodes[6]
-    yield Fault("a node, twice", INVALID, f"{free}/id", False, {f"{free}/id": nodes[0]["id"]})
+    yield repeated("a node, twice", f"{free}/id", whole, "/nodes/0/id")
     yield Fault("a replica without a job", INVALID, free, True, {f"{free}/replica": 0})
     alone = {member: value for member, value in held.items() if member != "replica"}
     yield Fault("a job without a replica", INVALID, "/nodes/6", True, {"/nodes/6": alone})
@@ -245,10 +207,9 @@ def of_failovers(whole: Json) -> Iterator[Fault]:
 
 
 def _of_both(whole: Json) -> Iterator[Fault]:
-    links, stores, job = whole["links"], whole["stores"], whole["jobs"][1]
-    yield Fault("a job, twice", INVALID, "/jobs/1/id", False, {"/jobs/1/id": whole["jobs"][0]["id"]})
-    store = "/stores/2/domain"
-    yield Fault("a store, twice", INVALID, store, False, {store: stores[0]["domain"]})
+    links, job = whole["links"], whole["jobs"][1]
+    yield repeated("a job, twice", "/jobs/1/id", whole, "/jobs/0/id")
+    yield repeated("a store, twice", "/stores/2/domain", whole, "/stores/0/domain")
     last = f"/links/{len(links)}"
     yield Fault("a link, twice", INVALID, last, True, {"/links": [*links, links[0]]})
     loop = {**links[0], "target": links[0]["source"]}
@@ -261,32 +222,13 @@ REQUIREMENT = "RES-013"
 _SIZE = 1e8
 
 
-@dataclass(frozen=True)
-class BadRequest:
-    """A request with a fault, and what came."""
-
-    path: str
-    fault: Fault
-    answer: Answer
-
-
 def observe(episode: Episode) -> tuple[BadRequest, ...]:
     """Ask for everything as it should be, then with one thing wrong each time.
 
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    bodies = {path: body for path, body in requests(episode.random).items() if episode.settings.asks(f"POST {path}")}
-    for path, body in bodies.items():
-        ask(episode, path, body)
-    found = []
-    for path, whole in bodies.items():
-        for fault in FAULTS[path](whole):
-            body = whole
-            for place, value in fault.values.items():
-                body = changed(body, place, value)
-            found.append(BadRequest(path, fault, episode.ask("POST", path, body)))
-    return tuple(found)
+    return bad_requests(episode, requests(episode.random), lambda path, whole: FAULTS[path](whole))
 
 
 def requests(chance: Random) -> dict[str, Json]:
@@ -351,11 +293,9 @@ def _of_shards(whole: Json) -> Iterator[Fault]:
     stream, links = whole["streams"][1], whole["links"]
     place, gaps, moves = "/streams/1", stream["missing"], stream["transfers"]
     missing, transfers = f"{place}/missing", f"{place}/transfers"
-    source = f"{transfers}/1/source"
-    yield Fault("a transfer from an unknown domain", UNKNOWN, source, False, {source: NOWHERE})
-    yield Fault("a stream, twice", INVALID, f"{place}/id", False, {f"{place}/id": whole["streams"][0]["id"]})
-    room = "/rooms/1/domain"
-    yield Fault("a room, twice", INVALID, room, False, {room: whole["rooms"][0]["domain"]})
+    yield unknown("a transfer from an unknown domain", f"{transfers}/1/source")
+    yield repeated("a stream, twice", f"{place}/id", whole, "/streams/0/id")
+    yield repeated("a room, twice", "/rooms/1/domain", whole, "/rooms/0/domain")
     yield Fault("a link, twice", INVALID, "/links/2", True, {"/links/2/source": links[0]["source"]})
     yield Fault("a link to its source", INVALID, "/links/2", True, {"/links/2/target": links[2]["source"]})
     for what, list_, of in (("missing bytes", missing, gaps), ("transfers", transfers, moves)):
@@ -380,7 +320,7 @@ def _of_collectives(whole: Json) -> Iterator[Fault]:
     for end in ("source", "target"):
         further = {"/links": [*links, {**links[0], end: NOWHERE}]}
         yield Fault(f"an unknown {end} of a link", UNKNOWN, f"{last}/{end}", False, further)
-    yield Fault("an unknown domain in use", UNKNOWN, f"{order}/1", False, {f"{order}/1": NOWHERE})
+    yield unknown("an unknown domain in use", f"{order}/1")
     yield Fault("a domain, twice", INVALID, "/domains", True, {"/domains": [*domains, domains[0]]})
     yield Fault("a link, twice", INVALID, last, True, {"/links": [*links, links[0]]})
     loop = {**links[0], "target": links[0]["source"]}
@@ -405,13 +345,7 @@ FAULTS = {
 
 def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
     """Claims about refusals."""
-    for wrong in observation:
-        fault, answer = wrong.fault, wrong.answer
-        what = f"{fault.what} ({wrong.path})"
-        yield answered(REQUIREMENT, answer, 422, what, problem=fault.problem)
-        pointers = [str(error.get("pointer")) for error in answer.items("errors") if isinstance(error, dict)]
-        named = any(fault.names(pointer) for pointer in pointers)
-        yield holds(REQUIREMENT, named, f"{what}: the place {fault.where}", pointers, answer)
+    return refusals(REQUIREMENT, observation)
 
 
 CHECK = Check("res_names", (REQUIREMENT,), observe, judge)

@@ -1,61 +1,48 @@
-"""Asking for shard plans, collectives, backup plans, failover plans and adjustments, as the checks of resilience do."""
+"""Operations of resilience, and what draws parts that requests of several of them have.
+
+Bandwidths have no round numbers that would hide a slip.
+"""
 
 from random import Random
+from typing import Any
 
-from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.forecast.forecast_requests import ForecastExchange, Json, holds_a
-from kuayu_conformance.episode import Episode, SetUpFailed
-
-__all__ = [
-    "ADJUSTMENTS",
-    "ANSWERS",
-    "BACKUPS",
-    "COLLECTIVES",
-    "FAILOVERS",
-    "SHARDS",
-    "ForecastExchange",
-    "Json",
-    "ask",
-    "is_answer",
-    "name",
-    "revision",
-]
+from kuayu_conformance.checks.kit.decisions import Json
 
 SHARDS, COLLECTIVES = "/v1/shard-plans", "/v1/collectives"
 BACKUPS, FAILOVERS = "/v1/backup-plans", "/v1/failover-plans"
 ADJUSTMENTS = "/v1/adjustments"
-ANSWERS = {
-    SHARDS: "ShardPlan",
-    COLLECTIVES: "CollectiveChoice",
-    BACKUPS: "BackupPlan",
-    FAILOVERS: "FailoverPlan",
-    ADJUSTMENTS: "Adjustment",
-}
-"""What each operation answers with."""
+
+GIGA = 1e9
 
 
-def ask(episode: Episode, path: str, body: Json) -> ForecastExchange:
-    """Ask for a plan or a choice.
+def bandwidth(chance: Random, least: float, most: float) -> float:
+    """A bandwidth between two, given in Gbit/s; in whole bit/s."""
+    return float(round(chance.uniform(least, most) * GIGA))
 
-    Raises:
-        SetUpFailed: There is no such answer.
+
+def measured_link(
+    chance: Random,
+    ends: tuple[str, str],
+    gigabits: tuple[float, float],
+    seconds: tuple[float, float],
+    intervals: int,
+    **members: Any,
+) -> Json:
+    """A link whose bandwidth was measured over intervals, within ±30 % of a level.
+
+    Args:
+        chance: What is drawn from.
+        ends: Source and target.
+        gigabits: Least and greatest level, Gbit/s.
+        seconds: Least and greatest latency.
+        intervals: How many were measured.
+        members: What is otherwise.
     """
-    asked = ForecastExchange(body, episode.set_up("POST", path, body))
-    if not is_answer(path, asked.answer):
-        raise SetUpFailed(f"the answer is no valid {ANSWERS[path]}", asked.answer)
-    return asked
-
-
-def is_answer(path: str, answer: Answer) -> bool:
-    """Whether an answer is what the operation answers with, without numbers that no double holds."""
-    return holds_a(ANSWERS[path], answer)
-
-
-def name(chance: Random) -> str:
-    """A name that nothing else has."""
-    return f"{chance.getrandbits(56):014x}"
-
-
-def revision(chance: Random) -> Json:
-    """A state that a request was made from."""
-    return {"epoch": name(chance), "number": chance.randrange(1_000_000)}
+    level = chance.uniform(*gigabits) * GIGA
+    return {
+        "source": ends[0],
+        "target": ends[1],
+        "latency": round(chance.uniform(*seconds), 6),
+        "bandwidths": [float(round(level * chance.uniform(0.7, 1.3))) for _ in range(intervals)],
+        **members,
+    }

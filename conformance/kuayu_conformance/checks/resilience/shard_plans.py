@@ -10,19 +10,18 @@ the same answer (COM-029), so that these are the plans on which those figures re
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from random import Random
 from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, Json, is_answer, name, revision
-from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, SHOWN, Player, UnsoundAnswer, faults
+from kuayu_conformance.checks.kit.decisions import CaseVerdicts, Json, UnsoundAnswers, drawn, name, revision, verdicts
+from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, measured_link
+from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, Player, faults
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.transfers.shards_world import MILD
 
-GIGA = 1e9
 INTERVAL, MEASURED = 5.0, 60
 
 
@@ -42,14 +41,8 @@ class Draft:
 
     def link(self, source: str, target: str | None = None, **members: Any) -> Json:
         """A link that carries a few Gbit/s, more or less."""
-        level = self.chance.uniform(2.0, 8.0) * GIGA
-        return {
-            "source": source,
-            "target": target or self.here,
-            "latency": round(self.chance.uniform(0.02, 0.3), 6),
-            "bandwidths": [float(round(level * self.chance.uniform(0.7, 1.3))) for _ in range(MEASURED)],
-            **members,
-        }
+        ends = source, target or self.here
+        return measured_link(self.chance, ends, (2.0, 8.0), (0.02, 0.3), MEASURED, **members)
 
     def stream(self, steps: int, **members: Any) -> Json:
         """A stream of which nothing is there, from all sources."""
@@ -224,24 +217,10 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 
 def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
     """Each so many times, with other numbers."""
-    for _ in range(times):
-        for what, drawn in QUESTIONS.items():
-            yield what, drawn(Draft(chance))
+    return drawn(QUESTIONS, Draft, chance, times)
 
 
 REQUIREMENT = "RES-012"
-
-TIMES_QUICK, TIMES_FULL = 1, 10
-"""How often each hard question is drawn."""
-
-
-@dataclass(frozen=True)
-class CaseVerdict:
-    """A hard question and what is wrong with its answer; nothing where it is sound."""
-
-    what: str
-    faults: tuple[str, ...]
-    answer: Answer
 
 
 @dataclass(frozen=True)
@@ -251,52 +230,37 @@ class PlanAnswers:
     Attributes:
         questions: Hard ones.
         plans: Answers in windows that were shard plans.
-        unsound: Some of those that were not sound.
-        unsound_plans: How many were not.
+        unsound: Those that were not sound.
         bad_answers: Answers in windows that were no shard plans.
         bad: One of these.
     """
 
-    questions: tuple[CaseVerdict, ...]
+    questions: CaseVerdicts
     plans: int
-    unsound: tuple[UnsoundAnswer, ...]
-    unsound_plans: int
+    unsound: UnsoundAnswers
     bad_answers: int
     bad: Answer | None
 
 
 def observe(episode: Episode) -> PlanAnswers:
     """Ask hard questions, then play windows."""
-    full = episode.settings.full
-    told = []
-    for what, body in questions(episode.random, TIMES_FULL if full else TIMES_QUICK):
-        answer = episode.ask("POST", SHARDS, body)
-        wrong = faults(body, answer.json) if is_answer(SHARDS, answer) else [f"no shard plan: {answer.brief}"]
-        told.append(CaseVerdict(what, tuple(islice(wrong, SHOWN)), answer))
-    extent = FULL if full else QUICK
+    told = verdicts(episode, SHARDS, "shard plan", questions, faults)
+    extent = FULL if episode.settings.full else QUICK
     player = Player(episode, look=True)
     for number in range(extent.windows[MILD]):
         player.service_alone(MILD, number, extent)
         episode.passed(number + 1, extent.windows[MILD])
-    plans = player.asked - player.bad_answers
-    return PlanAnswers(tuple(told), plans, tuple(player.unsound), player.unsound_plans, player.bad_answers, player.bad)
+    return PlanAnswers(told, player.answers, player.unsound, player.bad_answers, player.bad)
 
 
 def judge(o: PlanAnswers) -> Iterable[Finding]:
     """Claims about every hard question, and about all plans of the windows together."""
-    for question in o.questions:
-        expected = f"{question.what}: a sound shard plan"
-        yield holds(
-            REQUIREMENT, not question.faults, expected, "; ".join(question.faults) or "it is sound", question.answer
-        )
+    yield from o.questions.findings(REQUIREMENT)
     expected = "in windows at ±30 %, every answer is a shard plan"
     found = f"{o.bad_answers} of {o.plans + o.bad_answers} are none"
     yield holds(REQUIREMENT, not o.bad_answers, expected, found, o.bad)
-    expected, count = "in windows at ±30 %, every shard plan is sound", f"{o.unsound_plans} of {o.plans} are not"
-    if not o.unsound_plans:
-        yield holds(REQUIREMENT, True, expected, count)
-    for plan in o.unsound:
-        yield holds(REQUIREMENT, False, expected, f"{count}: {'; '.join(plan.faults)}", plan.answer)
+    expected, count = "in windows at ±30 %, every shard plan is sound", f"{o.unsound.count} of {o.plans} are not"
+    yield from o.unsound.findings(REQUIREMENT, expected, count)
 
 
 CHECK = Check("res_plans", (REQUIREMENT,), observe, judge, heavy=True)

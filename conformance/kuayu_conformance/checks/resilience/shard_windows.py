@@ -7,16 +7,15 @@ A window follows from the nonce, its family and its number alone, so that two ch
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, islice, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from math import floor, inf
 
 from pydantic import TypeAdapter
 
-from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, Json, is_answer
-from kuayu_conformance.episode import Episode
+from kuayu_conformance.checks.kit.decisions import Json, WindowClient, revision_faults
+from kuayu_conformance.checks.resilience.resilience_requests import SHARDS
 from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
 from kuayu_conformance.testbed.transfers.shards_executor import Executor
 from kuayu_conformance.testbed.transfers.shards_run import Run
@@ -53,8 +52,7 @@ class StreamNeed:
 
 def faults(body: Json, told: Json) -> Iterator[str]:
     """What is wrong with a valid ``ShardPlan`` for a ``ShardPlanRequest``, in words with figures."""
-    if told["revision"] != body["revision"]:
-        yield f"revision {told['revision']} where the request's is {body['revision']}"
+    yield from revision_faults(body, told)
     names = [entry["id"] for entry in body["streams"]]
     planned = [item["stream"] for item in told["streams"]]
     if planned != names:
@@ -173,11 +171,6 @@ def _named(shard: Json) -> str:
     return f"of bytes {shard['begin']:.0f} to {shard['end']:.0f} from {shard['source']}"
 
 
-GIVEN_UP = 20
-"""Questions one after the other without an answer, after which the service is not asked again."""
-SHOWN = 3
-"""Plans that are not sound, and faults of each, that are kept to be told."""
-
 SERVICE, DEMAND, AHEAD, SEER = "the service", "fixed, on demand", "fixed, one ahead", "who knows the links"
 
 
@@ -217,63 +210,22 @@ class ShardWindow:
     schedules: Mapping[Schedule, Outcome]
 
 
-@dataclass(frozen=True)
-class UnsoundAnswer:
-    """A plan that is not sound.
-
-    Attributes:
-        faults: Why, the first of them.
-        answer: The exchange.
-    """
-
-    faults: tuple[str, ...]
-    answer: Answer
-
-
 _OUTCOMES = TypeAdapter(tuple[Outcome, ...])
 
 
 @dataclass
-class Player:
+class Player(WindowClient):
     """Plays windows in an episode.
 
     Attributes:
-        episode: With the service.
         look: Whether plans are held against what makes them sound.
-        asked: How often the service was asked.
-        bad_answers: How often the answer was no shard plan.
-        bad: The first of these.
-        unsound: Plans that were not sound, the first of them.
-        unsound_plans: How many there were.
     """
 
-    episode: Episode
     look: bool = False
-    asked: int = 0
-    bad_answers: int = 0
-    bad: Answer | None = None
-    unsound: list[UnsoundAnswer] = field(default_factory=list)
-    unsound_plans: int = 0
-    _in_vain: int = 0
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether the service is not asked any more."""
-        return self._in_vain >= GIVEN_UP
 
     def window(self, family: str, number: int, extent: Extent) -> ShardWindow:
-        """Play a window; one whose answers are all plans need not be played again to judge its record."""
-        known: tuple[ShardWindow, int] | None = self.episode.again((family, number))
-        if known is not None:
-            self.asked += known[1]
-            self._in_vain = 0
-            return known[0]
-        asked, bad, unsound = self.asked, self.bad_answers, self.unsound_plans
-        with self.episode.stretch((family, number)) as stretch:
-            found = self._played(family, number, extent)
-            if (self.bad_answers, self.unsound_plans) == (bad, unsound):
-                stretch.keep((found, self.asked - asked))
-        return found
+        """Play a window."""
+        return self._once((family, number), lambda: self._played(family, number, extent))
 
     def _played(self, family: str, number: int, extent: Extent) -> ShardWindow:
         window = self._drawn(family, number, extent)
@@ -305,41 +257,15 @@ class Player:
 
     def plan(self, body: Json) -> Json | None:
         """The service's plan; None where it makes none, or has made none too often."""
-        if self.hopeless:
+        answer = self._asked(SHARDS, body)
+        if answer is None:
             return None
-        self.asked += 1
-        answer = self.episode.ask_patiently("POST", SHARDS, body)
-        if not is_answer(SHARDS, answer):
-            self.bad_answers += 1
-            self._in_vain += 1
-            self.bad = self.bad or answer
-            return None
-        self._in_vain = 0
         told: Json = answer.json
         if self.look:
-            self._judge(body, told, answer)
+            self.unsound = self.unsound.noted(faults(body, told), answer)
         return told
-
-    def _judge(self, body: Json, told: Json, answer: Answer) -> None:
-        wrong = tuple(islice(faults(body, told), SHOWN))
-        if wrong:
-            self.unsound_plans += 1
-            if len(self.unsound) < SHOWN:
-                self.unsound.append(UnsoundAnswer(wrong, answer))
 
 
 def every(extent: Extent) -> Sequence[tuple[str, int]]:
     """Family and number of each window."""
     return [(family, number) for family, count in extent.windows.items() for number in range(count)]
-
-
-def played(player: Player, extent: Extent, passed: Callable[[int, int], None]) -> tuple[ShardWindow, ...]:
-    """All windows, until the service is not asked any more."""
-    rows: list[ShardWindow] = []
-    wanted = every(extent)
-    for family, number in wanted:
-        if player.hopeless:
-            break
-        rows.append(player.window(family, number, extent))
-        passed(len(rows), len(wanted))
-    return tuple(rows)

@@ -13,6 +13,7 @@ from math import fsum
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.tables import NONE, table
 from kuayu_conformance.checks.resilience.shard_windows import (
     AHEAD,
     DEMAND,
@@ -23,7 +24,6 @@ from kuayu_conformance.checks.resilience.shard_windows import (
     Player,
     ShardWindow,
     every,
-    played,
 )
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
@@ -31,7 +31,7 @@ from kuayu_conformance.statistics import ratio_lower_bound
 from kuayu_conformance.testbed.transfers.shards_schedules import Schedule, best
 from kuayu_conformance.testbed.transfers.shards_state import Outcome
 from kuayu_conformance.testbed.transfers.shards_world import FAMILIES, MILD
-from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
 
 STATIC, PULLED = "best static schedule with overlap", "best one whose idle links pull"
 """Chosen in hindsight, for each family and measure anew."""
@@ -43,7 +43,6 @@ TITLES = {
 }
 _LABELS = {"waiting": "", "blocked": ", by number", "blocked_bytes": ", by bytes"}
 _SHOWN = (DEMAND, AHEAD, STATIC, PULLED, SEER, SERVICE)
-NONE = "–"
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def exhibits(windows: Sequence[ShardWindow], measures: Sequence[str]) -> tuple[l
     chosen = [row for measure in measures for row in _chosen(windows, measure)]
     if chosen:
         tables.append(
-            _tabled("Best static schedules, chosen in hindsight", "links|least|schedule|idle links pull", chosen)
+            table("Best static schedules, chosen in hindsight", "links|least|schedule|idle links pull", chosen)
         )
     return tables, [_drawn(family, entry, measures[0]) for family, entry in _families(windows)]
 
@@ -133,7 +132,7 @@ def _table(windows: Sequence[ShardWindow], measure: str) -> ReportTable:
         means = [f"{100 * fsum(shares[name]) / len(row):.2f} %" if name in shares else NONE for name in shown]
         rows.append([family, str(len(row)), *means, str(sum(not entry.outcomes[SERVICE].finished for entry in row))])
     columns = "|".join(("links", "windows", *shown, "not finished under the service"))
-    return _tabled(f"{TITLES[measure]}, mean over windows", columns, rows)
+    return table(f"{TITLES[measure]}, mean over windows", columns, rows)
 
 
 def _chosen(windows: Sequence[ShardWindow], measure: str) -> Iterator[list[str]]:
@@ -165,10 +164,6 @@ def _drawn(family: str, windows: Sequence[ShardWindow], measure: str) -> ReportP
     )
 
 
-def _tabled(title: str, columns: str, rows: Sequence[Sequence[str]]) -> ReportTable:
-    return ReportTable(title=title, columns=columns.split("|"), rows=[TableRow(cells=list(cells)) for cells in rows])
-
-
 WAITING, BLOCKED = "RES-005", "RES-006"
 
 _BOUND = "One-sided 95 % bootstrap bound over windows"
@@ -195,7 +190,7 @@ def observe(episode: Episode) -> ShardWindows:
     """Play windows of all families that the run has."""
     extent = FULL if episode.settings.full else QUICK
     player = Player(episode)
-    windows = played(player, extent, episode.passed)
+    windows = player.played(every(extent), lambda which: player.window(*which, extent))
     return ShardWindows(windows, len(every(extent)), player.bad, player.bad_answers)
 
 

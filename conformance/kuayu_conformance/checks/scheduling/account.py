@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from kuayu_conformance.checks.scheduling.placement_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.testbed.scheduling.engine.paths import shortest_paths
 from kuayu_conformance.testbed.scheduling.values import Wire
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, Draft, Json, alone, queued, take
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, Draft, alone, queued, take
 
 Scenery = tuple[Json, list[Json], str]
 """A state of three domains of two nodes, these domains, and the task profile."""

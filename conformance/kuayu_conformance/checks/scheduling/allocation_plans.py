@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.scheduling.placement_requests import PLANS, DecisionExchange, Draft, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.scheduling.placement_requests import PLANS, Draft
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 

@@ -10,7 +10,7 @@ from math import inf
 
 import numpy as np
 
-from kuayu_conformance.checks.scheduling.placement_requests import Json
+from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
 from kuayu_conformance.testbed.scheduling.engine.routes import Routes
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw

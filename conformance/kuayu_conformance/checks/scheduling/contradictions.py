@@ -10,17 +10,8 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    FRONTS,
-    PLACEMENTS,
-    PLANS,
-    Draft,
-    Json,
-    alone,
-    ask,
-    queued,
-    take,
-)
+from kuayu_conformance.checks.kit.decisions import Json, ask
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, Draft, alone, queued, take
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
 

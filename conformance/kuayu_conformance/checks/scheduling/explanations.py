@@ -11,19 +11,11 @@ from math import inf
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask, is_answer
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.cluster import ClusterState, Load, placement_of
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    GIGABYTE,
-    PLACEMENTS,
-    DecisionExchange,
-    Draft,
-    Json,
-    ask,
-    decided,
-    queued,
-)
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Figure, Finding, holds
 from kuayu_conformance.statistics import quantile
@@ -321,7 +313,7 @@ def _explained(episode: Episode, state: Json, *, open_to_all: bool) -> State:
     """Explanations of a state; predictions are run where every job could start in several ways."""
     answer = episode.ask_patiently("POST", PLACEMENTS, {"state": state, "explain": True})
     waiting = [entry["spec"]["id"] for entry in state["waiting"]]
-    if not decided(PLACEMENTS, answer):
+    if not is_answer(PLACEMENTS, answer):
         return State(len(waiting), (answer.brief,) * len(waiting), (), answer)
     decisions = answer.json["decisions"]
     account, now = Account(state), seconds_of(state["now"]) or 0.0

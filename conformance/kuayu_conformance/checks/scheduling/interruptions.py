@@ -12,17 +12,9 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import Json, ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    GIGABYTE,
-    PLACEMENTS,
-    Draft,
-    Json,
-    alone,
-    ask,
-    queued,
-    take,
-)
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, alone, queued, take
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, holds
 

@@ -7,8 +7,9 @@ from itertools import islice
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft, decided
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, Draft
 from kuayu_conformance.checks.scheduling.stream import Scale, Stream
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
@@ -91,7 +92,7 @@ class _TimedExchange:
 def _asked(episode: Episode, draft: Draft, scale: Scale, count: int) -> Iterator[_TimedExchange]:
     for number, content in enumerate(islice(Stream(draft, scale), count)):
         answer = episode.ask("POST", PLACEMENTS, content=content)
-        if decided(PLACEMENTS, answer):
+        if is_answer(PLACEMENTS, answer):
             decisions = answer.json["decisions"]
             started = sum(decision["verb"] == "start" for decision in decisions)
             faults = Account(json.loads(content)["state"]).faults(decisions) if number % LOOKED_AT == 0 else ()

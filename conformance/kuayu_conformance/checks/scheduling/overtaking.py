@@ -6,18 +6,9 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    GIGABYTE,
-    PLACEMENTS,
-    DecisionExchange,
-    Draft,
-    Json,
-    alone,
-    ask,
-    queued,
-    take,
-)
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, alone, queued, take
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, holds
 

@@ -13,18 +13,11 @@ from math import ceil, inf, isfinite
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import Json, is_answer
 from kuayu_conformance.checks.scheduling import cluster as sch_scene
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    FRONTS,
-    GIGABYTE,
-    Draft,
-    Json,
-    decided,
-    queued,
-    unnamed,
-)
+from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, GIGABYTE, Draft, queued, unnamed
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
@@ -232,7 +225,7 @@ def observe(episode: Episode) -> tuple[Instance, ...]:
         state = small(draft, jobs)
         body = {"state": state, "slot": SLOT, "solutions": MAX_SOLUTIONS}
         answer = episode.ask_patiently("POST", FRONTS, body)
-        front = decided(FRONTS, answer)
+        front = is_answer(FRONTS, answer)
         told = tuple(solutions(state, answer.json["solutions"])) if front else None
         echoed = front and answer.json["revision"] == state["revision"]
         made.append(Instance(jobs, exact(state), told, echoed, answer))

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
 from math import inf
 
-from kuayu_conformance.checks.scheduling.placement_requests import GIGABIT, GIGABYTE, Draft, Json
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABIT, GIGABYTE, Draft
 
 BITS = 8.0
 HAIR = 1e-6

@@ -1,4 +1,4 @@
-"""States of scheduling that checks make up, and asking for decisions on them.
+"""States of scheduling that checks make up.
 
 Whatever is drawn comes from the episode's random numbers, names and clock included; only sums, products and square
 roots are taken of it, so that a run can be made again on any machine.
@@ -7,64 +7,23 @@ roots are taken of it, so that a run can be made again on any machine.
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from math import hypot
 from random import Random
 from typing import Any
 
-from kuayu_conformance.answers import Answer
-from kuayu_conformance.episode import Episode, SetUpFailed, instant
-from kuayu_schemas import schema
-
-Json = dict[str, Any]
+from kuayu_conformance.checks.kit.decisions import Json, present
+from kuayu_conformance.episode import Episode, instant
 
 PLACEMENTS, FRONTS = "/v1/placements", "/v1/pareto-fronts"
 PLANS, ROUTES = "/v1/allocation-plans", "/v1/routes"
-ANSWERS = {PLACEMENTS: "PlacementReport", FRONTS: "ParetoFront", PLANS: "AllocationPlan", ROUTES: "RoutePlan"}
-"""What each operation answers with."""
 
 GIGABIT, GIGABYTE = 1e9, 1e9
 FARTHEST = 0.04
 """Seconds of a round trip from one corner of the map to the opposite one, less or more by the shape of the map."""
 PRICES = {"reserved": 0.0, "on_demand": 1.0, "spot": 0.4}
 """Prices of the ways of buying over that on demand."""
-_ENDLESS = re.compile(rb"\d{300}")
-_EARLIEST, _SPAN = 1_800_000_000, 200_000_000
-
-
-@dataclass(frozen=True)
-class DecisionExchange:
-    """A question and its answer, which is what the operation answers with."""
-
-    body: Json
-    answer: Answer
-
-    @property
-    def told(self) -> Json:
-        """The answer as JSON."""
-        found: Json = self.answer.json
-        return found
-
-
-def ask(episode: Episode, path: str, body: Json) -> DecisionExchange:
-    """Ask for a decision.
-
-    Raises:
-        SetUpFailed: There is none.
-    """
-    asked = DecisionExchange(body, episode.set_up("POST", path, body))
-    if not decided(path, asked.answer):
-        raise SetUpFailed(f"the answer is no valid {ANSWERS[path]}", asked.answer)
-    return asked
-
-
-def decided(path: str, answer: Answer) -> bool:
-    """Whether an answer is a decision of the operation, without numbers that no double holds."""
-    valid = answer.status == 200 and schema.is_valid(ANSWERS[path], answer.json, reader=True)
-    return valid and not _ENDLESS.search(answer.body)
-
 
 NAME = re.compile(r'"([a-h][0-9a-f]{10})"')
 """A name that a :class:`Draft` gives, in JSON."""
@@ -88,7 +47,7 @@ class Draft:
         """Draw from random numbers, and names from others where they are given."""
         self.chance = chance
         self._naming = naming or chance
-        self.now = float(_EARLIEST + chance.randrange(_SPAN))
+        self.now = float(present(chance))
         self._names: set[str] = set()
 
     @classmethod

@@ -1,39 +1,30 @@
 """Requests for decisions that name what they do not hold, or one thing twice (SCH-012)."""
 
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any
 
-from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import (
+    INVALID,
+    NOWHERE,
+    UNKNOWN,
+    BadRequest,
+    Fault,
+    Json,
+    bad_requests,
+    repeated,
+)
 from kuayu_conformance.checks.scheduling.placement_requests import (
     FRONTS,
     PLACEMENTS,
     PLANS,
     ROUTES,
     Draft,
-    Json,
     alone,
-    ask,
     queued,
     take,
 )
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
-
-NOWHERE = "nowhere"
-UNKNOWN, REPEATED = "unknown-reference", "invalid-body"
-
-
-@dataclass(frozen=True)
-class BadRequest:
-    """A request with something wrong in it: what, the problem that it calls for, and where."""
-
-    what: str
-    problem: str
-    pointer: str
-    answer: Answer
 
 
 def observe(episode: Episode) -> tuple[BadRequest, ...]:
@@ -42,15 +33,7 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     Raises:
         SetUpFailed: What is right is not answered.
     """
-    draft = Draft.of(episode)
-    bodies = {path: body for path, body in requests(draft).items() if episode.settings.asks(f"POST {path}")}
-    for path, body in bodies.items():
-        ask(episode, path, body)
-    return tuple(
-        BadRequest(f"{what} ({path})", problem, pointer, episode.ask("POST", path, body))
-        for path, whole in bodies.items()
-        for what, problem, pointer, body in _wrong(path, whole)
-    )
+    return bad_requests(episode, requests(Draft.of(episode)), _faults)
 
 
 def requests(draft: Draft) -> dict[str, Json]:
@@ -91,12 +74,12 @@ def _state(draft: Draft) -> Json:
     return {**queued(state, specs), "running": [running], "copies": copies}
 
 
-def _wrong(path: str, whole: Json) -> Iterator[tuple[str, str, str, Json]]:
-    """What is wrong, the problem that it calls for, the place, and the request."""
+def _faults(path: str, whole: Json) -> Iterator[Fault]:
+    """What can be wrong with the request for a decision."""
     for what, pointer in USED[path]:
-        yield what, UNKNOWN, pointer, _with(whole, pointer, NOWHERE)
+        yield Fault(what, UNKNOWN, pointer, False, dict.fromkeys((pointer, *_WITH.get(pointer, ())), NOWHERE))
     for what, pointer, source in TWICE[path]:
-        yield what, REPEATED, pointer, _with(whole, pointer, _at(whole, source))
+        yield repeated(what, pointer, whole, source)
 
 
 _STATE_USED = (
@@ -142,30 +125,20 @@ TWICE = {
 """Places of names that something else has already, and where, by operation."""
 
 
-def _with(whole: Json, pointer: str, name: str) -> Json:
-    """A copy of a request with another name at a place."""
-    body = deepcopy(whole)
-    place, _, last = pointer.rpartition("/")
-    parent = _at(body, place)
-    parent[int(last) if isinstance(parent, list) else last] = name
-    return body
-
-
-def _at(body: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        body = body[int(step) if isinstance(body, list) else step]
-    return body
+_WITH = {
+    "/demands/1/sources/0": ("/demands/0/sources/0",),
+    "/demands/0/targets/0": ("/demands/1/targets/0",),
+}
+"""Places that get the same wrong name: both demands have the same ends, and committed runs were asked so."""
 
 
 def judge(observation: tuple[BadRequest, ...]) -> Iterable[Finding]:
     """Claims about refusals."""
     for wrong in observation:
-        because = f"{wrong.what}, {'twice' if wrong.problem == REPEATED else 'unknown'}"
-        yield answered("SCH-012", wrong.answer, 422, because, problem=wrong.problem)
-        pointers = [error.get("pointer") for error in wrong.answer.items("errors") if isinstance(error, dict)]
-        yield holds(
-            "SCH-012", wrong.pointer in pointers, f"{because}: the place {wrong.pointer}", pointers, wrong.answer
-        )
+        fault, pointers = wrong.fault, wrong.pointers
+        because = f"{wrong.what}, {'twice' if fault.problem == INVALID else 'unknown'}"
+        yield answered("SCH-012", wrong.answer, 422, because, problem=fault.problem)
+        yield holds("SCH-012", fault.pointer in pointers, f"{because}: the place {fault.where}", pointers, wrong.answer)
 
 
 CHECK = Check("sch_names", ("SCH-012",), observe, judge)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import Json, is_answer
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
-from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, PLANS, Draft, Json, decided, queued
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, PLANS, Draft, queued
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
-from kuayu_conformance.statistics import mean_upper_bound
+from kuayu_conformance.statistics import clustered_mean, mean_upper_bound
 from kuayu_schemas.models import ReportTable, TableRow
 
 PLANS_QUICK, PLANS_FULL = 6, 60
@@ -66,7 +67,7 @@ def observe(episode: Episode) -> tuple[PlanOutcome, ...]:
         speeds = [1.0, draft.chance.uniform(0.8, 1.0), draft.chance.uniform(1.0, 1.25)]
         state = roomy(draft, profiles[:1], [draft.accelerator(profiles[:1], speed=speed) for speed in speeds])
         plan = episode.ask_patiently("POST", PLANS, {"state": state, "horizon": 3600.0})
-        if decided(PLANS, plan) and plan.json["shares"]:
+        if is_answer(PLANS, plan) and plan.json["shares"]:
             made.append(_allocated(episode, OWN, state, plan.json["shares"]))
         else:
             made.append(PlanOutcome(OWN, {}, {}, JOBS, 0, ("no shares were planned",), plan))
@@ -109,7 +110,7 @@ def _drawn(draft: Draft, state: Json) -> list[Json]:
 def _allocated(episode: Episode, whose: str, state: Json, shares: Sequence[Json]) -> PlanOutcome:
     planned = {share["domain"]: share["share"] for share in shares}
     answer = episode.ask_patiently("POST", PLACEMENTS, {"state": state, "shares": list(shares)})
-    if not decided(PLACEMENTS, answer):
+    if not is_answer(PLACEMENTS, answer):
         return PlanOutcome(whose, planned, {}, JOBS, 0, (answer.brief,), answer)
     account, scene = Account(state), ClusterState(state)
     decisions = answer.json["decisions"]
@@ -136,7 +137,7 @@ def judge(observation: tuple[PlanOutcome, ...]) -> Iterable[Finding]:
     errors = [[entry.error] for entry in observation]
     yield Figure(
         "SCH-007",
-        _mean(errors),
+        clustered_mean(errors),
         mean_upper_bound(errors, "SCH-007"),
         len(observation),
         "distance between allocated and planned share over the planned share, compute weighted by index, in the worst "
@@ -146,13 +147,9 @@ def judge(observation: tuple[PlanOutcome, ...]) -> Iterable[Finding]:
     )
 
 
-def _mean(clusters: Sequence[Sequence[float]]) -> float:
-    return sum(value for (value,) in clusters) / len(clusters)
-
-
 def _part(observation: Sequence[PlanOutcome], whose: str) -> PartFigure:
     errors = [[entry.error] for entry in observation if entry.whose == whose]
-    return PartFigure(whose, _mean(errors), mean_upper_bound(errors, f"SCH-007 {whose}"), len(errors))
+    return PartFigure(whose, clustered_mean(errors), mean_upper_bound(errors, f"SCH-007 {whose}"), len(errors))
 
 
 def _table(observation: Sequence[PlanOutcome]) -> ReportTable:

@@ -6,16 +6,9 @@ from itertools import combinations
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.checks.scheduling.account import Account
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    GIGABYTE,
-    PLACEMENTS,
-    DecisionExchange,
-    Draft,
-    Json,
-    ask,
-    queued,
-)
+from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_upper_bound

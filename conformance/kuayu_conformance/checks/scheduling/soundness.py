@@ -5,18 +5,11 @@ from dataclasses import dataclass
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.paths import congested, grid
-from kuayu_conformance.checks.scheduling.placement_requests import (
-    PLACEMENTS,
-    ROUTES,
-    DecisionExchange,
-    Draft,
-    Json,
-    ask,
-    queued,
-)
+from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, ROUTES, Draft, queued
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from kuayu_conformance.checks.scheduling.placement_requests import Draft, Json, alone, take
+from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.scheduling.placement_requests import Draft, alone, take
 from kuayu_conformance.episode import instant
 
 STEP = 60.0
