@@ -26,7 +26,7 @@ OPTIONAL = {f"{row.method} {row.template}" for _, row in operations()} - set(reg
 """Operations that nobody has to have: those of features."""
 
 REPEATED_RUN = RESULTS / "runs/scheduling"
-"""A run at level full of a few checks that are in the confirmatory run too; to unpack it takes as long as all others."""
+"""A run at level full of a few checks that are in the confirmatory run too; to unpack it takes as long as the rest."""
 
 LOADED = tuple(listed.load() for listed in CHECKS)
 OF_PROFILES = {name: check for check in LOADED for name in check.requirements if not name.startswith("COM-")}
