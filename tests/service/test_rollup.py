@@ -213,14 +213,14 @@ def test_a_backlog_is_forgotten_in_pieces(database: Database) -> None:
 
 
 def test_a_round_of_maintenance_rolls_up_and_forgets(database: Database) -> None:
-    now = instants.now()
+    now, every = instants.now(), 900_000
     begin = now - now % DAY - 4 * DAY
-    held = {number: {begin + 300_000 * n: float(n % 7) for n in range(4 * 288)} for number in range(1, 40)}
+    held = {number: {begin + every * n: float(n % 7) for n in range(4 * DAY // every)} for number in range(1, 40)}
     emptied(database, held)
     maintain(database, Settings(retention=2 * 86_400.0))
     kept = databases.rows(database)
     promised = 39 * sum(instant >= now - 2 * DAY for instant in held[1])
-    assert promised <= kept <= promised + 39 * (BLOCK + rollup.ROLLUP_MARGIN_MILLISECONDS) // 300_000 + 39
+    assert promised <= kept <= promised + 39 * (BLOCK + rollup.ROLLUP_MARGIN_MILLISECONDS) // every + 39
     for number in (1, 16, 17, 39):
         found = points(database, SeriesQuery(number, "power", begin, begin + 4 * DAY, HOUR))
         assert same(found, direct(held[number], HOUR, begin, begin + 4 * DAY))
