@@ -4,7 +4,7 @@ To import what a command needs costs a processor one to three seconds, a hundred
 and the tests start hundreds. A prefork server is a process that has imported it once, and forks. Each child is a
 process of its own all the same: it has its own arguments, environment and folder, runs the same ``main``, ends as any
 other program does, and can be killed. That each command also begins when it has to import everything itself is shown
-where guides are carried out, command by command, and by the tests that start programs without this module.
+where guides are carried out with programs of their own, and by the tests that start programs without this module.
 
 Children of one prefork server share the seed of Python's hashes, so services and what is typed come from different
 ones.
@@ -126,16 +126,21 @@ class PreforkServer:
             )
 
     def start(
-        self, arguments: Sequence[str], streams: Sequence[int | IO[Any]], environment: Mapping[str, str] | None = None
+        self,
+        arguments: Sequence[str],
+        streams: Sequence[int | IO[Any]],
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
     ) -> Started:
-        """Start ``kuayu`` with some arguments in the folder where we are.
+        """Start ``kuayu`` with some arguments.
 
         Args:
             arguments: What would be typed behind its name.
             streams: Its input, its output and where it complains.
             environment: Ours where none is given.
+            folder: Where it begins, which is where we are if none is given.
         """
-        request = [str(Path.cwd()), dict(os.environ if environment is None else environment), list(arguments)]
+        request = [folder or str(Path.cwd()), dict(os.environ if environment is None else environment), list(arguments)]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         handed = [each if isinstance(each, int) else each.fileno() for each in streams]
         with theirs, self._lock:
@@ -191,6 +196,67 @@ def run(
         said.seek(0)
         complained.seek(0)
         return subprocess.CompletedProcess(typed, status, said.read().decode(), complained.read().decode())
+
+
+RELAYED = """\
+#!{python} -IS
+import json, os, socket, sys
+relay = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+relay.connect({address!r})
+request = json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()])
+socket.send_fds(relay, [request.encode()], [0, 1, 2])
+status = int(relay.recv(100))
+sys.exit(status if status >= 0 else 128 - status)
+"""
+"""A program that is ``kuayu`` for a shell, and has it started by :func:`relaying`."""
+
+
+@contextlib.contextmanager
+def relaying(folder: Path, modules: Sequence[str] = TYPED) -> Iterator[str]:
+    """Text of a program that a shell can start as ``kuayu``: what it does is done by a child of a prefork server.
+
+    The child has the program's arguments, environment, folder, input and outputs, and is killed when the program is.
+
+    Args:
+        folder: A folder for the socket over which such programs ask.
+        modules: What the prefork server has imported.
+    """
+    server = prefork_server(modules)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as relay:
+        relay.bind(address := str(folder / "relay"))
+        relay.listen()
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):  # it has been shut down
+                while True:
+                    threading.Thread(target=_relay, args=(server, relay.accept()[0]), daemon=True).start()
+
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield RELAYED.format(python=sys.executable, address=address)
+        finally:
+            relay.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+
+
+def _relay(server: PreforkServer, program: socket.socket) -> None:
+    """Start what a program stands for, and tell it how that ended, or end it where the program has ended before."""
+    with program:
+        request, streams, _, _ = socket.recv_fds(program, LONGEST_REQUEST, STREAMS)
+        if not request:
+            return
+        try:
+            started = server.start(json.loads(request)[0], streams, *json.loads(request)[1:])
+        finally:
+            for stream in streams:
+                os.close(stream)
+        while (status := started.poll()) is None:
+            if select.select([program], [], [], 0.02)[0]:  # it says nothing more: it is gone
+                started.send_signal(signal.SIGKILL)
+                started.wait()
+                return
+        program.send(str(status).encode())
 
 
 def tend(control: int, modules: Sequence[str]) -> None:

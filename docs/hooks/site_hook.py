@@ -2,9 +2,11 @@
 """The hook by which mkdocs gets the generated pages (package ``pages``) and lists them.
 
 mkdocs-static-i18n makes new files of all that it finds, so a generated page is announced before it runs, as if it lay
-in the folder of its language, and gets its content afterwards. mkdocs calls all of this once for each language.
+in the folder of its language, and gets its content afterwards. mkdocs calls all of this once for each language, and
+each time asks for the pages section after section: they are made once in between.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +22,27 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 ROOT = Path(__file__).parents[2]
 
 
+@cache
+def pages_in(language: Language) -> tuple[Made, ...]:
+    """Every generated page in one language."""
+    return tuple(written_pages(language, ROOT))
+
+
+@cache
 def made() -> dict[str, Made]:
     """Everything that is generated, by its path below docs/."""
-    pages = {f"{language}/{page.path}": page for language in LANGUAGES for page in written_pages(language, ROOT)}
+    pages = {f"{language}/{page.path}": page for language in LANGUAGES for page in pages_in(language)}
     return pages | {file.path: file for file in shared_files(ROOT)}
 
 
 @event_priority(-200)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the generated pages, with headings in the language that is being built."""
+    """List the generated pages, with headings in the language that is being built.
+
+    They are made anew, since `mkdocs serve` comes here again when something has changed.
+    """
+    pages_in.cache_clear()
+    made.cache_clear()
     if not config.site_url:
         config.theme.static_templates.discard("sitemap.xml")  # a map of addresses needs an address
     for section, listed in sections(config.nav or []):
@@ -47,7 +61,7 @@ def sections(nav: list[Any]) -> list[tuple[str, list[Any]]]:
 def entries(section: str, language: Language) -> list[Any]:
     """What the navigation lists in a section after its first page."""
     listed: dict[str, list[Any]] = {}
-    for page in written_pages(language, ROOT):
+    for page in pages_in(language):
         if page.section == section:
             listed.setdefault(page.group, []).append(page.path)
     return [entry for group, paths in listed.items() for entry in ([{group: paths}] if group else paths)]

@@ -46,10 +46,13 @@ class Performed:
     shown: str | None = None
 
 
-def perform(page: str, folder: Path, port: int, patience_s: float = PATIENCE_S) -> list[Performed]:
+def perform(
+    page: str, folder: Path, port: int, patience_s: float = PATIENCE_S, kuayu: str | None = None
+) -> list[Performed]:
     """Carry out a guide; a service that it starts listens on the port, and is looked for there.
 
-    Whatever the guide leaves running is stopped. The test is skipped where there is no shell or no curl.
+    Whatever the guide leaves running is stopped. The test is skipped where there is no shell or no curl. ``kuayu`` is a
+    program in place of one that begins with nothing imported.
     """
     done: list[Performed] = []
     for kind, text in blocks(page):
@@ -57,7 +60,7 @@ def perform(page: str, folder: Path, port: int, patience_s: float = PATIENCE_S) 
             done[-1].shown = text
         elif kind not in ELSEWHERE:
             done.append(Performed(kind, text, ""))
-    parts = _run([_script(each) for each in done], folder, port, patience_s)
+    parts = _run([_script(each) for each in done], folder, port, patience_s, kuayu)
     for each, printed in zip(done, parts, strict=True):
         each.printed = printed
     return done
@@ -67,7 +70,7 @@ def _script(block: Performed) -> str:
     return f"python <<'PROGRAM'\n{block.typed}PROGRAM\n" if block.kind == "python" else block.typed
 
 
-def _run(scripts: list[str], folder: Path, port: int, patience_s: float) -> list[str]:
+def _run(scripts: list[str], folder: Path, port: int, patience_s: float, kuayu: str | None) -> list[str]:
     """What each of some scripts prints, one after the other in the same shell."""
     shell = shutil.which("sh")
     curl = shutil.which("curl")
@@ -79,9 +82,9 @@ def _run(scripts: list[str], folder: Path, port: int, patience_s: float) -> list
         served = re.sub(r"^kuayu (serve|up)\b", rf"kuayu \1 --port {port}", text, flags=re.MULTILINE)
         lines += [served.replace(WRITTEN_FOR, url), f"printf '\\n%s\\n' '{MARK}'"]
     tools = {
-        "kuayu": f"exec {sys.executable} -c 'from kuayu.cli import main; main()' \"$@\"",
-        "python": f'exec {sys.executable} "$@"',
-        "curl": f'exec {curl} -sS --fail-with-body "$@"',
+        "kuayu": kuayu or f"#!/bin/sh\nexec {sys.executable} -c 'from kuayu.cli import main; main()' \"$@\"\n",
+        "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n',
+        "curl": f'#!/bin/sh\nexec {curl} -sS --fail-with-body "$@"\n',
     }
     path = os.pathsep.join([_made(tools, folder / "bin"), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": COLUMNS, "no_proxy": "127.0.0.1"}
@@ -102,11 +105,11 @@ def _run(scripts: list[str], folder: Path, port: int, patience_s: float) -> list
 
 
 def _made(tools: dict[str, str], folder: Path) -> str:
-    """A folder of commands."""
+    """A folder of programs, each with its text."""
     folder.mkdir()
-    for name, does in tools.items():
+    for name, text in tools.items():
         command = folder / name
-        command.write_text(f"#!/bin/sh\n{does}\n")
+        command.write_text(text)
         command.chmod(0o755)
     return str(folder)
 

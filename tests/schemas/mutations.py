@@ -4,11 +4,16 @@ Each valid example of ``spec/examples`` is taken apart. Every member in turn is 
 and replaced by values of every JSON type, by its own bounds and what lies just beyond them, by near-instants, and by
 texts of the greatest length and one more. Whether a mutant is still valid is not said here: the parties that judge it
 have to agree.
+
+A place is changed in all these ways where it is the first of its kind: the first of its member of its definition, in an
+object with the same other members. At others, such as the identifier of a device in the tenth class that lists devices,
+a few changes show that the same definition is looked up there.
 """
 
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +33,25 @@ class RawJson:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """Body to be judged as an instance of ``class_name``, and how it came about."""
+    """Value to be judged as an instance of ``class_name``, and how it came about; its body is written on demand."""
 
     class_name: str
     origin: str
-    body: bytes
+    value: Any
+
+    @property
+    def body(self) -> bytes:
+        """The value as it is sent."""
+        return _write(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place in an example, what the published schema says of it, and what it has in common with others."""
+
+    place: Place
+    rule: dict[str, Any]
+    kind: tuple[object, ...]
 
 
 OTHER_TYPES = (None, True, False, 0, -1, 1, 3.0, 3.5, "", "3", "true", "null", [], [None], {}, {"a": 1})
@@ -86,6 +105,8 @@ INSTANTS = (
     "9999-12-31T23:59:59.999Z",
     "1795249800",
 )
+WHEREVER = (None, {"a": 1})
+"""What a place becomes whose kind has been seen: nothing has this value, so that what is said of the place is asked."""
 RAW_JSON = tuple(
     map(RawJson, ("1e400", "-1e400", '"\\ud800"', '"\\ud83d\\ude00"', "3.00", "30e-1", "1E0", "NaN", "-Infinity"))
 )
@@ -98,22 +119,27 @@ def examples(verdict: str) -> list[tuple[str, Path]]:
 
 def mutated_examples(class_names: Collection[str] | None = None) -> Iterator[Mutant]:
     """All mutants of the valid examples, of the given classes only where they are given; always in the same order."""
+    known: set[tuple[object, ...]] = set()
     for class_name, path in examples("valid"):
         if class_names is None or class_name in class_names:
-            for what, value in _mutations(class_name, json.loads(path.read_bytes())):
-                yield Mutant(class_name, f"{class_name}/{path.stem}: {what}", _write(value))
+            for what, value in _mutations(class_name, json.loads(path.read_bytes()), known):
+                yield Mutant(class_name, f"{class_name}/{path.stem}: {what}", value)
 
 
-def _mutations(class_name: str, example: Any) -> Iterator[tuple[str, Any]]:
+def _mutations(class_name: str, example: Any, known: set[tuple[object, ...]]) -> Iterator[tuple[str, Any]]:
     for value in OTHER_TYPES:
         yield f"whole body := {value!r}", value
-    for place in _places(example):
+    for spot in _spots(class_name, example):
+        place, rule = spot.place, spot.rule
+        first = spot.kind not in known
+        known.add(spot.kind)
         pointer = "".join(f"/{step}" for step in place)
-        rule = _rule_at(class_name, place)
         if place:
             yield f"{pointer} left out", _without(example, place)
-            for value in [*_replacements(rule), *RAW_JSON]:
+            for value in [*_replacements(rule), *RAW_JSON] if first else WHEREVER:
                 yield f"{pointer} := {str(value)[:40]!r}", _with(example, place, value)
+        if not first:
+            continue
         here = _at(example, place)
         if isinstance(here, dict):
             yield from ((f"{pointer} {what}", _with(example, place, value)) for what, value in _wider(here, rule))
@@ -171,24 +197,41 @@ def _longer(items: list[Any], rule: dict[str, Any]) -> Iterator[tuple[str, Any]]
                 yield f"with {count} items", [items[0]] * count
 
 
-def _places(value: Any, place: Place = ()) -> Iterator[Place]:
-    yield place
-    children = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
-    for step, child in children:
-        yield from _places(child, (*place, step))
-
-
-def _rule_at(class_name: str, place: Place) -> dict[str, Any]:
-    """What the published schema says about a place: its keywords with those of what it refers to."""
+def _spots(class_name: str, example: Any) -> Iterator[_Spot]:
+    """The places of an example, of a list the first two items, each behind that which holds it."""
     definitions = schema.document()["$defs"]
 
-    def resolved(rule: dict[str, Any]) -> dict[str, Any]:
-        return {**definitions[rule["$ref"].rpartition("/")[2]], **rule} if "$ref" in rule else rule
+    def below(value: Any, place: Place, rule: dict[str, Any], way: tuple[str, ...], around: object) -> Iterator[_Spot]:
+        """From a place on; ``way`` leads to it from the last definition that was referred to."""
+        yield _Spot(place, rule, (*way, around, _shape(value)))
+        if "$ref" in rule:
+            name = rule["$ref"].rpartition("/")[2]
+            rule, way = {**definitions[name], **rule}, (name,)
+        if isinstance(value, dict):
+            shape = _shape(value)
+            for name, child in value.items():
+                yield from below(child, (*place, name), rule.get("properties", {}).get(name, {}), (*way, name), shape)
+        elif isinstance(value, list):
+            for index, item in enumerate(value[:2]):
+                yield from below(item, (*place, index), rule.get("items", {}), (*way, "*"), None)
 
-    rule = definitions[class_name]
-    for step in place:
-        rule = resolved(rule.get("items", {}) if isinstance(step, int) else rule.get("properties", {}).get(step, {}))
-    return rule
+    yield from below(example, (), definitions[class_name], (class_name,), None)
+
+
+def _shape(value: Any) -> object:
+    """What rules of a definition tell apart: which members there are, of which type, and what enumerations say."""
+    if isinstance(value, dict):
+        return frozenset(
+            (name, _shape(member) if not isinstance(member, dict) else dict) for name, member in value.items()
+        )
+    return value if isinstance(value, bool) or (isinstance(value, str) and value in _words()) else type(value)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Every value of an enumeration of the schema."""
+    rules = schema.document()["$defs"].values()
+    return frozenset(value for rule in rules for value in rule.get("enum", ()) if isinstance(value, str))
 
 
 def _at(value: Any, place: Place) -> Any:

@@ -34,8 +34,11 @@ SHORT = 0.05
 FOLLOWED = 1.0
 """Seconds for which a stream, which has no end, is followed."""
 
+EXAMPLES = 5
+"""Requests to each operation, those that keep to the document and others; there are many operations."""
+
 SPENT = settings(
-    max_examples=12,
+    max_examples=EXAMPLES,
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],

@@ -122,9 +122,9 @@ def _job_state(job: Plain, place: int, held: Mapping[int, Sequence[Plain]]) -> B
         place=place,
         priority=job["priority"],
         domain=job["domain"],
-        replicas=job["replicas"],
-        least=job["least_replicas"],
-        nodes_each=job["nodes_each"],
+        replicas=int(job["replicas"]),  # JSON also writes an integer as 3.0
+        least=int(job["least_replicas"]),
+        nodes_each=int(job["nodes_each"]),
         state_bytes=bounded(job["state_size"]),
         node_rate=bounded(job["node_bandwidth"] / BITS_PER_BYTE),
         start_s=min(job["start_time"], MAX_FIGURE),

@@ -320,7 +320,7 @@ def _stream(entry: Mapping[str, Any], number: Mapping[tuple[str, str], int], hor
         entry["step_size"],
         entry["step_time"],
         entry["due"],
-        entry["remote_steps"],
+        int(entry["remote_steps"]),  # JSON also writes an integer as 3.0
         min(entry.get("local_steps") or 0, steps_looked_at(entry, horizon)),
         tuple((gap["begin"], gap["end"]) for gap in entry["missing"]),
         tuple(
