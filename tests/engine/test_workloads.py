@@ -97,7 +97,7 @@ def largest_part(workload: Workload, budget_s: float = math.inf) -> int:
 
 
 def brief(workload: Workload) -> Workload:
-    """The same model with few and small samples: processors without bfloat16 need seconds for one as large as stated."""
+    """The same model with few and small samples: processors without bfloat16 take seconds for one as stated."""
     part = SHORT.get(workload.family)
 
     def data(samples: int, generator: torch.Generator) -> tuple[Tensor, ...]:
