@@ -31,8 +31,13 @@ hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")
 """How long an example takes says what else the machine does, and what is made when it is first used."""
 
-COMPILED = tuple(f"tests/scheduling/test_{name}.py" for name in ("learning", "compiled_rule", "vector_env"))
-"""Files of tests that run what ``kuayu_training.scheduling.core`` compiles."""
+COMPILED = (
+    "tests/scheduling/test_learning.py",
+    "tests/scheduling/test_compiled_rule.py",
+    "tests/scheduling/test_vector_env.py",
+    "tests/conformance/testbed/scheduling/test_compiled_world.py",
+)
+"""Files of tests that run most of what the cores of ``kuayu_training`` and of the suite's test bed compile."""
 
 FLAGS = (
     "--no-sandbox",
@@ -125,7 +130,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "Scheduling | None":
     """Give a worker whole files, and one worker all that runs the same compiled code.
 
-    Else workers would compile it beside each other, each for itself, which takes a minute of a processor every time.
+    Else workers would compile it beside each other, each for itself, which takes minutes of a processor every time.
     """
     if config.getvalue("dist") != "loadfile":
         return None

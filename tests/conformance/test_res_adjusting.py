@@ -43,8 +43,8 @@ ALL_THREE = (ADJUSTED, DIP, RECOVERED)
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two windows: more is not needed to see that something is always wrong."""
-    monkeypatch.setattr(res_adjusting, "QUICK", 2)
+    """A single window: more is not needed to see that something is always wrong."""
+    monkeypatch.setattr(res_adjusting, "QUICK", 1)
 
 
 def found(change: Change | None = None, first: Callable[[Json], Json] = adjust) -> list[Finding]:
@@ -394,11 +394,12 @@ def test_a_full_run_has_more_than_three_hundred_disturbances_and_a_quick_one_eno
     assert 5 * res_adjusting_windows.QUICK >= 93
 
 
-@pytest.mark.usefixtures("few")
-def test_progress_is_told_window_by_window_and_other_nonces_draw_other_ones() -> None:
+def test_progress_is_told_window_by_window_and_other_nonces_draw_other_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(res_adjusting, "QUICK", 2)
     told: list[tuple[int, int]] = []
     made = episode(nonce="another")
     made.passed = lambda done, all_of_them: told.append((done, all_of_them))
     windows = observe(made).windows
     assert told == [(1, 2), (2, 2)]
+    monkeypatch.setattr(res_adjusting, "QUICK", 1)
     assert windows[0].names != observe(episode()).windows[0].names

@@ -8,7 +8,7 @@ from conformance.conforming_collectives import choose, episode
 
 from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.resilience import collectives as res_collectives
-from kuayu_conformance.checks.resilience.collectives import Extent
+from kuayu_conformance.checks.resilience.collectives import QUICK, Extent
 from kuayu_conformance.findings import Claim, Figure
 from kuayu_conformance.run.verdicts import conclude
 from kuayu_schemas import registers
@@ -21,6 +21,12 @@ FEW = Extent(1, 16)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows of eight minutes."""
     monkeypatch.setattr(res_collectives, "QUICK", FEW)
+
+
+@pytest.fixture
+def some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows as long as in a quick run, and enough of them for whoever always errs."""
+    monkeypatch.setattr(res_collectives, "QUICK", Extent(4, QUICK.intervals))
 
 
 def findings(*args: Any, **kwargs: Any) -> tuple[list[Claim], list[Figure]]:
@@ -90,10 +96,12 @@ def test_a_conforming_chooser_passes_and_everything_stands_beside() -> None:
     assert verdict(claims, figures) is Verdict.pass_
 
 
+@pytest.mark.usefixtures("some")
 def test_who_never_switches_is_found() -> None:
     assert any("another collective" in each for each in unmet(first=stubborn))
 
 
+@pytest.mark.usefixtures("some")
 def test_who_switches_for_the_sake_of_it_makes_fewer_steps_than_a_fixed_one() -> None:
     claims, figures = findings(first=restless)
     assert all(each.met for each in claims)

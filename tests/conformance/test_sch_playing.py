@@ -3,14 +3,16 @@
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conformance.scheduling_scores import PLAN
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuayu_conformance import caching
@@ -101,98 +103,128 @@ def first_that_fits(body: dict[str, Any]) -> dict[str, Any]:
     return {"revision": state["revision"], "method": method, "decisions": decisions}
 
 
-@pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A plan of minutes, and a cache of its own."""
-    monkeypatch.setenv(caching.FOLDER, str(tmp_path))
+def shorten(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """A plan of minutes, and a cache of this module's own."""
+    monkeypatch.setenv(caching.FOLDER, str(cache))
     for module in (sch_gains, sch_stability):
         monkeypatch.setattr(module, "plan", lambda **_: SHORT)
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run that was played with an empty cache.
+
+    Attributes:
+        live: What it asked, and was answered.
+        observed: What it saw.
+        kept: Where its scores are kept for whoever judges.
+        cache: Where its baselines are kept for other runs.
+    """
+
+    live: "Recording"
+    observed: sch_gains.GainWindows
+    kept: Path
+    cache: Path
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The run that others are compared with."""
+    folder, live = tmp_path_factory.mktemp("kept"), Recording(first_that_fits)
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        shorten(monkeypatch, cache)
+        kept = KeptScores.begin(folder)
+        observed = sch_gains.observe(episode(live, kept=kept))
+        kept.close()
+    return Run(live, observed, folder, cache)
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch, first: Run) -> None:
+    """Baselines that the first run kept are at hand."""
+    shorten(monkeypatch, first.cache)
+
+
 def test_the_same_answers_lead_to_the_same_questions_with_and_without_a_cache(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, first: Run
 ) -> None:
-    first, second = Target(first_that_fits), Target(first_that_fits)
-    one = sch_gains.observe(episode(first))
-    assert any(tmp_path.rglob("*.json")), "baselines are kept"
+    one, second = first.observed, Target(first_that_fits)
+    assert any(first.cache.rglob("*.json")), "baselines are kept"
     other = sch_gains.observe(episode(second, run="another"))
     monkeypatch.setenv(caching.FOLDER, "")
     third = Target(first_that_fits)
     fresh = sch_gains.observe(episode(third))
-    assert [each.body for each in first.requests] == [each.body for each in second.requests]
+    questions = [event["request"] for events in first.live.branches.values() for event in events]
+    assert [digest(each) for each in second.requests] == questions
     assert one == other == fresh
-    assert one.asked == len(first.requests) > 0
+    assert one.asked == len(questions) > 0
     assert one.bad_answers == 0
 
 
-def test_a_full_run_plays_baselines_ahead_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_run_plays_baselines_ahead_in_processes_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, first: Run
+) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    alone = sch_gains.observe(episode(Target(first_that_fits)))
     monkeypatch.setenv(caching.FOLDER, "")
     whole = Settings("nonce", "run", True, frozenset(), {}, False)
     ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
     assert ahead.pictures, "it was a full run"
-    assert (ahead.windows, ahead.grid) == (alone.windows, alone.grid)
+    assert (ahead.windows, ahead.grid) == (first.observed.windows, first.observed.grid)
 
 
-def test_where_such_a_process_is_killed_the_run_plays_them_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_such_a_process_is_killed_the_run_plays_them_itself(monkeypatch: pytest.MonkeyPatch, first: Run) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    alone = sch_gains.observe(episode(Target(first_that_fits)))
     monkeypatch.setenv(caching.FOLDER, "")
     monkeypatch.setattr(sch_baselines, "_stand_back", os.abort)  # as one that takes too much memory is
     whole = Settings("nonce", "run", True, frozenset(), {}, False)
     ahead = sch_gains.observe(Episode("sch", whole, Target(first_that_fits)))
-    assert (ahead.windows, ahead.grid) == (alone.windows, alone.grid)
+    assert (ahead.windows, ahead.grid) == (first.observed.windows, first.observed.grid)
 
 
 def test_whoever_judges_takes_windows_from_what_was_kept_and_plays_those_that_are_drawn(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, first: Run
 ) -> None:
     """Live first, as a run does; then from the record, as ``verify`` does, in another process."""
-    live = Recording(first_that_fits)
-    kept = KeptScores.begin(tmp_path)
-    one = sch_gains.observe(episode(live, kept=kept))
-    kept.close()
+    live, one = first.live, first.observed
     monkeypatch.setenv(caching.FOLDER, "")
     for spot_checks, plays in ((0, False), (None, True)):
         played: list[str] = []
         _count(monkeypatch, played)
         source = ReplaySource("sch", live.events, live.branches)
-        again = episode(source, kept=KeptScores.of(tmp_path, spot_checks=spot_checks), run="another process")
+        again = episode(source, kept=KeptScores.of(first.kept, spot_checks=spot_checks), run="another process")
         assert sch_gains.observe(again) == one
         assert bool(played) == plays
         assert [answer.status for _, answer in again.exchanges] == [200] * one.asked
 
 
-def test_a_run_that_was_broken_off_goes_on_in_the_middle_of_its_windows() -> None:
+def test_a_run_that_was_broken_off_goes_on_in_the_middle_of_its_windows(first: Run) -> None:
     """One window had ended, of another half the questions stand, and the last had not begun."""
-    first = Recording(first_that_fits)
-    one = sch_gains.observe(episode(first))
-    names = list(first.branches)
-    half = len(first.branches[names[1]]) // 2
-    stand = {names[0]: first.branches[names[0]], names[1]: first.branches[names[1]][:half]}
+    one, whole = first.observed, first.live.branches
+    names = list(whole)
+    half = len(whole[names[1]]) // 2
+    stand = {names[0]: whole[names[0]], names[1]: whole[names[1]][:half]}
     second = Recording(first_that_fits)
     source = TakenUp("sch", [], second, lambda name: stand.get(name, ()))  # type: ignore[arg-type]  # a target instead
     again = episode(source)
     assert sch_gains.observe(again) == one
     assert second.branches[names[0]] == []
-    assert [event["number"] for event in second.branches[names[1]]] == [*range(half, len(first.branches[names[1]]))]
+    assert [event["number"] for event in second.branches[names[1]]] == [*range(half, len(whole[names[1]]))]
     assert {name: len(its) for name, its in second.branches.items() if name not in stand} == {
-        name: len(its) for name, its in first.branches.items() if name not in stand
+        name: len(its) for name, its in whole.items() if name not in stand
     }
     assert len(again.exchanges) == one.asked
 
 
 def test_going_on_takes_windows_that_had_ended_from_what_was_kept(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: Run
 ) -> None:
     """To play a window again from its record takes nearly as long as to ask."""
-    first, kept = Recording(first_that_fits), KeptScores.begin(tmp_path)
-    one = sch_gains.observe(episode(first, kept=kept))
-    kept.close()
-    names = list(first.branches)
-    half = len(first.branches[names[1]]) // 2
-    stand = {names[0]: first.branches[names[0]], names[1]: first.branches[names[1]][:half]}
+    shutil.copytree(first.kept, tmp_path, dirs_exist_ok=True)
+    one, whole = first.observed, first.live.branches
+    names = list(whole)
+    half = len(whole[names[1]]) // 2
+    stand = {names[0]: whole[names[0]], names[1]: whole[names[1]][:half]}
     played: list[str] = []
     _count(monkeypatch, played)
     second = Recording(first_that_fits)
@@ -202,24 +234,21 @@ def test_going_on_takes_windows_that_had_ended_from_what_was_kept(
     assert played == ["service"] * (len(names) - 1), "all but the window that had ended"
     assert second.branches[names[0]] == []
     assert [len(its) for its in second.branches.values()][1:] == [
-        len(first.branches[name]) - (half if name == names[1] else 0) for name in names[1:]
+        len(whole[name]) - (half if name == names[1] else 0) for name in names[1:]
     ]
     assert len(again.exchanges) == one.asked
 
 
-def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    live = Recording(first_that_fits)
-    kept = KeptScores.begin(tmp_path)
-    one = sch_gains.observe(episode(live, kept=kept))
-    kept.close()
-    last = list(live.branches.values())[-1][-1]
+def test_answers_that_were_altered_are_not_passed_over(monkeypatch: pytest.MonkeyPatch, first: Run) -> None:
+    branches = deepcopy(first.live.branches)
+    last = list(branches.values())[-1][-1]
     last["body"] = json.dumps({**json.loads(last["body"]), "decisions": []})
     played: list[str] = []
     _count(monkeypatch, played)
-    source = ReplaySource("sch", live.events, live.branches)
-    altered = episode(source, kept=KeptScores.of(tmp_path, spot_checks=0), run="another")
+    source = ReplaySource("sch", first.live.events, branches)
+    altered = episode(source, kept=KeptScores.of(first.kept, spot_checks=0), run="another")
     with contextlib.suppress(TranscriptError):
-        assert sch_gains.observe(altered) != one
+        assert sch_gains.observe(altered) != first.observed
     assert played == ["service"], "the window of that answer was played"
 
 
@@ -241,18 +270,22 @@ class Recording(Target):
     def exchange(self, request: Request) -> Answer:
         """One answer, recorded."""
         said = super().exchange(request)
-        digest = request_digest(request.method, request.path, request.headers, request.body)
         number = self._begin + len(self.events)
         event = {"kind": "exchange", "number": number, "method": request.method, "path": request.path}
         event |= {
             "tenant": request.tenant,
-            "request": digest,
+            "request": digest(request),
             "status": said.status,
             "headers": said.headers,
             "failure": "",
         }
         self.events.append(event | {"body": said.body.decode(), "started": 0.0, "seconds": 0.0})
         return said
+
+
+def digest(request: Request) -> str:
+    """What a transcript keeps of a request."""
+    return request_digest(request.method, request.path, request.headers, request.body)
 
 
 def _count(monkeypatch: pytest.MonkeyPatch, played: list[str]) -> None:
@@ -267,14 +300,14 @@ def _count(monkeypatch: pytest.MonkeyPatch, played: list[str]) -> None:
 
 
 def test_another_nonce_asks_something_else() -> None:
-    first, second = Target(first_that_fits), Target(first_that_fits)
-    sch_stability.observe(episode(first))
-    sch_stability.observe(episode(second, nonce="other"))
-    assert first.requests[0].body != second.requests[0].body
+    one, other = Target(first_that_fits), Target(first_that_fits)
+    sch_stability.observe(episode(one))
+    sch_stability.observe(episode(other, nonce="other"))
+    assert one.requests[0].body != other.requests[0].body
 
 
-def test_every_policy_has_the_same_cohort() -> None:
-    o = sch_gains.observe(episode(Target(first_that_fits)))
+def test_every_policy_has_the_same_cohort(first: Run) -> None:
+    o = first.observed
     for cell, rows in o.windows.items():
         for window in rows:
             assert len({score.everyone.jobs for score in window.scores.values()}) == 1, cell
@@ -295,9 +328,8 @@ def test_a_service_that_gives_no_answers_is_given_up(said: object) -> None:
     assert [each.met for each in findings] == [False] * 4
 
 
-def test_scores_are_kept_as_they_are() -> None:
-    o = sch_gains.observe(episode(Target(first_that_fits)))
-    for rows in o.windows.values():
+def test_scores_are_kept_as_they_are(first: Run) -> None:
+    for rows in first.observed.windows.values():
         for score in rows[0].scores.values():
             assert Score.from_json(json.loads(json.dumps(score.json()))) == score
 
@@ -312,6 +344,7 @@ def test_plans_are_whole(its: Plan) -> None:
     assert all(len(curve.points) > 1 for curve in its.curves)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 6), min_size=192, max_size=192), st.text(max_size=4))
 def test_windows_are_chosen_in_proportion_to_their_long_jobs(long: list[int], nonce: str) -> None:
     """Of each way of dealing accelerators six of twenty-four, one of each four in the order of their long jobs."""

@@ -309,8 +309,10 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
 
 
 SPOT_CHECKS = 10
-"""Kept scores of a run that are computed again, drawn anew each time that everything is judged again: 5 s of a processor
-each, and every change has them drawn. ``kuayu conformance verify`` computes 40 again, with ``--recompute`` all."""
+"""Kept scores of a run that are computed again, drawn anew each time: one takes up to 5 s of a processor.
+
+``kuayu conformance verify`` computes 40 again, and with ``--recompute`` all of them.
+"""
 
 
 def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
