@@ -82,9 +82,17 @@ def between(target: str, known: Known, *, learning: bool) -> Iterator[str]:
         server.shutdown()
 
 
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """A run, and what came of it by requirement."""
+
+    folder: Path
+    verdicts: dict[str, Verdict]
+
+
 @pytest.fixture(scope="module")
-def verdicts(options: Options, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Verdict], ...]:
-    """What came of a run whose answers were learnt, and of a second with the same nonce that was answered by heart."""
+def runs(options: Options, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Ended]:
+    """A run whose answers were learnt, and a second with the same nonce that was answered by heart."""
     known: Known = {}
     found = []
     for learning in (True, False):
@@ -92,27 +100,35 @@ def verdicts(options: Options, tmp_path_factory: pytest.TempPathFactory) -> tupl
             folder = tmp_path_factory.mktemp("run")
             chosen = dataclasses.replace(options, target=target, selection=CHOSEN, level="smoke", nonce="same")
             report = Run(chosen, folder, Progress()).execute()
-            found.append({row.requirement: row.verdict for row in report.results if row.requirement in CHOSEN})
-    return tuple(found)
+            verdicts = {row.requirement: row.verdict for row in report.results if row.requirement in CHOSEN}
+            found.append(Ended(folder, verdicts))
+    return found[0], found[1]
 
 
 @pytest.mark.parametrize("requirement", CHOSEN)
-def test_what_was_passed_is_not_passed_by_heart(verdicts: tuple[dict[str, Verdict], ...], requirement: str) -> None:
-    first, second = verdicts
-    assert first[requirement] is Verdict.pass_
-    assert second[requirement] is not Verdict.pass_
+def test_what_was_passed_is_not_passed_by_heart(runs: tuple[Ended, Ended], requirement: str) -> None:
+    first, second = runs
+    assert first.verdicts[requirement] is Verdict.pass_
+    assert second.verdicts[requirement] is not Verdict.pass_
 
 
-def test_names_tell_nothing_and_are_never_given_twice(options: Options, tmp_path: Path) -> None:
-    asked = []
-    for number in range(2):
-        folder = tmp_path / str(number)
-        Run(dataclasses.replace(options, selection=("MET-003",), level="smoke"), folder, Progress()).execute()
-        events = Transcript.read(folder).episodes["met_accuracy"]
-        asked.append({event["path"] for event in events if event.get("method") == "PUT"})
-    assert asked[0]
-    assert not asked[0] & asked[1]
-    told = " ".join(asked[0] | asked[1])
+def named(folder: Path) -> set[str]:
+    """Paths of everything that was registered in a run."""
+    episodes = Transcript.read(folder).episodes.values()
+    return {event["path"] for events in episodes for event in events if event.get("method") == "PUT"}
+
+
+def test_names_are_never_given_twice(runs: tuple[Ended, Ended]) -> None:
+    first, second = (named(run.folder) for run in runs)
+    assert first
+    assert second
+    assert not first & second
+
+
+def test_names_tell_nothing(options: Options, tmp_path: Path) -> None:
+    Run(dataclasses.replace(options, selection=("MET-003",), level="smoke"), tmp_path, Progress()).execute()
+    told = " ".join(named(tmp_path))
+    assert told
     assert not any(word in told for word in ("plain", "reset", "repeat", "disorder", "gap", "skew", "dcgm", "node-"))
 
 

@@ -73,7 +73,7 @@ def _made(target: str, folder: Path, *requirements: str) -> Path:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that keeps requests and what was played."""
     with served(MINIMAL_SERVER) as target:
-        return _made(target, tmp_path_factory.mktemp("played"), "FCT-001", "FCT-002", "FCT-003", "RES-010")
+        return _made(target, tmp_path_factory.mktemp("played"), "FCT-001", "FCT-002", "FCT-003", "RES-010", "SCH-007")
 
 
 def _agree(folder: Path, found: Mapping[str, Judged]) -> None:
@@ -105,10 +105,8 @@ def test_both_judges_agree_on_collectives(played: Path) -> None:
 
 
 @pytest.mark.slow
-def test_both_judges_agree_on_shares(tmp_path: Path) -> None:
-    with served(MINIMAL_SERVER) as target:
-        folder = _made(target, tmp_path / "shares", "SCH-007")
-    _agree(folder, {"SCH-007": shares.judge(folder)})
+def test_both_judges_agree_on_shares(played: Path) -> None:
+    _agree(played, {"SCH-007": shares.judge(played)})
 
 
 def test_both_judges_agree_on_an_index_with_its_requests(tmp_path: Path) -> None:
