@@ -161,10 +161,12 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes \
 	  --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(TORCH)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation \
 	  --editable .
-	@# pip compiles on one processor; what holds syntax of later Pythons is not compiled, which is no error.
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
-	$(BIN)/python -m kuayu_conformance.testbed.scheduling.core
+	@# What takes long on one processor goes on beside each other: numba's code, and the bytecode of all that is installed,
+	@# of which what holds the syntax of later Pythons cannot be compiled, which is no error.
+	$(BIN)/python -m kuayu_conformance.testbed.scheduling.core & compiled=$$!; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(TORCH) && \
+	{ $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true; } && \
+	wait $$compiled
 	touch $@
