@@ -7,8 +7,9 @@ of a run with full requests (``--folder``). Each writes its rows, the suite's fi
 Annex C's worlds are drawn by other numbers here, so that SCH-003 and MET-024 can agree within their errors only, and
 SCH-007 agrees to the digit. The suite has an error too, that of its 48 windows (``suite_error``, as if these had been
 drawn without strata, which makes it too large if anything); two figures differ by chance as the root of the sum of
-both squares does. What follows from a draw is the same here and there: ``test_federation`` has one draw of the suite
-played by both.
+both squares does. What follows from a draw is the same here and there: ``test_federation`` has draws of the suite
+played by both. Rows of SCH-003 are those of as many windows as their ``n`` of ``less-all`` says, from the first on: the
+committed ones of ``--windows 88``.
 """
 
 import argparse
