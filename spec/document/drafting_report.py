@@ -280,8 +280,10 @@ def _annexes(_: Manuscript, sources: Sources, __: Assembled) -> Table:
         unit = "" if row["unit"] == "1" else f" {row['unit']}"
         digits = ".9g" if not row["error"] else ".3g"
         own, suite = (plain(f"{row[name]:{digits}}{unit}") for name in ("annex", "suite"))
+        if "suite_error" in row:
+            suite += f"（{row['suite_error']:.3g}）"
         found.append([row["requirement"], QUANTITIES[row["quantity"]], own, plain(error), suite, str(row["n"])])
-    return ("编号", "数值", "据附录", "标准误或界限之差", "套件", "观测数"), found
+    return ("编号", "数值", "据附录", "标准误或界限之差", "套件（标准误）", "观测数"), found
 
 
 PARTS: Mapping[str, Callable[[Manuscript, Sources, Assembled], Table]] = {

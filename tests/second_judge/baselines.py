@@ -1,135 +1,24 @@
 """B1 and B3 of annex C in its federations: how long jobs take under either, by the annex's text.
 
-A job that was started goes on undisturbed (none of the two stops anybody), so that its end follows when it starts.
-Traffic is simpler than in the suite's world: who fetches data has the path to itself. That is the one simplification.
+A policy is asked at every epoch at which a job waits, and knows what a scheduling state tells then: what is free, when
+jobs end by what they state, where data are, and what links have available. It does not see what itself has just begun.
 """
 
-import heapq
+from bisect import insort
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from math import ceil, inf, log
+from math import ceil, inf
 
 from second_judge.drawn_jobs import DAY, HOUR, Job, Window
-
-PERIOD = 50
-KEPT = 7 * DAY
-Holding = tuple[tuple[int, int], ...]
-"""Domains and devices in them; a domain has one pool here."""
-
-
-@dataclass
-class Running:
-    """A job that holds devices; ``stated`` are the seconds that it states to run for there."""
-
-    job: Job
-    holding: Holding
-    ready: float
-    stated: float
-    ends: float
-
-    def expected(self, now: float) -> float:
-        """When it ends by what it states: who has done all that has as much again."""
-        ends = self.ready + self.stated
-        while ends <= now:
-            ends += ends - self.ready
-        return ends
-
-
-@dataclass
-class Federation:
-    """A window as it is played."""
-
-    window: Window
-    now: float = 0.0
-    running: list[Running] = field(default_factory=list)
-    copies: dict[int, dict[int, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.free = [pool.devices for pool in self.window.pools]
-        order = self.window.network.round_trip
-        self.nearest = [
-            sorted(
-                (other for other in range(len(order)) if other != home), key=lambda other: (order[home][other], other)
-            )
-            for home in range(len(order))
-        ]
-
-    def able(self, job: Job, domain: int) -> bool:
-        """Whether its devices have the memory that the job needs."""
-        return self.window.pools[domain].memory >= job.memory
-
-    def rate(self, job: Job, holding: Holding, used: float) -> float:
-        """Work a second on these devices, with so much of them busy."""
-        pools = self.window.pools
-        devices = sum(held for _, held in holding)
-        index = sum(held * pools[domain].index[job.profile] for domain, held in holding) / devices
-        maximum = 2 * job.devices if job.minimum < job.devices else job.devices
-        held = min(devices, maximum)
-        busy = used * job.devices
-        rate = index * busy * _gain(min(held, used * max(held, job.devices)), job.serial) / _gain(busy, job.serial)
-        if len(holding) == 1:
-            return rate
-        work = busy * job.step
-        step, domains = work / rate, len(holding)
-        bits = 8 * 2 * (domains - 1) / domains * job.exchange
-        ring = [(holding[place][0], holding[(place + 1) % domains][0]) for place in range(domains)]
-        slowest = min(self.window.network.bandwidth(a, b, self.now) for a, b in ring)
-        trip = max(self.window.network.round_trip[a][b] for a, b in ring)
-        lasts = PERIOD * step + max(0.0, bits / slowest + (domains - 1) * trip - 2 / 3 * step)
-        tokens = (1 + 0.0240 * (domains - 1) ** 0.818 * log(1 + PERIOD / 18.4)) ** (1 / 0.3658)
-        return float(PERIOD * work / (tokens * lasts))
-
-    def staging(self, job: Job, holding: Holding) -> float:
-        """Seconds until its data are whole in each of its domains."""
-        lies = [
-            self.window.lies[job.data],
-            *(at for at, until in self.copies.get(job.data, {}).items() if until > self.now),
-        ]
-        offered = self.window.network.bandwidth
-        return max(
-            0.0 if domain in lies else 8 * job.size / max(offered(at, domain, self.now) for at in lies)
-            for domain, _ in holding
-        )
-
-    def seconds(self, job: Job, holding: Holding) -> float:
-        """How long the job is expected to hold these devices if it were given them now."""
-        return self.staging(job, holding) + job.stated * job.devices / self.rate(job, holding, 1.0)
-
-    def start(self, job: Job, holding: Holding) -> float:
-        """Give a job its devices; the answer is when it ends."""
-        for domain, held in holding:
-            self.free[domain] -= held
-        ready = self.now + self.staging(job, holding)
-        work = job.duration * job.devices * job.used
-        ends = ready + work / self.rate(job, holding, job.used)
-        stated = job.stated * job.devices * job.used / self.rate(job, holding, job.used)
-        self.running.append(Running(job, holding, ready, stated, ends))
-        kept = self.copies.setdefault(job.data, {})
-        for domain, _ in holding:
-            kept[domain] = max(kept.get(domain, 0.0), ends + KEPT)
-        return ends
-
-    def release(self) -> bool:
-        """Take devices back from those that have ended; whether there were any."""
-        over = [each for each in self.running if each.ends <= self.now]
-        self.running = [each for each in self.running if each.ends > self.now]
-        for each in over:
-            for domain, held in each.holding:
-                self.free[domain] += held
-        return bool(over)
-
-
-def _gain(devices: float, serial: float) -> float:
-    return devices / (1 + serial * (devices - 1))
+from second_judge.federation import Federation, Holding
 
 
 class Schedule:
     """EASY: what is free now and by stated ends, and who has reserved."""
 
     def __init__(self, federation: Federation) -> None:
-        self.now, self.free = federation.now, federation.free
+        self.now, self.free = federation.now, list(federation.free)
         self.releases: list[list[tuple[float, int]]] = [[] for _ in self.free]
-        for each in federation.running:
+        for each in federation.running.values():
             ends = each.expected(federation.now)
             for domain, held in each.holding:
                 self.releases[domain].append((ends, held))
@@ -139,16 +28,17 @@ class Schedule:
 
     def admits(self, holding: Holding, ends: float) -> bool:
         """Whether these devices are free, and held until then delay no reservation."""
-        return all(
-            held <= self.free[domain] and all(ends <= start or held <= extra for start, extra in self.reserved[domain])
-            for domain, held in holding
-        )
+        return all(held <= self.free[domain] and not self.delays(domain, held, ends) for domain, held in holding)
+
+    def delays(self, domain: int, held: int, ends: float) -> bool:
+        """Whether so many devices of a domain that are held until then delay a reservation."""
+        return any(ends > start and held > extra for start, extra in self.reserved[domain])
 
     def taken(self, holding: Holding, ends: float) -> None:
         """A job was started."""
         for domain, held in holding:
-            self.releases[domain].append((ends, held))
-            self.releases[domain].sort()
+            self.free[domain] -= held
+            insort(self.releases[domain], (ends, held))
             for reservation in self.reserved[domain]:
                 if ends > reservation[0]:
                     reservation[1] -= held
@@ -181,13 +71,15 @@ class B1:
 
     def __init__(self) -> None:
         self.seats: dict[int, tuple[int, tuple[Holding, ...]]] = {}
+        self.least: dict[int, tuple[int, float]] = {}
+        """Devices that a job takes of the domain where it queues, and seconds that it holds them at least."""
 
     def decide(self, its: Federation, waiting: Sequence[Job]) -> Iterator[tuple[Job, Holding]]:
         """Jobs to start now, with what they are given."""
         schedule = Schedule(its)
         behind: dict[int, list[Job]] = {}
         for job in waiting:
-            seat, ways = self._seat(its, job)
+            seat, ways = self.seats.get(id(job)) or self._seat(its, job)
             if seat in behind:
                 behind[seat].append(job)
                 continue
@@ -197,54 +89,69 @@ class B1:
             elif ways:
                 behind[seat] = []
                 schedule.reserve(min(ways, key=lambda way: schedule.earliest(way) + its.seconds(job, way)))
-        for jobs in behind.values():
+        for seat, jobs in behind.items():
             for job in jobs:
-                chosen = self._fitting(its, schedule, job, self._seat(its, job)[1])
+                if not schedule.free[seat]:
+                    break
+                held, least = self.least[id(job)]
+                if held > schedule.free[seat] or schedule.delays(seat, held, its.now + least):
+                    continue
+                chosen = self._fitting(its, schedule, job, self.seats[id(job)][1])
                 if chosen:
                     yield job, chosen
 
     def _fitting(self, its: Federation, schedule: Schedule, job: Job, ways: Sequence[Holding]) -> Holding | None:
-        fit = [way for way in ways if all(held <= its.free[domain] for domain, held in way)]
-        for seconds, way in sorted((its.seconds(job, way), way) for way in fit):
+        able = [way for way in ways if schedule.admits(way, its.now + its.least(job, way))]
+        for seconds, way in sorted((its.seconds(job, way), way) for way in able):
             if schedule.admits(way, its.now + seconds):
                 schedule.taken(way, its.now + seconds)
                 return way
         return None
 
     def _seat(self, its: Federation, job: Job) -> tuple[int, tuple[Holding, ...]]:
-        if id(job) not in self.seats:
-            seat = next((domain for domain in (job.home, *its.nearest[job.home]) if its.able(job, domain)), job.home)
-            own = its.window.pools[seat].devices
-            if own >= job.devices:
-                self.seats[id(job)] = seat, (((seat, job.devices),),)
-            else:
-                others = [domain for domain in its.nearest[seat] if its.able(job, domain)]
-                enough = [domain for domain in others if own + its.window.pools[domain].devices >= job.devices]
-                ways = [_shrunk(its, job, seat)]
-                ways += [_split(its, job, (seat, domain)) for domain in (enough or others)[:1]]
-                able = [way for way in ways if way]
-                self.seats[id(job)] = seat, (min(able, key=lambda way: its.seconds(job, way)),) if able else ()
+        seat = next((domain for domain in (job.home, *its.nearest[job.home]) if its.able(job, domain)), job.home)
+        own = its.window.pools[seat].devices
+        if own >= job.devices:
+            self.seats[id(job)] = seat, (((seat, job.devices),),)
+        else:
+            others = [domain for domain in its.nearest[seat] if its.able(job, domain)]
+            enough = [domain for domain in others if own + its.window.pools[domain].devices >= job.devices]
+            ways = [_shrunk(its, job, seat)]
+            ways += [_split(its, job, (seat, domain)) for domain in (enough or others)[:1]]
+            able = [way for way in ways if way]
+            self.seats[id(job)] = seat, (min(able, key=lambda way: its.seconds(job, way)),) if able else ()
+        (way,) = self.seats[id(job)][1] or (((seat, own + 1),),)
+        self.least[id(job)] = way[0][1], its.least(job, way)
         return self.seats[id(job)]
 
 
 class B3:
     """One queue over all domains; each job goes where it ends first."""
 
+    def __init__(self) -> None:
+        self.ways: dict[int, tuple[list[Holding], int]] = {}
+        """Placements of a job, and the largest share of the one where that is least."""
+
     def decide(self, its: Federation, waiting: Sequence[Job]) -> Iterator[tuple[Job, Holding]]:
         """Jobs to start now, with what they are given."""
         schedule = Schedule(its)
         reserved = False
         for job in waiting:
-            if reserved and not any(free >= job.devices for free in its.free) and sum(its.free) < job.minimum:
-                continue
-            ways = self._ways(its, job)
+            if id(job) not in self.ways:
+                ways = self._ways(its, job)
+                self.ways[id(job)] = ways, min((max(held for _, held in way) for way in ways), default=0)
+            ways, least = self.ways[id(job)]
+            if reserved:
+                if least > max(schedule.free):
+                    continue
+                ways = [way for way in ways if schedule.admits(way, its.now + its.least(job, way))]
             lasts = {way: its.seconds(job, way) for way in ways}
             now = [way for way in ways if schedule.admits(way, its.now + lasts[way])]
             best = min(now, key=lambda way: lasts[way], default=None)
             if not reserved and ways:
                 awaited = min(ways, key=lambda way: schedule.earliest(way) + lasts[way])
                 ends = schedule.earliest(awaited) + lasts[awaited]
-                if best is None or ends < its.now + lasts[best]:
+                if ends < (inf if best is None else its.now + lasts[best]):
                     schedule.reserve(awaited)
                     reserved = True
                     continue
@@ -287,33 +194,34 @@ def _split(its: Federation, job: Job, domains: tuple[int, ...]) -> Holding | Non
 
 def periods(window: Window, policy: B1 | B3, begin: float, end: float, horizon: float) -> list[tuple[float, int]]:
     """Seconds from submission to end, and devices, of the training jobs of the cohort, those that never ended too."""
-    its = Federation(window)
-    cohort = {id(job) for job in window.jobs if begin <= job.submitted < end}
-    found: dict[int, float] = {}
-    waiting: list[tuple[int, float, int]] = []
-    jobs, next_ = window.jobs, 0
-    while len(found) < len(cohort) and its.now < horizon:
-        its.now += 60.0 if its.now < DAY else 600.0
-        changed = its.release()
-        while next_ < len(jobs) and jobs[next_].submitted <= its.now:
-            heapq.heappush(waiting, (-jobs[next_].priority, jobs[next_].submitted, next_))
-            next_ += 1
-            changed = True
-        if not (waiting and changed):
-            continue
-        started = set()
-        for job, holding in policy.decide(its, [jobs[number] for _, _, number in sorted(waiting)]):
-            ends = its.start(job, holding)
-            started.add(id(job))
-            if id(job) in cohort:
-                found[id(job)] = ends
-        waiting = [each for each in waiting if id(jobs[each[2]]) not in started]
-        heapq.heapify(waiting)
-    for job in jobs:
-        if id(job) in cohort and id(job) not in found:
-            best = max(pool.index[job.profile] for pool in window.pools)
-            found[id(job)] = horizon + job.duration / best
-    return [(found[id(job)] - job.submitted, job.devices) for job in jobs if id(job) in cohort and not job.serving]
+    its, jobs = Federation(window), window.jobs
+    cohort = [job for job in jobs if begin <= job.submitted < end]
+    waiting: list[tuple[int, int]] = []
+    queue: list[Job] = []
+    came = 0
+    while its.now < horizon and not all(id(job) in its.ended for job in cohort):
+        its.advance(min(its.now + (60.0 if its.now < DAY else 600.0), horizon))
+        while came < len(jobs) and jobs[came].submitted <= its.now:
+            insort(waiting, (-jobs[came].priority, came))
+            came += 1
+            queue = []
+        queue = queue or [jobs[number] for _, number in waiting]
+        started = list(policy.decide(its, queue)) if queue else []
+        for job, holding in started:
+            its.start(job, holding)
+        if started:
+            waiting = [each for each in waiting if id(jobs[each[1]]) not in its.running]
+            queue = []
+    return [(_end(its, job, horizon) - job.submitted, job.devices) for job in cohort if not job.serving]
+
+
+def _end(its: Federation, job: Job, horizon: float) -> float:
+    """When a job ended, or would at the pace of what it holds; else of the quickest pool."""
+    if id(job) in its.ended:
+        return its.ended[id(job)]
+    if id(job) in its.running:
+        return horizon + its.left(job)
+    return horizon + job.duration / max(pool.index[job.profile] for pool in its.window.pools)
 
 
 def cohort_periods(

@@ -101,6 +101,10 @@ class Network:
         loss = self.ratio(source, target, cell) if self.busy(begin) else 1.0
         return float(self.capacity[source, target] / loss)
 
+    def changes(self, source: int, at: float) -> float:
+        """When links from a domain next offer something else, if they do."""
+        return float(((at + self.shift[source]) // (6 * HOUR) + 1) * 6 * HOUR - self.shift[source])
+
 
 @dataclass
 class Job:
@@ -171,6 +175,7 @@ def _network(chance: np.random.Generator) -> Network:
     tide, states, key = float(np.floor(chance.random() * 60 * HOUR)), chance.random(64), int(chance.integers(2**32))
     fitted = parameters("topology")
 
+    @cache
     def ratio(source: int, target: int, cell: int) -> float:
         drawn = np.random.default_rng([key, source, target, cell]).random()
         return float(np.interp(drawn, fitted["levels"], fitted["ratios"]))
@@ -426,9 +431,9 @@ def _described(chance: np.random.Generator, jobs: Sequence[Job], drawn: Drawn, p
             job.memory = 8e9 + 2 * weights / job.devices
         else:
             job.priority = int(chance.random() < 0.2)
-            _trained(job, chance, kind[job.batch], model[job.batch], use)
             can = elastic[job.batch] >= 0.5 or job.devices > pools[job.home].devices
             job.minimum = -(-job.devices // 2) if can and job.devices > 1 else job.devices
+            _trained(job, chance, kind[job.batch], model[job.batch], use)
         job.memory = min(job.memory, 0.95 * pools[job.home].memory)
 
 
@@ -439,14 +444,14 @@ def _trained(job: Job, chance: np.random.Generator, kind: float, model: float, u
     job.used = float(np.clip(np.interp(chance.random(), LEVELS, curve), 0.1, 1.0))
     if job.profile == "training":
         weights, step, fixed, job.memory = NETWORKS[int(model * len(NETWORKS))]
-        job.exchange, job.step, job.serial = 4 * weights, step * job.devices / job.used, fixed / job.devices
+        job.exchange, job.step, job.serial = 4 * weights, step / job.used, fixed / job.devices
         return
     (layers, width, tokens), weights = _shape(job.devices, model)
     tokens = tokens if job.profile == "pretraining" else 0.25e6
     flops = 72 * tokens * layers * width**2 * (1 + 2048 / (6 * width) + 50257 / (12 * layers * width))
     job.exchange, job.serial = 2 * weights, 0.1 / job.devices
-    job.step = flops / (312e12 * 0.52 * job.used)
-    job.memory = 6e9 + 18 * weights / job.devices
+    job.step = flops / (312e12 * 0.52 * job.used * job.devices)
+    job.memory = 6e9 + 18 * weights / job.minimum
 
 
 def _shape(devices: int, model: float) -> tuple[tuple[int, int, float], float]:
