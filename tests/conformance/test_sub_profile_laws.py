@@ -63,8 +63,9 @@ def _operation(method: str, path: str) -> str:
 
 
 def keeps_to_the_run(check: Check[object]) -> bool:
-    """Whether a check asks which operations the run is about."""
-    return "settings.asks(" in inspect.getsource(importlib.import_module(check.judge.__module__))
+    """Whether a check asks which operations the run is about, by itself or through the kit."""
+    source = inspect.getsource(importlib.import_module(check.judge.__module__))
+    return "settings.asks(" in source or "bad_requests(" in source
 
 
 @pytest.mark.parametrize("requirement", [name for name in OF_PROFILES if name[:3] in DIVIDED])

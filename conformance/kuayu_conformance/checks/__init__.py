@@ -81,7 +81,7 @@ CHECKS: tuple[Listed, ...] = (
     Listed("sch_latency", "scheduling.latency"),
     Listed("sch_gains", "scheduling.gains", long=True, extra="simulation"),
     Listed("sch_stability", "scheduling.stability", long=True, extra="simulation"),
-    Listed("res_names", "resilience.references", extra="simulation"),
+    Listed("res_names", "resilience.references"),
     Listed("res_plans", "resilience.shard_plans", extra="simulation"),
     Listed("res_shards", "resilience.shards", extra="simulation"),
     Listed("res_collectives", "resilience.collectives", extra="simulation"),
