@@ -53,7 +53,7 @@ NOT_TESTABLE = "not-testable"
 TIMED = PLAYED | WATCHED | PLAYED_JOBS
 """Requirements whose checks play a world in real time, and say nothing where they fell behind it."""
 
-BUDGET_SECONDS = 45.0
+BUDGET_SECONDS = 90.0
 """Seconds that mutants may take that a change touches, beside the cover set."""
 
 BUDGET_CORES = 2.0

@@ -308,13 +308,6 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
     return place
 
 
-SPOT_CHECKS = 10
-"""Kept scores of a run that are computed again, drawn anew each time: one takes up to 5 s of a processor.
-
-``kuayu conformance verify`` computes 40 again, and with ``--recompute`` all of them.
-"""
-
-
 def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
     """What was done to judge a run again, and what of it does not follow from its transcript.
 
@@ -338,9 +331,9 @@ def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
         return not (missing and (check.measurements or check.traces)) and left_out.isdisjoint(check.requirements)
 
     if missing or left_out:
-        verdicts = verify_some(folder, wanted, data, spot_checks=SPOT_CHECKS, processes=os.cpu_count() or 1)
+        verdicts = verify_some(folder, wanted, data, processes=os.cpu_count() or 1)
     else:
-        verdicts = verify(folder, data, spot_checks=SPOT_CHECKS)
+        verdicts = verify(folder, data)
     return said, [f"{verdict.name} differs: {verdict.why}" for verdict in verdicts if not verdict.agrees]
 
 
