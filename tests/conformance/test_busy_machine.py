@@ -22,7 +22,7 @@ from kuayu_conformance.checks.scheduling import latency as sch_latency
 from kuayu_conformance.episode import Episode, FellBehind, Request, Settings
 from kuayu_conformance.findings import holds
 from kuayu_conformance.folder import verify, write
-from kuayu_conformance.run.judgement import attributed, excused
+from kuayu_conformance.run.judgement import attributed, excused, machine_was_busy
 from kuayu_conformance.run.live import round_trip_of
 from kuayu_conformance.run.machine import MachineLoad, MachineWatch, descendants, is_here, listeners, process_seconds
 from kuayu_conformance.run.replay import ReplaySource
@@ -197,16 +197,25 @@ def test_what_a_world_waits_for_a_slow_target_is_held_against_it() -> None:
     [
         dataclasses.replace(SLOW_TARGET, round_trip=0.3),
         dataclasses.replace(SLOW_TARGET, round_trip=None),
-        dataclasses.replace(SLOW_TARGET, idle=0.1),
         dataclasses.replace(SLOW_TARGET, suite=0.95),
         dataclasses.replace(SLOW_TARGET, disturbed=50.0),
         CALM,
     ],
-    ids=["a long path", "a path that loses", "no room", "a busy suite", "others at work", "a transcript of before"],
+    ids=["a long path", "a path that loses", "a busy suite", "others at work", "a transcript of before"],
 )
 def test_what_may_be_somebody_elses_is_not(load: MachineLoad) -> None:
     untested = found(Verdict.not_testable, "RES-001")
     assert attributed(untested, behind(answer(200)), load) == untested
+
+
+@pytest.mark.parametrize("idle", [0.1, 0.79])
+def test_a_machine_that_is_too_small_for_suite_and_target_says_so(idle: float) -> None:
+    """Nobody else works on it, but suite and target may have been in each other's way."""
+    untested, load = found(Verdict.not_testable, "RES-001"), dataclasses.replace(SLOW_TARGET, idle=idle)
+    (result,) = attributed(untested, behind(answer(200)), load).values()
+    assert machine_was_busy(result)
+    assert f"no more than {idle:.1f} of 2 processors" in (result.reason or "").lower()
+    assert "more processors" in (result.hint or "")
 
 
 def test_what_cannot_be_tested_for_another_reason_stays_so() -> None:

@@ -271,19 +271,31 @@ def excused(results: Results, check: Check[Any], episode: Episode, load: Machine
 
 
 def attributed(results: Results, episode: Episode, load: MachineLoad) -> Results:
-    """The same results, but what a world had to wait for is held against the target where it can be nobody else's."""
+    """The same results, but it is said whose it is that a world had to wait.
+
+    It is held against the target where it can be nobody else's. Where suite and target left this machine too little, it
+    may be the machine's, and what was not tested is such as others' work would have kept from being tested.
+    """
+    if episode.behind is None:
+        return results
     seconds = [answer.seconds for _, answer in episode.exchanges if answer.status]
     mean = sum(seconds) / len(seconds) if seconds else 0.0
-    if episode.behind is None or load.round_trip is None or not load.leaves_to_target(mean):
+    waited = f"{episode.behind}; at most {episode.behind.most} may be."
+    idle = f"{load.idle or 0.0:.1f} of {load.processors} processors"
+    if load.round_trip is not None and load.leaves_to_target(mean):
+        verdict, hint = Verdict.fail, ""
+        reason = (
+            f"{waited} It is the target's: an answer took {mean * 1e3:.0f} ms on average, the path "
+            f"{load.round_trip * 1e3:.1f} of them, and {idle} of the suite's machine were idle"
+        )
+    elif load.crowded and not load.busy:
+        verdict, hint = Verdict.not_testable, "serve the target on another machine, or on one with more processors"
+        reason = f"{waited} No more than {idle} of the suite's machine were idle{EXCUSE}"
+    else:
         return results
-    reason = (
-        f"{episode.behind}; at most {episode.behind.most} may be. It is the target's: an answer took {mean * 1e3:.0f} "
-        f"ms on average, the path {load.round_trip * 1e3:.1f} of them, and {load.idle:.1f} of {load.processors} "
-        "processors of the suite's machine were idle"
-    )
     rows = {row.id: row for row in testable()}
     return {
-        name: without_verdict(rows[name], Verdict.fail, reason, duration=result.duration)
+        name: without_verdict(rows[name], verdict, reason, hint, duration=result.duration)
         for name, result in results.items()
     }
 
