@@ -3,6 +3,7 @@
 import hashlib
 import json
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import Any
 
 
@@ -13,18 +14,24 @@ def digest(document: Any) -> str:
 
 def canonical(value: Any) -> str:
     """Members in order of UTF-16, nothing between the tokens, numbers as ECMAScript writes doubles."""
-    match value:
-        case dict():
-            names = sorted(value, key=lambda name: str(name).encode("utf-16-be"))
-            return "{" + ",".join(f"{canonical(name)}:{canonical(value[name])}" for name in names) + "}"
-        case list():
-            return "[" + ",".join(map(canonical, value)) + "]"
-        case str() | bool() | None:
-            return json.dumps(value, ensure_ascii=False)
-        case int() if abs(value) <= 2**53:
-            return str(value)
-        case _:
-            return number(float(value))
+    kind = value.__class__
+    if kind is dict:
+        names = sorted(value, key=None if all(map(str.isascii, value)) else in_utf_16)
+        return "{" + ",".join([f"{encode_basestring(name)}:{canonical(value[name])}" for name in names]) + "}"
+    if kind is list:
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if kind is str:
+        return encode_basestring(value)
+    if kind is bool or value is None:
+        return json.dumps(value)
+    if kind is int and abs(value) <= 2**53:
+        return str(value)
+    return number(float(value))
+
+
+def in_utf_16(name: str) -> bytes:
+    """What members are put in order by."""
+    return name.encode("utf-16-be")
 
 
 def number(value: float) -> str:

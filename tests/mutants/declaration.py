@@ -331,8 +331,20 @@ REALMS: tuple[Realm, ...] = (
 BUSY = frozenset(requirement for realm in REALMS for requirement in realm.long)
 """Requirements whose checks keep a processor busy for more than a second."""
 
-PLAYED = frozenset({"MET-004", "MET-005", "MET-006", "MET-016", "MET-022", "MET-024"})
-"""Requirements whose checks play the telemetry of a few domains for more than a minute."""
+PLAYED_WHOLE = frozenset({"MET-004", "MET-005", "MET-006", "MET-016", "MET-022"})
+"""Requirements whose check plays the telemetry of five domains for two minutes."""
+
+PLAYED_SPARSE = frozenset({"MET-024"})
+"""Requirements whose check plays sparse telemetry for two minutes."""
+
+PLAYED = PLAYED_WHOLE | PLAYED_SPARSE
+"""Requirements whose checks play telemetry, and of which delays are measured."""
+
+TIMED = PLAYED | WATCHED | PLAYED_JOBS
+"""Requirements whose checks play a world in real time, and say nothing where they fell behind it."""
+
+WAITED_FOR = TIMED | {"MET-002"}
+"""Requirements whose checks mostly wait: for a world, or for scrapes of a minute."""
 
 
 STATEFUL = KEEPING | {*JOBBING, Reserving, Allocating}
@@ -406,8 +418,8 @@ class Mutant:
         minimal server does. It is held against the requirements on those operations, those of COM among them. What
         replaces nothing that operations of a realm call is not held against the requirements on these, and what
         replaces only what all operations rest on is held against those of them that are judged quickly. Hours of
-        faults, and of changes of load and latency, are played only before those that declare to fail by them, or come
-        near: what else is wrong with plans, short checks see.
+        faults, and of changes of load and latency, and sparse telemetry are played only before those that declare to
+        fail by them, or come near: what else is wrong with plans and states, other checks see.
         """
         own = self._slice
         if self.edit:
@@ -419,10 +431,11 @@ class Mutant:
             found = frozenset(row.id for row in CHECKED) - spared
         if not self.over_http:
             found -= HTTP_ALONE
-        for hours in (FAILED_OVER, DISTURBED):
-            if not (self.breaks | {self.control_for}) & hours:
-                found -= hours
-        return found | PLAYED if self.plays else found - PLAYED
+        found = found | PLAYED if self.plays else found - PLAYED
+        for world in (FAILED_OVER, DISTURBED, PLAYED_SPARSE):
+            if not (self.breaks | {self.control_for}) & world:
+                found -= world
+        return found
 
     @property
     def plays(self) -> bool:

@@ -7,15 +7,14 @@ all that it is held against in the whole matrix.
 
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
 behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
-played only before the minimal server and those that declare to fail by it or differ in what makes states, hours of
-faults and of changes of load and latency only before the minimal server and those that declare to fail by them or come
-near. Requirements for which whole scenarios of scheduling are played are not asked for
+played only before the minimal server and those that declare to fail by it or differ in what makes states; sparse
+telemetry, and hours of faults and of changes of load and latency, only before the minimal server and those that declare
+to fail by them or come near. Requirements for which whole scenarios of scheduling are played are not asked for
 (``declaration.JUDGED_BY_THEMSELVES``).
 """
 
 import argparse
 import json
-import math
 import os
 import sys
 import time
@@ -27,7 +26,7 @@ from pathlib import Path
 
 from mutants import MUTANTS
 from mutants.cover import Selection, select
-from mutants.declaration import CHECKED, PLAYED, PLAYED_JOBS, WATCHED, Mutant
+from mutants.declaration import CHECKED, TIMED, Mutant
 from mutants.page import Row, page
 from mutants.serve import MINIMAL_SERVER
 from mutants.trial import POLITE, Trial, in_process, over_http, processes
@@ -35,23 +34,19 @@ from mutants.trial import POLITE, Trial, in_process, over_http, processes
 PROCESSORS = os.cpu_count() or 1
 """Processors that runs may keep busy together unless it is said otherwise."""
 
-PLAYING = max(5, PROCESSORS)
+PLAYING = max(3, PROCESSORS)
 """Runs at once in which telemetry is played: what they measure are delays, and all of them burst at times.
 
-As many as a cover set has, with the unchanged minimal server, so that it takes no longer than one of them. Each needs a
-seventh of a processor on average, and all others stand back for it.
+Suite and server need a third of a processor together, and all others stand back for them.
 """
 
-WATCHING = 20
-"""Runs at once that wait for beats or scrapes, and need a fiftieth of a processor when they have begun."""
+WAITING = 10
+"""Runs at once that wait for beats or scrapes, and need a twentieth of a processor when they have begun."""
 
 AGAIN = max(2, PROCESSORS // 2)
 """Runs at once, and nothing beside them, of those that the machine was too busy for."""
 
 NOT_TESTABLE = "not-testable"
-
-TIMED = PLAYED | WATCHED | PLAYED_JOBS
-"""Requirements whose checks play a world in real time, and say nothing where they fell behind it."""
 
 BUDGET_SECONDS = 90.0
 """Seconds that mutants may take that a change touches, beside the cover set."""
@@ -61,31 +56,29 @@ BUDGET_CORES = 2.0
 
 
 def trials_of(mutants: Sequence[Mutant], requirements: Sequence[str] = ()) -> list[Trial]:
-    """Runs that a matrix consists of: first those of the unchanged minimal server, then one for each mutant.
+    """Runs that a matrix consists of: first those of the unchanged minimal server, then those of each mutant.
 
-    Telemetry is played before the minimal server in a run of its own: in one against everything, delays would be
-    measured while the suite reckons. Whatever is asked is looked at in both (``COM-003``).
+    What mostly waits is asked for in a run of its own: in one against everything, delays would be measured while the
+    suite reckons, and few could wait at once. Whatever is asked is looked at in both (``COM-003``).
     """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
-    unchanged = [Trial(MINIMAL_SERVER, wanted & (PLAYED | {"COM-003"})), Trial(MINIMAL_SERVER, wanted - PLAYED)]
-    if not (wanted & PLAYED and wanted - PLAYED):
-        unchanged = [Trial(MINIMAL_SERVER, wanted)]
-    trials = [Trial(mutant.name, mutant.requirements & wanted, mutant.over_http) for mutant in mutants]
-    return [*unchanged, *(trial for trial in trials if trial.requirements)]
+    trials = [Trial(MINIMAL_SERVER, wanted)]
+    trials += [Trial(mutant.name, mutant.requirements & wanted, mutant.over_http) for mutant in mutants]
+    return [part for trial in trials if trial.requirements for part in trial.parts()]
 
 
 def expected_seconds(trials: Sequence[Trial], cores: float) -> float:
     """How long runs take together, about: as long as the longest one, at least, or as the processors need."""
     longest = max(trial.seconds for trial in trials)
-    playing = longest * math.ceil(sum(trial.plays for trial in trials) / PLAYING)
-    watching = longest * math.ceil(sum(trial.waits and not trial.plays for trial in trials) / WATCHING)
-    return max(longest, playing, watching, sum(trial.processor_seconds for trial in trials) / cores)
+    playing = sum(trial.seconds for trial in trials if trial.plays) / PLAYING
+    waiting = sum(trial.seconds for trial in trials if trial.waits and not trial.plays) / WAITING
+    return max(longest, playing, waiting, sum(trial.processor_seconds for trial in trials) / cores)
 
 
 @cache
 def cost(mutant: Mutant) -> float:
     """What it costs to hold a mutant against everything: processor seconds, for runs mostly wait, but side by side."""
-    return Trial(mutant.name, mutant.requirements, mutant.over_http).processor_seconds
+    return sum(trial.processor_seconds for trial in Trial(mutant.name, mutant.requirements, mutant.over_http).parts())
 
 
 def selected(budget: float = BUDGET_SECONDS) -> Selection:
@@ -106,12 +99,12 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: i
         ProcessPoolExecutor(cores, mp_context=processes(), initializer=os.nice, initargs=(POLITE,)) as deciding,
         ThreadPoolExecutor(cores + 1) as served,  # each waits for its processes, which wait for each other
         ThreadPoolExecutor(PLAYING) as playing,
-        ThreadPoolExecutor(WATCHING) as watching,
+        ThreadPoolExecutor(WAITING) as waiting,
     ):
         made: dict[Future[Row], Trial] = {}
         for trial in trials:
             if trial.over_http:
-                pool = playing if trial.plays else watching if trial.waits else served
+                pool = playing if trial.plays else waiting if trial.waits else served
                 made[pool.submit(over_http, trial)] = trial
             else:
                 made[deciding.submit(in_process, trial)] = trial

@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
@@ -36,7 +36,19 @@ from kuayu_conformance.episode import Episode, Request
 from kuayu_conformance.run.judgement import Results, judge_check, judge_whole_run, read_declaration
 from kuayu_conformance.run.plan import PREAMBLE, Plan, blank_settings
 from kuayu_conformance.run.runner import Options, Progress, Run
-from mutants.declaration import BUSY, DECLARED, HELD, PLAYED, PLAYED_JOBS, PLAYED_OUT, WATCHED, with_oracle
+from mutants.declaration import (
+    BUSY,
+    DECLARED,
+    HELD,
+    PLAYED,
+    PLAYED_JOBS,
+    PLAYED_OUT,
+    PLAYED_SPARSE,
+    PLAYED_WHOLE,
+    WAITED_FOR,
+    WATCHED,
+    with_oracle,
+)
 from mutants.oracle import Oracle
 from mutants.page import Row
 from mutants.serve import PUBLISHED, main, options_of
@@ -68,28 +80,38 @@ class Trial:
 
     @property
     def plays(self) -> bool:
-        """Whether telemetry is played in it, so that delays are measured."""
-        return bool(self.requirements & PLAYED)
+        """Whether telemetry is played in it."""
+        return self.over_http and bool(self.requirements & PLAYED)
 
     @property
     def waits(self) -> bool:
-        """Whether it takes more than a minute, in which it mostly waits."""
-        return self.plays or bool(self.requirements & {"MET-002", *WATCHED})
+        """Whether it mostly waits, and what it measures may be delays."""
+        return self.over_http and bool(self.requirements & WAITED_FOR)
 
     @property
     def seconds(self) -> float:
         """How long it takes on a processor of its own, about."""
-        if not self.over_http:
+        if not self.waits:
             return self.processor_seconds
-        return 110.0 if self.plays else 90.0 if self.waits else 30.0 if self.requirements & PLAYED_JOBS else 10.0
+        return 125.0 if self.plays else 85.0 if self.requirements & (WAITED_FOR - PLAYED_JOBS) else 30.0
 
     @property
     def processor_seconds(self) -> float:
         """How much of a processor's time it takes, about."""
         heavy = self.requirements & (BUSY - WATCHED - PLAYED_JOBS)
         if not self.over_http:
-            return 20.0 if heavy & PLAYED_OUT else 3.0 if heavy else 1.0
-        return (10.0 if self.plays else 3.0) + (8.0 if heavy & HELD else 0.0) + 3.0 * len(heavy - HELD)
+            return 0.1 * len(self.requirements) + (25.0 if heavy & PLAYED_OUT else 5.0 if heavy else 0.0)
+        asked = (8.0 if heavy & HELD else 0.0) + 3.0 * len(heavy - HELD)
+        return (30.0 if self.plays else 3.0) + 0.2 * len(self.requirements) + asked
+
+    def parts(self) -> list["Trial"]:
+        """The runs that it consists of: one for each telemetry that is played, one that waits, and one that asks."""
+        kinds = (PLAYED_WHOLE, PLAYED_SPARSE, WAITED_FOR - PLAYED, self.requirements - WAITED_FOR)
+        shares = [share for kind in kinds if (share := self.requirements & kind)]
+        if not self.over_http or len(shares) < 2:
+            return [self]
+        everywhere = self.requirements & {"COM-003"}
+        return [replace(self, requirements=share | everywhere) for share in shares]
 
 
 def header_of(requirements: frozenset[str]) -> dict[str, Any]:
@@ -177,7 +199,7 @@ def processes() -> ForkServerContext:
     from the environment.
     """
     context = get_context("forkserver")
-    context.set_forkserver_preload(["mutants.trial"])
+    context.set_forkserver_preload(["mutants.trial", "scipy.stats"])  # a check imports it when it needs it
     before = dict(os.environ)
     os.environ.pop("KUAYU_DATA", None)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
@@ -223,7 +245,7 @@ def _started(what: Any, trial: Trial, *arguments: str) -> Iterator[tuple[ForkSer
 
 
 def _serve(output: Connection, trial: Trial) -> None:
-    os.nice(0 if trial.plays else POLITE)
+    os.nice(0 if trial.waits else POLITE)
     os.dup2(output.fileno(), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     main(options_of(trial.name))
@@ -231,7 +253,7 @@ def _serve(output: Connection, trial: Trial) -> None:
 
 def _test(output: Connection, trial: Trial, target: str) -> None:
     """Send results as they are in a report, and the processor's seconds; or why there are none."""
-    os.nice(0 if trial.plays else POLITE)
+    os.nice(0 if trial.waits else POLITE)
     options = Options(
         target=target,
         nonce=NONCE,

@@ -6,15 +6,18 @@ here, in the simplest way that deflate has: fixed codes, and repetitions of the 
 Source: RFC 1951, sections 3.2.5 and 3.2.6; RFC 1952.
 """
 
+import re
 import struct
 import zlib
-from itertools import groupby
 
 _LONGEST = 258
 """Repetitions that one code can stand for."""
 
 _REPEAT = "11000101" + "00000"
 """Code 285, the longest match, and code 0, the distance of one byte."""
+
+_RUN = re.compile(rb"(.)\1*", re.DOTALL)
+"""A byte and its repetitions."""
 
 _BEGIN, _END = "1" + "10", "0000000"
 """The last block, of fixed codes; the end of a block."""
@@ -23,9 +26,10 @@ _BEGIN, _END = "1" + "10", "0000000"
 def packed(body: bytes) -> bytes:
     """The body as one member of gzip."""
     bits = [_BEGIN]
-    for byte, run in groupby(body):
-        repetitions, rest = divmod(sum(1 for _ in run) - 1, _LONGEST)
-        bits += [_literal(byte), _REPEAT * repetitions, _literal(byte) * rest]
+    for run in _RUN.finditer(body):
+        code = _literal(body[run.start()])
+        repetitions, rest = divmod(run.end() - run.start() - 1, _LONGEST)
+        bits += [code, _REPEAT * repetitions, code * rest]
     stream = "".join([*bits, _END])
     stream += "0" * (-len(stream) % 8)
     # The first bit of the stream is the lowest of its byte.
