@@ -127,6 +127,14 @@ def test_a_question_that_is_not_answered_fails_all_of_them() -> None:
     assert {result.verdict for result in printed.values()} == {Verdict.pass_}
 
 
+def test_a_target_that_stops_answering_before_any_order_can_be_seen_fails_all_of_them() -> None:
+    """It is the target's fault, and must not end in one of the suite."""
+    answer = Answer(20, "POST /v1/compute-indices", 0, {}, b"", "ConnectError", 0.0, 0.0)
+    one = [pair for pair in pairs() if pair.device == DEVICES[0]]
+    found = verdicts(one, [UnansweredIndex("compute indices", answer, counts=True)])
+    assert {result.verdict for result in found.values()} == {Verdict.fail}
+
+
 def test_the_report_shows_tables_and_plots_beside_the_error() -> None:
     sweep = [replace(pair, probes=k, last=k == 4) for k in range(7) for pair in pairs(0.2 - 0.02 * k)]
     result = verdicts(sweep)["IDX-001"]

@@ -292,13 +292,14 @@ def judge(observation: HeldOutIndices) -> Iterable[Finding]:
         plots=plots,
     )
     correlations = [[correlation] for correlation in rank_correlations(pair for pair in told if pair.split == "device")]
-    yield Figure(
-        "IDX-002",
-        clustered_mean(correlations),
-        mean_lower_bound(correlations, "IDX-002"),
-        len(correlations),
-        "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
-    )
+    if correlations:  # a target that stops answering may leave no task with devices to be put in order
+        yield Figure(
+            "IDX-002",
+            clustered_mean(correlations),
+            mean_lower_bound(correlations, "IDX-002"),
+            len(correlations),
+            "mean over tasks of Kendall's rank correlation; one-sided 95 % bootstrap bound over tasks",
+        )
     held = by_device(pairs, lambda pair: float(pair.held))
     yield Figure(
         "IDX-003",
