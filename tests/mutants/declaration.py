@@ -331,6 +331,9 @@ REALMS: tuple[Realm, ...] = (
 BUSY = frozenset(requirement for realm in REALMS for requirement in realm.long)
 """Requirements whose checks keep a processor busy for more than a second."""
 
+RECKONED_LONG = BUSY - HELD - WATCHED - PLAYED_JOBS - {"MET-003"}
+"""Those of them whose checks ask for nothing but decisions."""
+
 PLAYED_WHOLE = frozenset({"MET-004", "MET-005", "MET-006", "MET-016", "MET-022"})
 """Requirements whose check plays the telemetry of five domains for two minutes."""
 
@@ -436,6 +439,12 @@ class Mutant:
             if not (self.breaks | {self.control_for}) & world:
                 found -= world
         return found
+
+    @property
+    def nearest(self) -> frozenset[str]:
+        """Those of them that are of COM, or of a profile of which it breaks something."""
+        profiles = {requirement.partition("-")[0] for requirement in (*self.breaks, "COM-001")}
+        return frozenset(row for row in self.requirements if row.partition("-")[0] in profiles)
 
     @property
     def plays(self) -> bool:

@@ -2,8 +2,9 @@
 
 ``python -m mutants.matrix`` holds the suite against the minimal server and every mutant of it (:mod:`mutants.trial`),
 and writes ``matrix.json`` and ``matrix.html``. It fails where a verdict differs from a declaration. With ``--cover``
-there are rows only for a cover set and for what a change touches (:mod:`mutants.cover`); each of them is held against
-all that it is held against in the whole matrix.
+there are rows only for a cover set and for what a change touches (:mod:`mutants.cover`). What is touched is held
+against all that it is held against in the whole matrix, the cover set against COM and the profiles of what each mutant
+breaks.
 
 Figures of profile IDX come from a test double (:mod:`mutants.oracle`) in all of them. What replaces nothing but methods
 behind some operations is not held against requirements whose checks never call them; the telemetry of five domains is
@@ -18,8 +19,8 @@ import json
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
@@ -34,10 +35,11 @@ from mutants.trial import POLITE, Trial, in_process, over_http, processes
 PROCESSORS = os.cpu_count() or 1
 """Processors that runs may keep busy together unless it is said otherwise."""
 
-PLAYING = max(3, PROCESSORS)
+PLAYING = max(2, PROCESSORS)
 """Runs at once in which telemetry is played: what they measure are delays, and all of them burst at times.
 
-Suite and server need a third of a processor together, and all others stand back for them.
+Suite and server need two fifths of a processor together, and all others stand back for them: with three of them some
+worlds fell behind on two processors, and were played again.
 """
 
 WAITING = 10
@@ -55,15 +57,20 @@ BUDGET_CORES = 2.0
 """Processors that the budget is for, so that the same mutants are selected on every machine."""
 
 
-def trials_of(mutants: Sequence[Mutant], requirements: Sequence[str] = ()) -> list[Trial]:
+def trials_of(
+    mutants: Sequence[Mutant], requirements: Sequence[str] = (), nearest: Collection[Mutant] = ()
+) -> list[Trial]:
     """Runs that a matrix consists of: first those of the unchanged minimal server, then those of each mutant.
 
     What mostly waits is asked for in a run of its own: in one against everything, delays would be measured while the
-    suite reckons, and few could wait at once. Whatever is asked is looked at in both (``COM-003``).
+    suite reckons, and few could wait at once. Whatever is asked is looked at in all of them (``COM-003``). Mutants
+    among the ``nearest`` are held against requirements of the profiles that they break, and of COM, alone.
     """
     wanted = frozenset(requirements or (row.id for row in CHECKED))
     trials = [Trial(MINIMAL_SERVER, wanted)]
-    trials += [Trial(mutant.name, mutant.requirements & wanted, mutant.over_http) for mutant in mutants]
+    for mutant in mutants:
+        against = mutant.nearest if mutant in nearest else mutant.requirements
+        trials.append(Trial(mutant.name, against & wanted, mutant.over_http))
     return [part for trial in trials if trial.requirements for part in trial.parts()]
 
 
@@ -86,14 +93,14 @@ def selected(budget: float = BUDGET_SECONDS) -> Selection:
     return select(MUTANTS, cost, budget * BUDGET_CORES)
 
 
-def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: int = PROCESSORS) -> Iterator[Row]:
+def matrix(trials: Iterable[Trial], cores: int = PROCESSORS) -> Iterator[Row]:
     """Rows of the matrix as they are found; the unchanged minimal server is one of them.
 
     Runs that mostly wait are made many side by side, all others on so many processors. The longest begin first, so that
     nothing waits for a straggler. Where the suite finds the machine too busy to play telemetry or beats, it says
     nothing of them; they are played again when all others have ended.
     """
-    trials = sorted(trials_of(mutants, requirements), key=lambda trial: -trial.seconds)
+    trials = sorted(trials, key=lambda trial: -trial.seconds)
     rows, again = Rows(trials), list[Trial]()
     with (
         ProcessPoolExecutor(cores, mp_context=processes(), initializer=os.nice, initargs=(POLITE,)) as deciding,
@@ -101,22 +108,32 @@ def matrix(mutants: Sequence[Mutant], requirements: Sequence[str] = (), cores: i
         ThreadPoolExecutor(PLAYING) as playing,
         ThreadPoolExecutor(WAITING) as waiting,
     ):
-        made: dict[Future[Row], Trial] = {}
-        for trial in trials:
-            if trial.over_http:
-                pool = playing if trial.plays else waiting if trial.waits else served
-                made[pool.submit(over_http, trial)] = trial
-            else:
-                made[deciding.submit(in_process, trial)] = trial
+        made: dict[Future[list[Row]], list[Trial]] = {}
+        for trial in (trial for trial in trials if trial.over_http):
+            pool = playing if trial.plays else waiting if trial.waits else served
+            made[pool.submit(over_http, [trial])] = [trial]
+        for alike in by_profile(trials):
+            made[deciding.submit(in_process, alike)] = alike
         for future in as_completed(made):
-            if repetition := rows.repetition_of(made[future], future.result()):
-                again.append(repetition)
-            elif complete := rows.add(future.result()):
-                yield complete
+            for trial, row in zip(made[future], future.result(), strict=True):
+                if repetition := rows.repetition_of(trial, row):
+                    again.append(repetition)
+                elif complete := rows.add(row):
+                    yield complete
     if again:
         print(f"made again, for the machine was too busy for them: {', '.join(trial.name for trial in again)}")
     with ThreadPoolExecutor(AGAIN) as quiet:
-        yield from filter(None, map(rows.add, quiet.map(over_http, again)))
+        for found in quiet.map(over_http, ([trial] for trial in again)):
+            yield from filter(None, map(rows.add, found))
+
+
+def by_profile(trials: Iterable[Trial]) -> list[list[Trial]]:
+    """Runs in this process, those together that ask the same checks, whoever takes longest first."""
+    alike: dict[str, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        if not trial.over_http:
+            alike[max(trial.requirements).partition("-")[0]].append(trial)
+    return sorted(alike.values(), key=lambda several: -sum(trial.seconds for trial in several))
 
 
 class Rows:
@@ -208,7 +225,7 @@ def main() -> int:
     selection = selected(options.budget) if options.cover else None
     if selection:
         chosen = selection.mutants(MUTANTS)
-    trials = trials_of(chosen, options.requirement)
+    trials = trials_of(chosen, options.requirement, selection.cover if selection else ())
     if options.list:
         print(*_listed(trials, selection, options.cores), sep="\n")
         return 0
@@ -218,7 +235,7 @@ def main() -> int:
     total = len({trial.name for trial in trials})
     rows: list[Row] = []
     wrong: list[str] = []
-    for row in matrix(chosen, options.requirement, options.cores):
+    for row in matrix(trials, options.cores):
         breaks = declared[row.name].breaks if row.name in declared else frozenset()
         if options.requirement:
             breaks &= frozenset(options.requirement)

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -45,13 +46,14 @@ from mutants.declaration import (
     PLAYED_OUT,
     PLAYED_SPARSE,
     PLAYED_WHOLE,
+    RECKONED_LONG,
     WAITED_FOR,
     WATCHED,
     with_oracle,
 )
 from mutants.oracle import Oracle
 from mutants.page import Row
-from mutants.serve import PUBLISHED, main, options_of
+from mutants.serve import MINIMAL_SERVER, PUBLISHED, main, options_of
 
 SEED = 1
 NONCE = nonce_of(SEED, None)
@@ -105,13 +107,22 @@ class Trial:
         return (30.0 if self.plays else 3.0) + 0.2 * len(self.requirements) + asked
 
     def parts(self) -> list["Trial"]:
-        """The runs that it consists of: one for each telemetry that is played, one that waits, and one that asks."""
-        kinds = (PLAYED_WHOLE, PLAYED_SPARSE, WAITED_FOR - PLAYED, self.requirements - WAITED_FOR)
-        shares = [share for kind in kinds if (share := self.requirements & kind)]
-        if not self.over_http or len(shares) < 2:
+        """The runs that it consists of: one for each telemetry that is played, one that waits, and one that asks.
+
+        The unchanged server is asked in this process for what is reckoned long: it is what mutants are compared with.
+        """
+        if not self.over_http:
             return [self]
-        everywhere = self.requirements & {"COM-003"}
-        return [replace(self, requirements=share | everywhere) for share in shares]
+        decided = self.requirements & RECKONED_LONG if self.name == MINIMAL_SERVER else frozenset[str]()
+        asked = self.requirements - WAITED_FOR - decided
+        kinds = (PLAYED_WHOLE, PLAYED_SPARSE, WAITED_FOR - PLAYED, asked)
+        shares = [share for kind in kinds if (share := self.requirements & kind)]
+        everywhere = self.requirements & {"COM-003"} if len(shares) > 1 else frozenset[str]()
+        by_profile = groupby(sorted(decided), key=lambda requirement: requirement.partition("-")[0])
+        return [
+            *(replace(self, requirements=share | everywhere) for share in shares),
+            *(replace(self, requirements=frozenset(share), over_http=False) for _, share in by_profile),
+        ]
 
 
 def header_of(requirements: frozenset[str]) -> dict[str, Any]:
@@ -150,7 +161,12 @@ def usual(check: Check[Any]) -> Usual:
     return Usual(source.exchanged, results)
 
 
-def in_process(trial: Trial) -> Row:
+def in_process(trials: Sequence[Trial]) -> list[Row]:
+    """Ask implementations in this process, one after the other, for they share what is usual."""
+    return [_in_process(trial) for trial in trials]
+
+
+def _in_process(trial: Trial) -> Row:
     """Ask an implementation in this process; the verdicts are those of the checks that a run over HTTP would make.
 
     What a check asks follows from what it was answered before. Where an implementation answers all that the conforming
@@ -158,7 +174,12 @@ def in_process(trial: Trial) -> Row:
     answers equal requests alike. One that never answers otherwise shows nothing, whatever it declares.
     """
     begun, processor = time.monotonic(), time.process_time()
-    mutant, plan = DECLARED[trial.name], plan_of(trial.requirements)
+    plan = plan_of(trial.requirements)
+    if trial.name == MINIMAL_SERVER:
+        found = [result for check in plan.checks() for result in usual(check).results.values()]
+        rows = [result.model_dump(mode="json") for result in found if result.requirement in trial.requirements]
+        return row_of(trial.name, rows, time.monotonic() - begun, time.process_time() - processor)
+    mutant = DECLARED[trial.name]
     fake = conforming() if mutant.edit else Fake(with_oracle(mutant.service)(PUBLISHED, TENANTS), remembers=False)
     results, exchanges = Results(), list[tuple[str, Request, Answer]]()
     for check in plan.checks():
@@ -211,7 +232,12 @@ def processes() -> ForkServerContext:
     return context
 
 
-def over_http(trial: Trial) -> Row:
+def over_http(trials: Sequence[Trial]) -> list[Row]:
+    """Serve implementations, one after the other, and run the suite against each."""
+    return [_over_http(trial) for trial in trials]
+
+
+def _over_http(trial: Trial) -> Row:
     """Serve an implementation, run the suite against it, each as a process."""
     begun, processor = time.monotonic(), 0.0
     with _started(_serve, trial) as (server, printed):
