@@ -246,6 +246,10 @@ def serve(
     tokens of an OpenID provider are taken too (RS256, ES256, EdDSA), by their claims tenant, roles and domain.
     The audit log has names, never tokens. Metrics of the service itself are under /metrics.
     """
+    # Before NumPy is imported: its threads would spin for tens of milliseconds after each small product, which took
+    # half a processor where a hundred nodes were watched. Workers have one thread too.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
     from kuayu.service.app import create_app
     from kuayu.service.auth import TokenFile, TokenFileError
     from kuayu.service.edge import Edge
