@@ -28,7 +28,6 @@ from sqlalchemy import (
     Select,
     Table,
     Update,
-    and_,
     bindparam,
     delete,
     func,
@@ -460,7 +459,8 @@ class PutResource:
             self.scope.quota.check_all(connection, self.scope.tenant, int(existing is None), len(text))
         number = _next_number(connection, self.scope.tenant)
         record = ResourceRecord(self.body, Revision(self.scope.epoch, number), instants.now())
-        _retire(connection, self.scope, self.kind, self.name, number)
+        if existing is not None:
+            _retire(connection, self.scope, self.kind, self.name, number)
         self._insert(connection, record, text)
         count(connection, self.scope.tenant, int(existing is None), len(text))
         before = subjects_of(self.kind, self.name, existing.body) if existing else []
@@ -480,15 +480,8 @@ class PutResource:
 
     def _insert(self, connection: Connection, record: ResourceRecord, text: str) -> None:
         key = {"tenant": self.scope.tenant, "kind": self.kind.name, "id": self.name}
-        connection.execute(
-            insert(resource).values(
-                **key,
-                valid_from=record.revision.number,
-                parent=self.kind.parent(self.body),
-                body=text,
-                updated=record.updated,
-            )
-        )
+        row = {"valid_from": record.revision.number, "parent": self.kind.parent(self.body), "body": text}
+        connection.execute(_INSERT, key | row | {"updated": record.updated})
         targets = {(result.kind, result.target) for result in self.kind.references(self.body)}
         if targets:
             rows = [key | {"target_kind": kind, "target": target} for kind, target in sorted(targets)]
@@ -545,11 +538,7 @@ class DeleteResource:
 
 def find(connection: Connection, scope: Scope, kind: Kind, name: str) -> ResourceRecord | None:
     """The valid version of a resource, or None."""
-    row = connection.execute(
-        select(resource.c.body, resource.c.valid_from, resource.c.updated).where(
-            _named(scope.tenant, kind.name, name), resource.c.valid_to.is_(None)
-        )
-    ).first()
+    row = connection.execute(_FIND, _named(scope.tenant, kind.name, name)).first()
     if row is None:
         return None
     return ResourceRecord(orjson.loads(row.body), Revision(scope.epoch, row.valid_from), row.updated)
@@ -567,19 +556,29 @@ def check_revision(expected: Revision | None, held: ResourceRecord | None) -> No
     raise ProblemException("stale-revision", f"expected {expected.etag}, found {result}")
 
 
-def _named(owner: str, kind: str, name: str) -> Any:
-    return and_(resource.c.tenant == owner, resource.c.kind == kind, resource.c.id == name)
+# Statements are built once: a put consists of ten of them.
+_NAMED = (resource.c.tenant == OWNER, resource.c.kind == bindparam("of_kind"), resource.c.id == NAME)
+_VALID = (*_NAMED, resource.c.valid_to.is_(None))
+_FIND = select(resource.c.body, resource.c.valid_from, resource.c.updated).where(*_VALID)
+_EXISTS = select(resource.c.id).where(*_VALID)
+_INSERT = insert(resource)
+_NEXT = update(tenant).where(tenant.c.name == OWNER).values(number=tenant.c.number + 1).returning(tenant.c.number)
+_RETIRE = update(resource).where(*_VALID).values(valid_to=bindparam("over"))
+_DROP_REFERENCES = delete(reference).where(
+    reference.c.tenant == OWNER, reference.c.kind == bindparam("of_kind"), reference.c.id == NAME
+)
+
+
+def _named(owner: str, kind: str, name: str) -> dict[str, str]:
+    return {"owner": owner, "of_kind": kind, "name": name}
 
 
 def _exists(connection: Connection, owner: str, kind: str, name: str) -> bool:
-    query = select(resource.c.id).where(_named(owner, kind, name), resource.c.valid_to.is_(None))
-    return connection.execute(query).first() is not None
+    return connection.execute(_EXISTS, _named(owner, kind, name)).first() is not None
 
 
 def _next_number(connection: Connection, owner: str) -> int:
-    changed = connection.execute(
-        update(tenant).where(tenant.c.name == owner).values(number=tenant.c.number + 1).returning(tenant.c.number)
-    ).scalar()
+    changed = connection.execute(_NEXT, {"owner": owner}).scalar()
     if changed is None:
         connection.execute(insert(tenant).values(name=owner, number=1))
         return 1
@@ -588,16 +587,9 @@ def _next_number(connection: Connection, owner: str) -> int:
 
 def _retire(connection: Connection, scope: Scope, kind: Kind, name: str, number: int) -> None:
     """End the validity of a resource and of what it names."""
-    connection.execute(
-        update(resource)
-        .where(_named(scope.tenant, kind.name, name), resource.c.valid_to.is_(None))
-        .values(valid_to=number)
-    )
-    connection.execute(
-        delete(reference).where(
-            reference.c.tenant == scope.tenant, reference.c.kind == kind.name, reference.c.id == name
-        )
-    )
+    named = _named(scope.tenant, kind.name, name)
+    connection.execute(_RETIRE, named | {"over": number})
+    connection.execute(_DROP_REFERENCES, named)
 
 
 def _canonical(body: Body) -> bytes:
