@@ -13,7 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the site; workers of one run share it, and whoever comes first builds it."""
+    """Folder of the site; workers of one run share it, and whoever comes first builds it.
+
+    CI, which has just built it with ``make docs``, names it by ``KUAYU_SITE``.
+    """
+    if built := os.environ.get("KUAYU_SITE"):
+        return Path(built)
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder = shared / "site"
