@@ -69,8 +69,8 @@ from mutants.declaration import (
     LAID_OUT,
     MEASURED,
     PLAYED,
-    RECKONED_LONG,
     RECKONED,
+    RECKONED_LONG,
     SCHEDULING,
     SLICES,
 )
