@@ -9,12 +9,13 @@ import json
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import httpx
 import pytest
+from live.processes import eventually
 from service.conftest import PATIENCE, JsonObject, Service, StartService, instant, problem
 from service.issuer import AUDIENCE, ISSUER, SigningKey, key_set
 from service.test_allocations import wanted
@@ -232,9 +233,16 @@ class World:
         for client in (*self.clients.values(), *self.signed.values()):
             client.close()
 
-    def lines(self) -> list[JsonObject]:
-        """What the audit log holds."""
-        return [json.loads(line) for line in self.audit.read_text("utf-8").splitlines()]
+    def lines(self, answers: Sequence[httpx.Response], count: int) -> list[JsonObject]:
+        """So many lines of the audit log, in the order of requests: each is written when its answer has been sent."""
+        order = {answer.headers["X-Request-Id"]: place for place, answer in enumerate(answers)}
+        deadline = time.monotonic() + 10
+        while True:
+            lines = [json.loads(line) for line in self.audit.read_text("utf-8").splitlines()]
+            found = [line for line in lines if line["request"] in order]
+            if len(found) >= count or time.monotonic() > deadline:
+                return sorted(found, key=lambda line: order[line["request"]])
+            time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -392,17 +400,17 @@ def test_metrics_may_be_the_operators_alone(world: World) -> None:
 
 
 def test_the_audit_log_has_each_write_and_each_refusal(world: World) -> None:
-    before = len(world.lines())
     viewer, blue, agent = (world.clients[token] for token in ("viewer", "blue", "domain"))
-    put = blue.put("/v1/domains/blue-kept", json={"id": "blue-kept"})
-    blue.get("/v1/domains/blue-kept").raise_for_status()
-    blue.put("/v1/domains/blue-kept", json={"id": "another"})
-    viewer.put("/v1/domains/blue-kept", json={"id": "blue-kept"})
-    agent.get(f"/v1/domains/{OTHER['domain']}")
-    world.service.client.put("/v1/domains/blue-kept", json={"id": "blue-kept"})  # nobody knows who that is
-    operator = world.clients["operator"]
-    operator.delete("/v1/domains/blue-kept", headers={"Kuayu-Tenant": "blue"}).raise_for_status()
-    lines = world.lines()[before:]
+    answers = [
+        blue.put("/v1/domains/blue-kept", json={"id": "blue-kept"}),
+        blue.get("/v1/domains/blue-kept").raise_for_status(),
+        blue.put("/v1/domains/blue-kept", json={"id": "another"}),
+        viewer.put("/v1/domains/blue-kept", json={"id": "blue-kept"}),
+        agent.get(f"/v1/domains/{OTHER['domain']}"),
+        world.service.client.put("/v1/domains/blue-kept", json={"id": "blue-kept"}),  # nobody knows who that is
+        world.clients["operator"].delete("/v1/domains/blue-kept", headers={"Kuayu-Tenant": "blue"}).raise_for_status(),
+    ]
+    lines = world.lines(answers, 5)
     told = [tuple(line[name] for name in ("subject", "role", "operation", "resource", "status")) for line in lines]
     assert told == [
         ("of-blue", "tenant", "putDomain", "/v1/domains/blue-kept", 201),
@@ -412,7 +420,7 @@ def test_the_audit_log_has_each_write_and_each_refusal(world: World) -> None:
         ("root", "operator", "deleteDomain", "/v1/domains/blue-kept", 204),
     ]
     assert {line["tenant"] for line in lines} == {"blue"}
-    assert lines[0]["request"] == put.headers["X-Request-Id"]
+    assert lines[0]["request"] == answers[0].headers["X-Request-Id"]
     assert len({line["request"] for line in lines}) == len(lines)
     assert all(line.keys() == lines[0].keys() for line in lines)
     assert stat.S_IMODE(world.audit.stat().st_mode) == 0o600
@@ -421,18 +429,21 @@ def test_the_audit_log_has_each_write_and_each_refusal(world: World) -> None:
 def test_no_secret_is_logged(world: World) -> None:
     blue, token = world.clients["blue"], secret("blue")
     body = {"id": token, "label": f"password={token}"}
-    blue.put(f"/v1/domains/{token}", json=body)
-    blue.put(f"/v1/domains/x?access_token={token}", json=body)
-    blue.put(f"/v1/domains/x%3Faccess_token={token}", json=body)
-    blue.put("/v1/domains/y%3Fpassword=hunter2", json=body)
-    blue.post("/v1/samples", json=body, headers={"Idempotency-Key": token, "X-Request-Id": token, "Cookie": token})
+    headers = {"Idempotency-Key": token, "X-Request-Id": token, "Cookie": token}
+    answers = [
+        blue.put(f"/v1/domains/{token}", json=body),
+        blue.put(f"/v1/domains/x?access_token={token}", json=body),
+        blue.put(f"/v1/domains/x%3Faccess_token={token}", json=body),
+        blue.put("/v1/domains/y%3Fpassword=hunter2", json=body),
+        blue.post("/v1/samples", json=body, headers=headers),
+    ]
+    assert [line["resource"] for line in world.lines(answers, 5)] == [
+        *("/v1/domains/?", "/v1/domains/x", "/v1/domains/?", "/v1/domains/?", "/v1/samples")
+    ]
     text = world.audit.read_text("utf-8")
     assert token not in text
     assert "hunter2" not in text
     assert not any(secret(known) in text for known in TOKENS)
-    assert [line["resource"] for line in world.lines()[-5:]] == [
-        *("/v1/domains/?", "/v1/domains/x", "/v1/domains/?", "/v1/domains/?", "/v1/samples")
-    ]
     blue.delete(f"/v1/domains/{token}")
 
 
@@ -443,8 +454,10 @@ def test_the_audit_log_is_opened_anew_and_made_its_owners(start_service: StartSe
     service = start_service("--audit-log", str(log))
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     service.put("/v1/domains/a", {"id": "a"}).raise_for_status()
+    assert eventually(lambda: log.stat().st_size > 0)  # a line is written when its answer has been sent
     log.rename(tmp_path / "audit.1")
     service.put("/v1/domains/b", {"id": "b"}).raise_for_status()
+    service.stop()
     kept = [json.loads((tmp_path / name).read_text("utf-8")) for name in ("audit.1", "audit.jsonl")]
     assert [line["resource"] for line in kept] == ["/v1/domains/a", "/v1/domains/b"]
     assert {line["subject"] for line in kept} == {"anyone"}
