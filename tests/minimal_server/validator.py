@@ -206,7 +206,7 @@ def _any_of(forms: Sequence[Check]) -> Check:
     none = [("", "must be one of several forms and is none of them")]
 
     def any_of(value: Any) -> Sequence[Error]:
-        for form in forms:  # `any` over a generator takes twice as long, and this is asked of every number
+        for form in forms:  # a loop is quicker than `any`, and this is asked of every number
             if not form(value):
                 return FINE
         return none

@@ -246,8 +246,8 @@ def serve(
     tokens of an OpenID provider are taken too (RS256, ES256, EdDSA), by their claims tenant, roles and domain.
     The audit log has names, never tokens. Metrics of the service itself are under /metrics.
     """
-    # Before NumPy is imported: its threads would spin for tens of milliseconds after each small product, which took
-    # half a processor where a hundred nodes were watched. Workers have one thread too.
+    # Before NumPy is imported: its threads would spin after each small product of the recogniser, and keep a processor
+    # from all else. Workers have one thread too.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from kuayu.service.app import create_app
