@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -24,7 +25,15 @@ from kuayu_conformance.findings import holds
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.judgement import attributed, excused, machine_was_busy
 from kuayu_conformance.run.live import round_trip_of
-from kuayu_conformance.run.machine import MachineLoad, MachineWatch, descendants, is_here, listeners, process_seconds
+from kuayu_conformance.run.machine import (
+    MAX_STANDSTILL,
+    MachineLoad,
+    MachineWatch,
+    descendants,
+    is_here,
+    listeners,
+    process_seconds,
+)
 from kuayu_conformance.run.replay import ReplaySource
 from kuayu_conformance.run.runner import Options, Progress, Run
 from kuayu_schemas.models import RequirementResult, Verdict
@@ -109,6 +118,40 @@ def test_an_answer_that_did_not_come_in_time_is_the_machine_s() -> None:
     assert result.verdict is Verdict.not_testable
     refused = episode(answer(0, "ConnectError: refused"))
     assert excused(found(Verdict.fail, "FCT-004"), BY_ANSWERS, refused, BUSY, "")["FCT-004"].verdict is Verdict.fail
+
+
+def test_what_the_suite_was_late_with_is_not_held_against_the_target() -> None:
+    """A job that hangs is told too late where its nodes were not heard of while the suite stood still."""
+    load = dataclasses.replace(CALM, standstill=1.1)
+    result = excused(found(Verdict.fail, "SCH-002"), BY_THE_CLOCK, episode(), load, "http://target")["SCH-002"]
+    assert machine_was_busy(result)
+    assert "the suite itself stood still for 1.1 s" in (result.reason or "")
+    short = dataclasses.replace(CALM, standstill=0.4)
+    results = found(Verdict.fail, "SCH-002")
+    assert excused(results, BY_THE_CLOCK, episode(), short, "http://target") == results
+
+
+def test_it_is_seen_that_the_suite_stands_still() -> None:
+    """A regular expression keeps the interpreter to itself until it has ended."""
+    body = b" " * (1 << 20)
+    with MachineWatch("http://192.0.2.1:80") as watch:
+        begin = time.monotonic()
+        while (took := _without_a_pause(body)) < 2 * MAX_STANDSTILL:
+            body *= 2
+        time.sleep(0.2)  # it is seen when the other thread is back
+        load = watch.since(begin)
+    if sys.platform == "linux":
+        assert load
+        assert load.stood_still
+        assert load.standstill <= took + 1.0
+        assert MachineLoad.of(load.event()) == load
+
+
+def _without_a_pause(body: bytes) -> float:
+    """Seconds that it takes."""
+    begin = time.perf_counter()
+    assert re.match(rb"(.)\1*", body)
+    return time.perf_counter() - begin
 
 
 def test_work_of_others_is_seen(worker: tuple[int, int]) -> None:
@@ -265,5 +308,7 @@ def test_it_is_recorded_how_much_of_the_machine_was_idle_and_how_much_the_suite_
     assert load.suite > 0.5 * used, "this process did nothing but compute"
     assert load.idle <= load.processors - load.suite + 0.5
     assert MachineLoad.of({**load.event(), "kind": "machine"}) == load
-    old = {name: value for name, value in load.event().items() if name not in {"idle", "suite", "round_trip"}}
+    old = {
+        name: value for name, value in load.event().items() if name not in {"idle", "suite", "round_trip", "standstill"}
+    }
     assert MachineLoad.of(old).idle is None

@@ -1,4 +1,4 @@
-"""What else kept this machine busy while a check ran, so that its delays are not taken for the target's.
+"""What kept this machine or the suite from its work while a check ran, so that this is not taken for the target's.
 
 1. Once a second the processor time of everybody is compared with that of the suite, of what the suite's process started
    and of the target, where the target is on this machine. The difference is that of *others*: a build, another run, a
@@ -11,7 +11,10 @@
    slow: the path took little of an answer's time (``MAX_PATH_SHARE``; as TCP measures it, with next to nothing sent
    twice), the machine had processors idle (``MIN_IDLE_SHARE``), and the suite's one process was not busy all the time
    (``MAX_SUITE``). Where fewer were idle, the delays may be the machine's, which suite and target share.
-5. What was found is written to the transcript at the end of each check, so that the verdict can be judged again.
+5. The suite watches itself, too: a thread of it that asks to be woken ten times a second and is not for half a second
+   (``MAX_STANDSTILL``) shows that this process stood still, be it by its own doing, by a crowd of processes or by a
+   hypervisor. What was to be sent in that time was late, and nobody else's.
+6. What was found is written to the transcript at the end of each check, so that the verdict can be judged again.
 
 Sources: proc_stat(5), proc_pid_stat(5), proc_pid_task_tid_children(5), proc_net_tcp(5) of the Linux man-pages;
 L. Kleinrock, *Queueing Systems* I (1975), section 3.5 (waits of an M/M/c queue). On other systems nothing is known of
@@ -42,6 +45,11 @@ MIN_DISTURBED_SHARE = 0.05
 but then there are too few to say that it was them."""
 
 MIN_DISTURBED_SECONDS = 1.0
+
+STANDSTILL_PERIOD_SECONDS = 0.1
+
+MAX_STANDSTILL = 0.5
+"""Seconds for which the suite may stand still: beats of what is played come every half second."""
 
 MAX_PATH_SHARE = 0.2
 """Share of the mean time of an answer that the path may take where the rest is said to be the target's."""
@@ -74,6 +82,7 @@ class MachineLoad:
         suite: Mean processors' worth of the suite's own process.
         round_trip: Seconds to the target and back, without what it does; None where it is not known, or packets are
             lost.
+        standstill: Seconds of the longest time for which the suite's own process stood still.
     """
 
     seconds: float
@@ -84,11 +93,22 @@ class MachineLoad:
     idle: float | None = None
     suite: float | None = None
     round_trip: float | None = None
+    standstill: float = 0.0
 
     @property
     def busy(self) -> bool:
         """Whether delays may have been those of the machine."""
+        return self.shared or self.stood_still
+
+    @property
+    def shared(self) -> bool:
+        """Whether others kept the machine busy."""
         return self.disturbed >= max(MIN_DISTURBED_SECONDS, MIN_DISTURBED_SHARE * self.seconds)
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether the suite itself did nothing for a while."""
+        return self.standstill >= MAX_STANDSTILL
 
     def leaves_to_target(self, seconds: float) -> bool:
         """Whether delays can be nobody's but the target's, whose answers took so many seconds on average."""
@@ -104,6 +124,8 @@ class MachineLoad:
     @property
     def words(self) -> str:
         """What was found, for people."""
+        if not self.shared:
+            return f"the suite itself stood still for {self.standstill:.1f} s (load {self.load:.0f})"
         return (
             f"this machine was busy with something else (load {self.load:.0f}; others had {self.others:.1f} of "
             f"{self.processors} processors in {self.disturbed:.0f} of {self.seconds:.0f} s)"
@@ -145,27 +167,30 @@ class MachineWatch:
         self._disturbed: list[tuple[float, float, float]] = []
         self._loads: list[tuple[float, float]] = []
         self._used: list[tuple[float, float, float, float]] = []
+        self._standstills: list[tuple[float, float]] = []
         self.roots = {os.getpid()}
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: tuple[threading.Thread, ...] = ()
 
     def __enter__(self) -> Self:
         """Begin to look, where the machine lets itself be looked at."""
         if (PROC / "stat").is_file() and (targets := listeners(self._target)) is not None:
             self.roots |= targets
-            self._thread = threading.Thread(target=self._look, name="machine", daemon=True)
-            self._thread.start()
+            looks = (("machine", self._look), ("standstill", self._look_for_standstills))
+            self._threads = tuple(threading.Thread(target=look, name=name, daemon=True) for name, look in looks)
+            for thread in self._threads:
+                thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop looking."""
         self._stop.set()
-        if self._thread:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def since(self, begin: float) -> MachineLoad | None:
         """What happened since ``begin`` (``time.monotonic()``); None where nothing is known of others."""
-        if self._thread is None:
+        if not self._threads:
             return None
         disturbed = [(length, others) for moment, length, others in self._disturbed if moment + length > begin]
         seconds = sum(length for length, _ in disturbed)
@@ -180,7 +205,16 @@ class MachineWatch:
             *(round(took, 1), round(min(seconds, took), 1), round(others, 2), round(load, 1), self._processors),
             round(self._processors - sum(everybody for _, everybody, _ in used) / span, 2) if span else None,
             round(sum(suite for _, _, suite in used) / span, 2) if span else None,
+            standstill=round(max((late for moment, late in self._standstills if moment > begin), default=0.0), 2),
         )
+
+    def _look_for_standstills(self) -> None:
+        before = time.monotonic()
+        while not self._stop.wait(STANDSTILL_PERIOD_SECONDS):
+            now = time.monotonic()
+            if (late := now - before - STANDSTILL_PERIOD_SECONDS) >= STANDSTILL_PERIOD_SECONDS:
+                self._standstills.append((now, late))
+            before = now
 
     def _look(self) -> None:
         before = self.sample()
