@@ -13,7 +13,7 @@ import httpx
 import pytest
 from commands import SERVING, Started, prefork_server
 
-QUIET = ("serve", "--log-level", "warning")
+QUIET = ("serve", "--log-level", "warning", "--no-prepare")
 PATIENCE = 60.0
 OURS = 2
 """Where we complain, and services as well."""

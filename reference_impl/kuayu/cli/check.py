@@ -99,14 +99,15 @@ def check(
     tokens = {"KUAYU_TOKENS": f"main={own},other={served.other}"}
     try:
         with (
-            _process(serve, beside / "serve.log", tokens) as service,
+            _started("the reference", serve, beside / "serve.log", tokens) as service,
             httpx.Client(base_url=target, trust_env=False) as client,
         ):
             client.headers["authorization"] = f"Bearer {own}"
-            _until("the reference", service, lambda: client.get("/v1/health").is_success, beside / "serve.log")
-            with _process(collect, beside / "collect.log", {"KUAYU_TOKEN": own}) as collector:
+            _until(lambda: client.get("/v1/health").is_success, service)
+            token = {"KUAYU_TOKEN": own}
+            with _started("the collector", collect, beside / "collect.log", token) as collector:
                 path = f"/v1/nodes/{NODE}/indicators"
-                _until("the collector", collector, lambda: _sampled(client, path), beside / "collect.log")
+                _until(lambda: _sampled(client, path), service, collector)
                 console.print(f"reference at {target}, fed with this host's telemetry; the suite begins")
                 options = Options(
                     target=target,
@@ -206,14 +207,23 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What runs beside the suite."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
 @contextlib.contextmanager
-def _process(arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _started(name: str, arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Iterator[_Part]:
     """Run a part of ours beside this one; it is ended cleanly, and killed only when it does not listen."""
     command = [sys.executable, "-c", "from kuayu.cli import main; main()", *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **secret})  # noqa: S603
     try:
-        yield process
+        yield _Part(name, process, log)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -223,25 +233,22 @@ def _process(arguments: Sequence[str], log: Path, secret: dict[str, str]) -> Ite
             process.wait()
 
 
-def _until(what: str, process: subprocess.Popen[bytes], holds: Callable[[], bool], log: Path) -> None:
-    """Wait until a process answers.
+def _until(holds: Callable[[], bool], *parts: _Part) -> None:
+    """Wait until something holds, for which the last of some parts answers, and the others have to run.
 
     Raises:
-        NotStarted: It does not, or it has ended.
+        StartError: It does not answer in time, or one of them has ended.
     """
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
+    while not (ended := [part for part in parts if part.process.poll() is not None]) and time.monotonic() < deadline:
         with contextlib.suppress(httpx.HTTPError):
             if holds():
                 return
         time.sleep(0.1)
-    console.print(log.read_text("utf-8", "replace")[-2000:], markup=False)
-    how = (
-        f"within {START_TIMEOUT_SECONDS:.0f} s"
-        if process.returncode is None
-        else f"but ended with exit code {process.returncode}"
-    )
-    raise StartError(f"{what} did not answer {how}")
+    silent = next(iter(ended), parts[-1])
+    console.print(silent.log.read_text("utf-8", "replace")[-2000:], markup=False)
+    how = f"but ended with exit code {silent.process.returncode}" if ended else f"within {START_TIMEOUT_SECONDS:.0f} s"
+    raise StartError(f"{silent.name} did not answer {how}")
 
 
 def _sampled(client: httpx.Client, path: str) -> bool:
@@ -250,7 +257,11 @@ def _sampled(client: httpx.Client, path: str) -> bool:
 
 
 def _values(client: httpx.Client, path: str) -> list[dict[str, Any]]:
-    answer = client.get(path)
+    """Indicators of this host; none where nobody answers any more, which the report tells."""
+    try:
+        answer = client.get(path)
+    except httpx.TransportError:
+        return []
     return list(answer.json()["values"]) if answer.is_success else []
 
 

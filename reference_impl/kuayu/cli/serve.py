@@ -225,6 +225,9 @@ def serve(
     scheduler: Annotated[
         Scheduler, typer.Option(help="What places jobs: the rule, or the rule with constants that PPO sets.")
     ] = Scheduler.RULE,
+    prepare: Annotated[
+        bool, typer.Option(help="Begin a process for computations at once; else the first of them takes seconds more.")
+    ] = True,
     pass_records: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Keeps the inputs of the last decisions about jobs, to make them again."),
@@ -296,6 +299,7 @@ def serve(
         retention=retention,
         rollup_retention=rollup_retention,
         scheduler=scheduler,
+        prepare=prepare,
         quota=Quota(max_resources, max_resource, max_resources_together),
         graph_changes=graph_changes,
         max_streams=max_streams,

@@ -45,6 +45,14 @@ from kuayu_schemas import registers
 logger = logging.getLogger(__name__)
 
 
+PREPARED = (
+    *(computations.warm_indices, scheduling.warm, computations.warm_demands, computations.warm_forecasts),
+    *(computations.warm_transfers, computations.warm_recovery, computations.warm_adjustments),
+    computations.warm_passes,
+)
+"""What a worker loads before anybody asks for it."""
+
+
 @dataclass(slots=True)
 class Runtime:
     """The parts of a running service."""
@@ -111,17 +119,8 @@ class Runtime:
         self.graphs.start()
         self.watcher.start()
         self.decisions = self._decisions(self.settings.workers)
-        self.decisions.prepare(
-            *(
-                computations.warm_indices,
-                scheduling.warm,
-                computations.warm_demands,
-                computations.warm_forecasts,
-                computations.warm_transfers,
-                computations.warm_recovery,
-            ),
-            *(computations.warm_adjustments, computations.warm_passes),
-        )
+        if self.settings.prepare:
+            self.decisions.prepare(*PREPARED)
         # A Pareto front or a plan of capacity takes seconds; who wants a placement does not wait behind them.
         self.searches = self._decisions(1)
         # A worker holds the states that patches start from; so each tenant has its own, which begins when it is needed.

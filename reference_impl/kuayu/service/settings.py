@@ -54,6 +54,7 @@ class Settings:
         max_indices: Compute indices of the largest report.
         scheduler: What places jobs.
         workers: Decisions that are computed at once.
+        prepare: Whether one of them begins at once, so that the first request need not wait for that.
         deadline: Seconds that a decision may take to be computed.
         threads: Threads in which bodies are parsed and the database is read.
         body_bytes: Bytes of bodies that may be in hand at a time.
@@ -102,6 +103,7 @@ class Settings:
     max_indices: int = 100_000
     scheduler: Scheduler = Scheduler.RULE
     workers: int = 2
+    prepare: bool = True
     deadline: float = 120.0
     threads: int = 8
     body_bytes: int = 256 * 1024 * 1024
