@@ -185,10 +185,6 @@ class _Worlds(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         else:
             self._handles[place], self._tables[place] = world, tables
 
-    def _alone(self, place: int) -> tuple[tuple[Any], tuple[Any]]:
-        """Handles of one world and its tables."""
-        return (self._world[place].handle,), (self._rules[place].handle,)
-
     def _grow(self, place: int) -> None:
         """A world, or its tables, was too short."""
         self._rules[place].lengthen(self._world[place])
@@ -255,6 +251,7 @@ class VectorSchedulingEnv(_Worlds):
         self._candidates = np.zeros((num_envs, MOST, LEADING + len(SEEN)), dtype=np.float32)
         self._around = np.zeros((num_envs, WORLD), dtype=np.float32)
         self._masks = np.zeros((num_envs, MOST), dtype=np.bool_)
+        self._no_answers = np.zeros(num_envs, dtype=np.int64)
         self._observation = {"candidates": self._candidates, "world": self._around}
 
     def reset(
@@ -277,15 +274,13 @@ class VectorSchedulingEnv(_Worlds):
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Answer in every world for the job at hand."""
         self._rewards[:] = 0.0
-        batch.go_on(
-            self._handles, self._tables, np.asarray(actions, dtype=np.int64), self._until, EPOCH, *self._arrays()
-        )
+        self._go_on(0, self.num_envs, np.asarray(actions, dtype=np.int64))
         ended = np.zeros(self.num_envs, dtype=np.bool_)
         final: dict[int, dict[str, Any]] = {}
         for place in np.flatnonzero(self._status != playing.ASKED).tolist():
             while self._status[place] == events.SHORT:
                 self._grow(place)
-                self._go_on(place)
+                self._go_on(place, place + 1)
             if self._status[place] == events.OVER:
                 ended[place], final[place] = True, self._close(place)
         self._sums += self._rewards
@@ -305,25 +300,16 @@ class VectorSchedulingEnv(_Worlds):
         self._candidates[place] = 0.0
         return tables._replace(question=self._candidates[place], curve=its.curve)
 
-    def _arrays(self, only: slice = slice(None)) -> tuple[Any, ...]:
-        return (
-            self._scale[only],
-            self._status[only],
-            self._rewards[only],
-            self._around[only],
-            self._masks[only],
-        )
-
-    def _go_on(self, place: int) -> None:
-        """One world goes on."""
-        only = slice(place, place + 1)
-        alone, answer = self._alone(place), np.zeros(1, dtype=np.int64)
-        batch.go_on(*alone, answer, self._until[only], EPOCH, *self._arrays(only))
+    def _go_on(self, first: int, last: int, answers: NDArray[np.int64] | None = None) -> None:
+        """Worlds from one place to before another go on, by answers where they have asked."""
+        arrays = (self._scale, self._status, self._rewards, self._around, self._masks)
+        answers = self._no_answers if answers is None else answers
+        batch.go_on(self._handles, self._tables, first, last, answers, self._until, EPOCH, *arrays)
 
     def _to_question(self, place: int) -> None:
         """A world that has begun goes on to its first question; where there is none, with another scenario."""
         while True:
-            self._go_on(place)
+            self._go_on(place, place + 1)
             if self._status[place] == playing.ASKED:
                 return
             if self._status[place] == events.SHORT:
@@ -390,14 +376,13 @@ class VectorConstantsEnv(_Worlds):
             assert rule.tables is not None
             rule.tables.parameters[self._places] = shipped * 2.0 ** (self._span * np.clip(action, -1.0, 1.0))
         np.minimum(self._instant + PERIOD, self._until, out=self._instant)
-        self._pass(slice(None), self._handles, self._tables)
+        self._pass(0, self.num_envs)
         ended = np.zeros(self.num_envs, dtype=np.bool_)
         final: dict[int, dict[str, Any]] = {}
         for place in range(self.num_envs):
             while self._status[place] == events.SHORT:
                 self._grow(place)
-                only = slice(place, place + 1)
-                self._pass(only, *self._alone(place))
+                self._pass(place, place + 1)
             if self._instant[place] >= self._until[place] or self._world[place].over:
                 ended[place], final[place] = True, self._close(place)
         self._sums += self._rewards
@@ -408,11 +393,10 @@ class VectorConstantsEnv(_Worlds):
         infos: dict[str, Any] = {"final_info": final} if final else {}
         return self._seen, rewards, ended, np.zeros(self.num_envs, dtype=np.bool_), infos
 
-    def _pass(self, only: slice, handles: Any, tables: Any) -> None:
-        ends = (self._instant[only], self._until[only], EPOCH)
-        batch.go_on_alone(
-            handles, tables, *ends, self._scale[only], self._status[only], self._rewards[only], self._seen[only]
-        )
+    def _pass(self, first: int, last: int) -> None:
+        """The rule decides in worlds from one place to before another."""
+        ends, arrays = (self._instant, self._until, EPOCH), (self._scale, self._status, self._rewards, self._seen)
+        batch.go_on_alone(self._handles, self._tables, first, last, *ends, *arrays)
 
     def _fitted(self, place: int, tables: Tables, its: Prepared) -> Tables:
         self._instant[place] = 0.0

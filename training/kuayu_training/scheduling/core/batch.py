@@ -54,12 +54,14 @@ def look_around(w, r, until, seen):
 
 
 @compiled
-def go_on(worlds, tables, answers, until, seconds, scale, status, rewards, around, masks):
-    """Let each world go on by its answer until it asks again, or until its instant.
+def go_on(worlds, tables, first, last, answers, until, seconds, scale, status, rewards, around, masks):
+    """Let worlds go on by their answers until they ask again, or until their instants.
 
     Args:
         worlds: Handles of N worlds.
         tables: Of their tables; questions are written into their arrays.
+        first: Place of the first that goes on, and
+        last: of the one behind the last.
         answers: (N,) rows of the questions.
         until: (N,) instants.
         seconds: Between epochs.
@@ -69,7 +71,7 @@ def go_on(worlds, tables, answers, until, seconds, scale, status, rewards, aroun
         around: (N, 6) surroundings.
         masks: (N, rows) which rows there are.
     """
-    for place in range(len(worlds)):
+    for place in range(first, last):
         w, r = worlds[place], tables[place]
         e = r.epoch[0]
         e.answer = answers[place]
@@ -82,17 +84,17 @@ def go_on(worlds, tables, answers, until, seconds, scale, status, rewards, aroun
 
 
 @compiled
-def go_on_alone(worlds, tables, until, horizon, seconds, scale, status, rewards, seen):
-    """Let the rule decide in each world to an instant, without questions; arguments as those of :func:`go_on`.
+def go_on_alone(worlds, tables, first, last, until, horizon, seconds, scale, status, rewards, seen):
+    """Let the rule decide in worlds to an instant, without questions; arguments as those of :func:`go_on`.
 
     Args:
-        worlds, tables, seconds, scale, status, rewards: As there.
+        worlds, tables, first, last, seconds, scale, status, rewards: As there.
         until: (N,) instants; ``horizon``: (N,) ends of the scenarios.
         horizon: See ``until``.
         seen: (N, 12) what is seen: how things stand (``core.network.see``); how much of the scenario is left, and
             how many more jobs are there than under the one it is measured by, which is for critics alone.
     """
-    for place in range(len(worlds)):
+    for place in range(first, last):
         w, r = worlds[place], tables[place]
         e = r.epoch[0]
         since, spent, spent_large = e.counted, e.spent, e.spent_large
