@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from generator import json_schema, openapi, pydantic_models, registers
+from generator import json_schema, openapi, pydantic_models, registers, typed_documents
 from generator.model import Model, ModelError
 
 SPEC = Path(__file__).resolve().parents[1]
@@ -17,7 +17,8 @@ def from_specification(model: Model, schema: json_schema.Schema) -> dict[str, st
     for name, class_name in registers.REGISTERS.items():
         documents[name] = registers.load(SPEC / f"{name}.yaml", class_name, schema)
     texts = {f"published/{name}.json": json_schema.to_text(document) for name, document in documents.items()}
-    return {"models.py": pydantic_models.module(model)} | texts
+    modules = {"models.py": pydantic_models.module(model), "documents.py": typed_documents.module(model)}
+    return modules | texts
 
 
 def from_application(model: Model, schema: json_schema.Schema) -> dict[str, str]:

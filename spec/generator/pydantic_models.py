@@ -52,17 +52,18 @@ def module(model: Model) -> str:
         HEADER.format(
             title=model.view.schema.title,
             version=model.version,
-            version_literal=_text(model.version),
+            version_literal=text(model.version),
             names=", ".join(NAMES_FROM_BASE),
         ),
         *(_type(model, name) for name in model.types),
         *(_enum(enum) for enum in model.view.all_enums().values()),
         *(_class(model, class_) for class_ in model.classes.values()),
     ]
-    return _formatted("\n\n".join(parts))
+    return formatted("\n\n".join(parts))
 
 
-def _formatted(code: str) -> str:
+def formatted(code: str) -> str:
+    """Code as the project writes it."""
     command = [
         sys.executable,
         "-m",
@@ -80,15 +81,15 @@ def _formatted(code: str) -> str:
 
 def _type(model: Model, name: str) -> str:
     scalar = model.scalars[name]
-    return f"{name} = {_scalar(scalar, scalar.minimum, scalar.maximum)}\n{_docstring(model.types[name].description)}"
+    return f"{name} = {_scalar(scalar, scalar.minimum, scalar.maximum)}\n{docstring(model.types[name].description)}"
 
 
 def _enum(enum: EnumDefinition) -> str:
-    lines = [f"class {enum.name}(StrEnum):", _docstring(enum.description, indent=4)]
+    lines = [f"class {enum.name}(StrEnum):", docstring(enum.description, indent=4)]
     for value, meaning in enum.permissible_values.items():
         # A member named like a method of str hides it; nothing calls that method on a value of the model.
         hides = "  # type: ignore[assignment]" if hasattr(str, value) else ""
-        lines += ["", f"    {member_name(value)} = {_text(value)}{hides}", _docstring(meaning.description, indent=4)]
+        lines += ["", f"    {member_name(value)} = {text(value)}{hides}", docstring(meaning.description, indent=4)]
     return "\n".join(lines)
 
 
@@ -101,7 +102,7 @@ def member_name(value: str) -> str:
 def _class(model: Model, class_: ClassDefinition) -> str:
     if model.is_any(class_.name):
         return _any_json(class_)
-    lines = [f"class {class_.name}({class_.is_a or 'KuayuModel'}):", _docstring(class_.description, indent=4), ""]
+    lines = [f"class {class_.name}({class_.is_a or 'KuayuModel'}):", docstring(class_.description, indent=4), ""]
     lines += [f"    {_member(model, member)}" for member in model.own_members(class_)]
     ranges = {member.name: member.range for member in model.all_members(class_.name)}
     for rule in model.rules(class_):
@@ -114,7 +115,7 @@ def _any_json(class_: ClassDefinition) -> str:
     if pattern is None or limit is None:
         return ""  # the class Json itself, which base.py has
     key = f"Annotated[str, Field(pattern={_raw(pattern)})]"
-    return f"{class_.name} = Annotated[dict[{key}, Json], Field(max_length={limit})]\n{_docstring(class_.description)}"
+    return f"{class_.name} = Annotated[dict[{key}, Json], Field(max_length={limit})]\n{docstring(class_.description)}"
 
 
 def _member(model: Model, member: Member) -> str:
@@ -130,7 +131,7 @@ def _member(model: Model, member: Member) -> str:
         annotation_, default = "OmissibleJson", "default_factory=Absent, "
     else:
         annotation_ = f"Maybe[{annotation_}]"
-    unit = "" if member.unit is None else f', json_schema_extra={{"x-unit": {_text(member.unit)}}}'
+    unit = "" if member.unit is None else f', json_schema_extra={{"x-unit": {text(member.unit)}}}'
     return f"{member.name}: {annotation_} = Field({default}description={_long_text(member.description)}{unit})"
 
 
@@ -165,9 +166,9 @@ def _rule(model: Model, rule: Rule, ranges: dict[str, str]) -> Iterator[str]:
     tests.append(f"({broken})" if len(rule.then) > 1 else broken)
     yield '    @model_validator(mode="after")'
     yield f"    def {rule.name}(self) -> Self:"
-    yield _docstring(rule.description, indent=8)
+    yield docstring(rule.description, indent=8)
     yield f"        if {' and '.join(tests)}:"
-    yield f"            raise ValueError({_text(rule.description)})"
+    yield f"            raise ValueError({text(rule.description)})"
     yield "        return self"
 
 
@@ -178,7 +179,7 @@ def _test(model: Model, condition: Condition, ranges: dict[str, str], *, holds: 
         return f"{slot} is not None" if condition.value is holds else f"{slot} is None"
     range_ = ranges[condition.slot]
     if range_ not in model.view.all_enums():
-        return f"{slot} {'==' if holds else '!='} {_text(condition.value)}"
+        return f"{slot} {'==' if holds else '!='} {text(condition.value)}"
     if condition.value not in model.view.get_enum(range_).permissible_values:
         raise ModelError(f"condition on slot {condition.slot}: {range_} has no value {condition.value}")
     return f"{slot} {'is' if holds else 'is not'} {range_}.{member_name(condition.value)}"
@@ -188,7 +189,8 @@ def _arguments(**values: object) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
+    """Python for a text."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -201,10 +203,11 @@ def _raw(value: str) -> str:
 def _long_text(value: str) -> str:
     """Text in pieces that fit the line, which Python puts together."""
     pieces = wrap(value, LINE_LENGTH - 20, drop_whitespace=False, break_long_words=False)
-    return _text(value) if len(pieces) <= 1 else "(" + " ".join(_text(piece) for piece in pieces) + ")"
+    return text(value) if len(pieces) <= 1 else "(" + " ".join(text(piece) for piece in pieces) + ")"
 
 
-def _docstring(value: str, *, indent: int = 0) -> str:
+def docstring(value: str, *, indent: int = 0) -> str:
+    """Python for a docstring, wrapped."""
     space = " " * indent
     lines = wrap(value, LINE_LENGTH - indent - 6)
     if len(lines) == 1:

@@ -5,7 +5,7 @@
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import orjson
 import typer
@@ -27,6 +27,9 @@ from kuayu_schemas.models import (
     SchedulingState,
     SplitMode,
 )
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 STYLES = {
     PlacementVerb.start: "green",
@@ -202,7 +205,8 @@ def _decided(request: PlacementRequest, url: str | None, token: str | None) -> P
     from kuayu.scheduling import place as placement
 
     def local() -> PlacementReport:
-        return PlacementReport.model_validate_json(orjson.dumps(placement.place(request.to_wire())))
+        document = cast("documents.PlacementRequest", request.to_wire())
+        return PlacementReport.model_validate_json(orjson.dumps(placement.place(document)))
 
     hint = "give each name once, use only names that the request holds, and numbers that go together"
     return answered(local, lambda client: client.place(request), url, token, called="request", hint=hint)

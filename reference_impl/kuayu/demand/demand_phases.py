@@ -1,18 +1,19 @@
 """What a training needs in each of its phases, which differ in their batch and the length of their sequences."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu.demand.hardware import Hardware
 from kuayu.demand.prediction import Demand
 from kuayu.demand.reading import Training, structure_of, training_of
 from kuayu.demand.strategy import Strategy
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
-def phase_trainings(case: Plain, training: Training, hardware: Hardware) -> Iterator[Training]:
+def phase_trainings(case: "documents.TrainingCase", training: Training, hardware: Hardware) -> Iterator[Training]:
     """The training of a case as it is in each phase, in their order."""
     structure, whole = training.structure, training.strategy
     for phase in case.get("phases", ()):
@@ -27,14 +28,14 @@ def of_batch(strategy: Strategy, batch: int) -> Strategy:
     return replace(strategy, data=replicas, global_batch=batch)
 
 
-def told_phases(case: Plain, rows: Sequence[tuple[Demand, int]]) -> list[dict[str, Any]]:
+def told_phases(case: "documents.TrainingCase", rows: Sequence[tuple[Demand, int]]) -> "list[documents.PhaseDemand]":
     """Demand of each phase.
 
     Args:
         case: A ``TrainingCase``.
         rows: Demand of each phase, and its row there.
     """
-    phases = []
+    phases: list[documents.PhaseDemand] = []
     for phase, (made, row) in zip(case["phases"], rows, strict=True):
         step, steps = float(made.times.step[row]), phase["steps"]
         phases.append(

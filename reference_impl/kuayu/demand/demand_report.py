@@ -1,7 +1,7 @@
 """What trainings need: a request for demands in, a report out, both as plain dicts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from kuayu.demand.reading import (
     training_of,
 )
 from kuayu.demand.step_time import times
-from kuayu.demand.structure import ModelStructure
 from kuayu.refusals import Complaint, Impossible, refuse
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu.demand.reading import TrainingRequest
+    from kuayu_schemas import documents
 
 METHOD_NAME = "Analytic law of a training step"
 METHOD_VERSION = "2.0.0"
@@ -45,14 +46,14 @@ MAX_AMOUNT = 1e30
 QUIETLY = np.errstate(divide="ignore", over="ignore", invalid="ignore")
 """Arithmetic without warnings: what is beyond doubles is beyond MAX_AMOUNT too, and refused."""
 
-LINKS = dict(zip(CLASSES, ("node", "domain", "federation"), strict=True))
+LINKS: "Mapping[str, documents.LinkClass]" = {"node": "node", "domain": "domain", "across": "federation"}
 """Classes of links as the wire calls them."""
 
-MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "working")
+MEMORY_PARTS: "tuple[documents.MemoryPart, ...]" = ("parameters", "gradients", "optimizer", "activations", "working")
 
 
 @QUIETLY
-def demand(request: Plain) -> dict[str, Any]:
+def demand(request: "documents.TrainingDemandRequest") -> "documents.TrainingDemandReport":
     """Answer a request for demands.
 
     Args:
@@ -99,7 +100,7 @@ def demand(request: Plain) -> dict[str, Any]:
     return {"revision": request["revision"], "method": method(experience), "demands": demands}
 
 
-def experienced(request: Plain, kinds: Mapping[str, Hardware]) -> Experience:
+def experienced(request: "TrainingRequest", kinds: Mapping[str, Hardware]) -> Experience:
     """What the runs of a request teach."""
     runs = measured_of(request, kinds)
     if not runs:
@@ -112,17 +113,17 @@ def experienced(request: Plain, kinds: Mapping[str, Hardware]) -> Experience:
     return learn([run.training for run in runs], needed, measured, [run.source for run in runs])
 
 
-def coverage_of(request: Plain) -> float:
+def coverage_of(request: "TrainingRequest") -> float:
     """Share of cases that intervals are to hold."""
-    return float(request.get("coverage", COVERAGE))
+    return float(request["coverage"]) if "coverage" in request else COVERAGE
 
 
-def method(experience: Experience) -> dict[str, Any]:
+def method(experience: Experience) -> "documents.DemandMethod":
     """How demands were computed."""
     return {"name": METHOD_NAME, "version": METHOD_VERSION, "runs": experience.runs}
 
 
-def estimate(expected: float, factor: float, coverage: float) -> dict[str, float]:
+def estimate(expected: float, factor: float, coverage: float) -> "documents.Estimate":
     """An expected value with its interval, by which factor it may be larger or smaller."""
     return {"expected": expected, "low": expected / factor, "high": expected * factor, "coverage": coverage}
 
@@ -139,11 +140,11 @@ def tellable(value: object) -> bool:
     return True
 
 
-def segments(made: Demand, row: int) -> list[dict[str, Any]]:
+def segments(made: Demand, row: int) -> "list[documents.StepSegment]":
     """The inside of a step."""
     return [
         {
-            "activity": segment.name,
+            "activity": cast("documents.StepActivity", segment.name),
             "begin": segment.begins,
             "duration": segment.lasts,
             "busy": segment.busy,
@@ -155,14 +156,13 @@ def segments(made: Demand, row: int) -> list[dict[str, Any]]:
 
 def _told(
     case: str, training: Training, batch: Batch, of: tuple[int, int], factor: float, coverage: float
-) -> dict[str, Any]:
+) -> "documents.TrainingDemand":
     made, row = batch.demands[of[0]], of[1]
     obstacles = [*training.missing, *_obstacles(made, row, training.hardware)]
-    return {
+    answer: documents.TrainingDemand = {
         "case": case,
         "parameters": float(training.structure.parameters),
         "active_parameters": float(training.structure.active_parameters),
-        **_trained(training.structure),
         "devices": training.strategy.devices,
         "work": float(made.model_flops[row]),
         "executed_work": float(made.hardware_flops[row]),
@@ -174,19 +174,18 @@ def _told(
         "obstacles": obstacles,
         "traffic": _traffic(made, row),
     }
+    if training.structure.adapter is not None:
+        answer["trained_parameters"] = float(training.structure.adapter_parameters)
+    return answer
 
 
-def _trained(structure: ModelStructure) -> dict[str, float]:
-    return {} if structure.adapter is None else {"trained_parameters": float(structure.adapter_parameters)}
-
-
-def _beyond(answers: Sequence[Plain]) -> list[Complaint]:
+def _beyond(answers: "Sequence[documents.TrainingDemand]") -> list[Complaint]:
     """Cases some of whose figures are more than the wire can tell."""
     detail = "its figures are beyond what can be told"
     return [(f"/cases/{number}", detail) for number, answer in enumerate(answers) if not tellable(answer)]
 
 
-def _traffic(made: Demand, row: int) -> list[dict[str, Any]]:
+def _traffic(made: Demand, row: int) -> "list[documents.StepTraffic]":
     return [
         {"dimension": dimension, "link": LINKS[link], "size": float(made.traffic[place, kind, row])}
         for place, dimension in enumerate(DIMENSIONS)

@@ -1,6 +1,7 @@
 """What is exchanged, by dimension: per layer and micro-batch, per hop, and per step."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
@@ -12,7 +13,10 @@ from kuayu.demand.placement import Exchange, all_to_all, groups, hop, near, ring
 from kuayu.demand.strategy import Floats, Layouts, Recompute, Sharding
 from kuayu.demand.structure import ModelStructure
 
-DIMENSIONS = ("tensor", "context", "expert", "pipeline", "data")
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+DIMENSIONS: "tuple[documents.ParallelDimension, ...]" = ("tensor", "context", "expert", "pipeline", "data")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The quickest strategies of a model: a request for layouts in, a report out, both as plain dicts."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu.demand.demand_report import QUIETLY, coverage_of, estimate, experienced, method, tellable
 from kuayu.demand.reading import STRATEGY, check, hardware_of, structure_of, training_of
@@ -10,7 +9,8 @@ from kuayu.demand.strategy import Strategy
 from kuayu.demand.terms import chosen
 from kuayu.refusals import Impossible, refuse
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ENDS = ("first_stage_layers", "last_stage_layers")
 
@@ -19,7 +19,7 @@ LAYOUTS = 10
 
 
 @QUIETLY
-def rank(request: Plain) -> dict[str, Any]:
+def rank(request: "documents.LayoutRequest") -> "documents.LayoutReport":
     """Answer a request for layouts.
 
     Args:
@@ -45,7 +45,7 @@ def rank(request: Plain) -> dict[str, Any]:
     training = training_of(structure_of(request["model"]), common, kinds[request["kind"]])
     found = ranked(training.structure, training.hardware, common)
     best = found.order[: 0 if training.missing else int(request.get("layouts", LAYOUTS))]
-    layouts = []
+    layouts: list[documents.RankedLayout] = []
     if len(best):
         slower = float(experience.slower([training])[0])
         demand = found.demand.slower(slower)
@@ -70,12 +70,9 @@ def rank(request: Plain) -> dict[str, Any]:
     }
 
 
-def wire_of(strategy: Strategy) -> dict[str, Any]:
+def wire_of(strategy: Strategy) -> "documents.ParallelStrategy":
     """A strategy as the wire has it, whole: nothing but even stages is left to what an absent member means."""
-    plain = {theirs: getattr(strategy, ours) for theirs, ours in STRATEGY.items()}
+    plain: dict[str, Any] = {theirs: getattr(strategy, ours) for theirs, ours in STRATEGY.items()}
     plain = {name: value for name, value in plain.items() if name not in ENDS or value >= 0}
-    return plain | {
-        "sharding": int(strategy.sharding),
-        "recomputation": strategy.recompute.name.lower(),
-        "outermost": strategy.outermost.value,
-    }
+    plain |= {"sharding": int(strategy.sharding), "recomputation": strategy.recompute.name.lower()}
+    return cast("documents.ParallelStrategy", plain | {"outermost": strategy.outermost.value})

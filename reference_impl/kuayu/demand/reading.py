@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu.demand.flop_counts import BYTES
 from kuayu.demand.hardware import Hardware
@@ -10,7 +10,10 @@ from kuayu.demand.strategy import Outermost, Recompute, Sharding, Strategy
 from kuayu.demand.structure import Adapter, LatentAttention, ModelStructure
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+    TrainingRequest = documents.TrainingDemandRequest | documents.LayoutRequest
 
 MOST_DEVICES = 2**53 - 1
 """Most devices that the wire can tell."""
@@ -106,7 +109,7 @@ class Measured:
     position: int
 
 
-def check(request: Plain) -> None:
+def check(request: "TrainingRequest") -> None:
     """Refuse a request for demands or layouts that does not hold together.
 
     Raises:
@@ -115,22 +118,28 @@ def check(request: Plain) -> None:
         Impossible: A model, a strategy or hardware contradicts itself.
     """
     names = [device["id"] for device in request["hardware"]]
-    cases = [device["id"] for device in request.get("cases", ())]
+    cases = [case["id"] for case in request["cases"]] if "cases" in request else []
     refuse(RepeatedName, [*repeated("/hardware", names), *repeated("/cases", cases)])
     known = set(names)
     refuse(UnknownName, [(place, f"{name} is no hardware of the request") for place, name in _named(request, known)])
     refuse(Impossible, _impossible(request))
 
 
-def structure_of(model: Plain, sequence: int | None = None) -> ModelStructure:
+def structure_of(model: "documents.ModelStructure", sequence: int | None = None) -> ModelStructure:
     """A model of the wire, perhaps with sequences of another length."""
-    given = {ours: _whole_number(model[theirs]) for theirs, ours in _MODEL.items() if theirs in model}
+    members: Mapping[str, Any] = model
+    given = {ours: _whole_number(members[theirs]) for theirs, ours in _MODEL.items() if theirs in members}
     if "latent" in model:
-        given["latent"] = LatentAttention(**{"query_rank": 0} | {name: int(of) for name, of in model["latent"].items()})
+        ranks: Mapping[str, Any] = model["latent"]
+        given["latent"] = LatentAttention(**{"query_rank": 0} | {name: int(rank) for name, rank in ranks.items()})
     if "adapter" in model:
         adapter = model["adapter"]
-        sides = {name: bool(adapter.get(name, True)) for name in ("attention", "feed_forward")}
-        given["adapter"] = Adapter(int(adapter["rank"]), **sides, frozen_bytes=float(adapter.get("frozen_size", 2.0)))
+        given["adapter"] = Adapter(
+            int(adapter["rank"]),
+            attention=adapter.get("attention", True),
+            feed_forward=adapter.get("feed_forward", True),
+            frozen_bytes=float(adapter.get("frozen_size", 2.0)),
+        )
     return ModelStructure(
         layers=int(model["layers"]),
         hidden=int(model["hidden"]),
@@ -141,9 +150,10 @@ def structure_of(model: Plain, sequence: int | None = None) -> ModelStructure:
     )
 
 
-def strategy_of(strategy: Plain) -> Strategy:
+def strategy_of(strategy: "documents.ParallelStrategy") -> Strategy:
     """A strategy of the wire."""
-    given = {ours: _whole_number(strategy[theirs]) for theirs, ours in STRATEGY.items() if theirs in strategy}
+    members: Mapping[str, Any] = strategy
+    given = {ours: _whole_number(members[theirs]) for theirs, ours in STRATEGY.items() if theirs in members}
     return Strategy(
         sharding=Sharding(int(strategy.get("sharding", 0))),
         recompute=Recompute[strategy.get("recomputation", "none").upper()],
@@ -153,10 +163,11 @@ def strategy_of(strategy: Plain) -> Strategy:
     )
 
 
-def hardware_of(hardware: Plain) -> Hardware:
+def hardware_of(hardware: "documents.TrainingHardware") -> Hardware:
     """Devices of the wire; so many that only a strategy can say how many there are."""
-    peak = {name: rate for name, rate in hardware["peak_matrix_throughput"].items() if rate > 0 and name in BYTES}
-    sustained = hardware.get("sustained_matrix_throughput", {})
+    rates: Mapping[str, Any] = hardware["peak_matrix_throughput"]
+    peak = {name: rate for name, rate in rates.items() if rate > 0 and name in BYTES}
+    sustained: Mapping[str, Any] = hardware.get("sustained_matrix_throughput", {})
     return Hardware(
         hardware["id"],
         0,
@@ -188,7 +199,7 @@ def training_of(structure: ModelStructure, strategy: Strategy, hardware: Hardwar
     return Training(structure, strategy, whole, tuple(missing))
 
 
-def measured_of(request: Plain, kinds: Mapping[str, Hardware]) -> list[Measured]:
+def measured_of(request: "TrainingRequest", kinds: Mapping[str, Hardware]) -> list[Measured]:
     """Runs of a request that tell the time of a step."""
     return [
         Measured(
@@ -215,42 +226,54 @@ def _stand_in(peak: dict[str, float], reached: dict[str, float], name: str, inst
         reached[name] = reached[instead]
 
 
-def _named(request: Plain, known: set[str]) -> Iterator[Complaint]:
+def _named(request: "TrainingRequest", known: set[str]) -> Iterator[Complaint]:
     """Where hardware is named that is not there."""
-    for where in ("runs", "cases"):
-        for position, entry in enumerate(request.get(where, ())):
-            if entry["hardware"] not in known:
-                yield f"/{where}/{position}/hardware", entry["hardware"]
+    for place, entry in _trainings(request):
+        if entry["hardware"] not in known:
+            yield f"{place}/hardware", entry["hardware"]
     if "kind" in request and request["kind"] not in known:
         yield "/kind", request["kind"]
 
 
-def _impossible(request: Plain) -> Iterator[Complaint]:
+def _trainings(request: "TrainingRequest") -> "Iterator[tuple[str, documents.MeasuredRun | documents.TrainingCase]]":
+    """Each run and case, with where it stands."""
+    for position, run in enumerate(request.get("runs") or ()):
+        yield f"/runs/{position}", run
+    if "cases" in request:
+        for position, case in enumerate(request["cases"]):
+            yield f"/cases/{position}", case
+
+
+def _impossible(request: "TrainingRequest") -> Iterator[Complaint]:
     for position, device in enumerate(request["hardware"]):
-        if not any(rate > 0 and name in BYTES for name, rate in device["peak_matrix_throughput"].items()):
+        rates: Mapping[str, Any] = device["peak_matrix_throughput"]
+        if not any(rate > 0 and name in BYTES for name, rate in rates.items()):
             yield f"/hardware/{position}/peak_matrix_throughput", "it states no throughput"
     if "model" in request:
         yield from _impossible_model(request["model"], "/model")
-    if request.get("precision", "bf16") not in BYTES:
-        yield "/precision", f"{request['precision']} is no number format of training"
-    for where in ("runs", "cases"):
-        for position, device in enumerate(request.get(where, ())):
-            yield from _impossible_model(device["model"], f"/{where}/{position}/model")
-            yield from _impossible_strategy(device["strategy"], f"/{where}/{position}/strategy")
+        if request.get("precision", "bf16") not in BYTES:
+            yield "/precision", f"{request['precision']} is no number format of training"
+    for place, entry in _trainings(request):
+        yield from _impossible_model(entry["model"], f"{place}/model")
+        yield from _impossible_strategy(entry["strategy"], f"{place}/strategy")
 
 
-def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
+def _impossible_model(model: "documents.ModelStructure", place: str) -> Iterator[Complaint]:
     experts, per_token = model.get("experts", 1), model.get("experts_per_token", 1)
     if per_token > experts:
         yield f"{place}/experts_per_token", f"a token cannot go to {per_token} of {experts} experts"
-    yield from _impossible_adapter(model.get("adapter", {"rank": 1}), model["hidden"], f"{place}/adapter")
+    if "adapter" in model:
+        yield from _impossible_adapter(model["adapter"], model["hidden"], f"{place}/adapter")
     groups = model.get("key_value_heads", model["heads"])
     if groups > model["heads"]:
         yield f"{place}/key_value_heads", f"there are only {model['heads']} heads to share {groups} of keys and values"
     elif model["heads"] % groups:
         yield f"{place}/key_value_heads", f"{groups} heads of keys and values do not divide {model['heads']} heads"
-    for name in ("dense_layers", "windowed_layers"):
-        if model.get(name, 0) > model["layers"]:
+    for name, layers in (
+        ("dense_layers", model.get("dense_layers", 0)),
+        ("windowed_layers", model.get("windowed_layers", 0)),
+    ):
+        if layers > model["layers"]:
             yield f"{place}/{name}", f"there are only {model['layers']} layers"
     if "windowed_layers" in model and "window_frequency" in model:
         yield f"{place}/windowed_layers", "either it or window_frequency says which layers are windowed"
@@ -260,14 +283,14 @@ def _impossible_model(model: Plain, place: str) -> Iterator[Complaint]:
         yield f"{place}/heads", f"a width of {model['hidden']} has no part for each of {model['heads']} heads"
 
 
-def _impossible_adapter(adapter: Plain, hidden: int, place: str) -> Iterator[Complaint]:
+def _impossible_adapter(adapter: "documents.Adapter", hidden: int, place: str) -> Iterator[Complaint]:
     if adapter["rank"] > hidden:
         yield f"{place}/rank", f"it is more than the width of {hidden}, and no low rank"
     if not (adapter.get("attention", True) or adapter.get("feed_forward", True)):
         yield place, "no product has one, so that nothing is trained"
 
 
-def _impossible_strategy(strategy: Plain, place: str) -> Iterator[Complaint]:
+def _impossible_strategy(strategy: "documents.ParallelStrategy", place: str) -> Iterator[Complaint]:
     if strategy.get("outermost", "pipeline") not in {dimension.value for dimension in Outermost}:
         yield f"{place}/outermost", "the outermost dimension is pipeline or data"
     if strategy.get("recomputation", "none").upper() not in Recompute.__members__:

@@ -7,10 +7,9 @@ much longer it runs on less, `sizing_waits`; what is worth most, `sizing_scarcit
 Pure: no clock, no chance from outside, neither order nor names of records count.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,12 +21,13 @@ from kuayu.demand.sizing_waits import learn
 from kuayu.demand.strategy import Floats
 from kuayu.refusals import RepeatedName, refuse, repeated
 
-METHOD = {"name": "boosted trees with seen needs", "version": "2"}
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+METHOD: "documents.DemandMethod" = {"name": "boosted trees with seen needs", "version": "2"}
 
 SLOW_DOWN = 0.05
 """What a request allows that does not say."""
-
-Plain = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Situation:
     allowed: float
 
 
-def size(request: Plain) -> dict[str, Any]:
+def size(request: "documents.SizingRequest") -> "documents.SizingReport":
     """Answer a ``SizingRequest`` with a ``SizingReport``.
 
     Raises:
@@ -69,7 +69,7 @@ def size(request: Plain) -> dict[str, Any]:
         whole=all((np.mod(kind.given[:, 0], 1) == 0).all() for kind in kinds.values()),
         allowed=allowed,
     )
-    answers: list[dict[str, Any]] = [{}] * len(tasks)
+    answers: dict[int, documents.SizedTask] = {}
     for kind in dict.fromkeys(task["kind"] for task in tasks):
         places = [place for place, task in enumerate(tasks) if task["kind"] == kind]
         requested = np.array([amounts(tasks[place]["requested"]) for place in places], dtype=np.float64)
@@ -79,7 +79,7 @@ def size(request: Plain) -> dict[str, Any]:
     return {
         "revision": request["revision"],
         "method": METHOD,
-        "tasks": answers,
+        "tasks": [answers[place] for place in range(len(tasks))],
         "importance": [_importance(kind, records) for kind, records in kinds.items()],
     }
 
@@ -117,25 +117,31 @@ def _seen(records: Records, count: int) -> tuple[Floats | None, float]:
     return np.tile(seconds, (count, 1)), (len(records) - 1) / (len(records) + 1)
 
 
-def _answer(task: Plain, sized: _Sized, row: int) -> dict[str, Any]:
-    given = {name: float(sized.given[row, index]) for index, name in enumerate(RESOURCES)}
-    answer: dict[str, Any] = {"task": task["id"], "recommended": given}
+def _answer(task: "documents.TaskRequest", sized: _Sized, row: int) -> "documents.SizedTask":
+    devices, cores, memory = sized.given[row].tolist()
+    answer: documents.SizedTask = {
+        "task": task["id"],
+        "recommended": {"devices": devices, "cores": cores, "memory": memory},
+        "slow_down": float(sized.slower[row]),
+        "reason": sized.reason,
+    }
     if sized.duration is not None:
         low, expected, high = (float(value) for value in sized.duration[row])
         answer["duration"] = {"expected": expected, "low": low, "high": high, "coverage": sized.coverage}
-    answer["slow_down"] = float(sized.slower[row])
-    uncut = sized.learnt and all(given[name] == task["requested"][name] for name in RESOURCES)
-    answer["reason"] = "As asked: tasks of this kind were seen to need it." if uncut else sized.reason
+    if sized.learnt and amounts(answer["recommended"]) == amounts(task["requested"]):
+        answer["reason"] = "As asked: tasks of this kind were seen to need it."
     return answer
 
 
-def _importance(kind: str, records: Records) -> dict[str, Any]:
+def _importance(kind: str, records: Records) -> "documents.ResourceImportance":
     if len(records) >= THIN:
         times = _times(records)
         importance, error = times.importance, times.error
     else:
         importance, error = (0.0, 0.0, 0.0), _unlearnt(records.duration)
-    return {"kind": kind, **dict(zip(RESOURCES, importance, strict=True)), "error": error, "records": len(records)}
+    devices, cores, memory = importance
+    shares: documents.TaskResources = {"devices": devices, "cores": cores, "memory": memory}
+    return {"kind": kind, **shares, "error": error, "records": len(records)}
 
 
 def _unlearnt(duration: Floats) -> float:

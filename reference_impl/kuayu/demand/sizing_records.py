@@ -1,19 +1,20 @@
 """Tasks that ran, by kind, as columns that neither order nor names change."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu.demand.strategy import Floats
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 RESOURCES = ("devices", "cores", "memory")
 """Accelerators, processor cores, bytes of the host's memory."""
-
-Plain = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Records:
         return len(self.duration)
 
 
-def by_kind(history: Sequence[Plain]) -> dict[str, Records]:
+def by_kind(history: "Sequence[documents.TaskRecord]") -> dict[str, Records]:
     """Records of each kind, kinds in order of name.
 
     Args:
@@ -61,14 +62,14 @@ def records_of(table: Floats) -> Records:
     return Records(digest, given, used, peak, beside, ordered[:, 11])
 
 
-def amounts(resources: Plain | None) -> tuple[float, float, float]:
+def amounts(resources: "documents.TaskResources | None") -> tuple[float, float, float]:
     """Columns of a ``TaskResources``; nan where there is none."""
     if resources is None:
         return np.nan, np.nan, np.nan
     return resources["devices"], resources["cores"], resources["memory"]
 
 
-def _row(entry: Plain) -> tuple[float, ...]:
+def _row(entry: "documents.TaskRecord") -> tuple[float, ...]:
     beside = (entry.get("network_flow"), entry.get("accelerator_memory"))
     flow, memory = (np.nan if value is None else value for value in beside)
     return (

@@ -24,13 +24,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu.demand.accelerators import CATALOGUE
 from kuayu.demand.hardware import USUAL_SHARE, Hardware
 
-Plain = Mapping[str, Any]
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 REFERENCE = CATALOGUE["A100-SXM-80GB"]
 """The device of index one: the most frequent one in published measurements, so that most estimates are told for it."""
@@ -98,7 +98,7 @@ class Accelerator:
         name: What it is called.
         vendor: Who makes it.
         model: Name of the product.
-        kind: Class AcceleratorKind.
+        kind: What kind of processor it is.
         devices: How many are registered.
         memory: Bytes of one, the least that is registered; None where nobody states it.
         most_memory: The most that is registered.
@@ -108,25 +108,26 @@ class Accelerator:
     name: str
     vendor: str
     model: str
-    kind: str
+    kind: "documents.AcceleratorKind"
     devices: int = 0
     memory: float | None = None
     most_memory: float | None = None
     peak: dict[str, float] = field(default_factory=dict)
 
-    def count(self, device: Plain) -> None:
+    def count(self, device: "documents.Device") -> None:
         """Take a registered device of this kind in."""
         self.devices += 1
         memory = device.get("memory_capacity")
         if memory:
             self.memory = memory if self.memory is None else min(self.memory, memory)
             self.most_memory = memory if self.most_memory is None else max(self.most_memory, memory)
-        for precision, rate in device.get("peak_matrix_throughput", {}).items():
+        rates: Mapping[str, Any] = device.get("peak_matrix_throughput", {})
+        for precision, rate in rates.items():
             if rate > 0:
                 self.peak[precision] = min(rate, self.peak.get(precision, rate))
 
 
-def kinds_of(nodes: Iterable[Plain]) -> dict[str, Accelerator]:
+def kinds_of(nodes: "Iterable[documents.Node]") -> dict[str, Accelerator]:
     """Kinds of accelerators of registered nodes, in order of name."""
     found: dict[str, Accelerator] = {}
     for node in nodes:
@@ -138,7 +139,7 @@ def kinds_of(nodes: Iterable[Plain]) -> dict[str, Accelerator]:
     return dict(sorted(found.items()))
 
 
-def main_kind(node: Plain) -> tuple[str, int, int]:
+def main_kind(node: "documents.Node") -> tuple[str, int, int]:
     """Name of the kind of which a node has most devices, how many, and how many of other kinds; a node with any."""
     counts = Counter(accelerator_name(device["vendor"], device["model"]) for device in node["devices"])
     name, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -146,7 +147,7 @@ def main_kind(node: Plain) -> tuple[str, int, int]:
 
 
 def sustained_of(
-    nodes: Iterable[Plain], measured: Mapping[tuple[str, str], Mapping[str, float]]
+    nodes: "Iterable[documents.Node]", measured: Mapping[tuple[str, str], Mapping[str, float]]
 ) -> dict[str, dict[str, float]]:
     """Median of the sustained throughput that was measured, by kind and number format.
 
@@ -168,7 +169,7 @@ def sustained_of(
     }
 
 
-def profile_of(request: Plain) -> str:
+def profile_of(request: "documents.JobRequest") -> str:
     """Task profile of a job as it was submitted, class JobRequest."""
     precision = request.get("training", {}).get("strategy", {}).get("precision", WIDER[0])
     special = precision in NARROW or precision in WIDER[2:]
@@ -200,7 +201,7 @@ def sheet_of(accelerator: Accelerator) -> Hardware | None:
 
 def offered(
     kinds: Mapping[str, Accelerator], sustained: Mapping[str, Mapping[str, float]], profiles: Sequence[str]
-) -> tuple[list[Json], list[str]]:
+) -> "tuple[list[documents.OfferedAccelerator], list[str]]":
     """Kinds of accelerators as a scheduling state has them, and what to know of their figures.
 
     Args:
@@ -212,20 +213,14 @@ def offered(
         Instances of OfferedAccelerator in order of name, and notes for people.
     """
     notes: list[str] = []
-    indices: dict[str, list[Json]] = {name: [] for name in kinds}
+    indices: dict[str, list[documents.ProfileIndex]] = {name: [] for name in kinds}
     for profile in profiles:
         for name, value in _indices(kinds, sustained, profile, notes).items():
             indices[name].append({"profile": profile, "value": value})
-    accelerators = []
-    for name, accelerator in kinds.items():
-        accelerators.append(
-            {
-                "id": name,
-                "kind": accelerator.kind,
-                "memory": _memory(accelerator, notes),
-                "indices": indices[name],
-            }
-        )
+    accelerators: list[documents.OfferedAccelerator] = [
+        {"id": name, "kind": accelerator.kind, "memory": _memory(accelerator, notes), "indices": indices[name]}
+        for name, accelerator in kinds.items()
+    ]
     return accelerators, list(dict.fromkeys(notes))
 
 

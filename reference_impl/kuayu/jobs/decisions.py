@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu import canonical
 from kuayu.jobs.accelerators import main_kind, profile_of
@@ -44,8 +44,9 @@ from kuayu.jobs.progress import INTERRUPTED, RUNNING, STARTING
 from kuayu.refusals import Refusal
 from kuayu.scheduling import place as placements
 
-Plain = Mapping[str, Any]
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 Indices = Mapping[str, Mapping[str, float]]
 
 ALTERNATIVES = 3
@@ -92,9 +93,9 @@ class JobStep:
     verb: JobVerb
     reason: str
     attempt: int
-    decision: Json | None = None
-    placement: Json | None = None
-    alternatives: tuple[Json, ...] = ()
+    decision: "documents.PlacementDecision | None" = None
+    placement: "documents.JobPlacement | None" = None
+    alternatives: "tuple[documents.JobPlacement, ...]" = ()
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     has_way: bool = True
 
@@ -115,16 +116,16 @@ class PassResult:
     """
 
     now: str
-    revision: Json
+    revision: "documents.Revision"
     digest: str
-    method: Json
+    method: "documents.SchedulingMethod"
     steps: tuple[JobStep, ...]
     notes: tuple[str, ...]
     waiting: int
     free: int
 
-    def job_decision(self, step: JobStep) -> Json | None:
-        """What is told of a step, class JobDecision; None where nothing was decided about where the job runs."""
+    def job_decision(self, step: JobStep) -> "documents.JobDecision | None":
+        """What is told of a step; None where nothing was decided about where the job runs."""
         if step.decision is None:
             return None
         return {
@@ -166,7 +167,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     pools = [pool for domain in state.document["domains"] for pool in _open_pools(domain)]
     result = PassResult(
         now=snapshot.now,
-        revision=dict(snapshot.revision),
+        revision=snapshot.revision,
         digest=canonical.digest(state.document),
         method=report["method"],
         steps=tuple(steps),
@@ -178,12 +179,12 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     return result
 
 
-def record(snapshot: FederationSnapshot) -> Json:
+def record(snapshot: FederationSnapshot) -> dict[str, Any]:
     """What is to be kept of a pass so that it can be made again, as JSON values."""
     return snapshot.to_json()
 
 
-def replay(recorded: Plain) -> PassResult:
+def replay(recorded: Mapping[str, Any]) -> PassResult:
     """Make a pass again from what :func:`record` gave; the same steps, with the same digest."""
     return decide(FederationSnapshot.from_json(recorded))
 
@@ -218,7 +219,7 @@ class _Free:
         document: Class SchedulingState.
     """
 
-    def __init__(self, document: Json) -> None:
+    def __init__(self, document: "documents.SchedulingState") -> None:
         self._kinds = {accelerator["id"]: accelerator.get("kind") for accelerator in document["accelerators"]}
         self._pools: dict[tuple[str, str], int] = {}
         self._nodes: dict[tuple[str, str, str], int] = {}
@@ -229,7 +230,7 @@ class _Free:
                 for node in pool.get("nodes", ()):
                     self._nodes[*key, node["id"]] = node["free"]
 
-    def take(self, request: Plain, placement: Json) -> None:
+    def take(self, request: "documents.JobRequest", placement: "documents.JobPlacement") -> None:
         """Give out what a job is placed on.
 
         Raises:
@@ -272,30 +273,31 @@ class _Budgets:
         for node in snapshot.nodes:
             if node.get("devices"):
                 _, count, _ = main_kind(node)
-                total += price_of(node, price_of(domains.get(node["domain"], {}))) * count
+                total += price_of(node, price_of(domains.get(node["domain"]))) * count
                 devices += count
         self._price = total / devices if devices else 0.0
 
-    def left(self, record: Plain) -> float:
+    def left(self, record: "documents.JobRecord") -> float:
         """Money that a job may still cost; infinite without a budget."""
         if "budget" not in record:
             return float("inf")
         return float(record["budget"]) - float(record["device_hours"]) * self._price
 
 
-def _report(state: FederationState) -> tuple[FederationState, Json]:
-    """What is decided on a state, class PlacementReport, and the state without jobs that could not be decided on."""
+def _report(state: FederationState) -> "tuple[FederationState, documents.PlacementReport]":
+    """What is decided on a state, and the state without jobs that could not be decided on."""
     document = state.document
     if not any(pool["devices"] for domain in document["domains"] for pool in domain["pools"]):
-        waits = [
-            {"job": entry["spec"]["id"], "verb": "wait", "explanation": {"alternatives": [], "reason": NOBODY_OFFERS}}
-            for entry in document["waiting"]
-        ]
-        method = {"name": placements.METHOD_NAME, "version": placements.METHOD_VERSION, "fallback": False}
+        waits = [wait(entry["spec"]["id"], NOBODY_OFFERS) for entry in document["waiting"]]
+        method: documents.SchedulingMethod = {
+            "name": placements.METHOD_NAME,
+            "version": placements.METHOD_VERSION,
+            "fallback": False,
+        }
         return state, {"revision": document["revision"], "method": method, "decisions": waits}
     while True:
         try:
-            request = {"state": document, "explain": True, "alternatives": ALTERNATIVES}
+            request: documents.PlacementRequest = {"state": document, "explain": True, "alternatives": ALTERNATIVES}
             return state._replace(document=document), placements.place(request)
         except Refusal as refusal:
             refused = _refused(refusal)
@@ -317,13 +319,12 @@ def _refused(refusal: Refusal) -> dict[int, str]:
     return found
 
 
-def _open_pools(domain: Json) -> list[Json]:
+def _open_pools(domain: "documents.PoolDomain") -> "list[documents.ComputePool]":
     """Pools of a domain, where it can be reached."""
-    pools: list[Json] = domain["pools"] if domain.get("reachable", True) else []
-    return pools
+    return domain["pools"] if domain.get("reachable", True) else []
 
 
-def _indices(document: Json) -> Indices:
+def _indices(document: "documents.SchedulingState") -> Indices:
     """Compute indices of a state, by accelerator and task profile."""
     return {
         accelerator["id"]: {index["profile"]: index["value"] for index in accelerator["indices"]}
@@ -331,7 +332,9 @@ def _indices(document: Json) -> Indices:
     }
 
 
-def _step(decision: Json, record: Plain, budgets: _Budgets, indices: Indices) -> JobStep:
+def _step(
+    decision: "documents.PlacementDecision", record: "documents.JobRecord", budgets: _Budgets, indices: Indices
+) -> JobStep:
     """What a decision leads to."""
     verb = decision["verb"]
     reason = decision["explanation"]["reason"]
@@ -351,7 +354,7 @@ def _step(decision: Json, record: Plain, budgets: _Budgets, indices: Indices) ->
     return JobStep(record["id"], JobVerb.STOP, reason[:MAX_REASON_CHARACTERS], record["attempt"], decision)
 
 
-def _start(decision: Json, record: Plain, budgets: _Budgets) -> JobStep:
+def _start(decision: "documents.PlacementDecision", record: "documents.JobRecord", budgets: _Budgets) -> JobStep:
     """A job starts, where its budget allows that, or is held."""
     explanation = decision["explanation"]
     left = budgets.left(record)
@@ -365,13 +368,22 @@ def _start(decision: Json, record: Plain, budgets: _Budgets) -> JobStep:
             f"It is expected to cost {_money(cheapest)} at least, and {_money(max(left, 0.0))} of its budget is left."
         )
         if not affordable:
-            waits = {"job": name, "verb": "wait", "explanation": {**explanation, "reason": words}}
+            waits: documents.PlacementDecision = {
+                "job": name,
+                "verb": "wait",
+                "explanation": {**explanation, "reason": words},
+            }
             return JobStep(name, JobVerb.HOLD, words, attempt, waits)
         first, *affordable = affordable
         dearer = f"What scores best would cost {_money(_cost(explanation['outcome']))}, and {_money(left)} is left."
         reason = f"{dearer} The best that it can afford is started."
         placement = first["placement"]
-        changed = {**explanation, "outcome": first["outcome"], "alternatives": affordable, "reason": reason}
+        changed: documents.PlacementExplanation = {
+            **explanation,
+            "outcome": first["outcome"],
+            "alternatives": affordable,
+            "reason": reason,
+        }
         decision = {**decision, "placement": placement, "explanation": changed}
     others = tuple(start["placement"] for start in affordable)
     return JobStep(name, JobVerb.PLACE, reason, attempt, decision, placement, others)
@@ -387,10 +399,14 @@ def _weights(step: JobStep, profile: str, indices: Indices) -> dict[str, dict[st
     return found
 
 
-def _waits(record: Plain, reason: str) -> JobStep:
+def _waits(record: "documents.JobRecord", reason: str) -> JobStep:
     """A job that stands in no state waits, and it is said why."""
-    decision = {"job": record["id"], "verb": "wait", "explanation": {"alternatives": [], "reason": reason}}
-    return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], decision)
+    return JobStep(record["id"], JobVerb.DECIDE, reason, record["attempt"], wait(record["id"], reason))
+
+
+def wait(job: str, reason: str) -> "documents.PlacementDecision":
+    """A job waits, for a reason that no scheduler gave."""
+    return {"job": job, "verb": "wait", "explanation": {"alternatives": [], "reason": reason}}
 
 
 def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobStep]:
@@ -443,7 +459,7 @@ def _lost(snapshot: FederationSnapshot) -> Iterator[JobStep]:
             break
 
 
-def _cost(outcome: Plain) -> float:
+def _cost(outcome: "documents.PredictedOutcome") -> float:
     """Money that something is expected to cost, devices and links together."""
     return float(outcome["price"]) + float(outcome["communication_cost"])
 

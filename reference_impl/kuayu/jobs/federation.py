@@ -23,11 +23,10 @@ Everything is in order of name, so that the same snapshot gives the same state, 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 from kuayu.jobs.accelerators import PROFILE, kinds_of, main_kind, offered
 from kuayu.jobs.progress import (
-    RESTARTING,
     RUNNING,
     STARTING,
     done_running,
@@ -41,8 +40,8 @@ from kuayu.jobs.progress import (
 )
 from kuayu.jobs.specification import contradiction, is_guessed, specifications
 
-Plain = Mapping[str, Any]
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PRICE = "org.kuayu/price"
 """Extension of a node or a domain: money for a device and an hour, a number."""
@@ -81,6 +80,15 @@ Pool = tuple[str, str]
 """Domain and kind of accelerator."""
 
 
+class HeldAllocation(TypedDict):
+    """What an allocation that is not finished holds, or else tries to."""
+
+    id: str
+    job: str
+    phase: str
+    placement: "documents.JobPlacement"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederationSnapshot:
     """All that a pass rests on, of one tenant at one instant.
@@ -99,8 +107,7 @@ class FederationSnapshot:
         sustained: Measured sustained throughput in FLOP/s, by kind of accelerator and number format.
         quality: What links offer, by name: ``inter_domain_bandwidth`` in bit/s and ``round_trip_time`` in s, each where
             it was measured or estimated, and ``state``; class LinkVertex.
-        allocations: Those that are not finished, each with ``id``, ``job``, ``phase`` and, as ``placement``, what is
-            held or else is being tried.
+        allocations: Those that are not finished.
         waiting: Jobs that are queued and to be considered, class JobRecord, in any order.
         active: Jobs that hold something or are being given it: starting, running and restarting; class JobRecord.
         held: Jobs that are held for their budget and to be looked at again; class JobRecord.
@@ -109,27 +116,27 @@ class FederationSnapshot:
     """
 
     now: str
-    revision: Plain
-    domains: Sequence[Plain] = ()
-    nodes: Sequence[Plain] = ()
-    links: Sequence[Plain] = ()
+    revision: "documents.Revision"
+    domains: "Sequence[documents.Domain]" = ()
+    nodes: "Sequence[documents.Node]" = ()
+    links: "Sequence[documents.Link]" = ()
     reachable: Collection[str] = ()
-    faults: Sequence[Plain] = ()
+    faults: "Sequence[documents.Fault]" = ()
     fenced: Collection[str] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     broken: Mapping[str, Collection[str]] = field(default_factory=dict)
     sustained: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    quality: Mapping[str, Plain] = field(default_factory=dict)
-    allocations: Sequence[Plain] = ()
-    waiting: Sequence[Plain] = ()
-    active: Sequence[Plain] = ()
-    held: Sequence[Plain] = ()
+    quality: "Mapping[str, documents.LinkVertex]" = field(default_factory=dict)
+    allocations: "Sequence[HeldAllocation]" = ()
+    waiting: "Sequence[documents.JobRecord]" = ()
+    active: "Sequence[documents.JobRecord]" = ()
+    held: "Sequence[documents.JobRecord]" = ()
     steps_per_second: Mapping[str, float] = field(default_factory=dict)
     copies: Mapping[str, Collection[str]] = field(default_factory=dict)
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; sets in order."""
-        document: Json = {member.name: getattr(self, member.name) for member in fields(self)}
+        document: dict[str, Any] = {member.name: getattr(self, member.name) for member in fields(self)}
         for name in ("reachable", "fenced"):
             document[name] = sorted(document[name])
         for name in ("broken", "copies"):
@@ -137,7 +144,7 @@ class FederationSnapshot:
         return document
 
     @classmethod
-    def from_json(cls, document: Plain) -> Self:
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
         """What :meth:`to_json` gave."""
         return cls(**document)
 
@@ -152,10 +159,10 @@ class FederationState(NamedTuple):
         records: Records of the jobs in the state, by name.
     """
 
-    document: Json
+    document: "documents.SchedulingState"
     notes: list[str]
     apart: dict[str, str]
-    records: dict[str, Plain]
+    records: "dict[str, documents.JobRecord]"
 
 
 def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
@@ -190,8 +197,8 @@ def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
     unheard = {fault.get("domain") for fault in snapshot.faults if fault["kind"] == UNHEARD}
     reachable = set(snapshot.reachable) - unheard
     pools = holding.pools(running)
-    document: Json = {
-        "revision": dict(snapshot.revision),
+    document: documents.SchedulingState = {
+        "revision": snapshot.revision,
         "now": snapshot.now,
         "accelerators": accelerators,
         "domains": [
@@ -207,7 +214,7 @@ def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
     copies = _copies(snapshot, set(names))
     if copies:
         document["copies"] = copies
-    refused = [
+    refused: list[documents.RefusedDecision] = [
         {"job": record["id"], "verb": "start", "reason": "no_room"}
         for record in waiting
         if was_refused(record, snapshot.now, REFUSED_SECONDS)
@@ -227,9 +234,9 @@ def out_of_service(snapshot: FederationSnapshot) -> dict[str, str]:
     return found
 
 
-def price_of(body: Plain, otherwise: float = 0.0) -> float:
+def price_of(body: "documents.Node | documents.Domain | None", otherwise: float = 0.0) -> float:
     """Money for a device and an hour, of a node or a domain; what stands there and is no amount counts nothing."""
-    return _amount(body.get("extensions", {}).get(PRICE), otherwise)
+    return otherwise if body is None else _amount(body.get("extensions", {}).get(PRICE), otherwise)
 
 
 class _Holding:
@@ -248,12 +255,12 @@ class _Holding:
         self._price: dict[Pool, float] = defaultdict(float)
         self._works = self._register()
         self._allocations = {allocation["id"]: allocation for allocation in snapshot.allocations}
-        self._shares: dict[str, Json | None] = {}
+        self._shares: dict[str, documents.JobPlacement | None] = {}
         self._taken: dict[str, int] = defaultdict(int)
         self._unplaced: dict[Pool, int] = defaultdict(int)
         self._take()
 
-    def share_of(self, record: Plain) -> Json | None:
+    def share_of(self, record: "documents.JobRecord") -> "documents.JobPlacement | None":
         """What a job holds or is being given, class JobPlacement in names of the state; None where it is nothing."""
         name = record["id"]
         if name not in self._shares:
@@ -262,13 +269,13 @@ class _Holding:
             self._shares[name] = None if placement is None else self._named(record, placement)
         return self._shares[name]
 
-    def pools(self, running: Iterable[Plain]) -> dict[str, list[Json]]:
+    def pools(self, running: "Iterable[documents.RunningJob]") -> "dict[str, list[documents.ComputePool]]":
         """Pools by domain, class ComputePool; no smaller than what running jobs hold of them."""
         held: dict[Pool, int] = defaultdict(int)
         for entry in running:
             for share in entry["placement"]["shares"]:
                 held[share["domain"], share["accelerator"]] += share["devices"]
-        found: dict[str, list[Json]] = {domain["id"]: [] for domain in self._snapshot.domains}
+        found: dict[str, list[documents.ComputePool]] = {domain["id"]: [] for domain in self._snapshot.domains}
         for pool in sorted(self._nodes):
             if pool[0] in found:
                 found[pool[0]].append(self._pool(pool, held[pool]))
@@ -291,7 +298,7 @@ class _Holding:
             self._nodes[pool].append(name)
             broken = min(len(set(self._snapshot.broken.get(name, ()))), count)
             works[name] = 0 if name in out else count - broken
-            price = price_of(node, price_of(domains.get(node["domain"], {})))
+            price = price_of(node, price_of(domains.get(node["domain"])))
             self._price[pool] = max(self._price[pool], price)  # so that nobody pays more than was expected
         return works
 
@@ -314,8 +321,8 @@ class _Holding:
                 left -= given
             self._notes.append(f"{pool[0]}: {rest} {pool[1]} are allocated without nodes; the first free ones count")
 
-    def _pool(self, pool: Pool, held: int) -> Json:
-        nodes: list[Json] = [
+    def _pool(self, pool: Pool, held: int) -> "documents.ComputePool":
+        nodes: list[documents.PoolNode] = [
             {"id": name, "devices": self._works[name], "free": max(self._works[name] - self._taken[name], 0)}
             for name in self._nodes[pool]
         ]
@@ -323,7 +330,7 @@ class _Holding:
         if overlap:
             self._notes.append(f"{', '.join(overlap)}: more devices are allocated than there are")
         free = sum(node["free"] for node in nodes)
-        made: Json = {
+        made: documents.ComputePool = {
             "accelerator": pool[1],
             "devices": max(sum(node["devices"] for node in nodes), held),
             "free": free,
@@ -337,7 +344,7 @@ class _Holding:
             made["offers"] = [{"purchase": "on_demand", "devices": free, "price": self._price[pool]}]
         return made
 
-    def _pool_named(self, share: Plain) -> Pool | None:
+    def _pool_named(self, share: "documents.DomainShare") -> Pool | None:
         """Pool that a share is of: by its kind, else by its nodes, else the only one of its domain."""
         domain = share["domain"]
         named = (domain, share["accelerator"])
@@ -347,32 +354,35 @@ class _Holding:
         pools = of_nodes or {pool for pool in self._nodes if pool[0] == domain}
         return next(iter(pools)) if len(pools) == 1 and next(iter(pools))[0] == domain else None
 
-    def _named(self, record: Plain, placement: Plain) -> Json | None:
+    def _named(
+        self, record: "documents.JobRecord", placement: "documents.JobPlacement"
+    ) -> "documents.JobPlacement | None":
         """A placement in names of the state; None where it lies where nothing is registered any more."""
-        shares = []
+        shares: list[documents.DomainShare] = []
         for share in placement["shares"]:
             pool = self._pool_named(share)
             if pool is None:
                 what = f"{share['devices']} {share['accelerator']} in {share['domain']}"
                 self._notes.append(f"{record['id']}: it holds {what}, which is not registered, and is left out")
                 return None
-            named = {**share, "accelerator": pool[1]}
-            nodes = [node for node in share.get("nodes", ()) if self._pool_of.get(node["node"]) == pool]
-            named.pop("nodes", None)
-            shares.append({**named, "nodes": nodes} if nodes else named)
+            named: documents.DomainShare = {**share, "accelerator": pool[1]}
+            nodes = [node for node in named.pop("nodes", []) if self._pool_of.get(node["node"]) == pool]
+            if nodes:
+                named["nodes"] = nodes
+            shares.append(named)
         return {**placement, "shares": shares}
 
 
-def _place(record: Plain) -> tuple[int, float, str]:
+def _place(record: "documents.JobRecord") -> tuple[int, float, str]:
     """Place of a job in the queue."""
     return -int(record.get("priority", 0)), seconds_of(record["submitted_at"]), str(record["id"])
 
 
-def _name(body: Plain) -> str:
+def _name(body: "documents.JobRecord | documents.Node | documents.Link") -> str:
     return str(body["id"])
 
 
-def _may_be_tried(record: Plain, now: str, apart: dict[str, str]) -> bool:
+def _may_be_tried(record: "documents.JobRecord", now: str, apart: dict[str, str]) -> bool:
     """Whether a job that is queued belongs into the state; where it does not, why is noted."""
     why = contradiction(record)
     until = rests_until(record)
@@ -384,24 +394,24 @@ def _may_be_tried(record: Plain, now: str, apart: dict[str, str]) -> bool:
     return why is None
 
 
-def _waiting(record: Plain, spec: Json) -> Json:
+def _waiting(record: "documents.JobRecord", spec: "documents.JobSpec") -> "documents.WaitingJob":
     """Class WaitingJob."""
     done = done_waiting(record, spec)
     return {"spec": spec, "done": done} if done > 0.0 else {"spec": spec}
 
 
 def _running(
-    record: Plain,
-    spec: Json,
-    placement: Json | None,
+    record: "documents.JobRecord",
+    spec: "documents.JobSpec",
+    placement: "documents.JobPlacement | None",
     snapshot: FederationSnapshot,
     indices: Mapping[str, Mapping[str, float]],
-) -> Json:
-    """Class RunningJob."""
+) -> "documents.RunningJob":
+    """What a job that holds something tells of itself."""
     assert placement is not None
     profile = spec["task_profile"]
     paper = sum(share["devices"] * indices[share["accelerator"]][profile] for share in placement["shares"])
-    made: Json = {
+    made: documents.RunningJob = {
         "spec": spec,
         "placement": placement,
         "phase": _phase(record),
@@ -422,32 +432,34 @@ def _running(
     return made
 
 
-def _phase(record: Plain) -> str:
-    """Class JobPhase of a job that holds something."""
-    if record["state"] == RESTARTING or record.get("cancelling"):
+def _phase(record: "documents.JobRecord") -> "documents.JobPhase":
+    """What a job that holds something does."""
+    if record["state"] not in {STARTING, RUNNING} or record.get("cancelling"):
         return "interrupted"
-    return {STARTING: "staging", RUNNING: "running"}.get(record["state"], "interrupted")
+    return "staging" if record["state"] == STARTING else "running"
 
 
-def _copies(snapshot: FederationSnapshot, domains: set[str]) -> list[Json]:
-    """Class ArtefactCopies, of those that lie in domains that there are."""
+def _copies(snapshot: FederationSnapshot, domains: set[str]) -> "list[documents.ArtefactCopies]":
+    """Copies of data, of those that lie in domains that there are."""
     found = ((name, sorted(domains.intersection(held))) for name, held in sorted(snapshot.copies.items()))
     return [{"artefact": name, "domains": held} for name, held in found if held]
 
 
-def _links(snapshot: FederationSnapshot, domains: set[str], notes: list[str]) -> list[Json]:
+def _links(snapshot: FederationSnapshot, domains: set[str], notes: list[str]) -> "list[documents.PathLink]":
     """Links between domains, class PathLink, in both directions."""
     between = (
         link
         for link in sorted(snapshot.links, key=_name)
         if link["source"] in domains and link["destination"] in domains and link["source"] != link["destination"]
     )
-    found = [_link(link, snapshot.quality.get(link["id"], {}), notes) for link in between]
+    found = [_link(link, snapshot.quality.get(link["id"]), notes) for link in between]
     ends = {(link["source"], link["target"]) for link in found}
     return [*found, *_ways_back(found, ends, notes)]
 
 
-def _ways_back(found: Iterable[Json], ends: set[tuple[str, str]], notes: list[str]) -> Iterator[Json]:
+def _ways_back(
+    found: "Iterable[documents.PathLink]", ends: set[tuple[str, str]], notes: list[str]
+) -> "Iterator[documents.PathLink]":
     for link in found:
         back = (link["target"], link["source"])
         if back not in ends:
@@ -458,9 +470,10 @@ def _ways_back(found: Iterable[Json], ends: set[tuple[str, str]], notes: list[st
             yield {**link, "source": back[0], "target": back[1]}
 
 
-def _link(link: Plain, quality: Plain, notes: list[str]) -> Json:
+def _link(link: "documents.Link", quality: "documents.LinkVertex | None", notes: list[str]) -> "documents.PathLink":
     """A registered link with what is known of its quality."""
-    available, round_trip = quality.get("inter_domain_bandwidth"), quality.get("round_trip_time")
+    available = quality.get("inter_domain_bandwidth") if quality else None
+    round_trip = quality.get("round_trip_time") if quality else None
     capacity = link.get("capacity", available)
     if capacity is None:
         capacity = USUAL_BANDWIDTH
@@ -468,7 +481,7 @@ def _link(link: Plain, quality: Plain, notes: list[str]) -> Json:
     if round_trip is None:
         round_trip = USUAL_ROUND_TRIP
         notes.append(f"{link['id']}: nobody states its round-trip time; {USUAL_ROUND_TRIP:g} s stands for it")
-    down = quality.get("state") == "down"
+    down = quality is not None and quality.get("state") == "down"
     offers = 0.0 if down else capacity if available is None else available
     return {
         "source": link["source"],

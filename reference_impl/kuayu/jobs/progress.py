@@ -11,12 +11,12 @@
    it is known after a restart of the service when a decision interrupted a job last.
 """
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 INTERRUPTED = "Interrupted by a decision: "
 """Begins the reason of a job that a decision has told to stop, to migrate or to resize."""
@@ -44,19 +44,19 @@ def instant_after(text: str, seconds: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def work_of(spec: Plain) -> float:
+def work_of(spec: "documents.JobSpec") -> float:
     """Work of a job in seconds of a reference device; ``spec`` is its JobSpec with a duration."""
     devices = spec["devices"]
     return float(spec["duration"]["expected"]) * float(devices.get("requested", devices["maximum"]))
 
 
-def steps_of(record: Plain) -> int | None:
+def steps_of(record: "documents.JobRecord") -> int | None:
     """Steps that a job takes in all; None where it does not say."""
     steps = record.get("training", {}).get("steps")
     return None if steps is None else int(steps)
 
 
-def share_done(record: Plain, *, kept: bool) -> float | None:
+def share_done(record: "documents.JobRecord", *, kept: bool) -> float | None:
     """Share of the steps of a job that are done; None where nobody says.
 
     Args:
@@ -64,18 +64,18 @@ def share_done(record: Plain, *, kept: bool) -> float | None:
         kept: Whether only what a checkpoint holds counts.
     """
     steps = steps_of(record)
-    step = record.get("checkpoint_step" if kept else "step")
+    step = record.get("checkpoint_step") if kept else record.get("step")
     if steps is None or step is None or (kept and "checkpoint" not in record):
         return None
     return min(float(step) / steps, 1.0)
 
 
-def done_waiting(record: Plain, spec: Plain) -> float:
+def done_waiting(record: "documents.JobRecord", spec: "documents.JobSpec") -> float:
     """Work that a job which waits has done and kept."""
     return (share_done(record, kept=True) or 0.0) * work_of(spec)
 
 
-def done_running(record: Plain, spec: Plain, now: str, paper_rate: float) -> float:
+def done_running(record: "documents.JobRecord", spec: "documents.JobSpec", now: str, paper_rate: float) -> float:
     """Work that a job which runs has done.
 
     Args:
@@ -91,7 +91,9 @@ def done_running(record: Plain, spec: Plain, now: str, paper_rate: float) -> flo
     return 0.0 if since is None else max(seconds_of(now) - seconds_of(since), 0.0) * paper_rate
 
 
-def rate_running(record: Plain, spec: Plain, steps_per_second: float | None, paper_rate: float) -> float | None:
+def rate_running(
+    record: "documents.JobRecord", spec: "documents.JobSpec", steps_per_second: float | None, paper_rate: float
+) -> float | None:
     """Work a second of a job that runs; None before it is known.
 
     It is known from the steps that were reported. A job that runs and reports none is taken to go as on paper: it may
@@ -105,19 +107,19 @@ def rate_running(record: Plain, spec: Plain, steps_per_second: float | None, pap
     return paper_rate
 
 
-def running_since(record: Plain) -> str | None:
+def running_since(record: "documents.JobRecord") -> str | None:
     """Since when a job runs; None where it does not."""
-    last: Plain = record["transitions"][-1]
+    last = record["transitions"][-1]
     return str(last["at"]) if last["state"] == RUNNING else None
 
 
-def interrupted_at(record: Plain) -> str | None:
+def interrupted_at(record: "documents.JobRecord") -> str | None:
     """When a decision interrupted a job last; None where none did."""
     instants = (transition["at"] for transition in reversed(record["transitions"]) if _is_interruption(transition))
     return next(instants, None)
 
 
-def futile_starts(record: Plain) -> int:
+def futile_starts(record: "documents.JobRecord") -> int:
     """How often in a row a job was queued again without having run for long, other than by a decision."""
     count = 0
     for before, after in reversed(list(pairwise(record["transitions"]))):
@@ -130,7 +132,7 @@ def futile_starts(record: Plain) -> int:
     return count
 
 
-def rests_until(record: Plain) -> str | None:
+def rests_until(record: "documents.JobRecord") -> str | None:
     """Until when a job that is queued rests; None where it does not."""
     count = futile_starts(record)
     if count < 2:  # noqa: PLR2004 - the first time may have been bad luck
@@ -139,18 +141,18 @@ def rests_until(record: Plain) -> str | None:
     return instant_after(record["transitions"][-1]["at"], seconds)
 
 
-def was_refused(record: Plain, now: str, within_seconds: float) -> bool:
+def was_refused(record: "documents.JobRecord", now: str, within_seconds: float) -> bool:
     """Whether domains had no room for a job that is queued, when it was tried last and not long ago."""
-    transitions: Sequence[Plain] = record["transitions"]
+    transitions = record["transitions"]
     if len(transitions) < 2 or transitions[-2]["state"] != STARTING:  # noqa: PLR2004 - what it was before
         return False
     return seconds_of(now) - seconds_of(transitions[-1]["at"]) <= within_seconds
 
 
-def seconds_between(before: Plain, after: Plain) -> float:
+def seconds_between(before: "documents.JobTransition", after: "documents.JobTransition") -> float:
     """Seconds from one change of a job's state to another, class JobTransition."""
     return seconds_of(after["at"]) - seconds_of(before["at"])
 
 
-def _is_interruption(transition: Plain) -> bool:
+def _is_interruption(transition: "documents.JobTransition") -> bool:
     return transition["state"] == RESTARTING and str(transition["reason"]).startswith(INTERRUPTED)

@@ -20,7 +20,7 @@
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
@@ -28,10 +28,10 @@ from kuayu.demand.demand_report import demand
 from kuayu.jobs.accelerators import REFERENCE, REFERENCE_PEAK, REFERENCE_SHARE, profile_of
 from kuayu.refusals import Refusal
 
-Plain = Mapping[str, Any]
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
-UNKNOWN_DURATION: Plain = {"expected": 3600.0, "low": 60.0, "high": 604_800.0, "coverage": 0.8}
+UNKNOWN_DURATION: "documents.Estimate" = {"expected": 3600.0, "low": 60.0, "high": 604_800.0, "coverage": 0.8}
 """Of a job that says nothing of how long it takes: an hour, as likely as not; between a minute and a week in four cases
 of five. No measurement: durations of training jobs in published traces span that much and more (Q. Hu et al., SC 2021;
 M. Jeon et al., USENIX ATC 2019)."""
@@ -39,7 +39,7 @@ M. Jeon et al., USENIX ATC 2019)."""
 CONFINED = "kuayu.domains"
 """Begins the name of an artefact that lies in the domains that a job may run in, a byte that may not leave."""
 
-INSIDE = "none"
+INSIDE: "documents.SplitMode" = "none"
 """Split mode of a job that says nothing: inside one domain."""
 
 COPIED = ("id", "kind", "priority", "submitted_at", "device_kinds", "memory_per_device", "communication", "sync_period")
@@ -54,12 +54,14 @@ MAX_DURATION_SECONDS = 1e12
 KNOWN_AT_MOST = 20_000
 """Trainings whose duration is remembered: a request does not change, and the law takes milliseconds for each."""
 
-_REVISION = {"epoch": "reference", "number": 0}
+_REVISION: "documents.Revision" = {"epoch": "reference", "number": 0}
 
-_HARDWARE: Json = {
+_HARDWARE: "documents.TrainingHardware" = {
     "id": "reference",
-    "peak_matrix_throughput": dict(REFERENCE_PEAK),
-    "sustained_matrix_throughput": {name: rate * REFERENCE_SHARE for name, rate in REFERENCE_PEAK.items()},
+    "peak_matrix_throughput": cast("documents.PrecisionThroughput", dict(REFERENCE_PEAK)),
+    "sustained_matrix_throughput": cast(
+        "documents.PrecisionThroughput", {name: rate * REFERENCE_SHARE for name, rate in REFERENCE_PEAK.items()}
+    ),
     "accelerator_memory_capacity": REFERENCE.memory,
     "accelerator_memory_bandwidth": REFERENCE.memory_bandwidth,
     "multiprocessors": REFERENCE.units,
@@ -69,11 +71,11 @@ _HARDWARE: Json = {
 }
 """The reference device as class TrainingHardware has it."""
 
-_known: dict[bytes, Json | None] = {}
-"""Time of a step by what is trained and how it is spread, class Estimate; None where the law refuses it."""
+_known: "dict[bytes, tuple[documents.Estimate, int] | None]" = {}
+"""Time of a step, and devices, by what is trained and how it is spread; None where the law refuses it."""
 
 
-def specifications(records: Sequence[Plain], domains: Collection[str]) -> list[Json]:
+def specifications(records: "Sequence[documents.JobRecord]", domains: Collection[str]) -> "list[documents.JobSpec]":
     """Specifications of jobs, in their order.
 
     Args:
@@ -87,29 +89,32 @@ def specifications(records: Sequence[Plain], domains: Collection[str]) -> list[J
     return [_specification(record, domains) for record in records]
 
 
-def duration_of(record: Plain) -> Json:
+def duration_of(record: "documents.JobRecord") -> "documents.Estimate":
     """Time that a job takes on the devices that it asks for, of the reference device; class Estimate in seconds."""
     if "duration" in record:
-        return dict(record["duration"])
+        return record["duration"].copy()
     step = None
     if _is_predicted(record):
         _learn([record["training"]])
         step = _known.get(_key(record["training"]))
     if step is None:
-        return dict(UNKNOWN_DURATION)
+        return UNKNOWN_DURATION.copy()
     training, devices = record["training"], record["devices"]
     requested = max(int(devices.get("requested", devices["maximum"])), 1)
-    factor = training["steps"] * step["devices"] / requested
-    bounds = {name: min(step[name] * factor, MAX_DURATION_SECONDS) for name in ("expected", "low", "high")}
-    return {**bounds, "coverage": step["coverage"]}
+    time, on = step
+    factor = training["steps"] * on / requested
+    low, expected, high = (
+        min(bound * factor, MAX_DURATION_SECONDS) for bound in (time["low"], time["expected"], time["high"])
+    )
+    return {"expected": expected, "low": low, "high": high, "coverage": time["coverage"]}
 
 
-def is_guessed(record: Plain) -> bool:
+def is_guessed(record: "documents.JobRecord") -> bool:
     """Whether nothing that was submitted tells how long a job takes."""
     return "duration" not in record and (not _is_predicted(record) or _known.get(_key(record["training"])) is None)
 
 
-def contradiction(record: Plain) -> str | None:
+def contradiction(record: "documents.JobRecord") -> str | None:
     """Why no number of devices would do for a job, in words; None where one would.
 
     A state with such a job would be refused as a whole.
@@ -126,18 +131,19 @@ def contradiction(record: Plain) -> str | None:
     return None
 
 
-def _specification(record: Plain, domains: Collection[str]) -> Json:
-    made: Json = {name: record[name] for name in COPIED if name in record}
+def _specification(record: "documents.JobRecord", domains: Collection[str]) -> "documents.JobSpec":
+    members: Mapping[str, Any] = record
+    made: dict[str, Any] = {name: members[name] for name in COPIED if name in members}
     made |= {
         "devices": record["devices"],
         "task_profile": profile_of(record),
         "duration": duration_of(record),
         "split_modes": list(record.get("split_modes") or [INSIDE]),
     }
-    made |= {name: record[name] for name in COPIED_TOO if name in record}
+    made |= {name: members[name] for name in COPIED_TOO if name in members}
     if "deadline" in record and _is_instant(record["deadline"]):
         made["deadline"] = record["deadline"]
-    data = [
+    data: list[documents.Artefact] = [
         {**artefact, "domains": [name for name in artefact["domains"] if name in domains]}
         for artefact in record.get("data", ())
     ]
@@ -145,25 +151,25 @@ def _specification(record: Plain, domains: Collection[str]) -> Json:
         data.append(_confinement(name for name in record["domains"] if name in domains))
     if data:
         made["data"] = data
-    return made
+    return cast("documents.JobSpec", made)
 
 
-def _confinement(domains: Iterable[str]) -> Json:
+def _confinement(domains: Iterable[str]) -> "documents.Artefact":
     """Artefact that keeps a job in some domains; jobs that may run in the same ones share it, and no others do."""
     allowed = sorted(domains)
     digest = hashlib.sha256("\0".join(allowed).encode()).hexdigest()[:16]
     return {"id": f"{CONFINED}.{digest}", "size": 1.0, "domains": allowed, "pinned": True}
 
 
-def _is_predicted(record: Plain) -> bool:
+def _is_predicted(record: "documents.JobRecord") -> bool:
     return "training" in record and "duration" not in record
 
 
-def _key(training: Plain) -> bytes:
+def _key(training: "documents.PlannedTraining") -> bytes:
     return orjson.dumps([training["model"], training["strategy"]], option=orjson.OPT_SORT_KEYS)
 
 
-def _learn(trainings: Sequence[Plain]) -> None:
+def _learn(trainings: "Sequence[documents.PlannedTraining]") -> None:
     """Have the law predict what is not known yet, all of it at once."""
     wanted = {key: training for training in trainings if (key := _key(training)) not in _known}
     if not wanted:
@@ -175,9 +181,9 @@ def _learn(trainings: Sequence[Plain]) -> None:
     _known.update(zip(names, predicted, strict=True))
 
 
-def _predicted(trainings: Sequence[Plain]) -> list[Json | None]:
+def _predicted(trainings: "Sequence[documents.PlannedTraining]") -> "list[tuple[documents.Estimate, int] | None]":
     """Time of a step of each training with the devices of its strategy; None where the law refuses it."""
-    found: list[Json | None] = [None] * len(trainings)
+    found: list[tuple[documents.Estimate, int] | None] = [None] * len(trainings)
     open_ones = list(range(len(trainings)))
     while open_ones:
         try:
@@ -189,14 +195,14 @@ def _predicted(trainings: Sequence[Plain]) -> list[Json | None]:
             open_ones = [place for number, place in enumerate(open_ones) if number not in refused]
             continue
         for place, predicted in zip(open_ones, demands, strict=True):
-            found[place] = {**predicted["step_time"], "devices": predicted["devices"]}
+            found[place] = predicted["step_time"], predicted["devices"]
         return found
     return found
 
 
-def _request(trainings: Sequence[Plain]) -> Json:
+def _request(trainings: "Sequence[documents.PlannedTraining]") -> "documents.TrainingDemandRequest":
     """Asks for the demand of trainings on the reference device, class TrainingDemandRequest."""
-    cases = [
+    cases: list[documents.TrainingCase] = [
         {"id": str(number), "model": training["model"], "strategy": training["strategy"], "hardware": _HARDWARE["id"]}
         for number, training in enumerate(trainings)
     ]

@@ -15,11 +15,14 @@ environments", SC 2017. Fragments: Q. Weng et al., "Beware of fragmentation", US
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kuayu.scheduling.state import ANYWHERE, NOWHERE, ONE_NODE, ONE_SWITCH, Counts, Flags, Nodes, Numbers, Snapshot
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 NodeAssignment = tuple[tuple[int, int], ...]
 """Numbers of nodes within their pool, each with how many of its devices; in the order of the nodes."""
@@ -341,8 +344,8 @@ class NodeAllocator:
         self._numbers[pool] = numbers
         return tuple(sorted((numbers[share["node"]], int(share["devices"])) for share in nodes))
 
-    def wire(self, pool: int, assignment: NodeAssignment) -> list[dict[str, Any]]:
-        """Seats as a list of ``NodeShare``."""
+    def wire(self, pool: int, assignment: NodeAssignment) -> "list[documents.NodeShare]":
+        """Seats with the names of their nodes."""
         names = self._room(pool).names
         return [{"node": names[node], "devices": devices} for node, devices in assignment]
 

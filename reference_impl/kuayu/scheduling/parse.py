@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 Plain = Mapping[str, Any]
 
-_PURCHASE = {name: number for number, name in enumerate(PURCHASES)}
+_PURCHASE: Mapping[str, int] = {name: number for number, name in enumerate(PURCHASES)}
 
 
 def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
@@ -450,7 +450,7 @@ def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
     return ParsedJobs(PlainJobs(state), None if before is not None and before.specs.stale else before)
 
 
-_MODE = {name: number for number, name in enumerate(MODES)}
+_MODE: Mapping[str, int] = {name: number for number, name in enumerate(MODES)}
 _SCOPE = {name: number for number, name in enumerate(SCOPES)}
 
 

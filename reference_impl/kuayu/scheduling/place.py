@@ -1,10 +1,10 @@
 """A placement request in, a placement report out, both as plain dicts: what becomes of the jobs of a state, and why."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from kuayu.scheduling.scoring import (
 )
 from kuayu.scheduling.state import MODES, NOWHERE, PERIODIC, PURCHASES, Floats, Snapshot
 from kuayu.scheduling.validation import check_state
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LAST = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999: no instant is later."""
@@ -65,19 +68,19 @@ class Account:
 
     def placement(
         self, gangs: Sequence[Gang], row: int, bought: Sequence[int], assignment: Sequence[NodeAssignment]
-    ) -> dict[str, Any]:
-        """A candidate as a ``JobPlacement``, with its nodes and purchases."""
+    ) -> "documents.JobPlacement":
+        """A candidate, with its nodes and purchases."""
         mode = int(self._decided.candidates.mode[row])
         shares = [self.share(*parts) for parts in zip(gangs, bought, assignment, strict=True)]
-        made: dict[str, Any] = {"shares": shares, "split_mode": MODES[mode]}
+        made: documents.JobPlacement = {"shares": shares, "split_mode": MODES[mode]}
         if mode == PERIODIC:
             made["sync_period"] = int(self._decided.candidates.period[row])
         return made
 
-    def share(self, gang: Gang, bought: int, assignment: NodeAssignment) -> dict[str, Any]:
-        """Devices of a pool as a ``DomainShare``."""
+    def share(self, gang: Gang, bought: int, assignment: NodeAssignment) -> "documents.DomainShare":
+        """Devices of a pool."""
         names, pools = self._snapshot.names, self._snapshot.pools
-        share: dict[str, Any] = {
+        share: documents.DomainShare = {
             "domain": names.domains[pools.domain[gang.pool]],
             "accelerator": names.accelerators[pools.accelerator[gang.pool]],
             "devices": gang.devices,
@@ -88,17 +91,17 @@ class Account:
             share["nodes"] = self._allocator.wire(gang.pool, assignment)
         return share
 
-    def of(self, attempt: Attempt, most: int) -> dict[str, Any]:
+    def of(self, attempt: Attempt, most: int) -> "documents.PlacementExplanation":
         """Explanation of what becomes of a waiting job."""
         others = self._others(attempt, most)
-        explanation: dict[str, Any] = {"alternatives": others, "reason": self._reason(attempt, others)}
+        explanation: documents.PlacementExplanation = {"alternatives": others, "reason": self._reason(attempt, others)}
         if not attempt.starts:
             explanation["overtaken_until"] = instant(self._snapshot.now + float(self._overtaken_until[attempt.job]))
         if attempt.chosen is not None and np.isfinite(attempt.features[attempt.chosen, WAITS]):
             explanation["outcome"] = self._outcome(attempt, attempt.chosen)
         return explanation
 
-    def change(self, job: int, pool: int, devices: int, reason: str) -> dict[str, Any]:
+    def change(self, job: int, pool: int, devices: int, reason: str) -> "documents.PlacementExplanation":
         """Explanation of what becomes of a running job that goes on elsewhere, or on other devices."""
         row = np.flatnonzero(self._running.job == job)
         change = self._running.change(row, np.array([pool]), np.array([devices]))
@@ -109,7 +112,7 @@ class Account:
         held = np.array([[pool]]), np.array([[devices]]), np.array([ends])
         features[:, PRICE] = self._decided.availability.purchases.prices(np.array([job]), *held)
         rate = float(self._snapshot.held.rate[job - self._snapshot.waiting] * change.speed[0])
-        outcome = {
+        outcome: documents.PredictedOutcome = {
             "run_at": instant(self._snapshot.now + begins),
             "finish_at": instant(self._snapshot.now + ends),
             "communication_cost": float(features[0, MOVING]),
@@ -127,7 +130,7 @@ class Account:
     def _overtaken_until(self) -> Floats:
         return overtaken_until(self._snapshot, QueuePolicy())
 
-    def _others(self, attempt: Attempt, most: int) -> list[dict[str, Any]]:
+    def _others(self, attempt: Attempt, most: int) -> "list[documents.PlacementAlternative]":
         """The next-best that could be carried out beside everything else that was decided."""
         if not most:
             return []
@@ -143,7 +146,7 @@ class Account:
         fits = (candidates.devices[attempt.rows] <= room[candidates.pools[attempt.rows]]).all(axis=1) & np.isfinite(
             attempt.scores
         )
-        found: list[dict[str, Any]] = []
+        found: list[documents.PlacementAlternative] = []
         for place in np.argsort(attempt.scores, kind="stable").tolist():
             if len(found) == most:
                 break
@@ -165,7 +168,7 @@ class Account:
                     self._allocator.give_back(gang.pool, seats)
         return found
 
-    def _outcome(self, attempt: Attempt, place: int, *, now: bool = False) -> dict[str, Any]:
+    def _outcome(self, attempt: Attempt, place: int, *, now: bool = False) -> "documents.PredictedOutcome":
         """What is expected of a candidate."""
         features, prediction, row = attempt.features[place], self._decided.prediction, attempt.rows[place]
         begins = float(features[BEGINS]) + (0.0 if now else float(features[WAITS]))
@@ -178,7 +181,7 @@ class Account:
             "score": float(attempt.scores[place]),
         }
 
-    def _reason(self, attempt: Attempt, others: Sequence[dict[str, Any]]) -> str:
+    def _reason(self, attempt: Attempt, others: "Sequence[documents.PlacementAlternative]") -> str:
         """Why, in words."""
         if attempt.chosen is None:
             what = (
@@ -236,27 +239,23 @@ CHANGES = {
 }
 """Why a running job is interrupted."""
 
-Json = dict[str, Any]
 Reasons = dict[str, tuple[Migration | ScaleDown, str]]
 """What becomes of running jobs, and why, by name."""
 
 
 def place(
-    request: Mapping[str, Any],
+    request: "documents.PlacementRequest",
     scorer: Scorer | None = None,
     parsed: ParsedJobs | None = None,
     network: PolicyNetwork | None = None,
-) -> Json:
+) -> "documents.PlacementReport":
     """Decide what the jobs of a state do.
 
     Args:
-        request: A valid ``PlacementRequest`` with a state.
+        request: It is valid and has a state.
         scorer: Makes scores of candidates; the rule unless it is given.
         parsed: What has been read of the jobs of the state, if it has.
         network: Sets constants of the rule, in place of another scorer.
-
-    Returns:
-        A ``PlacementReport``.
 
     Raises:
         RepeatedName: Names stand twice.
@@ -277,23 +276,20 @@ def place(
 
 
 def report(
-    request: Mapping[str, Any],
+    request: "documents.PlacementRequest",
     snapshot: Snapshot,
-    share_of: Callable[[int], Json],
+    share_of: "Callable[[int], documents.DomainShare]",
     scorer: Scorer | None = None,
     network: PolicyNetwork | None = None,
-) -> Json:
+) -> "documents.PlacementReport":
     """Decide what the jobs of a snapshot do.
 
     Args:
-        request: A valid ``PlacementRequest``; of its state only the revision is looked at.
+        request: It is valid; of its state only the revision is looked at.
         snapshot: What its state says.
         share_of: The first share of a running job, by its place among those that run.
         scorer: Makes scores of candidates; the rule unless it is given.
         network: Sets constants of the rule where the request gives no weights of its own: it was trained for those.
-
-    Returns:
-        A ``PlacementReport``.
     """
     state, shares = request["state"], request.get("shares") or ()
     weights = weights_of(request.get("weights"))
@@ -312,30 +308,33 @@ def report(
         most = request.get("alternatives")
         _explain(snapshot, result, decisions, account, reasons, ALTERNATIVES if most is None else int(most))
     return {
-        "revision": dict(state["revision"]),
+        "revision": state["revision"],
         "method": {
             "name": WITH_NETWORK if learned else METHOD_NAME,
             "version": METHOD_VERSION,
-            "weights": asdict(weights),
+            "weights": cast("documents.ObjectiveWeights", asdict(weights)),
             "fallback": result.fallback,
         },
         "decisions": decisions,
     }
 
 
-def weights_of(weights: Mapping[str, float] | None) -> Weights:
+def weights_of(weights: "documents.ObjectiveWeights | None") -> Weights:
     """Weights of a request, or the reference's own; they are too where all of them are nought."""
     if not weights or not any(weights.values()):
         return OWN
-    return Weights(*(float(weights.get(name) or 0.0) for name in ("period", "communication", "utilisation", "price")))
+    given = (weights.get("period"), weights.get("communication"), weights.get("utilisation"), weights.get("price"))
+    return Weights(*(float(weight or 0.0) for weight in given))
 
 
-def _starts(snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, account: Account) -> list[Json]:
+def _starts(
+    snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, account: Account
+) -> "list[documents.PlacementDecision]":
     """Decisions for the jobs that start, in the order in which they were made; none that nodes have no room for."""
     attempts = [attempt for attempt in result.attempts if attempt.starts]
     gangs = [account.gangs(attempt.job, attempt.row) for attempt in attempts]
     assignment = iter(allocator.pack([gang for job_gangs in gangs for gang in job_gangs]))
-    made = []
+    made: list[documents.PlacementDecision] = []
     for attempt, job_gangs in zip(attempts, gangs, strict=True):
         given = [next(assignment) for _ in job_gangs]
         if any(seats is None for seats in given):
@@ -350,13 +349,14 @@ def _starts(snapshot: Snapshot, result: EpochResult, allocator: NodeAllocator, a
 def _changes(
     snapshot: Snapshot,
     result: EpochResult,
-    share_of: Callable[[int], Json],
+    share_of: "Callable[[int], documents.DomainShare]",
     allocator: NodeAllocator,
     account: Account,
     reasons: Reasons,
-) -> list[Json]:
+) -> "list[documents.PlacementDecision]":
     """Decisions for running jobs that give devices back, or go on elsewhere or with more; reasons are added by job."""
-    made, resized = [], scale_downs(snapshot, result)
+    made: list[documents.PlacementDecision] = []
+    resized = scale_downs(snapshot, result)
     for scale_down in resized:
         current = share_of(scale_down.job - snapshot.waiting)
         if (
@@ -366,6 +366,7 @@ def _changes(
         ) is not None:
             made.append(_change(snapshot, scale_down.job, "resize", share))
             reasons[snapshot.names.jobs[scale_down.job]] = scale_down, CHANGES["resize"]
+    verb: documents.PlacementVerb
     for mover in migrations(snapshot, result, frozenset(scale_down.job for scale_down in resized)):
         current = share_of(mover.job - snapshot.waiting)
         if not mover.devices:
@@ -380,7 +381,7 @@ def _changes(
             gang = gang_of(snapshot, mover.job, mover.pool, mover.devices)
             (assignment,) = allocator.pack([gang])
             share = None if assignment is None else account.share(gang, mover.bought, assignment)
-            verb = why = "migrate"
+            verb, why = "migrate", "migrate"
         why = "yield" if mover in result.preemption else why
         if share is not None:
             made.append(_change(snapshot, mover.job, verb, share))
@@ -389,23 +390,39 @@ def _changes(
 
 
 def _resized(
-    snapshot: Snapshot, job: int, pool: int, devices: int, share: Json, allocator: NodeAllocator, account: Account
-) -> Json | None:
+    snapshot: Snapshot,
+    job: int,
+    pool: int,
+    devices: int,
+    share: "documents.DomainShare",
+    allocator: NodeAllocator,
+    account: Account,
+) -> "documents.DomainShare | None":
     """The share of a running job with other devices of its pool; none where nodes have no room for it."""
     gang = gang_of(snapshot, job, pool, devices)
     held = allocator.assignment(pool, share.get("nodes") or ()) if allocator.knows_nodes(pool) else ()
     assignment = allocator.resize(gang, held) if held else ()
     if assignment is None or (allocator.knows_nodes(pool) and not assignment):
         return None
-    return account.share(gang, NOWHERE, assignment) | {key: share[key] for key in ("purchase",) if key in share}
+    resized = account.share(gang, NOWHERE, assignment)
+    if "purchase" in share:
+        resized["purchase"] = share["purchase"]
+    return resized
 
 
-def _change(snapshot: Snapshot, job: int, verb: str, share: Json) -> Json:
+def _change(
+    snapshot: Snapshot, job: int, verb: "documents.PlacementVerb", share: "documents.DomainShare"
+) -> "documents.PlacementDecision":
     return {"job": snapshot.names.jobs[job], "verb": verb, "placement": {"shares": [share], "split_mode": "none"}}
 
 
 def _explain(
-    snapshot: Snapshot, result: EpochResult, decisions: list[Json], account: Account, reasons: Reasons, most: int
+    snapshot: Snapshot,
+    result: EpochResult,
+    decisions: "list[documents.PlacementDecision]",
+    account: Account,
+    reasons: Reasons,
+    most: int,
 ) -> None:
     """Say why, of all decisions; all jobs that wait are named."""
     by_job = {decision["job"]: decision for decision in decisions}

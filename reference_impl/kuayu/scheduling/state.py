@@ -8,12 +8,15 @@ is in seconds of a reference device. ``kuayu.scheduling.parse`` makes a snapshot
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.scheduling.paths import Paths
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
@@ -21,11 +24,11 @@ Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 NONE, SYNCHRONOUS, PERIODIC, PIPELINE = range(4)
-MODES = ("none", "synchronous", "periodic", "pipeline")
+MODES: "tuple[documents.SplitMode, ...]" = ("none", "synchronous", "periodic", "pipeline")
 """Split modes by number."""
 
 RESERVED, ON_DEMAND, SPOT = range(3)
-PURCHASES = ("reserved", "on_demand", "spot")
+PURCHASES: "tuple[documents.PurchaseOption, ...]" = ("reserved", "on_demand", "spot")
 """Ways of buying by number."""
 
 ANYWHERE, ONE_NODE, ONE_SWITCH = range(3)

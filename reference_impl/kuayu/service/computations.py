@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 from pydantic import ValidationError
@@ -33,6 +33,9 @@ from kuayu.service.problems import Place, ProblemException, invalid_body, unknow
 from kuayu_schemas import schema
 from kuayu_schemas.base import KuayuModel
 from kuayu_schemas.models import Corpus, IndexRequest, ProbePlanRequest
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,14 +542,15 @@ def plan_adjustments(body: bytes) -> Decided:
 JOB_DECISION = "jobPass"
 """What passes are called among decisions, for the metrics."""
 
-_DOMAIN = {"id": "domain"}
-_DEVICE = {"id": "0", "kind": "gpu", "vendor": "Any", "model": "Any"}
-_NODE = {"id": "node", "domain": "domain", "devices": [_DEVICE]}
+_DOMAIN: "documents.Domain" = {"id": "domain"}
+_DEVICE: "documents.Device" = {"id": "0", "kind": "gpu", "vendor": "Any", "model": "Any"}
+_NODE: "documents.Node" = {"id": "node", "domain": "domain", "devices": [_DEVICE]}
 
 
 def warm_passes() -> None:
     """Load what the first pass will need, by making one of which nothing comes."""
-    now, revision = "2000-01-01T00:00:00.000Z", {"epoch": "none", "number": 0}
+    revision: documents.Revision = {"epoch": "none", "number": 0}
+    now = "2000-01-01T00:00:00.000Z"
     decide(FederationSnapshot(now=now, revision=revision, domains=[_DOMAIN], nodes=[_NODE]))
 
 

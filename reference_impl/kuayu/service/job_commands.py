@@ -6,7 +6,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from sqlalchemy import BindParameter, bindparam, delete, insert, select
@@ -22,6 +22,9 @@ from kuayu.service.storage.resources import OWNER, Quota
 from kuayu.service.storage.tables import job, job_decision
 from kuayu.service.storage.writer import Outcome, Transaction
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, JobState, NodeScope, SplitMode
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 RESERVED = frozenset({"events"})
 """Names that no job can have: under ``/v1/jobs/events`` stands the stream."""
@@ -167,19 +170,19 @@ class Placement:
     """Where a job is to run, as it was decided.
 
     Attributes:
-        placement: First choice, class JobPlacement.
-        revision: Class Revision of the state that it was decided on.
-        alternatives: What will do instead where a domain refuses, class JobPlacement, in this order.
+        placement: First choice.
+        revision: Of the state that it was decided on.
+        alternatives: What will do instead where a domain refuses, in this order.
         weights: Compute index of accelerators by domain, by which device hours are counted; one where it is absent.
-        decision: Class JobDecision, which is kept for whoever asks why; None to keep what was decided before.
+        decision: What is kept for whoever asks why; None to keep what was decided before.
         reason: Why, in words.
     """
 
-    placement: Json
-    revision: Json
-    alternatives: Sequence[Json] = ()
+    placement: "documents.JobPlacement"
+    revision: "documents.Revision"
+    alternatives: "Sequence[documents.JobPlacement]" = ()
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    decision: Json | None = None
+    decision: "documents.JobDecision | None" = None
     reason: str = "it was decided where it is to run; its devices are being reserved"
 
 
@@ -263,10 +266,10 @@ class PlaceJob:
 
 @dataclass(frozen=True, slots=True)
 class KeepDecisions:
-    """Keep what was decided about jobs that wait, each of class JobDecision; jobs that are gone are passed over."""
+    """Keep what was decided about jobs that wait; jobs that are gone are passed over."""
 
     tenant: str
-    decisions: Sequence[Json]
+    decisions: "Sequence[documents.JobDecision]"
 
     @property
     def weight(self) -> int:
@@ -462,8 +465,8 @@ _DROP_DECISIONS = delete(job_decision).where(job_decision.c.tenant == OWNER, job
 _INSERT_DECISIONS = insert(job_decision)
 
 
-def _keep_decisions(transaction: Transaction, owner: str, decisions: Sequence[Json]) -> None:
-    """Keep decisions, class JobDecision, in the place of what was decided before."""
+def _keep_decisions(transaction: Transaction, owner: str, decisions: "Sequence[documents.JobDecision]") -> None:
+    """Keep decisions in the place of what was decided before."""
     connection, newest = transaction.connection, {decision["job"]: decision for decision in decisions}
     named = {"owner": owner, "names": list(newest)}
     rows = [

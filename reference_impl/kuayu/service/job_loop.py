@@ -35,10 +35,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
-from kuayu.jobs.decisions import JobStep, JobVerb, PassResult, steps_by_verb
+from kuayu.jobs.decisions import JobStep, JobVerb, PassResult, steps_by_verb, wait
 from kuayu.service import job_rules
 from kuayu.service.action_dispatcher import DomainReachability
 from kuayu.service.allocation_commands import AllocationCoordinator
@@ -72,6 +73,9 @@ from kuayu.service.storage.resources import SubjectKey
 from kuayu.service.storage.writer import Writer
 from kuayu.service.streams import Hub
 from kuayu.service.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 WORDS = "jobs"
 """What is looked after here, for the log."""
@@ -237,8 +241,8 @@ class JobCoordinator:
         )
         return await self._writer.write(command, tenant)
 
-    async def decide(self, tenant: str, decisions: Sequence[Json]) -> None:
-        """Keep what was decided about jobs that wait, each of class JobDecision, for whoever asks why."""
+    async def decide(self, tenant: str, decisions: "Sequence[documents.JobDecision]") -> None:
+        """Keep what was decided about jobs that wait, for whoever asks why."""
         for first in range(0, len(decisions), DECISIONS_PER_TRANSACTION):
             await self._writer.write(KeepDecisions(tenant, decisions[first : first + DECISIONS_PER_TRANSACTION]))
 
@@ -624,8 +628,7 @@ def _behind(book: ActiveJobs, result: PassResult) -> list[JobStep]:
         :DECISIONS_PER_PASS
     ]:
         reason = BEHIND_TEXT.format(ahead=book.place(name))
-        decision = {"job": name, "verb": "wait", "explanation": {"alternatives": [], "reason": reason}}
-        matches.append(JobStep(name, JobVerb.DECIDE, reason, 0, decision))
+        matches.append(JobStep(name, JobVerb.DECIDE, reason, 0, wait(name, reason)))
     return matches
 
 

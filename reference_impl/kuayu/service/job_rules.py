@@ -75,7 +75,7 @@ def starts(
     attempt: int,
     held: Mapping[str, Any],
     reservations: Mapping[str, str],
-    revision: Json,
+    revision: Mapping[str, Any],
     step: int,
 ) -> Iterator[Order]:
     """Ask every domain in which a job holds devices to start its run.
@@ -111,7 +111,9 @@ def starts(
         yield Order(body)
 
 
-def stop(spec: Mapping[str, Any], submitted: int, attempt: int, domain: str, revision: Json, cause: str) -> Order:
+def stop(
+    spec: Mapping[str, Any], submitted: int, attempt: int, domain: str, revision: Mapping[str, Any], cause: str
+) -> Order:
     """Ask a domain to end its run of an attempt; ``cause`` says why."""
     body = _action(spec, submitted, attempt, domain, ActionKind.stop, revision)
     return Order(body | {"attempt": attempt, "cause": cause})
@@ -125,7 +127,7 @@ def allocation_name(spec: Mapping[str, Any], submitted: int, attempt: int, numbe
 
 
 def _action(
-    spec: Mapping[str, Any], submitted: int, attempt: int, domain: str, kind: ActionKind, revision: Json
+    spec: Mapping[str, Any], submitted: int, attempt: int, domain: str, kind: ActionKind, revision: Mapping[str, Any]
 ) -> Json:
     name = str(spec["id"])
     digest = hashlib.sha256(f"{name}\0{submitted}\0{attempt}\0{domain}".encode()).hexdigest()[:16]
@@ -249,7 +251,7 @@ class JobStanding:
     failures: int = 0
     setbacks: int = 0
     allocation: str | None = None
-    revision: Json | None = None
+    revision: Mapping[str, Any] | None = None
     weights: Mapping[str, Mapping[str, float]] | None = None
     held: Json | None = None
     held_since: int | None = None
@@ -368,7 +370,7 @@ def place(
     standing: JobStanding,
     allocation: str,
     tries: int,
-    revision: Json,
+    revision: Mapping[str, Any],
     weights: Mapping[str, Mapping[str, float]],
     reason: str,
     deadline: int,

@@ -22,7 +22,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from sqlalchemy import Connection, select
@@ -44,6 +44,9 @@ from kuayu.service.storage.resources import DEVICE, Catalogue, Revision
 from kuayu.service.storage.tables import allocation, fault, job, resource, response, tenant
 from kuayu.service.tenant_graphs import Graphs
 from kuayu_schemas.models import ActionKind, HealthState, JobState
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MAX_FRONT_JOBS = 400
 """Jobs of the front: as many as :data:`kuayu.scheduling.scheduler.LOOKED_AT` may start."""
@@ -281,7 +284,7 @@ class _Registry:
     number: int = -1
     written: bytes = b"{}"
     devices: dict[int, tuple[str, str]] = field(default_factory=dict)
-    nodes: list[Json] = field(default_factory=list)
+    nodes: "list[documents.Node]" = field(default_factory=list)
     sustained: dict[str, dict[str, float]] = field(default_factory=dict)
     broken: dict[str, list[str]] = field(default_factory=dict)
     measured_at: float = float("-inf")
@@ -357,7 +360,7 @@ class SnapshotReader:
         number = connection.execute(select(tenant.c.number).where(tenant.c.name == owner)).scalar() or 0
         if number == registry.number:
             return False
-        result: dict[str, list[Json]] = {DOMAIN.name: [], NODE.name: [], LINK.name: []}
+        result: dict[str, list[Any]] = {DOMAIN.name: [], NODE.name: [], LINK.name: []}
         query = select(resource.c.kind, resource.c.body).where(
             resource.c.tenant == owner, resource.c.kind.in_(result), resource.c.valid_to.is_(None)
         )

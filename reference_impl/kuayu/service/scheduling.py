@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
@@ -20,6 +20,7 @@ from kuayu_schemas import schema
 
 if TYPE_CHECKING:
     from kuayu.scheduling import typed
+    from kuayu_schemas import documents
 
 Json = dict[str, Any]
 
@@ -107,7 +108,8 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
             canonical = patching.whole(request)
         _check_state(request["state"])
         parsed = parse.parse_jobs(request["state"], base.parsed if base else None)
-        report = placement.place(request, parsed=parsed, network=network)
+        document = cast("documents.PlacementRequest", request)
+        report = placement.place(document, parsed=parsed, network=network)
         if canonical is not None:
             _bases.hold(tenant, Base(canonical, parsed), room)
         return _decided(report)
@@ -115,7 +117,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
     return or_problem(decide)
 
 
-def _placed(body: bytes, tenant: str, network: Any) -> Json | None:
+def _placed(body: bytes, tenant: str, network: Any) -> "documents.PlacementReport | None":
     """The answer to a request in which nothing is wrong; None where something may be, which is then looked for."""
     from kuayu.scheduling import parse, typed, validation
     from kuayu.scheduling import place as placement
@@ -143,10 +145,13 @@ def _placed(body: bytes, tenant: str, network: Any) -> Json | None:
     except (ValueError, ProblemException):
         return None
     snapshot = parse.snapshot_of(state, parsed)
-    return placement.report(request, snapshot, lambda job: typed.plain(jobs.placements[job].shares[0]), network=network)
+    document = cast("documents.PlacementRequest", request)
+    return placement.report(
+        document, snapshot, lambda job: typed.plain(jobs.placements[job].shares[0]), network=network
+    )
 
 
-def _decided(report: Json) -> Decided:
+def _decided(report: "documents.PlacementReport") -> Decided:
     decisions: Counter[tuple[str, ...]] = Counter((decision["verb"],) for decision in report["decisions"])
     return Decided(200, orjson.dumps(report), decisions, fallback=report["method"].get("fallback", False))
 

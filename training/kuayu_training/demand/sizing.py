@@ -9,7 +9,7 @@ be explained of a duration has the size of the paper's own WMAPE of XGBoost, so 
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xgboost
@@ -23,6 +23,9 @@ from kuayu.demand.sizing_records import RESOURCES, Records, by_kind
 from kuayu.demand.sizing_times import FOLDS, boosted, features_of, fit
 from kuayu.demand.strategy import Floats
 from kuayu_training.demand.sizing_world import HOUR, KINDS, MIXES, OVER, Tasks, draw, resources
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 SWEEP = (1.0, 1.1, 1.25, OVER, 2.0)
 """Asked for over needed, medians."""
@@ -84,7 +87,7 @@ def _records(kind: str, count: int, seed: int) -> Records:
     """A history of one kind."""
     mix = max(MIXES, key=lambda name: MIXES[name][kind])
     chance = np.random.default_rng([seed, 1, list(KINDS).index(kind)])
-    history: list[dict[str, Any]] = []
+    history: list[documents.TaskRecord] = []
     while len(history) < count:
         history += [each for each in draw(chance, count, mix).history() if each["kind"] == kind]
     return by_kind(history[:count])[kind]
@@ -111,11 +114,12 @@ def _mean(values: Floats) -> list[float]:
 def _saved(mix: str, over: float, records: int, tasks: int, seed: int) -> list[float]:
     random = np.random.default_rng([seed, 2])
     past, to_come = draw(random, records, mix, over), draw(random, tasks, mix, over)
-    asked = [
+    asked: list[documents.TaskRequest] = [
         {"id": f"t{place}", "kind": kind, "requested": resources(given)}
         for place, (kind, given) in enumerate(zip(to_come.kind, to_come.given, strict=True))
     ]
-    request = {"revision": {"epoch": "report", "number": 0}, "history": past.history(), "tasks": asked}
+    revision: documents.Revision = {"epoch": "report", "number": 0}
+    request: documents.SizingRequest = {"revision": revision, "history": past.history(), "tasks": asked}
     answers = size(request)["tasks"]
     given = np.array([list(each["recommended"].values()) for each in answers])
     saved = 1 - given.sum(axis=0) / to_come.given.sum(axis=0)

@@ -7,11 +7,14 @@ graph learning (table 3 leaves it out), and that accelerators and memory are ask
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu.demand.strategy import Floats
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 HOUR, GB = 3600.0, 1e9
 
@@ -67,7 +70,7 @@ class Tasks:
     peak: Floats
     duration: Floats
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> "list[documents.TaskRecord]":
         """As ``TaskRecord``."""
         columns = zip(self.kind, self.given, self.used, self.peak, self.duration, strict=True)
         return [
@@ -82,7 +85,7 @@ class Tasks:
         ]
 
 
-def resources(values: Floats) -> dict[str, float]:
+def resources(values: Floats) -> "documents.TaskResources":
     """As ``TaskResources``."""
     return {"devices": float(values[0]), "cores": float(values[1]), "memory": float(values[2])}
 

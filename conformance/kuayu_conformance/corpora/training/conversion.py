@@ -7,12 +7,15 @@ import csv
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.corpora.training.habits import HABITS, RECALLED, SHIPPED, STAGES, Habits
 from kuayu_conformance.corpora.training.machines import MACHINES, TERA
 from kuayu_conformance.corpora.training.models import guessed, members
-from kuayu_conformance.corpora.training.record import Corpus, Document, Run
+from kuayu_conformance.corpora.training.record import Corpus, Run
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 __all__ = ["RECALLED", "SHIPPED", "TABLE", "Unusable", "converted"]
 
@@ -38,7 +41,7 @@ def converted(data: Path, sources: Collection[str], table: str = TABLE) -> tuple
     Raises:
         FileNotFoundError: There is no such table in the folder.
     """
-    hardware: dict[str, Document] = {}
+    hardware: dict[str, documents.TrainingHardware] = {}
     runs, left = [], {}
     for number, row in enumerate(_rows(data / table), 1):
         try:
@@ -46,7 +49,8 @@ def converted(data: Path, sources: Collection[str], table: str = TABLE) -> tuple
         except Unusable as reason:
             left[number] = str(reason)
             continue
-        hardware.setdefault(run.hardware, {"id": run.hardware, **machine})
+        entry = {"id": run.hardware, **machine}
+        hardware.setdefault(run.hardware, cast("documents.TrainingHardware", entry))
         runs.append(run)
     used = {run.source for run in runs}
     told = {name: habits.told for name, habits in HABITS.items() if name in used}
@@ -58,7 +62,7 @@ def _rows(path: Path) -> Iterator[Row]:
         yield from csv.DictReader(lines)
 
 
-def _run(row: Row, number: int, sources: Collection[str]) -> tuple[Run, Document]:
+def _run(row: Row, number: int, sources: Collection[str]) -> tuple[Run, dict[str, Any]]:
     habits = HABITS.get(row["source"])
     if habits is None:
         raise Unusable("its source states no layout, no batch, or a machine that the wire cannot state")
@@ -100,23 +104,27 @@ def _option(part: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _model(row: Row, habits: Habits) -> tuple[dict[str, Any], bool]:
+def _model(row: Row, habits: Habits) -> "tuple[documents.ModelStructure, bool]":
     known = {**members(row["model"]), **habits.model}
     if not row["seq_len"]:
         raise Unusable("its sequence is not stated")
     shape = {name: int(row[name]) for name in ("layers", "hidden") if row[name]}
     if shape.keys() == {"layers", "hidden"}:
         shape["heads"] = int(row["heads"] or shape["hidden"] // _HEAD)
-        return {**shape, "sequence": int(row["seq_len"]), **known}, True
+        return cast("documents.ModelStructure", {**shape, "sequence": int(row["seq_len"]), **known}), True
     if not row["params_b"] or not row["model"].startswith("GPT") or "experts" in known:
         raise Unusable("its model is not stated")
     shape = guessed(1e9 * float(row["params_b"]), known["vocabulary"])
-    return {**shape, "sequence": int(row["seq_len"]), **known}, False
+    return cast("documents.ModelStructure", {**shape, "sequence": int(row["seq_len"]), **known}), False
 
 
 def _strategy(
-    row: Row, options: Mapping[str, str], habits: Habits, model: Document, peaks: Mapping[str, float]
-) -> dict[str, Any]:
+    row: Row,
+    options: Mapping[str, str],
+    habits: Habits,
+    model: "documents.ModelStructure",
+    peaks: Mapping[str, float],
+) -> "documents.ParallelStrategy":
     tensor, data, devices = row["tp"], row["dp"], row["n_accel"]
     # Where the pipeline is not told, there is none only if tensor and data make up the machine.
     whole = all(entry.isdigit() for entry in (tensor, data, devices))
@@ -143,7 +151,7 @@ def _strategy(
     made |= {name: size for name, size in pieces.items() if size > 1}
     if made.get("precision", "bf16") not in peaks:
         made["precision"] = next(name for name in _SIXTEEN if name in peaks)
-    return made
+    return cast("documents.ParallelStrategy", made)
 
 
 def _given(options: Mapping[str, str]) -> dict[str, Any]:
@@ -171,7 +179,9 @@ def _whole(options: Mapping[str, str], name: str) -> int:
     return int(options[name]) if options.get(name, "").isdigit() else 1
 
 
-def _seconds(row: Row, model: Document, strategy: Document, habits: Habits) -> float:
+def _seconds(
+    row: Row, model: "documents.ModelStructure", strategy: "documents.ParallelStrategy", habits: Habits
+) -> float:
     """Time of a step: stated, or from tokens, or from FLOP by the source's own count."""
     tokens: int = strategy["global_batch"] * model["sequence"]
     if row["step_time_s"]:
@@ -185,7 +195,7 @@ def _seconds(row: Row, model: Document, strategy: Document, habits: Habits) -> f
     return tokens * count(row, model) / rate
 
 
-def _executed(row: Row, model: Document) -> float:
+def _executed(row: Row, model: "documents.ModelStructure") -> float:
     """FLOP of a token of a GPT with everything computed anew: arXiv:2104.04473, equation 3, over the tokens."""
     del row
     layers, hidden, sequence = model["layers"], model["hidden"], model["sequence"]
@@ -193,7 +203,7 @@ def _executed(row: Row, model: Document) -> float:
     return float(96 * layers * hidden**2 * (1 + sequence / (6 * hidden) + outer))
 
 
-def _of_model(row: Row, model: Document) -> float:
+def _of_model(row: Row, model: "documents.ModelStructure") -> float:
     """FLOP of a token: six of each parameter, and scores of attention as a causal mask leaves them."""
     scores: float = 6.0 * model["layers"] * model["hidden"] * model["sequence"]
     return 6e9 * float(row["params_b"]) + scores

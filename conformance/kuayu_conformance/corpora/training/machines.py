@@ -12,8 +12,6 @@ press reports.
 from collections.abc import Mapping
 from typing import Any
 
-from kuayu_conformance.corpora.training.record import Document
-
 TERA, GIGA = 1e12, 1e9
 
 NODE_OF_8, RACK_OF_72 = 8, 72
@@ -48,7 +46,7 @@ _B200 = {"bf16": 2250.0, "fp8": 4500.0, "fp4": 9000.0}
 _GB200 = {"bf16": 2500.0, "fp8": 5000.0, "fp4": 10000.0}
 _A100, _A100_REACHED = {"bf16": 312.0, "fp16": 312.0}, {"bf16": 271.2, "fp16": 271.2}
 
-MACHINES: Mapping[str, Document] = {
+MACHINES: Mapping[str, Mapping[str, Any]] = {
     "V100-SXM2-32GB": _made({"fp16": 125.0}, 34.4, (900, 150, 12.5), units=80),
     "A100-SXM-40GB": _made(_A100, 42.5, (1555, 300, 25), reached=_A100_REACHED, units=108),
     "A100-SXM-80GB": _made(_A100, 85.1, (2039, 300, 25), reached=_A100_REACHED, units=108),

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_schemas.schema import digest
 
-Document = Mapping[str, Any]
-"""JSON of a class of the model."""
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Run:
         name: Name of the model in the source.
         session: Section and day of the source's page, or release of its software; only within one are times alike.
         stated: Whether the source states layers and width; else they were guessed from the number of parameters.
-        model: JSON of the model's class ModelStructure.
-        strategy: JSON of its class ParallelStrategy.
+        model: Its structure.
+        strategy: How it was spread.
         hardware: Name of the hardware.
         step_time: Seconds of a step; None where only memory is known.
         memory: Bytes of the fullest accelerator, as the source reports it; None where it does not.
@@ -54,8 +54,8 @@ class Run:
     name: str
     session: str
     stated: bool
-    model: Document
-    strategy: Document
+    model: "documents.ModelStructure"
+    strategy: "documents.ParallelStrategy"
     hardware: str
     step_time: float | None
     memory: float | None
@@ -69,7 +69,8 @@ class Run:
     @property
     def devices(self) -> int:
         """Accelerators."""
-        sizes = (self.strategy.get(name, 1) for name in ("data", "tensor", "pipeline", "context"))
+        given: Mapping[str, Any] = self.strategy
+        sizes = (given.get(name, 1) for name in ("data", "tensor", "pipeline", "context"))
         product = 1
         for size in sizes:
             product *= size
@@ -87,12 +88,12 @@ class Corpus:
 
     Attributes:
         sources: By name.
-        hardware: JSON of the model's class TrainingHardware by name, which is its ``id``.
+        hardware: By name, which is its ``id``.
         runs: In the order of the public table.
     """
 
     sources: Mapping[str, Source]
-    hardware: Mapping[str, Document]
+    hardware: "Mapping[str, documents.TrainingHardware]"
     runs: tuple[Run, ...]
 
     @cached_property
