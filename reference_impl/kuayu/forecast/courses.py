@@ -26,11 +26,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from kuayu.forecast.requests import Flags, Floats, Plain, Whole, seconds
+from kuayu.forecast.requests import Flags, Floats, Whole, seconds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 WIDEST = 5.0
 """Widest side in logarithms; an interval from nought would be wider than any."""
@@ -54,7 +58,7 @@ class Spans:
     above: Floats
 
     @staticmethod
-    def of(estimates: Sequence[Plain]) -> "Spans":
+    def of(estimates: "Sequence[documents.Estimate]") -> "Spans":
         """Durations that estimates tell of."""
         raw = [
             (estimate["expected"], estimate["low"], estimate["high"], estimate["coverage"]) for estimate in estimates
@@ -110,7 +114,7 @@ class Standing:
     starts: Floats
 
     @staticmethod
-    def plain(jobs: Sequence[Plain], now: float) -> "Standing":
+    def plain(jobs: "Sequence[documents.ForeseenJob]", now: float) -> "Standing":
         """Jobs whose periods are laid from their start, or, while they wait, from their submission or now."""
         count = len(jobs)
         begins = np.array([_begin(job, now) for job in jobs], dtype=float)
@@ -118,7 +122,7 @@ class Standing:
         return Standing(begins, np.zeros(count, dtype=np.int64), none, none, np.zeros(count), np.ones(count))
 
     @staticmethod
-    def seen(jobs: Sequence[Plain], now: float) -> "Standing":
+    def seen(jobs: "Sequence[documents.ForeseenJob]", now: float) -> "Standing":
         """Jobs as they stand by what the request tells of all of them."""
         plain = Standing.plain(jobs, now)
         begins, over, holds = plain.begins.copy(), plain.over.copy(), plain.holds.copy()
@@ -136,17 +140,17 @@ class Standing:
         return Standing(begins, over, holds, waits, exposure, starts)
 
 
-def _begin(job: Plain, now: float) -> float:
+def _begin(job: "documents.ForeseenJob", now: float) -> float:
     if "started_at" in job:
         return seconds(job["started_at"]) - now
     return max(seconds(job["submitted_at"]) - now, 0.0)
 
 
-def _sure(duration: Plain) -> bool:
+def _sure(duration: "documents.Estimate") -> bool:
     return bool(duration["low"] == duration["high"])
 
 
-def _done(job: Plain, run: float) -> tuple[int, float]:
+def _done(job: "documents.ForeseenJob", run: float) -> tuple[int, float]:
     """How many sure periods are over, but for the last one, and how long they took."""
     lasted, done = 0.0, 0
     for period in job["periods"][:-1]:
@@ -157,7 +161,7 @@ def _done(job: Plain, run: float) -> tuple[int, float]:
     return done, lasted
 
 
-def _held(jobs: Sequence[Plain], begins: Floats, over: Whole) -> Flags:
+def _held(jobs: "Sequence[documents.ForeseenJob]", begins: Floats, over: Whole) -> Flags:
     """Whose present period is known to hold still."""
     spans = Spans.of([job["periods"][done]["duration"] for job, done in zip(jobs, over.tolist(), strict=True)])
     lasting = 1 - spans.within(-begins[:, None])[:, 0]
@@ -165,7 +169,7 @@ def _held(jobs: Sequence[Plain], begins: Floats, over: Whole) -> Flags:
     return found
 
 
-def _waiting(jobs: Sequence[Plain], now: float) -> tuple[Flags, Floats, Floats]:
+def _waiting(jobs: "Sequence[documents.ForeseenJob]", now: float) -> tuple[Flags, Floats, Floats]:
     """Who waits, and how much waiting and how many starts have been seen in its domain."""
     waits, exposure, starts = np.zeros(len(jobs), dtype=bool), np.zeros(len(jobs)), np.ones(len(jobs))
     submitted = np.array([seconds(job["submitted_at"]) - now for job in jobs], dtype=float)
@@ -241,12 +245,16 @@ class Courses:
 
 
 def courses(
-    jobs: Sequence[Plain], now: float, after: Floats, doubt: float = DOUBT, standing: Standing | None = None
+    jobs: "Sequence[documents.ForeseenJob]",
+    now: float,
+    after: Floats,
+    doubt: float = DOUBT,
+    standing: Standing | None = None,
 ) -> Courses:
     """Follow jobs.
 
     Args:
-        jobs: Jobs of the class ``ForeseenJob``.
+        jobs: Which.
         now: Present instant, seconds since 1970.
         after: Seconds from now, T.
         doubt: Chance that an estimate is wrong altogether.

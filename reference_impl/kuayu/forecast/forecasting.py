@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,11 +29,15 @@ from kuayu.forecast.hybrid import (
 )
 from kuayu.forecast.network import MIDDLE
 from kuayu.forecast.past import WEEK, WINDOW, Past
-from kuayu.forecast.requests import Flags, Floats, Plain, Whole, check_forecast, rounded, seconds
+from kuayu.forecast.requests import Flags, Floats, Whole, check_forecast, rounded, seconds
 from kuayu.forecast.series import all_cleaned, changes, filled, known, last_known, on_one_clock
 from kuayu.forecast.structure import QUANTITIES, Crowd, Foreseen, foresee, matched, nobody, shifts
 
-METHOD = {"name": "kuayu-hybrid", "version": "1.2.0"}
+if TYPE_CHECKING:
+    from kuayu.forecast.requests import SeriesRequest
+    from kuayu_schemas import documents
+
+METHOD: "documents.ForecastMethod" = {"name": "kuayu-hybrid", "version": "1.2.0"}
 
 LONGEST = 12_288
 """Values of a series that are looked at: a week of minutes, and WINDOW before it."""
@@ -85,14 +89,8 @@ class Answer:
     structure: Floats
 
 
-def forecast(request: dict[str, Any]) -> dict[str, Any]:
+def forecast(request: "documents.ForecastRequest") -> "documents.ForecastReport":
     """Forecast series.
-
-    Args:
-        request: A ``ForecastRequest``.
-
-    Returns:
-        A ``ForecastReport``.
 
     Raises:
         kuayu.refusals.RepeatedName: Series or jobs share a name.
@@ -114,7 +112,9 @@ def forecast(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _points(request: Plain, made: Answer, middle: int, wanted: Whole) -> list[dict[str, Any]]:
+def _points(
+    request: "documents.ForecastRequest", made: Answer, middle: int, wanted: Whole
+) -> "list[documents.DemandForecastPoint]":
     shares = made.structure.tolist()
     return [
         {
@@ -131,7 +131,10 @@ def _points(request: Plain, made: Answer, middle: int, wanted: Whole) -> list[di
 
 
 def answer(
-    request: Plain, question: Question, remembered: Sequence[Remembered] | None = None, choice: Choice = SHIPPED
+    request: "SeriesRequest",
+    question: Question,
+    remembered: Sequence[Remembered] | None = None,
+    choice: Choice = SHIPPED,
 ) -> list[Answer]:
     """Forecast the series of a request at any horizons and levels.
 
@@ -158,7 +161,7 @@ def answer(
 
 
 def _joined(
-    request: Plain, question: Question, remembered: Sequence[Remembered], choice: Choice
+    request: "SeriesRequest", question: Question, remembered: Sequence[Remembered], choice: Choice
 ) -> dict[int, tuple[Floats, Floats]]:
     """Forecasts of the series that jobs explain, T × P, with the share of structure, T, by place of the series."""
     known, series = request.get("jobs") or (), request["series"]
@@ -194,7 +197,10 @@ def _joined(
 
 
 def _foreseen(
-    jobs: Sequence[Plain], series: Sequence[Plain], numbers: Sequence[Whole], question: Question
+    jobs: "Sequence[documents.ForeseenJob]",
+    series: "Sequence[documents.DemandSeries]",
+    numbers: Sequence[Whole],
+    question: Question,
 ) -> list[Foreseen]:
     """What jobs say of series, of which these are the numbers."""
     standing = Standing.seen(jobs, question.now)
@@ -213,7 +219,7 @@ def _rows(weighing: Weighing, rows: Whole) -> Weighing:
     return Weighing(*(whole[rows] for whole in weighing))
 
 
-def _end(series: Plain) -> float:
+def _end(series: "documents.DemandSeries") -> float:
     """Instant of the last value that is known, seconds since 1970."""
     return seconds(series["begin"]) + last_known(series) * float(series["step"])
 
@@ -230,8 +236,8 @@ class _Past:
         choice: Constants.
     """
 
-    jobs: Sequence[Plain]
-    series: Sequence[Plain]
+    jobs: "Sequence[documents.ForeseenJob]"
+    series: "Sequence[documents.DemandSeries]"
     numbers: Sequence[Whole]
     question: Question
     choice: Choice
@@ -299,13 +305,16 @@ class _Past:
     def _foreseen(self, now: float, after: float) -> list[Foreseen]:
         """What the jobs of then said of the series then, for one horizon."""
         kept = np.zeros(len(self.jobs), dtype=bool)
-        jobs = []
+        jobs: list[documents.ForeseenJob] = []
         for number, job in enumerate(self.jobs):
             if seconds(job["submitted_at"]) > now or ("ended_at" in job and seconds(job["ended_at"]) <= now):
                 continue
             kept[number] = True
             waits = "started_at" in job and seconds(job["started_at"]) > now
-            jobs.append({name: value for name, value in job.items() if name != "started_at"} if waits else job)
+            if waits:
+                job = job.copy()  # noqa: PLW2901 - the same job as it was then
+                del job["started_at"]
+            jobs.append(job)
         question = Question(now, np.array([after]), REPLAYED_LEVELS)
         if not jobs:
             return [nobody(1) for _ in self.series]
@@ -345,7 +354,7 @@ class _Looked:
     fresh: bool
 
 
-def remember(series: Sequence[Plain], question: Question) -> list[Remembered]:
+def remember(series: "Sequence[documents.DemandSeries]", question: Question) -> list[Remembered]:
     """What history says of series."""
     groups: dict[tuple[float, int, bool, tuple[int, ...]], list[_Looked]] = defaultdict(list)
     for step, looked in _looked_at(series, question):
@@ -358,7 +367,7 @@ def remember(series: Sequence[Plain], question: Question) -> list[Remembered]:
     return [_mixed(made[place]) for place in range(len(series))]
 
 
-def _looked_at(series: Sequence[Plain], question: Question) -> Iterator[tuple[float, _Looked]]:
+def _looked_at(series: "Sequence[documents.DemandSeries]", question: Question) -> Iterator[tuple[float, _Looked]]:
     """Series as they are; where an end is new, as something new and as history has it, without what may be an error."""
     groups: dict[tuple[float, int], list[tuple[int, Floats, Whole]]] = defaultdict(list)
     for place, entry in enumerate(series):
@@ -393,7 +402,7 @@ def _doubt(found: tuple[_Looked, Remembered]) -> float:
     return found[0].doubt
 
 
-def steps(series: Plain, question: Question) -> list[int]:
+def steps(series: "documents.DemandSeries", question: Question) -> list[int]:
     """How many steps after the last value that is known each horizon lies."""
     begin, step = seconds(series["begin"]), float(series["step"])
     last = last_known(series)

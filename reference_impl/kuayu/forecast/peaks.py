@@ -12,18 +12,21 @@ A plan that lowers the peaks of demand.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from kuayu.forecast.requests import Floats, Plain, Whole, check_peak, rounded
+from kuayu.forecast.requests import Floats, Whole, check_peak, rounded
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load of the class ``MovableLoad``."""
+    """A load that can be moved."""
 
     devices: int
     slots: int
@@ -33,12 +36,10 @@ class Load:
     interruptible: bool
 
     @staticmethod
-    def of(load: Plain) -> "Load":
+    def of(load: "documents.MovableLoad") -> "Load":
         """Read a load."""
-        devices, slots, earliest, latest, planned = (
-            int(load[name]) for name in ("devices", "slots", "earliest", "latest", "planned")
-        )
-        return Load(devices, slots, earliest, latest, planned, bool(load.get("interruptible", False)))
+        window = int(load["earliest"]), int(load["latest"]), int(load["planned"])
+        return Load(int(load["devices"]), int(load["slots"]), *window, load.get("interruptible", False))
 
     @property
     def work(self) -> int:
@@ -285,21 +286,18 @@ def _rank(total: Floats) -> Rank:
     return float(total.max()), float(total @ total)
 
 
-METHOD = {"name": "kuayu-packing", "version": "1.0.0"}
+METHOD: "documents.ForecastMethod" = {"name": "kuayu-packing", "version": "1.0.0"}
 
 SLACK = 1e-9
 
 
-def shave(request: dict[str, Any]) -> dict[str, Any]:
+def shave(request: "documents.PeakRequest") -> "documents.PeakPlan":
     """Move loads so that the most that is needed at once is as little as can be found.
 
     Loads are packed; where that is not known to be best and the choices are few, an integer programme tries too.
 
-    Args:
-        request: A ``PeakRequest``.
-
     Returns:
-        A ``PeakPlan``, never with a higher peak than what was planned.
+        A plan, never with a higher peak than what was planned.
 
     Raises:
         kuayu.refusals.RepeatedName: Loads share a name.

@@ -5,10 +5,10 @@ then, whether the definition will call the last step stable is for trees to say 
 (`python -m kuayu_training.forecast.phases --fit`); their share is the confidence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xgboost
@@ -17,7 +17,10 @@ from kuayu.forecast.phases_definition import AHEAD, POINTS, Floats, falls, slow_
 from kuayu.forecast.phases_signs import signs
 from kuayu.refusals import Impossible, RepeatedName, refuse, repeated
 
-METHOD = {"name": "definition, and boosted trees for what it leaves open", "version": "2"}
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+METHOD: "documents.ForecastMethod" = {"name": "definition, and boosted trees for what it leaves open", "version": "2"}
 
 TREES = "phases.ubj"
 """File of the trees, beside this one."""
@@ -28,11 +31,9 @@ SURE = 0.99
 TOPS = 3.0
 """Of runs whose rate rises at point n, one in TOPS·(n + 1) has its highest rate there, by the drawn curves."""
 
-Plain = Mapping[str, Any]
 
-
-def recognise(request: Plain) -> dict[str, Any]:
-    """Answer a ``PhaseRequest`` with a ``PhaseReport``.
+def recognise(request: "documents.PhaseRequest") -> "documents.PhaseReport":
+    """Say in which phase of its training each curve is.
 
     Raises:
         RepeatedName: Curves share a name.
@@ -49,27 +50,28 @@ def recognise(request: Plain) -> dict[str, Any]:
             if (np.diff(column[0]) <= 0).any()
         ],
     )
-    answers: list[dict[str, Any]] = []
+    answers: dict[int, documents.RecognisedPhase] = {}
     wanted, rows = [], []
-    for curve, (steps, losses, rates) in zip(curves, columns, strict=True):
+    for place, (curve, (steps, losses, rates)) in enumerate(zip(curves, columns, strict=True)):
         begin, sure = risen(steps, rates)
         if begin is None:
-            answers.append(_answer(curve, "warm_up", steps[0], sure))
+            answers[place] = _answer(curve, "warm_up", steps[0], sure)
             continue
         slopes = falls(steps, losses)
-        place, final = slow_so_far(steps, slopes, begin)
-        if final and place is not None:
-            answers.append(_answer(curve, "stable_convergence", steps[place], sure))
+        slow, final = slow_so_far(steps, slopes, begin)
+        if final and slow is not None:
+            answers[place] = _answer(curve, "stable_convergence", steps[slow], sure)
             continue
-        wanted.append((len(answers), float(steps[begin]), float(steps[-1 if place is None else place]), sure))
+        wanted.append((place, float(steps[begin]), float(steps[-1 if slow is None else slow]), sure))
         rows.append(signs(steps, losses, rates, slopes, begin))
-        answers.append({})
     if rows:
-        for (place, begun, slow, sure), share in zip(wanted, chances(np.array(rows)).tolist(), strict=True):
-            stable = share > 0.5  # noqa: PLR2004 - what is likelier
-            phase, since = ("stable_convergence", slow) if stable else ("fast_convergence", begun)
-            answers[place] = _answer(curves[place], phase, since, sure * max(share, 1 - share))
-    return {"revision": request["revision"], "method": METHOD, "phases": answers}
+        for (place, begun, slowed, sure), share in zip(wanted, chances(np.array(rows)).tolist(), strict=True):
+            if share > 0.5:  # noqa: PLR2004 - what is likelier
+                answers[place] = _answer(curves[place], "stable_convergence", slowed, sure * share)
+            else:
+                answers[place] = _answer(curves[place], "fast_convergence", begun, sure * (1 - share))
+    phases = [answers[place] for place in range(len(curves))]
+    return {"revision": request["revision"], "method": METHOD, "phases": phases}
 
 
 def risen(steps: Floats, rates: Floats) -> tuple[int | None, float]:
@@ -103,10 +105,12 @@ def _trees() -> xgboost.Booster:
     return found
 
 
-def _columns(points: Any) -> tuple[Floats, Floats, Floats]:
+def _columns(points: "Sequence[documents.CurvePoint]") -> tuple[Floats, Floats, Floats]:
     table = np.array([(point["step"], point["loss"], point["learning_rate"]) for point in points], dtype=np.float64)
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-def _answer(curve: Plain, phase: str, since: float, confidence: float) -> dict[str, Any]:
+def _answer(
+    curve: "documents.TrainingCurve", phase: "documents.TrainingPhase", since: float, confidence: float
+) -> "documents.RecognisedPhase":
     return {"curve": curve["id"], "phase": phase, "since": int(since), "confidence": confidence}

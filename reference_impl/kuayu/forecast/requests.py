@@ -5,17 +5,22 @@ What a request must hold to before it can be answered: names, order, and time.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, refuse, repeated
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+    SeriesRequest = documents.ForecastRequest | documents.ReservationRequest
+    JobsRequest = SeriesRequest | documents.WaveformRequest
+
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Plain = Mapping[str, Any]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,7 +56,7 @@ POINTS = 1_000_000
 """Most points of a waveform."""
 
 
-def check_forecast(request: Plain) -> None:
+def check_forecast(request: "documents.ForecastRequest") -> None:
     """Check a request for forecasts.
 
     Raises:
@@ -69,7 +74,7 @@ def check_forecast(request: Plain) -> None:
     refuse(Impossible, [*found, *_rising("/levels", levels, "levels rise")])
 
 
-def check_reservations(request: Plain) -> None:
+def check_reservations(request: "documents.ReservationRequest") -> None:
     """Check a request for reservations.
 
     Raises:
@@ -84,7 +89,7 @@ def check_reservations(request: Plain) -> None:
     refuse(Impossible, found)
 
 
-def check_waveform(request: Plain) -> None:
+def check_waveform(request: "documents.WaveformRequest") -> None:
     """Check a request for a waveform.
 
     Raises:
@@ -107,7 +112,7 @@ def check_waveform(request: Plain) -> None:
     refuse(Impossible, [*found, *_rising("/prices", begins, "prices follow each other", "/begin")])
 
 
-def check_peak(request: Plain) -> None:
+def check_peak(request: "documents.PeakRequest") -> None:
     """Check a request for a peak plan.
 
     Raises:
@@ -128,7 +133,7 @@ def check_peak(request: Plain) -> None:
     refuse(Impossible, found)
 
 
-def _names(request: Plain, place: str) -> list[Complaint]:
+def _names(request: Mapping[str, Any], place: str) -> list[Complaint]:
     return repeated(f"/{place}", [entry["id"] for entry in request.get(place) or ()])
 
 
@@ -138,7 +143,7 @@ def _rising(place: str, values: Sequence[float], detail: str, last: str = "") ->
     ]
 
 
-def _late(request: Plain) -> Iterable[Complaint]:
+def _late(request: "SeriesRequest") -> Iterable[Complaint]:
     """Series whose last step begins after now, or of which too little is known."""
     now = seconds(request["now"])
     for index, series in enumerate(request["series"]):
@@ -156,7 +161,7 @@ def _late(request: Plain) -> Iterable[Complaint]:
             )
 
 
-def _events(request: Plain) -> Iterable[Complaint]:
+def _events(request: "SeriesRequest") -> Iterable[Complaint]:
     for index, event in enumerate(request.get("events") or ()):
         if seconds(event["ends_at"]) < seconds(event["begins_at"]):
             yield f"/events/{index}/ends_at", "it ends before it begins"
@@ -164,14 +169,14 @@ def _events(request: Plain) -> Iterable[Complaint]:
             yield f"/events/{index}/devices", TOO_MUCH
 
 
-def _periods(request: Plain) -> Iterable[Complaint]:
+def _periods(request: "JobsRequest") -> Iterable[Complaint]:
     """Estimates whose ends lie on one side of the median, and jobs that end before they begin or after now."""
     for index, job in enumerate(request.get("jobs") or ()):
         if "ended_at" in job:
             ended = seconds(job["ended_at"])
             if ended < max(seconds(job["submitted_at"]), seconds(job.get("started_at", job["submitted_at"]))):
                 yield f"/jobs/{index}/ended_at", "it ends before it begins"
-            elif "now" in request and ended > seconds(request["now"]) + SLACK:
+            elif ended > seconds(request["now"]) + SLACK:
                 yield f"/jobs/{index}/ended_at", "it has not ended yet"
         for number, period in enumerate(job["periods"]):
             duration = period["duration"]

@@ -1,7 +1,7 @@
 """What to reserve for tenants over a coming horizon."""
 
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,10 +9,13 @@ from kuayu.forecast.forecasting import LONGEST, Question, answer, remember, step
 from kuayu.forecast.history import TRUST, independent, origins
 from kuayu.forecast.hybrid import Remembered, at_levels
 from kuayu.forecast.past import Past
-from kuayu.forecast.requests import Floats, Plain, check_reservations, rounded, seconds
+from kuayu.forecast.requests import Floats, check_reservations, rounded, seconds
 from kuayu.forecast.series import cleaned, filled, known
 
-METHOD = {"name": "kuayu-reserve", "version": "1.0.0"}
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+METHOD: "documents.ForecastMethod" = {"name": "kuayu-reserve", "version": "1.0.0"}
 
 LOOKS = 8
 """Instants of the horizon at which jobs are followed."""
@@ -21,14 +24,11 @@ CLOSEST = 0.0005
 """A promise closer to never or always than this is taken for this."""
 
 
-def reserve(request: dict[str, Any]) -> dict[str, Any]:
+def reserve(request: "documents.ReservationRequest") -> "documents.ReservationReport":
     """Find how many devices each tenant needs at most over the horizon, but for the share of cases it was promised.
 
-    Args:
-        request: A ``ReservationRequest``.
-
     Returns:
-        A ``ReservationReport``; one reservation for each series that names a domain and a tenant with a quality.
+        One reservation for each series that names a domain and a tenant with a quality.
 
     Raises:
         kuayu.refusals.RepeatedName: Series, jobs or tenants share a name.
@@ -40,8 +40,9 @@ def reserve(request: dict[str, Any]) -> dict[str, Any]:
     values = np.unique(np.clip([1 - promised[entry["tenant"]] for entry in wanted], CLOSEST, 1 - CLOSEST))
     levels = np.unique(np.append(values, 0.5))
     now, horizon = seconds(request["now"]), float(request["horizon"])
-    found = _highest(request | {"series": wanted}, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
-    reservations = []
+    asked: documents.ReservationRequest = {**request, "series": wanted}
+    found = _highest(asked, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
+    reservations: list[documents.TenantReservation] = []
     for entry, row in zip(wanted, found, strict=True):
         level = min(max(1 - promised[entry["tenant"]], CLOSEST), 1 - CLOSEST)
         most = float(row[np.searchsorted(levels, level)])
@@ -57,7 +58,7 @@ def reserve(request: dict[str, Any]) -> dict[str, Any]:
     return {"revision": request["revision"], "method": METHOD, "reservations": reservations}
 
 
-def _highest(request: Plain, now: float, horizon: float, levels: Floats) -> Floats:
+def _highest(request: "documents.ReservationRequest", now: float, horizon: float, levels: Floats) -> Floats:
     """Quantiles of the highest value of each series over the horizon, S × P.
 
     The highest of what is forecast at some instants of the horizon at the same level, and by how much more history went
@@ -75,7 +76,7 @@ def _highest(request: Plain, now: float, horizon: float, levels: Floats) -> Floa
     return highest
 
 
-def _passed(series: Plain, past: Remembered, question: Question) -> Floats:
+def _passed(series: "documents.DemandSeries", past: Remembered, question: Question) -> Floats:
     """Quantiles of the highest value by history alone, P.
 
     What was seen over as long a time counts the more, the more often it was seen. Otherwise a value is passed on the

@@ -21,24 +21,28 @@ Example: 5, null, 7 is looked at as 5, 6, 7, and forecasts are judged by 5 and 7
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu.forecast.past import DAY, WEEK
-from kuayu.forecast.requests import Flags, Floats, Plain, Whole
+from kuayu.forecast.requests import Flags, Floats, Whole
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
-def last_known(series: Plain) -> int:
+def last_known(series: "documents.DemandSeries") -> int:
     """Place of the last value that is known, in the list of the wire.
 
     Args:
-        series: A ``DemandSeries`` with a value that is known.
+        series: It has a value that is known.
     """
     values = series["values"]
     return next(place for place in range(len(values) - 1, -1, -1) if values[place] is not None)
 
 
-def known(series: Plain, most: int) -> Floats:
+def known(series: "documents.DemandSeries", most: int) -> Floats:
     """Values from the first that is known to the last that is, at most the last so many, L.
 
     One that is missing is not a number.

@@ -9,12 +9,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu.forecast.courses import Courses
-from kuayu.forecast.requests import Flags, Floats, Plain, Whole, seconds
+from kuayu.forecast.requests import Flags, Floats, Whole, seconds
 from kuayu.forecast.totals import Spread, total, totals
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 QUANTITIES = {"demanded_devices", "held_devices", "waiting_devices"}
 """What jobs explain."""
@@ -65,7 +69,7 @@ class Crowd:
     started: Floats
 
     @staticmethod
-    def of(jobs: Sequence[Plain], made: Courses, now: float) -> "Crowd":
+    def of(jobs: "Sequence[documents.ForeseenJob]", made: Courses, now: float) -> "Crowd":
         """Jobs with their courses."""
         submitted = [seconds(job["submitted_at"]) - now for job in jobs]
         started = [seconds(job["started_at"]) - now if "started_at" in job else np.inf for job in jobs]
@@ -340,7 +344,7 @@ def _laid(values: Floats, held: Spread) -> Spread:
     return Spread(held.unit, np.zeros(len(values)), mass)
 
 
-def matched(series: Sequence[Plain], jobs: Sequence[Plain]) -> list[Whole]:
+def matched(series: "Sequence[documents.DemandSeries]", jobs: "Sequence[documents.ForeseenJob]") -> list[Whole]:
     """Numbers of the jobs of each series: all that agree with what it names."""
     tables: dict[tuple[str, ...], dict[tuple[str | None, ...], list[int]]] = {}
     found = []
@@ -349,13 +353,17 @@ def matched(series: Sequence[Plain], jobs: Sequence[Plain]) -> list[Whole]:
         if named not in tables:
             table: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
             for number, job in enumerate(jobs):
-                table[tuple(job.get("id" if name == "job" else name) for name in named)].append(number)
+                told = {"domain": job.get("domain"), "tenant": job.get("tenant"), "job": job["id"]}
+                table[tuple(told[name] for name in named)].append(number)
             tables[named] = table
-        found.append(np.array(tables[named].get(tuple(entry[name] for name in named), []), dtype=np.int64))
+        of_it = {"domain": entry.get("domain"), "tenant": entry.get("tenant"), "job": entry.get("job")}
+        found.append(np.array(tables[named].get(tuple(of_it[name] for name in named), []), dtype=np.int64))
     return found
 
 
-def shifts(series: Plain, events: Sequence[Plain], now: float, after: Floats) -> Floats:
+def shifts(
+    series: "documents.DemandSeries", events: "Sequence[documents.KnownEvent]", now: float, after: Floats
+) -> Floats:
     """Devices that known events add to a series at instants after now, T; what holds now is in the series already."""
     moved = np.zeros(len(after))
     touched = TOUCHED.get(series["quantity"], set())

@@ -7,14 +7,17 @@ The waveform of demand over a coming period, and what it will cost.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from kuayu.forecast.courses import SURE, Courses, Spans, Standing, courses, truncated
-from kuayu.forecast.requests import Floats, Plain, check_waveform, rounded, seconds
+from kuayu.forecast.requests import Floats, check_waveform, rounded, seconds
 from kuayu.forecast.totals import near, total
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MAX_CASES, MIN_CASES = 16_384, 2048
 """Cases of few jobs, and of many."""
@@ -25,7 +28,7 @@ WORK = 4_000_000
 SEED = 1979
 
 
-def drawn(jobs: Sequence[Plain], now: float, after: Floats, weights: Floats) -> Floats | None:
+def drawn(jobs: "Sequence[documents.ForeseenJob]", now: float, after: Floats, weights: Floats) -> Floats | None:
     """Weighted sums of what jobs hold at instants, in equally frequent cases, rising; nothing where jobs are too many.
 
     Args:
@@ -65,7 +68,7 @@ def interval(cases: Floats, coverage: float) -> tuple[float, float]:
     return float(cases[outside]), float(cases[len(cases) - 1 - outside])
 
 
-def _ends(job: Plain, run: float, count: int, number: int) -> Floats:
+def _ends(job: "documents.ForeseenJob", run: float, count: int, number: int) -> Floats:
     """Seconds from its begin after which each period of a job ends, in cases in which it is there now, K × C."""
     spans = Spans.of([period["duration"] for period in job["periods"]])
     length = len(spans.median)
@@ -86,7 +89,7 @@ def _ends(job: Plain, run: float, count: int, number: int) -> Floats:
     return ends
 
 
-METHOD = {"name": "kuayu-courses", "version": "1.0.0"}
+METHOD: "documents.ForecastMethod" = {"name": "kuayu-courses", "version": "1.0.0"}
 
 USUAL = 0.9
 """Coverage where a request states none."""
@@ -100,21 +103,15 @@ MANY, CROWD = 20_000, 64
 """Chances, and jobs, from which the interval is found from moments."""
 
 
-def waveform(request: dict[str, Any]) -> dict[str, Any]:
+def waveform(request: "documents.WaveformRequest") -> "documents.Waveform":
     """Lay the courses of jobs over each other.
-
-    Args:
-        request: A ``WaveformRequest``.
-
-    Returns:
-        A ``Waveform``.
 
     Raises:
         kuayu.refusals.RepeatedName: Jobs share a name.
         kuayu.refusals.Impossible: Prices do not begin at midnight or do not rise.
     """
     check_waveform(request)
-    request = request | {"jobs": [job for job in request["jobs"] if "ended_at" not in job]}
+    request = {**request, "jobs": [job for job in request["jobs"] if "ended_at" not in job]}
     now, step, period = seconds(request["now"]), float(request["step"]), float(request["period"])
     after = (step * np.arange(int(period / step + 1e-9) + 1)).astype(np.float64)
     coverage = request.get("coverage", USUAL)
@@ -124,31 +121,28 @@ def waveform(request: dict[str, Any]) -> dict[str, Any]:
     ends = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
     low, high = np.concatenate([_between(part, ends) for part in parts]).T
     expected = np.round(np.concatenate([part.devices @ part.chance for part in parts]), 6)
-    made = {
-        "revision": request["revision"],
-        "method": METHOD,
-        "points": [
-            {
-                "at": index,
-                "expected": rounded(middle),
-                "low": rounded(min(least, middle)),
-                "high": rounded(max(most, middle)),
-            }
-            for index, middle, least, most in zip(
-                after.tolist(), expected.tolist(), low.tolist(), high.tolist(), strict=True
-            )
-        ],
-    }
+    points: list[documents.WaveformPoint] = [
+        {"at": at, "expected": rounded(middle), "low": rounded(min(least, middle)), "high": rounded(max(most, middle))}
+        for at, middle, least, most in zip(after.tolist(), expected.tolist(), low.tolist(), high.tolist(), strict=True)
+    ]
     weights = [np.full(len(after), step)]
     if request.get("prices"):
         weights.append(_prices(request["prices"], now + after) * step / HOUR)
     cases = drawn(request["jobs"], now, after, np.stack(weights, axis=1))
-    for number, (name, weight) in enumerate(zip(("device_seconds", "budget"), weights, strict=False)):
-        made[name] = (
-            _summed(parts, after, weight, coverage)
-            if cases is None
-            else _counted(expected, weight, cases[number], coverage)
-        )
+    sums = [
+        _summed(parts, after, weight, coverage)
+        if cases is None
+        else _counted(expected, weight, cases[number], coverage)
+        for number, weight in enumerate(weights)
+    ]
+    made: documents.Waveform = {
+        "revision": request["revision"],
+        "method": METHOD,
+        "points": points,
+        "device_seconds": sums[0],
+    }
+    if len(sums) > 1:
+        made["budget"] = sums[1]
     return made
 
 
@@ -160,7 +154,7 @@ def _between(part: Courses, ends: Floats) -> Floats:
     return total(part.job, part.devices, part.chance).at(ends)
 
 
-def _prices(prices: Sequence[Plain], instants: Floats) -> Floats:
+def _prices(prices: "Sequence[documents.DevicePrice]", instants: Floats) -> Floats:
     """Price of a device and an hour at instants, seconds since 1970."""
     begins = np.array([price["begin"] for price in prices], dtype=float)
     rates = np.array([price["price"] for price in prices], dtype=float)
@@ -168,7 +162,7 @@ def _prices(prices: Sequence[Plain], instants: Floats) -> Floats:
     return found
 
 
-def _counted(expected: Floats, weights: Floats, cases: Floats, coverage: float) -> dict[str, float]:
+def _counted(expected: Floats, weights: Floats, cases: Floats, coverage: float) -> "documents.Estimate":
     """Estimate of the sum of all points, weighted, from cases of it."""
     mean = float(expected @ weights)
     low, high = interval(cases, coverage)
@@ -176,7 +170,7 @@ def _counted(expected: Floats, weights: Floats, cases: Floats, coverage: float) 
     return {"expected": rounded(mean), "low": ends[0], "high": ends[1], "coverage": coverage}
 
 
-def _summed(parts: Sequence[Courses], after: Floats, weights: Floats, coverage: float) -> dict[str, float]:
+def _summed(parts: Sequence[Courses], after: Floats, weights: Floats, coverage: float) -> "documents.Estimate":
     """Estimate of the sum of all points, weighted.
 
     A job that has come adds the weights of all points until its period ends, so its part of the sum is known from the

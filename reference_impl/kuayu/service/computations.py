@@ -70,8 +70,8 @@ def or_problem(decide: Callable[[], Decided]) -> Decided:
 def answered(
     body: bytes,
     class_name: str,
-    answer: Callable[[dict[str, Any]], dict[str, Any]],
-    count: Callable[[dict[str, Any]], Counter[tuple[str, ...]]] = lambda _: Counter(),
+    answer: Callable[[Any], Mapping[str, Any]],
+    count: Callable[[Any], Counter[tuple[str, ...]]] = lambda _: Counter(),
 ) -> Decided:
     """What is made of a request that has the form of a class, and what of it is counted."""
 
@@ -337,9 +337,9 @@ def warm_forecasts() -> None:
 
 
 def forecast(body: bytes) -> Decided:
-    """Answer a request for forecasts, class ForecastRequest."""
+    """Answer a request for forecasts."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.ForecastRequest") -> "documents.ForecastReport":
         from kuayu.forecast.forecasting import forecast as made
 
         points = len(request["series"]) * len(request["horizons"])
@@ -356,23 +356,23 @@ def forecast(body: bytes) -> Decided:
 
 
 def recognise_phases(body: bytes) -> Decided:
-    """Answer a request for phases of trainings, class PhaseRequest."""
+    """Answer a request for phases of trainings."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.PhaseRequest") -> "documents.PhaseReport":
         from kuayu.forecast.phases import recognise
 
         return recognise(request)
 
-    def count(report: Json) -> Counter[tuple[str, ...]]:
+    def count(report: "documents.PhaseReport") -> Counter[tuple[str, ...]]:
         return Counter((phase["phase"],) for phase in report["phases"])
 
     return _forecast_answered(body, "PhaseRequest", answer, count)
 
 
 def make_waveform(body: bytes) -> Decided:
-    """Answer a request for a waveform, class WaveformRequest."""
+    """Answer a request for a waveform."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.WaveformRequest") -> "documents.Waveform":
         from kuayu.forecast.waveforms import waveform
 
         points = 1 + int(request["period"] // request["step"])
@@ -384,9 +384,9 @@ def make_waveform(body: bytes) -> Decided:
 
 
 def plan_peaks(body: bytes) -> Decided:
-    """Answer a request for a plan that lowers peaks, class PeakRequest."""
+    """Answer a request for a plan that lowers peaks."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.PeakRequest") -> "documents.PeakPlan":
         from kuayu.forecast.peaks import shave
 
         slots = sum(load["slots"] for load in request["loads"])
@@ -403,9 +403,9 @@ def plan_peaks(body: bytes) -> Decided:
 
 
 def reserve(body: bytes) -> Decided:
-    """Answer a request for reservations, class ReservationRequest."""
+    """Answer a request for reservations."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.ReservationRequest") -> "documents.ReservationReport":
         from kuayu.forecast.reservations import reserve as made
 
         return made(request)
@@ -416,8 +416,8 @@ def reserve(body: bytes) -> Decided:
 def _forecast_answered(
     body: bytes,
     class_name: str,
-    answer: Callable[[Json], Json],
-    count: Callable[[Json], Counter[tuple[str, ...]]] = lambda _: Counter(),
+    answer: Callable[[Any], Mapping[str, Any]],
+    count: Callable[[Any], Counter[tuple[str, ...]]] = lambda _: Counter(),
 ) -> Decided:
     def decide() -> Decided:
         request: Json = bodies.parse(body, class_name)
@@ -429,7 +429,7 @@ def _forecast_answered(
     return or_problem(decide)
 
 
-def _periods(request: Json) -> int:
+def _periods(request: Mapping[str, Any]) -> int:
     return sum(len(job["periods"]) for job in request.get("jobs", ()))
 
 

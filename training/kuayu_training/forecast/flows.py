@@ -8,6 +8,7 @@ and, where it is installed, once by LightGBM; history was fitted to none of thes
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xgboost
@@ -22,6 +23,9 @@ from kuayu_training.forecast.judging import AHEAD, Judged
 from kuayu_training.forecast.judging import LEVELS as JUDGED
 from kuayu_training.forecast.rivals import ROUNDS, TREES, automatic_at
 from kuayu_training.forecast.sources import TEN_MINUTES, Source
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 SEED = 20_261_225
 
@@ -67,8 +71,8 @@ def _history(source: Source, tried: Whole) -> tuple[Floats, Floats]:
     for one in tried.tolist():
         rows = source.values[:, max(one + 1 - SEEN, 0) : one + 1]
         begin = f"{np.datetime64(0, 's') - np.timedelta64(int(source.step) * (rows.shape[1] - 1), 's')}Z"
-        series = [
-            {"id": name, "quantity": "submissions", "begin": begin, "step": source.step, "values": row.tolist()}
+        series: list[documents.DemandSeries] = [
+            {"id": name, "quantity": "requests", "begin": begin, "step": source.step, "values": row.tolist()}
             for name, row in zip(source.domains, rows, strict=True)
         ]
         found.append(np.stack([past.values for past in remember(series, question)]))

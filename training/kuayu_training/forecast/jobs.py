@@ -9,11 +9,15 @@ import csv
 import gzip
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from kuayu.forecast.requests import Floats, Whole
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 COVERAGE = 0.9
 
@@ -51,8 +55,8 @@ class Teller:
     median: Floats
     width: Floats
 
-    def estimate(self, job: int) -> dict[str, float]:
-        """The ``Estimate`` of a job."""
+    def estimate(self, job: int) -> "documents.Estimate":
+        """What is told of a job's duration."""
         median, factor = float(self.median[job]), float(np.exp(MARGIN * self.width[job]))
         return {"expected": median, "low": median / factor, "high": median * factor, "coverage": COVERAGE}
 

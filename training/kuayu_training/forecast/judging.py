@@ -4,7 +4,7 @@ import datetime as dt
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from kuayu.forecast.requests import Floats, Whole
 from kuayu_training.forecast.jobs import Jobs, Teller
 from kuayu_training.forecast.rivals import Boosting, automatic, seasonal
 from kuayu_training.forecast.sources import MINUTE, Source
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 AHEAD = (10, 60)
 """Horizons, in minutes."""
@@ -97,7 +100,7 @@ def request_at(
     teller: Teller | None,
     announced: float = 0.0,
     ended: float = 0.0,
-) -> dict[str, Any]:
+) -> "documents.ForecastRequest":
     """What a service would be asked when the value of a minute has just become known.
 
     Args:
@@ -110,7 +113,7 @@ def request_at(
     """
     now = source.offset + MINUTE * (minute + 1) - 0.001
     begin = _instant(source.offset + MINUTE * (minute - SEEN + 1))
-    made: dict[str, Any] = {
+    made: documents.ForecastRequest = {
         "revision": {"epoch": "judging", "number": minute},
         "now": _instant(now),
         "horizons": [MINUTE * one for one in AHEAD],
@@ -218,15 +221,17 @@ def _seen(source: Source, minute: int) -> Floats:
     return source.values[:, minute - SEEN + 1 : minute + 1]
 
 
-def _job(source: Source, jobs: Jobs, teller: Teller, number: int, *, runs: bool = True) -> dict[str, Any]:
+def _job(source: Source, jobs: Jobs, teller: Teller, number: int, *, runs: bool = True) -> "documents.ForeseenJob":
     came = _instant(float(jobs.came[number]))
-    made: dict[str, Any] = {
+    made: documents.ForeseenJob = {
         "id": f"j{number}",
         "domain": source.domains[int(jobs.domain[number])],
         "submitted_at": came,
         "periods": [{"devices": int(jobs.devices[number]), "duration": teller.estimate(number)}],
     }
-    return made | {"started_at": came} if runs else made
+    if runs:
+        made["started_at"] = came
+    return made
 
 
 def _skill(mine: Floats, theirs: Floats) -> Floats:

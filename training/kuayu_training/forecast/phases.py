@@ -12,7 +12,7 @@ import os
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xgboost
@@ -24,6 +24,9 @@ from kuayu.forecast.phases import TREES, recognise, risen
 from kuayu.forecast.phases_definition import POINTS, Floats, boundaries, falls, slow_so_far
 from kuayu.forecast.phases_signs import NAMES, signs
 from kuayu_training.forecast.phases_curves import LONGEST, SHORT, SHORTEST, Curve, draw, public
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PHASES = ("warm_up", "fast_convergence", "stable_convergence")
 
@@ -97,13 +100,14 @@ def play(curve: Curve, moments: int) -> dict[str, Any]:
     return {"truth": truth, "said": said, "confidence": [each["confidence"] for each in told], "late": late}
 
 
-def answers(curve: Curve, places: list[int]) -> list[dict[str, Any]]:
-    """What the service says at some points of a curve of which it has seen all until there, as ``RecognisedPhase``."""
+def answers(curve: Curve, places: list[int]) -> "list[documents.RecognisedPhase]":
+    """What the service says at some points of a curve of which it has seen all until there."""
     columns = (curve.steps.astype(int).tolist(), curve.losses.tolist(), curve.rates.tolist())
-    points = [{"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in zip(*columns, strict=True)]
-    asked = [{"id": f"at-{place}", "points": points[: place + 1]} for place in places]
-    found: list[dict[str, Any]] = recognise({"revision": {"epoch": "report", "number": 0}, "curves": asked})["phases"]
-    return found
+    points: list[documents.CurvePoint] = [
+        {"step": step, "loss": loss, "learning_rate": rate} for step, loss, rate in zip(*columns, strict=True)
+    ]
+    asked: list[documents.TrainingCurve] = [{"id": f"at-{place}", "points": points[: place + 1]} for place in places]
+    return recognise({"revision": {"epoch": "report", "number": 0}, "curves": asked})["phases"]
 
 
 def figures(played: list[dict[str, Any]]) -> dict[str, Any]:
