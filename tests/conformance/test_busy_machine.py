@@ -136,14 +136,13 @@ def test_it_is_seen_that_the_suite_stands_still() -> None:
     body = b" " * (1 << 20)
     with MachineWatch("http://192.0.2.1:80") as watch:
         begin = time.monotonic()
-        while (took := _without_a_pause(body)) < 2 * MAX_STANDSTILL:
+        while _without_a_pause(body) < 2 * MAX_STANDSTILL:
             body *= 2
         time.sleep(0.2)  # it is seen when the other thread is back
         load = watch.since(begin)
     if sys.platform == "linux":
         assert load
         assert load.stood_still
-        assert load.standstill <= took + 1.0
         assert MachineLoad.of(load.event()) == load
 
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import orjson
 import typer
@@ -22,6 +22,9 @@ from kuayu_schemas.models import (
     PolicyChange,
     TriggerKind,
 )
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 TRIGGERS = 24
 """Most changes of load and latency that are printed."""
@@ -111,7 +114,8 @@ def adjust(
     def local() -> Adjustment:
         from kuayu.resilience.adjustment.adjustment_planner import adjustment
 
-        return Adjustment.model_validate_json(orjson.dumps(adjustment(request.to_wire())))
+        document = cast("documents.AdjustmentRequest", request.to_wire())
+        return Adjustment.model_validate_json(orjson.dumps(adjustment(document)))
 
     report = answered(local, lambda client: client.adjust(request), url, token, called="request", hint=HINT)
     if as_json:

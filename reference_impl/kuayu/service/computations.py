@@ -219,8 +219,6 @@ def _check_corpus(corpus: Corpus) -> None:
     check(len(pairs), MAX_PAIRS, "measured pairs of device and task", "devices or tasks in the measurements")
 
 
-Json = dict[str, Any]
-
 MAX_TRAININGS = 12_000
 """Most cases, phases of cases and measured runs together; each goes through the law."""
 
@@ -287,7 +285,7 @@ def size_tasks(body: bytes) -> Decided:
     return or_problem(decide)
 
 
-def _check_trainings(request: Json, others: int) -> None:
+def _check_trainings(request: Mapping[str, Any], others: int) -> None:
     """Hold the work that a request makes against the limit.
 
     Raises:
@@ -420,7 +418,7 @@ def _forecast_answered(
     count: Callable[[Any], Counter[tuple[str, ...]]] = lambda _: Counter(),
 ) -> Decided:
     def decide() -> Decided:
-        request: Json = bodies.parse(body, class_name)
+        request = bodies.parse(body, class_name)
         check_instants(_instants(request))
         check(_periods(request), MAX_PERIODS, "periods of jobs", "jobs or periods")
         report = answer(request)
@@ -433,7 +431,7 @@ def _periods(request: Mapping[str, Any]) -> int:
     return sum(len(job["periods"]) for job in request.get("jobs", ()))
 
 
-def _instants(request: Json) -> Iterator[tuple[str, str]]:
+def _instants(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Pointer and text of all instants of a request."""
     if "now" in request:
         yield "/now", request["now"]
@@ -456,9 +454,9 @@ def warm_transfers() -> None:
 
 
 def plan_shards(body: bytes) -> Decided:
-    """Answer a request for a shard plan, class ShardPlanRequest."""
+    """Answer a request for a shard plan."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.ShardPlanRequest") -> "documents.ShardPlan":
         from kuayu.resilience.transfers.shard_planner import shard_plan
 
         return shard_plan(request)
@@ -467,14 +465,14 @@ def plan_shards(body: bytes) -> Decided:
 
 
 def choose_collective(body: bytes) -> Decided:
-    """Answer a request for a collective, class CollectiveRequest."""
+    """Answer a request for a collective."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.CollectiveRequest") -> "documents.CollectiveChoice":
         from kuayu.resilience.transfers.collective_selector import collective
 
         return collective(request)
 
-    def count(choice: Json) -> Counter[tuple[str, ...]]:
+    def count(choice: "documents.CollectiveChoice") -> Counter[tuple[str, ...]]:
         return Counter({(choice["collective"], str(choice["switched"]).lower()): 1})
 
     return answered(body, "CollectiveRequest", answer, count)
@@ -492,9 +490,9 @@ def warm_recovery() -> None:
 
 
 def plan_backups(body: bytes) -> Decided:
-    """Answer a request for a backup plan, class BackupRequest."""
+    """Answer a request for a backup plan."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.BackupRequest") -> "documents.BackupPlan":
         from kuayu.resilience.recovery.backup_planner import backup_plan
 
         return backup_plan(request)
@@ -503,14 +501,14 @@ def plan_backups(body: bytes) -> Decided:
 
 
 def plan_failover(body: bytes) -> Decided:
-    """Answer a request for a failover plan, class FailoverRequest."""
+    """Answer a request for a failover plan."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.FailoverRequest") -> "documents.FailoverPlan":
         from kuayu.resilience.recovery.failover_planner import failover_plan
 
         return failover_plan(request)
 
-    def count(plan: Json) -> Counter[tuple[str, ...]]:
+    def count(plan: "documents.FailoverPlan") -> Counter[tuple[str, ...]]:
         return Counter((recovery["strategy"],) for recovery in plan["recoveries"])
 
     return answered(body, "FailoverRequest", answer, count)
@@ -526,14 +524,14 @@ def warm_adjustments() -> None:
 
 
 def plan_adjustments(body: bytes) -> Decided:
-    """Answer a request to adjust jobs, class AdjustmentRequest."""
+    """Answer a request to adjust jobs."""
 
-    def answer(request: Json) -> Json:
+    def answer(request: "documents.AdjustmentRequest") -> "documents.Adjustment":
         from kuayu.resilience.adjustment.adjustment_planner import adjustment
 
         return adjustment(request)
 
-    def count(outcome: Json) -> Counter[tuple[str, ...]]:
+    def count(outcome: "documents.Adjustment") -> Counter[tuple[str, ...]]:
         return Counter((trigger["kind"],) for trigger in outcome["triggers"])
 
     return answered(body, ADJUSTMENT_REQUEST, answer, count)

@@ -4,7 +4,7 @@ Beside it stand fixed baselines, each in the order that was quickest by the firs
 was quickest then, and one who always has the quickest way in its quickest order, for nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +121,7 @@ class Course:
         self.rates.append(float(rate(self.world.setting, carried, used.way, used.order)[0]) if used else 0.0)
 
 
-def follow(world: World, choose: Callable[[Json], Json]) -> Course:
+def follow(world: World, choose: Callable[[Any], Mapping[str, Any]]) -> Course:
     """A window under somebody whose answers are whole."""
     course = Course(world)
     for row in range(world.count):

@@ -17,7 +17,7 @@ from kuayu_conformance.testbed.transfers.shards_wire import Wire
 from kuayu_conformance.testbed.transfers.shards_world import STREAMS, Window
 
 Json = dict[str, Any]
-Plan = Callable[[Json], Json | None]
+Plan = Callable[[Any], Mapping[str, Any] | None]
 """Makes a valid ``ShardPlan`` of a ``ShardPlanRequest``; None where there is none."""
 
 MOST_SHARDS = 10_000

@@ -16,13 +16,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu.resilience.adjustment import throughput_model
 from kuayu.resilience.adjustment.adjustment_validation import check_adjustment
 from kuayu.resilience.adjustment.load_levels import Levels, Network, RunningJob, levels_of, running_job
 from kuayu.resilience.adjustment.throughput_model import Pace, Policy, Synchronisation, ThroughputModel, best_pace
 from kuayu.resilience.transfers.collectives import HIERARCHICAL, LOW_COMMUNICATION, RING
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 TRUST_SHARE = 0.9
 """Share of a stage's gain that is counted on."""
@@ -487,17 +490,14 @@ def _cost(made: AdjustmentOption) -> str:
     return f"No way was found by which a window loses no more than it may; by this one it loses up to {loss:.0%}."
 
 
-METHOD = {"name": "kuayu-staged-rebalancing", "version": "1.0.0"}
+METHOD: "documents.AdjustmentMethod" = {"name": "kuayu-staged-rebalancing", "version": "1.0.0"}
 
 
-def adjustment(request: dict[str, Any]) -> dict[str, Any]:
+def adjustment(request: "documents.AdjustmentRequest") -> "documents.Adjustment":
     """Tell whether and how to adjust the policies of running jobs.
 
-    Args:
-        request: An ``AdjustmentRequest``.
-
     Returns:
-        An ``Adjustment``. It follows from the request and from nothing else.
+        An answer that follows from the request and from nothing else.
 
     Raises:
         kuayu.refusals.RepeatedName: Domains, links, jobs or the shares of a job share a name.
@@ -515,7 +515,7 @@ def adjustment(request: dict[str, Any]) -> dict[str, Any]:
     return {"revision": request["revision"], "method": METHOD, "triggers": found.triggers, "jobs": decisions}
 
 
-def _told(job: RunningJob, decision: Decision) -> dict[str, Any]:
+def _told(job: RunningJob, decision: Decision) -> "documents.JobAdjustment":
     return {
         "job": job.name,
         "rate": decision.rate,

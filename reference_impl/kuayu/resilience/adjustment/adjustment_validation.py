@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 from kuayu.resilience.transfers.collectives import LOW_COMMUNICATION
@@ -17,7 +17,9 @@ from kuayu.resilience.transfers.transfer_validation import (
     MIN_SPAN_S,
 )
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 
 QUICKEST = 1e-9
 """Seconds of a part below which nobody computes one."""
@@ -30,7 +32,7 @@ _TOO_SHORT = "shorter than anybody can tell"
 _TOO_MUCH = "more than a double tells apart"
 
 
-def check_adjustment(request: Plain) -> None:
+def check_adjustment(request: "documents.AdjustmentRequest") -> None:
     """Check a request to adjust jobs.
 
     Raises:
@@ -57,7 +59,7 @@ def check_adjustment(request: Plain) -> None:
         raise Impossible([("/jobs", f"{pairs} pairs of domains of jobs, where {MAX_PAIRS} are the most; {hint}")])
 
 
-def _unknown(request: Plain, known: set[str]) -> Iterator[Complaint]:
+def _unknown(request: "documents.AdjustmentRequest", known: set[str]) -> Iterator[Complaint]:
     for index, link in enumerate(request["links"]):
         yield from _among([link["source"]], known, [f"/links/{index}/source"])
         yield from _among([link["target"]], known, [f"/links/{index}/target"])
@@ -75,13 +77,15 @@ def _among(names: Sequence[str], known: set[str], places: Sequence[str]) -> Iter
             yield place, f"{name} is not among the domains"
 
 
-def _policies(job: Plain, place: str) -> Iterator[tuple[str, Plain]]:
+def _policies(
+    job: "documents.AdjustedJob", place: str
+) -> "Iterator[tuple[str, documents.AdjustedJob | documents.PolicyChange]]":
     """The policy in force and those that are planned, each with its place."""
     yield place, job
     yield from ((f"{place}/planned/{number}", policy) for number, policy in enumerate(job.get("planned") or ()))
 
 
-def _links(links: Sequence[Plain]) -> Iterator[Complaint]:
+def _links(links: "Sequence[documents.DelayedLink]") -> Iterator[Complaint]:
     for index, link in enumerate(links):
         if link["source"] == link["target"]:
             yield f"/links/{index}/target", "a link leads from one domain to another"
@@ -94,7 +98,7 @@ def _links(links: Sequence[Plain]) -> Iterator[Complaint]:
             yield from ((f"/links/{index}/latencies/{number}", _TOO_LONG) for number in far)
 
 
-def _job(job: Plain, place: str, joined: set[tuple[str, str]]) -> Iterator[Complaint]:
+def _job(job: "documents.AdjustedJob", place: str, joined: set[tuple[str, str]]) -> Iterator[Complaint]:
     names = [share["domain"] for share in job["shares"]]
     bare = next(((one, other) for one in names for other in names if one != other and (one, other) not in joined), None)
     if bare is not None:
@@ -108,7 +112,7 @@ def _job(job: Plain, place: str, joined: set[tuple[str, str]]) -> Iterator[Compl
     yield from _planned(job, place)
 
 
-def _sizes(job: Plain, place: str) -> Iterator[Complaint]:
+def _sizes(job: "documents.AdjustedJob", place: str) -> Iterator[Complaint]:
     for number, share in enumerate(job["shares"]):
         if not QUICKEST <= share["part_time"] <= MAX_SPAN_S:
             yield f"{place}/shares/{number}/part_time", _TOO_SHORT if share["part_time"] < QUICKEST else _TOO_LONG
@@ -119,12 +123,13 @@ def _sizes(job: Plain, place: str) -> Iterator[Complaint]:
             f"{place}/node_bandwidth",
             "less than a bit a second" if job["node_bandwidth"] < MIN_BANDWIDTH else _TOO_MUCH,
         )
-    for name in ("node_latency", "move_time", "switch_time"):
-        if job[name] > MAX_SPAN_S:
+    times = {"node_latency": job["node_latency"], "move_time": job["move_time"], "switch_time": job["switch_time"]}
+    for name, time in times.items():
+        if time > MAX_SPAN_S:
             yield f"{place}/{name}", _TOO_LONG
 
 
-def _planned(job: Plain, place: str) -> Iterator[Complaint]:
+def _planned(job: "documents.AdjustedJob", place: str) -> Iterator[Complaint]:
     """Changes that are planned: of the same parts, and one after the other."""
     total, before = sum(policy["parts"] for policy in job["shares"]), 0.0
     for number, policy in enumerate(job.get("planned") or ()):
@@ -140,7 +145,7 @@ def _planned(job: Plain, place: str) -> Iterator[Complaint]:
         before = policy["after"]
 
 
-def _spans(whole: Plain, place: str, names: Sequence[str]) -> Iterator[Complaint]:
+def _spans(whole: Mapping[str, Any], place: str, names: Sequence[str]) -> Iterator[Complaint]:
     for name in names:
         if not MIN_SPAN_S <= whole[name] <= MAX_SPAN_S:
             yield f"{place}/{name}", _TOO_SHORT if whole[name] < MIN_SPAN_S else _TOO_LONG

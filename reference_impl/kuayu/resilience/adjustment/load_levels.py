@@ -7,11 +7,11 @@
 3. A job is looked at twice: at the levels now, and at those that are ahead.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,11 @@ from kuayu.resilience.adjustment.throughput_model import Policy, Synchronisation
 from kuayu.resilience.transfers.collectives import Fabric, from_first
 from kuayu.resilience.transfers.network import BITS_PER_BYTE, Floats
 
-LOAD, LATENCY = "load", "latency"
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+LOAD: "documents.TriggerKind" = "load"
+LATENCY: "documents.TriggerKind" = "latency"
 CHANGED, BETWEEN, CALM = "changed", "between", "calm"
 
 LOAD_CHANGED, LOAD_CALM = 0.2, 0.1
@@ -116,9 +120,6 @@ def has_moved(values: Sequence[float], now: float, share: float, patience_s: flo
     return bool(before) and abs(now - median(before)) > share * median(before)
 
 
-Plain = Mapping[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Loads and latencies now, and how they stand to those that policies in force were chosen for.
@@ -140,7 +141,7 @@ class Levels:
     moving: list[bool]
     coming: bool
     fresh: bool
-    triggers: list[dict[str, Any]]
+    triggers: "list[documents.AdjustmentTrigger]"
     calm: bool
 
 
@@ -177,13 +178,13 @@ class RunningJob:
     soon: ThroughputModel
 
 
-def levels_of(request: Plain) -> Levels:
+def levels_of(request: "documents.AdjustmentRequest") -> Levels:
     """Levels now, and which have changed."""
     look = request["patience"], request["interval"]
     loads = [level(domain["loads"], *look) for domain in request["domains"]]
     latencies = [level(domain["latencies"], *look) for domain in request["links"]]
     stands = []
-    triggers: list[dict[str, Any]] = []
+    triggers: list[documents.AdjustmentTrigger] = []
     for domain, now in zip(request["domains"], loads, strict=True):
         stands.append(of_load(domain["level"], now))
         if stands[-1] == CHANGED:
@@ -191,8 +192,8 @@ def levels_of(request: Plain) -> Levels:
     for link, now in zip(request["links"], latencies, strict=True):
         stands.append(of_latency(link["level"], now))
         if stands[-1] == CHANGED:
-            ends = {"domain": link["source"], "target": link["target"]}
-            triggers.append({"kind": LATENCY, **ends, "before": link["level"], "now": now})
+            source, target = link["source"], link["target"]
+            triggers.append({"kind": LATENCY, "domain": source, "target": target, "before": link["level"], "now": now})
     rows = list(zip(request["domains"], loads, strict=True))
     soon = [ahead(domain["loads"], now, *look) for domain, now in rows]
     coming = any(of_load(row["level"], then) == CHANGED for (row, _), then in zip(rows, soon, strict=True))
@@ -208,7 +209,7 @@ def levels_of(request: Plain) -> Levels:
     )
 
 
-def _fresh(request: Plain, loads: Sequence[float], latencies: Sequence[float]) -> bool:
+def _fresh(request: "documents.AdjustmentRequest", loads: Sequence[float], latencies: Sequence[float]) -> bool:
     look = request["patience"], request["interval"]
     rows = zip(request["domains"], loads, strict=True)
     if any(has_moved(entry["loads"], now, LOAD_CALM / 2, *look) for entry, now in rows):
@@ -220,7 +221,7 @@ def _fresh(request: Plain, loads: Sequence[float], latencies: Sequence[float]) -
 class Network:
     """Links of a request by number of domain."""
 
-    def __init__(self, request: Plain, latencies_s: Sequence[float]) -> None:
+    def __init__(self, request: "documents.AdjustmentRequest", latencies_s: Sequence[float]) -> None:
         self.number = {domain["id"]: index for index, domain in enumerate(request["domains"])}
         count = len(self.number)
         self.rates: Floats = np.zeros((count, count))
@@ -236,7 +237,9 @@ class Network:
         return self.rates[cells], self.latency_s[cells]
 
 
-def running_job(job: Plain, request: Plain, network: Network, found: Levels) -> RunningJob:
+def running_job(
+    job: "documents.AdjustedJob", request: "documents.AdjustmentRequest", network: Network, found: Levels
+) -> RunningJob:
     """A job of a checked request."""
     names = tuple(share["domain"] for share in job["shares"])
     numbers = [network.number[name] for name in names]
@@ -262,6 +265,8 @@ def running_job(job: Plain, request: Plain, network: Network, found: Levels) -> 
     )
 
 
-def _policy(policy: Plain, parts: Sequence[int], names: Sequence[str]) -> Policy:
+def _policy(
+    policy: "documents.AdjustedJob | documents.PolicyChange", parts: Sequence[int], names: Sequence[str]
+) -> Policy:
     order = from_first([names.index(name) for name in policy["order"]])
     return Policy(tuple(parts), Synchronisation(policy["collective"], policy["period"], order))

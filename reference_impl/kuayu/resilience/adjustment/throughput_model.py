@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from kuayu.resilience.transfers.collectives import (
 )
 from kuayu.resilience.transfers.network import Floats
 from kuayu.scheduling.throughput import OVERLAP, penalty
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ENDLESS_S = 1e200
 """Seconds of a part in a domain of which nothing is left, as a number that can still be reckoned with."""
@@ -169,7 +173,7 @@ class Synchronisation:
             elsewhere is the same one.
     """
 
-    kind: str
+    kind: "documents.CollectiveKind"
     period: int
     order: tuple[int, ...]
 
@@ -262,7 +266,7 @@ class ThroughputModel:
 
 
 @lru_cache(maxsize=4096)
-def _charge(kind: str, period: int, domains: int) -> float:
+def _charge(kind: "documents.CollectiveKind", period: int, domains: int) -> float:
     return step_charge(Candidate(kind, period), domains)
 
 
@@ -288,7 +292,7 @@ def best_pace(law: ThroughputModel, step_s: float) -> Pace:
     return max(paces, key=lambda pace: pace.rate(step_s))
 
 
-def _order(law: ThroughputModel, kind: str) -> tuple[int, ...]:
+def _order(law: ThroughputModel, kind: "documents.CollectiveKind") -> tuple[int, ...]:
     domains = len(law.costs)
     if domains == 1:
         return (0,)

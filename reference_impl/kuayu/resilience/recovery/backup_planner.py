@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import ceil, isfinite, sqrt
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +25,14 @@ from scipy.special import pdtrc
 from kuayu.resilience.recovery.recovery_validation import MAX_FIGURE, MIN_FIGURE, bounded, check_backup
 from kuayu.resilience.transfers.network import BITS_PER_BYTE
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 MAX_NODES = 2**53
 """More nodes than any count has."""
 
 
-def spare_pool(domain: Mapping[str, Any], risk: float) -> dict[str, Any]:
+def spare_pool(domain: "documents.BackupDomain", risk: float) -> "documents.BackupPool":
     """The spares of one domain.
 
     Failures of many nodes that do not know of each other make a Poisson variable of those that are in repair, however
@@ -37,11 +40,8 @@ def spare_pool(domain: Mapping[str, Any], risk: float) -> dict[str, Any]:
     1968, by a theorem of C. Palm).
 
     Args:
-        domain: A ``BackupDomain``.
+        domain: Which.
         risk: That may be run.
-
-    Returns:
-        A ``BackupPool``.
     """
     mean = expected_failures(domain)
     spares = min(_fewest(mean, risk), domain["free"])
@@ -53,7 +53,7 @@ def spare_pool(domain: Mapping[str, Any], risk: float) -> dict[str, Any]:
     }
 
 
-def expected_failures(domain: Mapping[str, Any]) -> float:
+def expected_failures(domain: "documents.BackupDomain") -> float:
     """Nodes that fail within the repair time, on average; at most more than there can be."""
     repairs = min(domain["repair_time"] / domain["time_between_failures"], float(MAX_NODES))
     return min(float(domain["nodes"] * repairs), float(MAX_NODES))
@@ -83,8 +83,6 @@ def _fewest(mean: float, risk: float) -> int:
     return high
 
 
-Plain = Mapping[str, Any]
-
 WIDE_SHARE = 0.05
 """Faults that take all replicas of a job, or its whole domain, for each failure of one of their nodes: a guess, as a
 request tells of nodes alone."""
@@ -105,7 +103,7 @@ class CopyNeed:
     """Of one job.
 
     Attributes:
-        job: The ``BackedUpJob``.
+        job: The job itself.
         place: In the request, counted from zero.
         rank: Zero for the highest priority, one for the next, and so on.
         near_rate: Faults a second after which it is restored where its own store can be read.
@@ -113,7 +111,7 @@ class CopyNeed:
         period_s: Seconds between checkpoints if bandwidth were no matter.
     """
 
-    job: Plain
+    job: "documents.BackedUpJob"
     place: int
     rank: int
     near_rate: float
@@ -123,11 +121,10 @@ class CopyNeed:
     @property
     def least_nodes(self) -> int:
         """Nodes with which it can go on."""
-        least: int = self.job["least_replicas"] * self.job["nodes_each"]
-        return least
+        return self.job["least_replicas"] * self.job["nodes_each"]
 
 
-def copy_needs(request: Plain) -> list[CopyNeed]:
+def copy_needs(request: "documents.BackupRequest") -> list[CopyNeed]:
     """Needs of all jobs, by priority and then in the order of the request."""
     domains = {domain["id"]: domain for domain in request["domains"]}
     ranks = {priority: rank for rank, priority in enumerate(sorted({-job["priority"] for job in request["jobs"]}))}
@@ -137,7 +134,7 @@ def copy_needs(request: Plain) -> list[CopyNeed]:
     return sorted(found, key=lambda need: need.rank)
 
 
-def _need(job: Plain, place: int, rank: int, domain: Plain) -> CopyNeed:
+def _need(job: "documents.BackedUpJob", place: int, rank: int, domain: "documents.BackupDomain") -> CopyNeed:
     """One replica alone is restored whenever a node fails; of several, a whole one hands over its state."""
     failures = 1.0 / domain["time_between_failures"] if domain["time_between_failures"] > MIN_FIGURE else MAX_FIGURE
     mine = float(job["replicas"] * job["nodes_each"])
@@ -221,7 +218,7 @@ class CopyPlaces:
 
 
 def place_copies(
-    request: Plain, needs: Sequence[CopyNeed], spares: Mapping[str, int]
+    request: "documents.BackupRequest", needs: Sequence[CopyNeed], spares: Mapping[str, int]
 ) -> tuple[list[CheckpointCopy], CopyPlaces]:
     """Places of copies, those of a higher priority first, and of one priority first those in own domains."""
     places = _places(request, spares)
@@ -233,7 +230,7 @@ def place_copies(
     return made, places
 
 
-def _places(request: Plain, spares: Mapping[str, int]) -> CopyPlaces:
+def _places(request: "documents.BackupRequest", spares: Mapping[str, int]) -> CopyPlaces:
     share = request["share"]
     stores = {store["domain"]: share * min(store["bandwidth"], FASTEST) for store in request["stores"]}
     room = {store["domain"]: store.get("free") or 0.0 for store in request["stores"]}
@@ -319,8 +316,7 @@ def _read_s(bits: float, target: str, roomy: Collection[str], places: CopyPlaces
 
 
 def _bits(need: CopyNeed) -> float:
-    size: float = BITS_PER_BYTE * need.job["state_size"]
-    return size
+    return BITS_PER_BYTE * need.job["state_size"]
 
 
 Floats = npt.NDArray[np.float64]
@@ -414,7 +410,7 @@ def _whole(period_s: float) -> float:
     return float(ceil(period_s)) if period_s <= MAX_FIGURE else np.inf
 
 
-METHOD = {"name": "kuayu-poisson-and-young", "version": "1.0.0"}
+METHOD: "documents.RecoveryMethod" = {"name": "kuayu-poisson-and-young", "version": "1.0.0"}
 
 MAX_NAMED = 10
 """Most domains or jobs that a reason names."""
@@ -422,14 +418,11 @@ MAX_NAMED = 10
 _WHERE = {"own": "their own domain", "other": "another domain"}
 
 
-def backup_plan(request: dict[str, Any]) -> dict[str, Any]:
+def backup_plan(request: "documents.BackupRequest") -> "documents.BackupPlan":
     """Plan what to hold against faults.
 
-    Args:
-        request: A ``BackupRequest``.
-
     Returns:
-        A ``BackupPlan``. It follows from the request and from nothing else.
+        A plan that follows from the request and from nothing else.
 
     Raises:
         kuayu.refusals.RepeatedName: Domains, jobs, stores or links share a name.
@@ -460,8 +453,8 @@ def _order(copy: tuple[CheckpointCopy, float]) -> tuple[int, bool]:
 
 
 def _reasons(
-    request: Mapping[str, Any],
-    pools: Sequence[Mapping[str, Any]],
+    request: "documents.BackupRequest",
+    pools: "Sequence[documents.BackupPool]",
     made: Sequence[tuple[CheckpointCopy, float]],
     places: CopyPlaces,
 ) -> Iterator[str]:

@@ -15,14 +15,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from kuayu.resilience.recovery.recovery_validation import MAX_FIGURE, MIN_FIGURE, bounded, check_failover, check_options
 from kuayu.resilience.transfers.network import BITS_PER_BYTE, HORIZONS, Link, forecast
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,10 @@ class BrokenJob:
         return self.left_over + len(self.whole) * self.nodes_each
 
 
-def broken_jobs(request: Plain) -> list[BrokenJob]:
+def broken_jobs(request: "documents.FailoverRequest") -> list[BrokenJob]:
     """Jobs of a checked request that have a broken replica, in its order."""
     jobs = {job["id"]: place for place, job in enumerate(request["jobs"])}
-    held: list[dict[int, list[Plain]]] = [{} for _ in jobs]
+    held: list[dict[int, list[documents.StandingNode]]] = [{} for _ in jobs]
     for node in request["nodes"]:
         place = jobs.get(node.get("job", ""))
         if place is not None:
@@ -102,7 +103,7 @@ def broken_jobs(request: Plain) -> list[BrokenJob]:
     return found
 
 
-def free_nodes(request: Plain) -> dict[str, list[str]]:
+def free_nodes(request: "documents.FailoverRequest") -> dict[str, list[str]]:
     """Nodes that are fit and that no job holds, by domain."""
     found: dict[str, list[str]] = {}
     for node in request["nodes"]:
@@ -111,7 +112,9 @@ def free_nodes(request: Plain) -> dict[str, list[str]]:
     return found
 
 
-def _job_state(job: Plain, place: int, held: Mapping[int, Sequence[Plain]]) -> BrokenJob:
+def _job_state(
+    job: "documents.ProtectedJob", place: int, held: "Mapping[int, Sequence[documents.StandingNode]]"
+) -> BrokenJob:
     fit = {number: [node["id"] for node in nodes if node["condition"] == "fit"] for number, nodes in held.items()}
     whole = {number: nodes for number, nodes in fit.items() if len(nodes) == job["nodes_each"]}
     unheard = [node for nodes in held.values() for node in nodes if node["condition"] not in {"fit", "failed"}]
@@ -225,7 +228,7 @@ class Paths:
         return way.rates[-1]
 
 
-def paths_of(request: Plain, sources: set[str]) -> Paths:
+def paths_of(request: "documents.FailoverRequest", sources: set[str]) -> Paths:
     """What a checked request says of stores, and of links that leave these domains."""
     leaving = [link for link in request["links"] if link["source"] in sources and link.get("up", True)]
     return Paths(
@@ -235,7 +238,7 @@ def paths_of(request: Plain, sources: set[str]) -> Paths:
     )
 
 
-def _links(leaving: Sequence[Plain], interval_s: float) -> Mapping[str, Mapping[str, UpLink]]:
+def _links(leaving: "Sequence[documents.MeasuredLink]", interval_s: float) -> Mapping[str, Mapping[str, UpLink]]:
     found: dict[str, dict[str, UpLink]] = defaultdict(dict)
     if not leaving:
         return found
@@ -541,17 +544,14 @@ def _waiting_words(job: BrokenJob) -> str:
     return "Nowhere that a copy can get to are there enough nodes."
 
 
-METHOD = {"name": "kuayu-least-lost-work", "version": "1.0.0"}
+METHOD: "documents.RecoveryMethod" = {"name": "kuayu-least-lost-work", "version": "1.0.0"}
 
 
-def failover_plan(request: dict[str, Any]) -> dict[str, Any]:
+def failover_plan(request: "documents.FailoverRequest") -> "documents.FailoverPlan":
     """Plan how jobs go on.
 
-    Args:
-        request: A ``FailoverRequest``.
-
     Returns:
-        A ``FailoverPlan``. It follows from the request and from nothing else.
+        A plan that follows from the request and from nothing else.
 
     Raises:
         kuayu.refusals.RepeatedName: Nodes, jobs, stores, links or a job's copies share a name.
@@ -573,16 +573,16 @@ def failover_plan(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _recovery(job: BrokenJob, chosen: Choice, replicas: list[tuple[int, list[str]]]) -> dict[str, Any]:
+def _recovery(job: BrokenJob, chosen: Choice, replicas: list[tuple[int, list[str]]]) -> "documents.JobRecovery":
     way = chosen.way
-    recovery: dict[str, Any] = {
+    recovery: documents.JobRecovery = {
         "job": job.name,
-        "strategy": way.strategy,
+        "strategy": cast("documents.RecoveryStrategy", way.strategy),
         "replicas": [{"replica": number, "nodes": nodes} for number, nodes in replicas],
+        "after": job.fenced_s if way.strategy == RESTORE and job.fenced_s is not None else 0.0,
     }
     if way.road is not None:
         recovery["source"] = way.road[0]
-    recovery["after"] = job.fenced_s if way.strategy == RESTORE and job.fenced_s is not None else 0.0
     if way.resumes_s is not None:
         recovery["resumes"] = way.resumes_s
     recovery["reasons"] = list(reasons(job, chosen))

@@ -9,11 +9,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MIN_FIGURE, MAX_FIGURE = 1e-6, 1e12
 """Seconds that estimates reckon with, and bytes or bytes a second too: what lies beyond is as good as the bound."""
@@ -25,7 +26,7 @@ MAX_COPY_PLACES = 200_000
 """Most places of copies that are looked at: jobs × links from their domains."""
 
 
-def check_failover(request: Plain) -> None:
+def check_failover(request: "documents.FailoverRequest") -> None:
     """Check a request for a failover plan.
 
     Raises:
@@ -49,7 +50,7 @@ def check_failover(request: Plain) -> None:
     refuse(Impossible, [*_links(request["links"]), *_least(jobs), *_nodes(nodes, {job["id"]: job for job in jobs})])
 
 
-def check_options(links: Sequence[Plain], sources: Sequence[str]) -> None:
+def check_options(links: "Sequence[documents.MeasuredLink]", sources: Sequence[str]) -> None:
     """Check that restoring from these copies can be looked at in the time that anybody waits for an answer.
 
     Args:
@@ -66,7 +67,7 @@ def check_options(links: Sequence[Plain], sources: Sequence[str]) -> None:
         raise Impossible([("/jobs", detail)])
 
 
-def check_backup(request: Plain) -> None:
+def check_backup(request: "documents.BackupRequest") -> None:
     """Check a request for a backup plan.
 
     Raises:
@@ -99,25 +100,27 @@ def bounded(value: float) -> float:
     return min(max(value, MIN_FIGURE), MAX_FIGURE)
 
 
-def _repeated_names(request: Plain) -> list[Complaint]:
+def _repeated_names(request: "documents.FailoverRequest | documents.BackupRequest") -> list[Complaint]:
     found = repeated("/links", [f"{link['source']} to {link['target']}" for link in request["links"]], "/target")
     found += repeated("/stores", [store["domain"] for store in request["stores"]], "/domain")
     return found + repeated("/jobs", [job["id"] for job in request["jobs"]])
 
 
-def _links(links: Sequence[Plain]) -> Iterator[Complaint]:
+def _links(links: "Sequence[documents.MeasuredLink]") -> Iterator[Complaint]:
     for index, link in enumerate(links):
         if link["source"] == link["target"]:
             yield f"/links/{index}/target", "a link leads from one domain to another"
 
 
-def _least(jobs: Sequence[Plain]) -> Iterator[Complaint]:
+def _least(jobs: "Sequence[documents.ProtectedJob] | Sequence[documents.BackedUpJob]") -> Iterator[Complaint]:
     for index, job in enumerate(jobs):
         if job["least_replicas"] > job["replicas"]:
             yield f"/jobs/{index}/least_replicas", f"more than its {job['replicas']} replicas"
 
 
-def _nodes(nodes: Sequence[Plain], jobs: Mapping[str, Plain]) -> Iterator[Complaint]:
+def _nodes(
+    nodes: "Sequence[documents.StandingNode]", jobs: "Mapping[str, documents.ProtectedJob]"
+) -> Iterator[Complaint]:
     """Nodes that contradict themselves or their job; jobs that the request does not list are not its concern."""
     held: Counter[tuple[str, int]] = Counter()
     for index, node in enumerate(nodes):

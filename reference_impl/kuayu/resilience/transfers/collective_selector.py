@@ -15,9 +15,9 @@
    their past, what each other one would have saved since the one in use was switched to follows from the request.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from kuayu.resilience.transfers.collectives import (
 )
 from kuayu.resilience.transfers.network import BITS_PER_BYTE, Floats
 from kuayu.resilience.transfers.transfer_validation import check_collective
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PATIENCE_S = 60.0
 """Seconds that an outage lasts, as a guess. One who does nothing switches at once where that takes no longer."""
@@ -81,7 +84,7 @@ def select(past: Floats, now: Floats, seconds: Floats, cost_s: float, *, in_use:
     return Selection(first if saved[first] >= cost_s else 0, first, float(saved[first]))
 
 
-METHOD = {"name": "kuayu-rent-or-buy", "version": "1.0.0"}
+METHOD: "documents.TransferMethod" = {"name": "kuayu-rent-or-buy", "version": "1.0.0"}
 
 MAX_LOOK_BACK = 1000
 """Measurements before which nothing counts."""
@@ -90,14 +93,11 @@ MAX_CELLS = 500_000
 """Most measurements of all links together; where domains are many, the oldest are left out."""
 
 
-def collective(request: dict[str, Any]) -> dict[str, Any]:
+def collective(request: "documents.CollectiveRequest") -> "documents.CollectiveChoice":
     """Choose by which collective replicas are to agree.
 
-    Args:
-        request: A ``CollectiveRequest``.
-
     Returns:
-        A ``CollectiveChoice``. It follows from the request and from nothing else.
+        A choice that follows from the request and from nothing else.
 
     Raises:
         kuayu.refusals.RepeatedName: Domains or links share a name.
@@ -127,7 +127,7 @@ def collective(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _past(request: Mapping[str, Any]) -> LinkHistory:
+def _past(request: "documents.CollectiveRequest") -> LinkHistory:
     """Links by number of domain; as far back as each link of which anything is known was measured."""
     number = {name: place for place, name in enumerate(request["domains"])}
     count, links = len(number), request["links"]
@@ -146,14 +146,14 @@ def _past(request: Mapping[str, Any]) -> LinkHistory:
     return LinkHistory(rates, now, fabric, Work(request["exchange"], request["step_time"]))
 
 
-def _in_use(request: Mapping[str, Any]) -> CollectiveOption | None:
+def _in_use(request: "documents.CollectiveRequest") -> CollectiveOption | None:
     used = request.get("in_use")
     if used is None:
         return None
     return CollectiveOption(Candidate(used["collective"], used["period"]), from_first(_numbers(request, used["order"])))
 
 
-def _numbers(request: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ...]:
+def _numbers(request: "documents.CollectiveRequest", names: Sequence[str]) -> tuple[int, ...]:
     number = {name: place for place, name in enumerate(request["domains"])}
     return tuple(number[name] for name in names)
 
@@ -164,7 +164,7 @@ def _weights(since: float, interval: float, many: int) -> Floats:
     return np.clip(begun, 0.0, interval)
 
 
-def _told(looked_at: Sequence[CollectiveOption], now: Floats, taken: int) -> list[dict[str, Any]]:
+def _told(looked_at: Sequence[CollectiveOption], now: Floats, taken: int) -> "list[documents.CollectiveCandidate]":
     """Each kind and period once: the chosen one as it is chosen, others with the order that suits them best."""
     found: dict[Candidate, float] = {}
     for option, steps in zip(looked_at, now.tolist(), strict=True):

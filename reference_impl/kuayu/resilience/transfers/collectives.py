@@ -25,11 +25,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu.resilience.transfers.network import Floats, Integers
 from kuayu.scheduling.throughput import OVERLAP, penalty
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MAX_EXACT = 7
 """Domains up to which all orders are looked at."""
@@ -106,8 +110,10 @@ def _slowest(orders: Integers, cost: Floats) -> tuple[Floats, Floats]:
 
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations that are looked at."""
-RING, HIERARCHICAL, LOW_COMMUNICATION = "ring", "hierarchical", "low_communication"
-UNKNOWN_KIND = "unknown"
+RING: "documents.CollectiveKind" = "ring"
+HIERARCHICAL: "documents.CollectiveKind" = "hierarchical"
+LOW_COMMUNICATION: "documents.CollectiveKind" = "low_communication"
+UNKNOWN_KIND: "documents.CollectiveKind" = "unknown"
 """Of a kind that the standard does not name; nothing is known of it."""
 
 
@@ -116,11 +122,11 @@ class Candidate:
     """A way to exchange gradients.
 
     Attributes:
-        kind: RING, HIERARCHICAL or LOW.
+        kind: The collective.
         period: Steps between exchanges over domains.
     """
 
-    kind: str
+    kind: "documents.CollectiveKind"
     period: int = 1
 
 

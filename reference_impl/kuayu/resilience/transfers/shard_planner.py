@@ -11,7 +11,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,9 @@ from kuayu.resilience.transfers.shard_scheduler import (
     within_room,
 )
 from kuayu.resilience.transfers.transfer_validation import check_shard_plan, steps_looked_at
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 Arrays = TypeVar("Arrays", Shards, FetchOrder)
 
@@ -245,7 +248,7 @@ def _sources(snapshot: TransferSnapshot, made: Plan, stream: int) -> Iterator[st
         yield f"{lost} shards wait: no source of theirs is up."
 
 
-METHOD = {"name": "kuayu-rolling-shards", "version": "1.0.0"}
+METHOD: "documents.TransferMethod" = {"name": "kuayu-rolling-shards", "version": "1.0.0"}
 
 MAX_MEASUREMENTS = 1_000_000
 """Most of them over all links; where there are more, the oldest are left out."""
@@ -263,14 +266,11 @@ _NEAR = 1e-6
 """Share of a step that is no other step."""
 
 
-def shard_plan(request: dict[str, Any]) -> dict[str, Any]:
+def shard_plan(request: "documents.ShardPlanRequest") -> "documents.ShardPlan":
     """Plan what to fetch, from where, in what pieces and how early.
 
-    Args:
-        request: A ``ShardPlanRequest``.
-
     Returns:
-        A ``ShardPlan``. It follows from the request and from nothing else.
+        A plan that follows from the request and from nothing else.
 
     Raises:
         kuayu.refusals.RepeatedName: Streams, rooms or links share a name.
@@ -288,8 +288,8 @@ def shard_plan(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def snapshot_of(request: Mapping[str, Any]) -> TransferSnapshot:
-    """What a checked ``ShardPlanRequest`` says, in bytes and by number."""
+def snapshot_of(request: "documents.ShardPlanRequest") -> TransferSnapshot:
+    """What a checked request says, in bytes and by number."""
     links = request["links"]
     most = max(1, MAX_MEASUREMENTS // max(len(links), 1))
     number = {(link["source"], link["target"]): place for place, link in enumerate(links)}
@@ -305,13 +305,13 @@ def snapshot_of(request: Mapping[str, Any]) -> TransferSnapshot:
     )
 
 
-def _measured(link: Mapping[str, Any], most: int) -> Floats:
+def _measured(link: "documents.MeasuredLink", most: int) -> Floats:
     """Bytes a second, the newest of them."""
     rates: Floats = np.array(link["bandwidths"][-most:], dtype=np.float64) / BITS_PER_BYTE
     return np.where(rates < SILENT_RATE, 0.0, rates)
 
 
-def _stream(entry: Mapping[str, Any], number: Mapping[tuple[str, str], int], horizon: float) -> Stream:
+def _stream(entry: "documents.DataStream", number: Mapping[tuple[str, str], int], horizon: float) -> Stream:
     target = entry["target"]
     return Stream(
         entry["id"],
@@ -330,7 +330,9 @@ def _stream(entry: Mapping[str, Any], number: Mapping[tuple[str, str], int], hor
     )
 
 
-def _stream_plan(snapshot: TransferSnapshot, made: Plan, row: int, entry: Mapping[str, Any]) -> dict[str, Any]:
+def _stream_plan(
+    snapshot: TransferSnapshot, made: Plan, row: int, entry: "documents.DataStream"
+) -> "documents.StreamPlan":
     return {
         "stream": entry["id"],
         "steps_ahead": int(made.depths.steps[row]),
@@ -342,7 +344,7 @@ def _stream_plan(snapshot: TransferSnapshot, made: Plan, row: int, entry: Mappin
     }
 
 
-def _shards(snapshot: TransferSnapshot, made: Plan) -> list[dict[str, Any]]:
+def _shards(snapshot: TransferSnapshot, made: Plan) -> "list[documents.PlannedShard]":
     """Shards that have a source, in the order in which links are to take them."""
     shards, order = made.shards, made.order
     size = np.array([stream.step_bytes for stream in snapshot.streams])[shards.stream]

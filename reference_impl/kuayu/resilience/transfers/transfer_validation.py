@@ -10,13 +10,15 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, refuse, repeated
 from kuayu.resilience.transfers.collectives import LOW_COMMUNICATION, UNKNOWN_KIND
 from kuayu.resilience.transfers.shard_scheduler import MAX_DEPTH
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 
 SLACK_SHARE = 1e-6
 """Share of a step that ranges may be off, being sums of shares of steps."""
@@ -25,11 +27,11 @@ ROUNDING_SHARE = 1e-15
 """Share of all bytes of a stream that their number may be off, being a product."""
 
 
-def check_ranges(stream: Plain, place: str) -> Iterator[Complaint]:
+def check_ranges(stream: "documents.DataStream", place: str) -> Iterator[Complaint]:
     """Ranges that end before they begin, overlap, or lie beyond the last step."""
     size, missing, transfers = stream["step_size"], stream["missing"], stream.get("transfers") or ()
     slack, total = SLACK_SHARE * size, stream["remote_steps"] * size
-    named = [
+    named: list[tuple[str, documents.ByteRange]] = [
         *((f"{place}/missing/{number}", entry) for number, entry in enumerate(missing)),
         *((f"{place}/transfers/{number}", entry) for number, entry in enumerate(transfers)),
     ]
@@ -47,7 +49,7 @@ def check_ranges(stream: Plain, place: str) -> Iterator[Complaint]:
     yield from _overlaps(named, slack)
 
 
-def _overlaps(named: Sequence[tuple[str, Plain]], slack: float) -> Iterator[Complaint]:
+def _overlaps(named: "Sequence[tuple[str, documents.ByteRange]]", slack: float) -> Iterator[Complaint]:
     """What is under way although it is missing, or under way a second time."""
     end, under_way = float("-inf"), False
     for where, entry in sorted(named, key=lambda pair: float(pair[1]["begin"])):
@@ -84,7 +86,7 @@ _TOO_SHORT = "shorter than anybody can tell"
 _TOO_MUCH = "more than a double tells apart"
 
 
-def check_shard_plan(request: Plain) -> None:
+def check_shard_plan(request: "documents.ShardPlanRequest") -> None:
     """Check a request for a shard plan.
 
     Raises:
@@ -111,7 +113,7 @@ def check_shard_plan(request: Plain) -> None:
     refuse(Impossible, _work(request))
 
 
-def check_collective(request: Plain) -> None:
+def check_collective(request: "documents.CollectiveRequest") -> None:
     """Check a request for a collective.
 
     Raises:
@@ -123,10 +125,10 @@ def check_collective(request: Plain) -> None:
     refuse(RepeatedName, [*repeated("/domains", domains, ""), *_repeated_links(links)])
     known = set(domains)
     unknown = [
-        (f"/links/{index}/{end}", f"{link[end]} is not among the domains")
+        (f"/links/{index}/{end}", f"{name} is not among the domains")
         for index, link in enumerate(links)
-        for end in ("source", "target")
-        if link[end] not in known
+        for end, name in (("source", link["source"]), ("target", link["target"]))
+        if name not in known
     ]
     order = used["order"] if used else []
     unknown += [
@@ -136,7 +138,8 @@ def check_collective(request: Plain) -> None:
     ]
     refuse(UnknownName, unknown)
     found = [*_links(links), *_spans(request, "", ("interval", "step_time")), *_sizes(request, "", "exchange")]
-    found += [(f"/{name}", _TOO_LONG) for name in ("switch_time", "node_latency") if request[name] > MAX_SPAN_S]
+    found += [("/switch_time", _TOO_LONG)] if request["switch_time"] > MAX_SPAN_S else []
+    found += [("/node_latency", _TOO_LONG)] if request["node_latency"] > MAX_SPAN_S else []
     found += [("/node_bandwidth", _TOO_MUCH)] if request["node_bandwidth"] > MAX_BANDWIDTH else []
     found += [("/node_bandwidth", "less than a bit a second")] if request["node_bandwidth"] < MIN_BANDWIDTH else []
     joined = {(link["source"], link["target"]) for link in links}
@@ -147,7 +150,7 @@ def check_collective(request: Plain) -> None:
     refuse(Impossible, found)
 
 
-def _in_use(used: Plain, domains: Sequence[str]) -> Iterator[Complaint]:
+def _in_use(used: "documents.CollectiveInUse", domains: Sequence[str]) -> Iterator[Complaint]:
     if sorted(used["order"]) != sorted(domains):
         yield "/in_use/order", "it does not hold every domain once"
     if used["period"] != 1 and used["collective"] not in {LOW_COMMUNICATION, UNKNOWN_KIND}:
@@ -156,11 +159,11 @@ def _in_use(used: Plain, domains: Sequence[str]) -> Iterator[Complaint]:
         yield "/in_use/since", _TOO_LONG
 
 
-def _repeated_links(links: Sequence[Plain]) -> list[Complaint]:
+def _repeated_links(links: "Sequence[documents.MeasuredLink]") -> list[Complaint]:
     return repeated("/links", [f"{link['source']} to {link['target']}" for link in links], "/target")
 
 
-def _links(links: Sequence[Plain]) -> Iterator[Complaint]:
+def _links(links: "Sequence[documents.MeasuredLink]") -> Iterator[Complaint]:
     for index, link in enumerate(links):
         if link["source"] == link["target"]:
             yield f"/links/{index}/target", "a link leads from one domain to another"
@@ -171,18 +174,18 @@ def _links(links: Sequence[Plain]) -> Iterator[Complaint]:
             yield from ((f"/links/{index}/bandwidths/{place}", _TOO_MUCH) for place in places)
 
 
-def _spans(whole: Plain, place: str, names: Sequence[str]) -> Iterator[Complaint]:
+def _spans(whole: Mapping[str, Any], place: str, names: Sequence[str]) -> Iterator[Complaint]:
     for name in names:
         if not MIN_SPAN_S <= whole[name] <= MAX_SPAN_S:
             yield f"{place}/{name}", _TOO_SHORT if whole[name] < MIN_SPAN_S else _TOO_LONG
 
 
-def _sizes(whole: Plain, place: str, name: str) -> Iterator[Complaint]:
+def _sizes(whole: Mapping[str, Any], place: str, name: str) -> Iterator[Complaint]:
     if not MIN_BYTES <= whole[name] <= MAX_BYTES:
         yield f"{place}/{name}", "less than a byte" if whole[name] < MIN_BYTES else _TOO_MUCH
 
 
-def _unlinked(streams: Sequence[Plain], joined: set[tuple[str, str]]) -> Iterator[Complaint]:
+def _unlinked(streams: "Sequence[documents.DataStream]", joined: set[tuple[str, str]]) -> Iterator[Complaint]:
     for index, stream in enumerate(streams):
         for number, transfer in enumerate(stream.get("transfers") or ()):
             if (transfer["source"], stream["target"]) not in joined:
@@ -190,7 +193,7 @@ def _unlinked(streams: Sequence[Plain], joined: set[tuple[str, str]]) -> Iterato
                 yield f"/streams/{index}/transfers/{number}/source", detail
 
 
-def _work(request: Plain) -> Iterator[Complaint]:
+def _work(request: "documents.ShardPlanRequest") -> Iterator[Complaint]:
     """What would take too long, or more memory than there is."""
     steps: Counter[str] = Counter()
     ranges = 0
@@ -213,7 +216,7 @@ def _work(request: Plain) -> Iterator[Complaint]:
             yield "/horizon", f"{number} {what} to be planned, where {limit} are the most; {hint}"
 
 
-def steps_looked_at(stream: Plain, horizon: float) -> int:
+def steps_looked_at(stream: "documents.DataStream", horizon: float) -> int:
     """Most slots of a stream that a plan so far ahead can look at."""
     slots = MAX_DEPTH + max(horizon - stream["due"], 0.0) / stream["step_time"] + 1
     return int(min(float(stream["remote_steps"] + (stream.get("local_steps") or 0)), slots))
