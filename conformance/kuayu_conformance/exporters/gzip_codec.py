@@ -6,11 +6,10 @@ here, in the simplest way that deflate has: fixed codes, and repetitions of the 
 Source: RFC 1951, sections 3.2.5 and 3.2.6; RFC 1952.
 """
 
+import re
 import struct
 import zlib
-from itertools import pairwise
-
-import numpy as np
+from collections.abc import Iterator
 
 _LONGEST = 258
 """Repetitions that one code can stand for."""
@@ -18,19 +17,23 @@ _LONGEST = 258
 _REPEAT = "11000101" + "00000"
 """Code 285, the longest match, and code 0, the distance of one byte."""
 
+_RUN = re.compile(rb"(.)\1*", re.DOTALL)
+"""A byte and its repetitions."""
+
+_AT_ONCE = 1 << 16
+"""Bytes that the expression looks at: no other thread goes on meanwhile, so that over 16 MiB all that is being played
+would stand still."""
+
 _BEGIN, _END = "1" + "10", "0000000"
 """The last block, of fixed codes; the end of a block."""
 
 
 def packed(body: bytes) -> bytes:
     """The body as one member of gzip."""
-    # By NumPy, which lets other threads go on: a regular expression over 16 MiB would stop all that is being played.
-    changes = np.flatnonzero(np.diff(np.frombuffer(body, np.uint8))) + 1
-    begins = [0, *changes.tolist()] if body else []
     bits = [_BEGIN]
-    for begin, end in pairwise([*begins, len(body)]):
-        code = _literal(body[begin])
-        repetitions, rest = divmod(end - begin - 1, _LONGEST)
+    for byte, length in _runs(body):
+        code = _literal(byte)
+        repetitions, rest = divmod(length - 1, _LONGEST)
         bits += [code, _REPEAT * repetitions, code * rest]
     stream = "".join([*bits, _END])
     stream += "0" * (-len(stream) % 8)
@@ -38,6 +41,19 @@ def packed(body: bytes) -> bytes:
     content = int(stream[::-1], 2).to_bytes(len(stream) // 8, "little")
     head = struct.pack("<4BI2B", 0x1F, 0x8B, 8, 0, 0, 0, 255)
     return head + content + struct.pack("<2I", zlib.crc32(body), len(body) & 0xFFFFFFFF)
+
+
+def _runs(body: bytes) -> Iterator[tuple[int, int]]:
+    """Bytes, each with how often it stands there in a row."""
+    begin = 0
+    while begin < len(body):
+        byte, end = body[begin], begin
+        while end < len(body) and body[end] == byte:
+            run = _RUN.match(body, end, end + _AT_ONCE)
+            assert run is not None  # any byte matches
+            end = run.end()
+        yield byte, end - begin
+        begin = end
 
 
 def _literal(byte: int) -> str:

@@ -308,6 +308,12 @@ def keep(folder: Path, name: str, root: Path = ROOT) -> Path:
     return place
 
 
+def _size(run: Run) -> int:
+    """Bytes of the transcript that is kept of a run; none where there is none."""
+    file = ROOT / FOLDER / run.name / PACKED_NAME
+    return file.stat().st_size if file.is_file() else 0
+
+
 def judged_again(run: Run, data: Path | None) -> tuple[str, list[str]]:
     """What was done to judge a run again, and what of it does not follow from its transcript.
 
@@ -350,9 +356,11 @@ def main() -> int:
     again.add_argument("--data", type=Path, default=os.environ.get("KUAYU_DATA"), help="further measurements")
     options = parser.parse_args()
     if options.command == "verify":
+        # The largest first: what begins last is what the other processors wait for.
+        largest = sorted(runs(), key=lambda run: -_size(run))
         with ProcessPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(judged_again, runs(), repeat(options.data and Path(options.data))))
-        for run, (said, differences) in zip(runs(), found, strict=True):
+            found = list(pool.map(judged_again, largest, repeat(options.data and Path(options.data))))
+        for run, (said, differences) in zip(largest, found, strict=True):
             print("\n  ".join([f"{run.name}: {said}", *differences]))
         return int(any(differences for _, differences in found))
     if options.command == "keep":
