@@ -131,6 +131,20 @@ def test_what_the_suite_was_late_with_is_not_held_against_the_target() -> None:
     assert excused(results, BY_THE_CLOCK, episode(), short, "http://target") == results
 
 
+@pytest.mark.parametrize(("idle", "excuses"), [(0.67, True), (0.79, True), (0.81, False)])
+def test_a_delay_on_a_machine_that_suite_and_target_fill_says_nothing_of_either(idle: float, excuses: bool) -> None:
+    """On one that leaves two fifths idle it does."""
+    results, load = found(Verdict.inconclusive, "SCH-002", "its bound does not"), dataclasses.replace(CALM, idle=idle)
+    result = excused(results, BY_THE_CLOCK, episode(), load, "http://target")["SCH-002"]
+    assert machine_was_busy(result) is excuses
+    if excuses:
+        assert f"no more than {idle:.1f} of 2 processors of this machine were idle" in (result.reason or "")
+        assert "its bound does not" in (result.reason or ""), "what was found is told all the same"
+        assert "more processors, run kuayu conformance run" in (result.hint or "")
+    passed = found(Verdict.pass_, "SCH-002")
+    assert excused(passed, BY_THE_CLOCK, episode(), load, "http://target") == passed
+
+
 def test_it_is_seen_that_the_suite_stands_still() -> None:
     """A regular expression keeps the interpreter to itself until it has ended."""
     body = b" " * (1 << 20)

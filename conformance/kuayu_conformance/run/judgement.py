@@ -49,6 +49,7 @@ SAYS_NO_LESS = frozenset({Verdict.pass_, Verdict.harness_error})
 """Verdicts that a busy machine takes nothing from: a pass was reached in spite of it, a fault of the suite is one."""
 
 EXCUSE = ", so that delays may be those of the machine"
+ROOM = "with the target on another machine, or both on one with more processors"
 NOT_REACHED = "the run ended before this check did: "
 ASK_MORE = "select other requirements beside it: every answer to what their checks ask is looked at"
 GO_ON = "with --resume a run that was called off is gone on with"
@@ -259,10 +260,11 @@ def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: fl
 def excused(results: Results, check: Check[Any], episode: Episode, load: MachineLoad, target: str) -> Results:
     """The same results, but nothing is held against the target that this machine may have done.
 
-    Where others kept the machine busy, a verdict that rests on the clock, or on an answer that did not come in time,
-    says nothing about the target unless it is a pass. What was answered wrongly stays wrong.
+    Where others kept the machine busy, or suite and target left too little of it idle, a verdict that rests on the
+    clock, or on an answer that did not come in time, says nothing about the target unless it is a pass. What was
+    answered wrongly stays wrong.
     """
-    if not load.busy or not (check.recorded_times or any(_late(answer) for _, answer in episode.exchanges)):
+    if not load.late or not (check.recorded_times or any(_late(answer) for _, answer in episode.exchanges)):
         return results
     return {
         name: result if result.verdict in SAYS_NO_LESS else _not_for_this_machine(result, load, target)
@@ -289,7 +291,7 @@ def attributed(results: Results, episode: Episode, load: MachineLoad) -> Results
             f"{load.round_trip * 1e3:.1f} of them, and {idle} of the suite's machine were idle"
         )
     elif load.crowded and not load.busy:
-        verdict, hint = Verdict.not_testable, "serve the target on another machine, or on one with more processors"
+        verdict, hint = Verdict.not_testable, ROOM
         reason = f"{waited} No more than {idle} of the suite's machine were idle{EXCUSE}"
     else:
         return results
@@ -313,7 +315,7 @@ def _not_for_this_machine(result: RequirementResult, load: MachineLoad, target: 
         requirement,
         Verdict.not_testable,
         f"{load.words}{EXCUSE}; found all the same: {found}",
-        f"when the machine has less to do, run {again}",
+        f"{'when the machine has less to do' if load.busy else ROOM}, run {again}",
         duration=result.duration,
     )
 

@@ -10,7 +10,8 @@
 4. Who plays a world in real time waits where answers are late. That is the target's where nothing else can have been
    slow: the path took little of an answer's time (``MAX_PATH_SHARE``; as TCP measures it, with next to nothing sent
    twice), the machine had processors idle (``MIN_IDLE_SHARE``), and the suite's one process was not busy all the time
-   (``MAX_SUITE``). Where fewer were idle, the delays may be the machine's, which suite and target share.
+   (``MAX_SUITE``). Where fewer were idle, the delays may be the machine's, which suite and target share; so may what
+   is measured by the clock.
 5. The suite watches itself, too: a thread of it that asks to be woken ten times a second and is not for half a second
    (``MAX_STANDSTILL``) shows that this process stood still, be it by its own doing, by a crowd of processes or by a
    hypervisor. What was to be sent in that time was late, and nobody else's.
@@ -101,6 +102,11 @@ class MachineLoad:
         return self.shared or self.stood_still
 
     @property
+    def late(self) -> bool:
+        """Whether what was measured by the clock may have been late by the machine's doing, or by the suite's."""
+        return self.busy or self.crowded
+
+    @property
     def shared(self) -> bool:
         """Whether others kept the machine busy."""
         return self.disturbed >= max(MIN_DISTURBED_SECONDS, MIN_DISTURBED_SHARE * self.seconds)
@@ -124,6 +130,8 @@ class MachineLoad:
     @property
     def words(self) -> str:
         """What was found, for people."""
+        if not self.busy:
+            return f"no more than {self.idle or 0.0:.1f} of {self.processors} processors of this machine were idle"
         if not self.shared:
             return f"the suite itself stood still for {self.standstill:.1f} s (load {self.load:.0f})"
         return (
