@@ -40,8 +40,8 @@ def reserve(request: "documents.ReservationRequest") -> "documents.ReservationRe
     values = np.unique(np.clip([1 - promised[entry["tenant"]] for entry in wanted], CLOSEST, 1 - CLOSEST))
     levels = np.unique(np.append(values, 0.5))
     now, horizon = seconds(request["now"]), float(request["horizon"])
-    asked: documents.ReservationRequest = {**request, "series": wanted}
-    found = _highest(asked, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
+    narrowed: documents.ReservationRequest = {**request, "series": wanted}
+    found = _highest(narrowed, now, horizon, levels) if wanted else np.zeros((0, len(levels)))
     reservations: list[documents.TenantReservation] = []
     for entry, row in zip(wanted, found, strict=True):
         level = min(max(1 - promised[entry["tenant"]], CLOSEST), 1 - CLOSEST)

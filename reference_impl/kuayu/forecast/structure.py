@@ -353,8 +353,8 @@ def matched(series: "Sequence[documents.DemandSeries]", jobs: "Sequence[document
         if named not in tables:
             table: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
             for number, job in enumerate(jobs):
-                told = {"domain": job.get("domain"), "tenant": job.get("tenant"), "job": job["id"]}
-                table[tuple(told[name] for name in named)].append(number)
+                names = {"domain": job.get("domain"), "tenant": job.get("tenant"), "job": job["id"]}
+                table[tuple(names[name] for name in named)].append(number)
             tables[named] = table
         of_it = {"domain": entry.get("domain"), "tenant": entry.get("tenant"), "job": entry.get("job")}
         found.append(np.array(tables[named].get(tuple(of_it[name] for name in named), []), dtype=np.int64))

@@ -122,8 +122,15 @@ def waveform(request: "documents.WaveformRequest") -> "documents.Waveform":
     low, high = np.concatenate([_between(part, ends) for part in parts]).T
     expected = np.round(np.concatenate([part.devices @ part.chance for part in parts]), 6)
     points: list[documents.WaveformPoint] = [
-        {"at": at, "expected": rounded(middle), "low": rounded(min(least, middle)), "high": rounded(max(most, middle))}
-        for at, middle, least, most in zip(after.tolist(), expected.tolist(), low.tolist(), high.tolist(), strict=True)
+        {
+            "at": instant,
+            "expected": rounded(middle),
+            "low": rounded(min(least, middle)),
+            "high": rounded(max(most, middle)),
+        }
+        for instant, middle, least, most in zip(
+            after.tolist(), expected.tolist(), low.tolist(), high.tolist(), strict=True
+        )
     ]
     weights = [np.full(len(after), step)]
     if request.get("prices"):
