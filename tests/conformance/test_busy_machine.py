@@ -134,7 +134,11 @@ def test_what_the_suite_was_late_with_is_not_held_against_the_target() -> None:
 @pytest.mark.parametrize(("idle", "excuses"), [(0.67, True), (0.79, True), (0.81, False)])
 def test_a_delay_on_a_machine_that_suite_and_target_fill_says_nothing_of_either(idle: float, excuses: bool) -> None:
     """On one that leaves two fifths idle it does."""
-    results, load = found(Verdict.inconclusive, "SCH-002", "its bound does not"), dataclasses.replace(CALM, idle=idle)
+    load = dataclasses.replace(CALM, idle=idle)
+    results = {
+        name: result.model_copy(update={"estimate": 0.9, "bound": 1.1})
+        for name, result in found(Verdict.inconclusive, "SCH-002", "its bound does not").items()
+    }
     result = excused(results, BY_THE_CLOCK, episode(), load, "http://target")["SCH-002"]
     assert machine_was_busy(result) is excuses
     if excuses:
@@ -143,6 +147,12 @@ def test_a_delay_on_a_machine_that_suite_and_target_fill_says_nothing_of_either(
         assert "more processors, run kuayu conformance run" in (result.hint or "")
     passed = found(Verdict.pass_, "SCH-002")
     assert excused(passed, BY_THE_CLOCK, episode(), load, "http://target") == passed
+
+
+def test_what_was_expected_and_not_met_stays_so_on_a_machine_that_is_only_small() -> None:
+    """Else nothing could fail where suite and target share two processors."""
+    results, load = found(Verdict.fail, "SCH-002", "2 of 8 expectations"), dataclasses.replace(CALM, idle=0.3)
+    assert excused(results, BY_THE_CLOCK, episode(), load, "http://target") == results
 
 
 def test_it_is_seen_that_the_suite_stands_still() -> None:

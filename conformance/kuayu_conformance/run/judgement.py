@@ -260,14 +260,16 @@ def judge_check(check: Check[Any], episode: Episode, plan: Plan, *, duration: fl
 def excused(results: Results, check: Check[Any], episode: Episode, load: MachineLoad, target: str) -> Results:
     """The same results, but nothing is held against the target that this machine may have done.
 
-    Where others kept the machine busy, or suite and target left too little of it idle, a verdict that rests on the
-    clock, or on an answer that did not come in time, says nothing about the target unless it is a pass. What was
-    answered wrongly stays wrong.
+    Where others kept the machine busy, a verdict that rests on the clock, or on an answer that did not come in time,
+    says nothing about the target unless it is a pass. Where suite and target alone left too little of it idle, that
+    holds for figures: what was expected and was not met stays so, or nothing could fail on a small machine.
     """
     if not load.late or not (check.recorded_times or any(_late(answer) for _, answer in episode.exchanges)):
         return results
     return {
-        name: result if result.verdict in SAYS_NO_LESS else _not_for_this_machine(result, load, target)
+        name: _not_for_this_machine(result, load, target)
+        if result.verdict not in SAYS_NO_LESS and (load.busy or result.estimate is not None)
+        else result
         for name, result in results.items()
     }
 

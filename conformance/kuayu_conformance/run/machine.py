@@ -10,8 +10,8 @@
 4. Who plays a world in real time waits where answers are late. That is the target's where nothing else can have been
    slow: the path took little of an answer's time (``MAX_PATH_SHARE``; as TCP measures it, with next to nothing sent
    twice), the machine had processors idle (``MIN_IDLE_SHARE``), and the suite's one process was not busy all the time
-   (``MAX_SUITE``). Where fewer were idle, the delays may be the machine's, which suite and target share; so may what
-   is measured by the clock.
+   (``MAX_SUITE``). Where fewer were idle, the delays may be the machine's, which suite and target share; so may
+   figures that were measured by the clock.
 5. The suite watches itself, too: a thread of it that asks to be woken ten times a second and is not for half a second
    (``MAX_STANDSTILL``) shows that this process stood still, be it by its own doing, by a crowd of processes or by a
    hypervisor. What was to be sent in that time was late, and nobody else's.
