@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from demand.worlds import EXPERTS, GPT3, KORTHIKANTI
 
-from kuayu.demand import Layouts, Recompute, Sharding, Strategy
 from kuayu.demand.memory import layer_activations, memory
+from kuayu.demand.strategy import Layouts, Recompute, Sharding, Strategy
 
 S, H, A = 2048, 12288, 96
 SBH = float(S * H)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kuayu.demand import Recompute, Sharding
 from kuayu.demand.experience import Experience, learn
+from kuayu.demand.strategy import Recompute, Sharding
 from kuayu_training.demand import judging
 from kuayu_training.demand.report import report, tables
 from kuayu_training.demand.runs import TABLE, Run, Unusable, folder, read, run

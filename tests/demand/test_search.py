@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from demand.worlds import EXPERTS, GPT3, SMALL, a100
 
-from kuayu.demand import Layouts, Sharding, Strategy, predict, search
-from kuayu.demand.search import divisors
+from kuayu.demand.prediction import predict
+from kuayu.demand.search import divisors, search
+from kuayu.demand.strategy import Layouts, Sharding, Strategy
 
 COMMON = Strategy(global_batch=64, sequence_parallel=True)
 

@@ -3,9 +3,9 @@
 import pytest
 from demand.worlds import GPT3, KORTHIKANTI, SMALL
 
-from kuayu.demand import LatentAttention, Layouts, ModelStructure, Recompute, of_parameters
 from kuayu.demand.flop_counts import hardware_flops, model_flops
-from kuayu.demand.strategy import Strategy
+from kuayu.demand.strategy import Layouts, Recompute, Strategy
+from kuayu.demand.structure import LatentAttention, ModelStructure, of_parameters
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,14 @@ from demand.worlds import EXPERTS, GPT3, KORTHIKANTI, SMALL, a100
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kuayu.demand import PRIOR, Efficiency, Layouts, ModelStructure, Recompute, Strategy, predict, profile
 from kuayu.demand.accelerators import CATALOGUE
+from kuayu.demand.efficiency import PRIOR, Efficiency
 from kuayu.demand.flop_counts import layer
 from kuayu.demand.placement import CLASSES
+from kuayu.demand.prediction import predict
+from kuayu.demand.profile import profile
+from kuayu.demand.strategy import Layouts, Recompute, Strategy
+from kuayu.demand.structure import ModelStructure
 from kuayu.demand.terms import terms
 
 IDEAL = Efficiency(

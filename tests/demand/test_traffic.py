@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from demand.worlds import EXPERTS, GPT3, SMALL, a100
 
-from kuayu.demand import Layouts, Outermost, Recompute, Sharding, Strategy, predict
 from kuayu.demand.exchanges import DIMENSIONS
 from kuayu.demand.placement import CLASSES
+from kuayu.demand.prediction import predict
+from kuayu.demand.strategy import Layouts, Outermost, Recompute, Sharding, Strategy
 
 TOKENS, H = 512, 1024
 

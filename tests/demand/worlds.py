@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from kuayu.demand import Hardware, ModelStructure, Recompute, Strategy
 from kuayu.demand.accelerators import CATALOGUE
+from kuayu.demand.hardware import Hardware
+from kuayu.demand.strategy import Recompute, Strategy
+from kuayu.demand.structure import ModelStructure
 
 GPT3 = ModelStructure(96, 12288, 96, 2048, 51200, dropout=True)
 """175 B parameters, as in arXiv:2205.05198."""

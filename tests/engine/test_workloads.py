@@ -423,7 +423,7 @@ def test_the_command_without_a_pytorch_that_loads_says_what_to_install(tmp_path:
 def test_help_and_the_service_load_nothing_that_takes_long_and_is_seldom_used() -> None:
     code = "import sys; from kuayu.cli import main\ntry: main(['probe', '--help'])\nexcept SystemExit: pass\n"
     code += "import kuayu.service.app, kuayu.engine.workloads\n"
-    code += "print([name for name in ('torch', 'scipy.stats', 'scipy.signal') if name in sys.modules])"
+    code += "print([name for name in ('torch', 'scipy', 'psycopg', 'httpx') if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip().endswith("[]"), answer.stdout
 

@@ -42,7 +42,6 @@ from kuayu.jobs.accelerators import main_kind, profile_of
 from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, price_of, scheduling_state
 from kuayu.jobs.progress import INTERRUPTED, RUNNING, STARTING
 from kuayu.refusals import Refusal
-from kuayu.scheduling import place as placements
 
 if TYPE_CHECKING:
     from kuayu_schemas import documents
@@ -286,6 +285,9 @@ class _Budgets:
 
 def _report(state: FederationState) -> "tuple[FederationState, documents.PlacementReport]":
     """What is decided on a state, and the state without jobs that could not be decided on."""
+    # Loaded by those who decide alone: the service, which names steps of passes, is ready sooner without.
+    from kuayu.scheduling import place as placements
+
     document = state.document
     if not any(pool["devices"] for domain in document["domains"] for pool in domain["pools"]):
         waits = [wait(entry["spec"]["id"], NOBODY_OFFERS) for entry in document["waiting"]]
@@ -342,7 +344,9 @@ def _step(
         step = _start(decision, record, budgets)
         return replace(step, weights=_weights(step, profile_of(record), indices))
     if verb == "wait":
-        has_way = not reason.startswith(placements.NO_WAY)
+        from kuayu.scheduling.place import NO_WAY
+
+        has_way = not reason.startswith(NO_WAY)
         if not has_way and record.get("domains"):
             reason = f"{reason} It may only run in {', '.join(record['domains'])}."[:MAX_REASON_CHARACTERS]
             decision = {**decision, "explanation": {**decision["explanation"], "reason": reason}}

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
-from kuayu.demand.demand_report import demand
 from kuayu.jobs.accelerators import REFERENCE, REFERENCE_PEAK, REFERENCE_SHARE, profile_of
 from kuayu.refusals import Refusal
 
@@ -183,6 +182,8 @@ def _learn(trainings: "Sequence[documents.PlannedTraining]") -> None:
 
 def _predicted(trainings: "Sequence[documents.PlannedTraining]") -> "list[tuple[documents.Estimate, int] | None]":
     """Time of a step of each training with the devices of its strategy; None where the law refuses it."""
+    from kuayu.demand.demand_report import demand  # not before: with it comes SciPy
+
     found: list[tuple[documents.Estimate, int] | None] = [None] * len(trainings)
     open_ones = list(range(len(trainings)))
     while open_ones:

@@ -5,9 +5,11 @@ A worker holds them, and forgets them when it ends; who sends a patch then gets 
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kuayu.scheduling.parse import ParsedJobs
-from kuayu.scheduling.state_digest import CanonicalState
+if TYPE_CHECKING:
+    from kuayu.scheduling.parse import ParsedJobs
+    from kuayu.scheduling.state_digest import CanonicalState
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Base:
         parsed: What was read of its jobs.
     """
 
-    canonical: CanonicalState
-    parsed: ParsedJobs
+    canonical: "CanonicalState"
+    parsed: "ParsedJobs"
 
 
 class Bases:

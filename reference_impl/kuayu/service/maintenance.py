@@ -21,7 +21,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from dataclasses import dataclass, replace
 
-from psycopg.errors import ConnectionTimeout
 from sqlalchemy import ColumnElement, Connection, Select, delete, select
 from starlette.concurrency import run_in_threadpool
 
@@ -255,6 +254,8 @@ class Prober:
 
 def _was_answered(pulse: Future[None]) -> bool:
     """Whether PostgreSQL has said something, be it that it takes no more sessions."""
+    from psycopg.errors import ConnectionTimeout
+
     return pulse.done() and not isinstance(getattr(pulse.exception(), "orig", None), ConnectionTimeout)
 
 

@@ -15,17 +15,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import httpx
 
 from kuayu.service import bodies, instants
 from kuayu.service.concurrency import Lane
 from kuayu.service.metrics import Metrics
 from kuayu.service.problems import ProblemException
 from kuayu.service.settings import Settings
+
+if TYPE_CHECKING:
+    import httpx
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -235,8 +237,14 @@ class Scraper:
         self._statuses: dict[tuple[str, str], Status] = {}
         self._backlog = Backlog()
         self._pages = Lane(PAGES, settings.share(PAGES), 1 << 30)
-        self._client = httpx.AsyncClient(
-            timeout=settings.scrape_timeout,
+
+    @cached_property
+    def _client(self) -> "httpx.AsyncClient":
+        """Made for the first page: a service that scrapes nothing need not load a client and whom it trusts."""
+        import httpx
+
+        return httpx.AsyncClient(
+            timeout=self._settings.scrape_timeout,
             trust_env=False,
             headers={"Accept": ACCEPT, "Accept-Encoding": "gzip", "User-Agent": "kuayu"},
         )
@@ -272,7 +280,8 @@ class Scraper:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._client.aclose()
+        if "_client" in vars(self):
+            await self._client.aclose()
 
     async def _keep_scraping(self, target: Target) -> None:
         clock = asyncio.get_running_loop().time
@@ -286,6 +295,8 @@ class Scraper:
 
     async def _scrape(self, target: Target) -> Status:
         """Scrape once. Whatever goes wrong becomes the target's status and stops neither it nor any other."""
+        import httpx
+
         instant = instants.now()
         try:
             async with AsyncExitStack() as stack:
@@ -312,15 +323,15 @@ class Scraper:
             return Status("failed", instant, ProblemException("internal", type(error).__name__).to_wire())
         return Status("succeeded", instant, warnings=warnings)
 
-    async def _open(self, url: str) -> httpx.Response:
+    async def _open(self, url: str) -> "httpx.Response":
         """Ask for a page at the very address that the allow-list approved; redirects are not followed."""
         request = self._request(url, await self.allowed.check(url))
         return await self._client.send(request, stream=True)
 
-    async def _read(self, response: httpx.Response) -> str:
+    async def _read(self, response: "httpx.Response") -> str:
         """Read a page, as far as it may be long."""
         try:
-            if response.status_code != httpx.codes.OK:
+            if response.status_code != HTTPStatus.OK:
                 raise ScrapeError(f"the exporter answered {response.status_code}")
             page = bodies.Page(response.headers.get("content-encoding", ""), self._settings.max_body)
             async for chunk in response.aiter_raw():
@@ -330,7 +341,9 @@ class Scraper:
             raise ScrapeError(str(error)) from error
         return body.decode("utf-8")
 
-    def _request(self, url: str, destination: Destination) -> httpx.Request:
+    def _request(self, url: str, destination: Destination) -> "httpx.Request":
+        import httpx
+
         parsed = httpx.URL(url)
         return self._client.build_request(
             "GET",

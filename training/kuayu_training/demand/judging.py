@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau
 
-from kuayu.demand import PRIOR, Efficiency
+from kuayu.demand.efficiency import PRIOR, Efficiency
 from kuayu.demand.experience import learn
 from kuayu.demand.memory import memory
 from kuayu.demand.reading import Training

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kuayu.demand import LatentAttention
+from kuayu.demand.structure import LatentAttention
 
 LATENT = LatentAttention(query_rank=1536, value_rank=512, rotary_width=64)
 """DeepSeek-V3 (arXiv:2412.19437) and Kimi K2 (arXiv:2507.20534)."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from kuayu.demand import Recompute, Sharding
+from kuayu.demand.strategy import Recompute, Sharding
 
 GIGA = 1e9
 

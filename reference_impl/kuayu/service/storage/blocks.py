@@ -17,15 +17,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from psycopg import Copy, Cursor
-from psycopg.errors import UniqueViolation
 from sqlalchemy import Connection
 
 from kuayu.service.storage.tables import PRECISION_MEASURES, STATE_MEASURES
 from kuayu_schemas.models import Measures
+
+if TYPE_CHECKING:
+    from psycopg import Copy, Cursor
 
 MAX_VALUES = 32_000
 """Values bound at once; SQLite takes 32 766."""
@@ -160,6 +161,7 @@ def _rows(together: BlockGroup) -> list[Row]:
 
 
 def _write_sqlite(connection: Connection, measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
+
     driver = connection.connection.driver_connection
     assert driver is not None
     for part in _parts(_rows(together), 1 + LEADING + len(measures)):
@@ -187,6 +189,8 @@ def _bound(value: float | str) -> float | str:
 
 def _write_postgresql(connection: Connection, measures: tuple[str, ...], together: BlockGroup, sequence: int) -> None:
     """Write straight into the table of samples, and where a row is there already, by way of another table."""
+    from psycopg.errors import UniqueViolation
+
     driver = connection.connection.driver_connection
     assert driver is not None
     meetings: _Meetings = connection.info.setdefault("meetings", _Meetings())
@@ -245,11 +249,11 @@ def _merge(cursor: "Cursor[Any]", measures: tuple[str, ...], together: BlockGrou
     cursor.execute(_moved(measures), prepare=True)
 
 
-def _copying(cursor: "Cursor[Any]", table: str, measures: tuple[str, ...]) -> AbstractContextManager[Copy]:
+def _copying(cursor: "Cursor[Any]", table: str, measures: tuple[str, ...]) -> "AbstractContextManager[Copy]":
     return cursor.copy(f"COPY {table} (sequence,{_columns(measures)}) FROM STDIN (FORMAT BINARY)")
 
 
-def _write_rows(copy: Copy, measures: tuple[str, ...], rows: Iterable[Row], sequence: int) -> None:
+def _write_rows(copy: "Copy", measures: tuple[str, ...], rows: Iterable[Row], sequence: int) -> None:
     texts = PRECISION_MEASURES | STATE_MEASURES
     whole = ["int8"] * (1 + len(ENVELOPE))
     copy.set_types(whole + ["text" if name in texts else "float8" for name in measures])

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from kuayu.demand import Demand, Hardware, LatentAttention, Layouts, ModelStructure, Ranking, Strategy, search
 from kuayu.demand.accelerators import CATALOGUE
-from kuayu.demand.prediction import predict
-from kuayu.demand.strategy import Outermost, Recompute, Sharding
+from kuayu.demand.hardware import Hardware
+from kuayu.demand.prediction import Demand, predict
+from kuayu.demand.search import Ranking, search
+from kuayu.demand.strategy import Layouts, Outermost, Recompute, Sharding, Strategy
+from kuayu.demand.structure import LatentAttention, ModelStructure
 
 SEQUENCE, VOCABULARY = 4096, 128256
 BATCH = 1024

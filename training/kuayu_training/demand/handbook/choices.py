@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from kuayu.demand import Demand, Ranking
+from kuayu.demand.prediction import Demand
+from kuayu.demand.search import Ranking
 from kuayu_training.demand.handbook import cases
 
 

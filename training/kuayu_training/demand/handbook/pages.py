@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kuayu.demand import Demand, profile
 from kuayu.demand.accelerators import CATALOGUE
 from kuayu.demand.feasibility import REASONS
 from kuayu.demand.flop_counts import model_flops
 from kuayu.demand.memory import OPTIMIZER, PARAMETER
 from kuayu.demand.placement import CLASSES
+from kuayu.demand.prediction import Demand
+from kuayu.demand.profile import profile
 from kuayu_conformance.rendering.words import Language, Words
 from kuayu_training.demand.handbook import cases
 from kuayu_training.demand.handbook import words as say

@@ -1,0 +1,172 @@
+"""Sessions with a PostgreSQL: how one is opened, whose it is, and what answers there.
+
+Imported where a database is a PostgreSQL, and not before: who serves from a SQLite file does not load a driver.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from kuayu.service.storage import availability
+from kuayu.service.storage.availability import DoubtError, Presence
+
+POSTGRESQL_TIMEOUTS_SECONDS = {
+    "connect_timeout": 3,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How soon a connection to PostgreSQL is given up whose other end does not answer, in seconds; a URL may say others."""
+
+_Session = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL and a life of it.
+
+    Attributes:
+        home: Cluster, database and timeline: another one where a copy was put in its place or a standby took over.
+        started: When the server was started.
+        flushes: Whether what is committed is on the disk, so that a restart loses nothing.
+    """
+
+    home: str
+    started: str
+    flushes: bool
+
+
+class Sessions:
+    """All sessions with a PostgreSQL.
+
+    The one that writes holds the lock that keeps other services off. Commits are waited for, whatever the durability:
+    the server is a process of its own, and what it has not written to its log is lost when it dies.
+
+    Args:
+        presence: Whether it can be used now.
+
+    Attributes:
+        server: What answered last; None until something has.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self.server: Server | None = None
+        self._presence = presence
+        self._asked: Engine | None = None
+        self._lock = threading.Lock()
+        self._open: weakref.WeakSet[_Session] = weakref.WeakSet()
+
+    def engines(self, url: str) -> tuple[Engine, Engine]:
+        """Engines to write and to read."""
+        write = create_engine(url, pool_size=1, max_overflow=0)
+        # a reader is not to find out that its session was ended while the database was away
+        read = create_engine(url, pool_size=4, max_overflow=16, pool_pre_ping=True, isolation_level="REPEATABLE READ")
+
+        self._asked = create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True)
+
+        @event.listens_for(write, "do_connect")
+        def writing(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            return self._connect(options, writes=True)
+
+        @event.listens_for(read, "do_connect")
+        def reading(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            absence = self._presence.absence
+            if absence is not None:  # whose session was ended because of it need not wait for another
+                raise psycopg.OperationalError(absence)
+            return self._connect(options, writes=False)
+
+        @event.listens_for(self._asked, "do_connect")
+        def asking(_: Dialect, __: ConnectionPoolEntry, ___: object, options: dict[str, Any]) -> _Session:
+            return self._connect(options, writes=False)
+
+        return write, read
+
+    def ask(self) -> None:
+        """See whether somebody answers, in a session that nobody else waits on.
+
+        Raises:
+            SQLAlchemyError: Nobody does.
+        """
+        assert self._asked is not None
+        with self._asked.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+
+    def close(self) -> None:
+        """Let go of the session that is asked; the engines are closed by whoever has them."""
+        if self._asked is not None:
+            self._asked.dispose()
+
+    def break_off(self) -> None:
+        """End all sessions from this side: whoever waits for an answer gets an error instead."""
+        with self._lock:
+            sessions = list(self._open)
+        for session in sessions:
+            with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(session.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _connect(self, options: dict[str, Any], *, writes: bool) -> _Session:
+        """Connect.
+
+        Raises:
+            psycopg.Error: Nobody answers, or lets us in.
+            HeldError: Another service writes.
+            DoubtError: It is not the server that it was.
+        """
+        session = psycopg.connect(
+            **{**POSTGRESQL_TIMEOUTS_SECONDS, "application_name": availability.own_name(), **options}
+        )
+        try:
+            session.execute(
+                "SELECT set_config('synchronous_commit', 'on', false)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
+            for name in ("idle", "interval", "count"):  # so that it notices soon when our host is gone
+                session.execute(f"SET tcp_keepalives_{name} = {POSTGRESQL_TIMEOUTS_SECONDS[f'keepalives_{name}']}")
+            session.commit()
+            if writes:
+                availability.hold_session(session, availability.SESSION_ENDS if self.server is None else 0.0)
+                self._recognise(_server(session))
+        except BaseException:
+            session.close()
+            raise
+        with self._lock:
+            self._open.add(session)
+        return session
+
+    def _recognise(self, server: Server) -> None:
+        known, self.server = self.server, server
+        if known is None:
+            return
+        if known.home != server.home:
+            raise DoubtError("another database answers than before", lost=True)
+        if known.started != server.started and not (known.flushes and server.flushes):
+            raise DoubtError("PostgreSQL was started anew, and with fsync=off it may have lost commits", lost=True)
+
+
+def _server(session: _Session) -> Server:
+    row = session.execute(
+        "SELECT pg_postmaster_start_time()::text, current_setting('fsync'),"
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    ).fetchone()
+    assert row is not None
+    started, fsync, database = row
+    session.commit()
+    try:
+        control = session.execute(
+            "SELECT system_identifier, timeline_id FROM pg_control_system(), pg_control_checkpoint()"
+        ).fetchone()
+        session.commit()
+    except psycopg.errors.InsufficientPrivilege:
+        session.rollback()
+        control = None
+    cluster, timeline = control or ("unknown", "unknown")
+    return Server(f"{cluster}:{database}:{timeline}", str(started), fsync == "on")
