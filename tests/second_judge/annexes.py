@@ -71,7 +71,12 @@ def _row(requirement: str, quantity: str, unit: str, annex: float, error: float,
 
 def scheduling(first: int, count: int) -> list[Json]:
     """Mean periods under B1 and B3 in windows that are drawn by annex C."""
-    return compared([played(number) for number in range(first, first + count)])
+    found = []
+    for number in range(first, first + count):
+        found.append(played(number))
+        sys.stderr.write(f"\r{len(found)} of {count} windows played")
+    sys.stderr.write("\n")
+    return compared(found)
 
 
 def played(number: int) -> Played:

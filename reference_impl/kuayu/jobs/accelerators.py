@@ -23,6 +23,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,8 @@ MEMORY_SPREAD = 0.05
 MAX_NAME_CHARACTERS = 100
 
 
+# A pass names every device of a federation, of which there are thousands of a few kinds.
+@lru_cache(maxsize=4096)
 def accelerator_name(vendor: str, model: str) -> str:
     """Name of a kind of accelerator, an Identifier that follows from vendor and model alone.
 

@@ -39,7 +39,7 @@ from kuayu.service.job_rules import ENDED
 from kuayu.service.job_store import JOBS, JobRecord, record_of, versions
 from kuayu.service.kinds import DOMAIN, LINK, NODE
 from kuayu.service.storage.database import Database
-from kuayu.service.storage.queries import Store
+from kuayu.service.storage.queries import ObservedValue, Store
 from kuayu.service.storage.resources import DEVICE, Catalogue, Revision
 from kuayu.service.storage.tables import allocation, fault, job, resource, response, tenant
 from kuayu.service.tenant_graphs import Graphs
@@ -267,6 +267,19 @@ class PassInput:
     jobs: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a device measured.
+
+    Attributes:
+        throughput: What it sustains, by number format; None where that was not measured.
+        broken: Whether it does not work.
+    """
+
+    throughput: dict[str, float] | None
+    broken: bool
+
+
 @dataclass(slots=True)
 class _Registry:
     """What is registered, and what its devices measure.
@@ -276,6 +289,7 @@ class _Registry:
         written: Domains, nodes and links, as JSON.
         devices: Numbers of the devices in the catalogue, with node and device.
         nodes: The nodes.
+        measured: What devices measured when they were looked at last: how much they sustain, and whether they work.
         sustained: Measured throughput by kind of accelerator.
         broken: Devices that do not work, by node.
         measured_at: From when on devices are to be looked at again, on a steady clock.
@@ -285,6 +299,7 @@ class _Registry:
     written: bytes = b"{}"
     devices: dict[int, tuple[str, str]] = field(default_factory=dict)
     nodes: "list[documents.Node]" = field(default_factory=list)
+    measured: "dict[int, _Measured]" = field(default_factory=dict)
     sustained: dict[str, dict[str, float]] = field(default_factory=dict)
     broken: dict[str, list[str]] = field(default_factory=dict)
     measured_at: float = float("-inf")
@@ -324,8 +339,9 @@ class SnapshotReader:
             faults = _faults(connection, owner, self._database.epoch)
             fenced = _fenced(connection, owner)
             book.update(connection, owner)
-        if changed or time.monotonic() >= registry.measured_at:
-            self._measure(registry, now)
+        due = time.monotonic() >= registry.measured_at
+        if changed or due:
+            self._measure(registry, now, anew=due)
         states, quality = self._recognised(owner)
         shape = (
             registry.number,
@@ -379,22 +395,32 @@ class SnapshotReader:
         registry.number = number
         return True
 
-    def _measure(self, registry: _Registry, now: int) -> None:
-        """Read what devices measure: how much they sustain, and whether they work."""
+    def _measure(self, registry: _Registry, now: int, *, anew: bool) -> None:
+        """Read what devices measure: those that have come since the last look, or ``anew`` all of them.
+
+        While a federation is registered, its passes would else read thousands of devices for each one that comes.
+        """
         began = time.monotonic()
-        newest = self._store.newest(list(registry.devices), now)
-        measured: dict[tuple[str, str], dict[str, float]] = {}
+        known = {} if anew else registry.measured
+        wanted = [number for number in registry.devices if number not in known]
+        newest = self._store.newest(wanted, now) if wanted else {}
+        registry.measured = {
+            number: known[number] if number in known else _measured(newest.get(number, {}))
+            for number in registry.devices
+        }
+        throughput: dict[tuple[str, str], dict[str, float]] = {}
         broken: dict[str, list[str]] = {}
-        for number, values in newest.items():
-            node, device = registry.devices[number]
-            if "sustained_matrix_throughput" in values:
-                measured[node, device] = values["sustained_matrix_throughput"].quantity
-            if "health_state" in values and _does_not_work(values["health_state"].quantity):
+        for number, (node, device) in registry.devices.items():
+            measured = registry.measured[number]
+            if measured.throughput is not None:
+                throughput[node, device] = measured.throughput
+            if measured.broken:
                 broken.setdefault(node, []).append(device)
-        registry.sustained = sustained_of(registry.nodes, measured)
+        registry.sustained = sustained_of(registry.nodes, throughput)
         registry.broken = broken
-        took = time.monotonic() - began
-        registry.measured_at = began + max(MEASURED_SECONDS, took / MEASURING_SHARE)
+        if anew:
+            took = time.monotonic() - began
+            registry.measured_at = began + max(MEASURED_SECONDS, took / MEASURING_SHARE)
 
     def _recognised(self, owner: str) -> tuple[dict[str, str], dict[str, Json]]:
         """Nodes that are recognised not to work, and what is known of links."""
@@ -409,8 +435,13 @@ class SnapshotReader:
         return states, quality
 
 
-def _does_not_work(state: Any) -> bool:
-    return state in {HealthState.faulty.value, HealthState.offline.value}
+def _measured(values: Mapping[str, ObservedValue]) -> _Measured:
+    """What of a device's newest values decisions rest on."""
+    throughput, state = (values.get(name) for name in ("sustained_matrix_throughput", "health_state"))
+    return _Measured(
+        None if throughput is None else throughput.quantity,
+        state is not None and state.quantity in {HealthState.faulty.value, HealthState.offline.value},
+    )
 
 
 def _allocations(connection: Connection, owner: str) -> Iterator[Json]:
