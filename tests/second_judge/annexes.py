@@ -9,7 +9,7 @@ SCH-007 agrees to the digit. The suite has an error too, that of its 48 windows 
 drawn without strata, which makes it too large if anything); two figures differ by chance as the root of the sum of
 both squares does. What follows from a draw is the same here and there: ``test_federation`` has draws of the suite
 played by both. Rows of SCH-003 are those of as many windows as their ``n`` of ``less-all`` says, from the first on: the
-committed ones of ``--windows 88``.
+committed ones of ``--windows 100``.
 """
 
 import argparse
