@@ -10,8 +10,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from service.conftest import QUIET, Service, StartService, problem
+from sqlalchemy import select
 
+from kuayu.service.allocation_store import ALLOCATIONS
+from kuayu.service.fault_store import FAULTS
+from kuayu.service.job_store import JOBS
 from kuayu.service.storage.database import DatabaseError, open_database
+from kuayu.service.storage.resources import Versions
 from kuayu.service.storage.tables import MEASURES, metadata
 from kuayu_schemas import schema
 from kuayu_schemas.models import Durability
@@ -86,6 +91,18 @@ def test_the_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:
         differences = [found for found in compare_metadata(context, metadata) if "comment" not in str(found[0])]
     database.close()
     assert differences == []
+
+
+@pytest.mark.parametrize("versions", [JOBS, ALLOCATIONS, FAULTS], ids=lambda versions: versions.table.name)
+def test_sqlite_finds_what_has_a_name_by_its_name_and_not_among_all_that_stand(
+    versions: Versions, tmp_path: Path
+) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'new.db'}", Durability.process)
+    query = str(select(versions.table).where(versions.current("one", "job-7")).compile(database.read))
+    with database.read.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", ("one", "job-7")).mappings().all()
+    database.close()
+    assert [step["detail"].split("(", 1)[1] for step in plan] == ["tenant=? AND id=?)"]
 
 
 def test_every_measure_of_the_model_has_a_column() -> None:

@@ -72,6 +72,9 @@ tenant = Table(
     Column("characters", BigInteger, nullable=False, server_default="0", comment="Of all their versions, as JSON."),
 )
 
+_gone = text("valid_to IS NOT NULL")
+"""Versions that stand are left out: SQLite would look for a name among all of them, by tenant and null."""
+
 resource = Table(
     "resource",
     metadata,
@@ -84,7 +87,7 @@ resource = Table(
     Column("body", Text, nullable=False, comment="The resource as it was sent, JSON."),
     Column("updated", BigInteger, nullable=False, comment="Milliseconds since 1970."),
 )
-Index("resource_gone", resource.c.tenant, resource.c.valid_to)
+Index("resource_gone", resource.c.tenant, resource.c.valid_to, sqlite_where=_gone, postgresql_where=_gone)
 
 reference = Table(
     "reference",
@@ -190,7 +193,7 @@ allocation = Table(
     Column("lease", Double, comment="Seconds for which domains may hold it unheard; null for any time."),
     comment="Every version of every allocation, like resource.",
 )
-Index("allocation_gone", allocation.c.tenant, allocation.c.valid_to)
+Index("allocation_gone", allocation.c.tenant, allocation.c.valid_to, sqlite_where=_gone, postgresql_where=_gone)
 _waited_for = text("deadline IS NOT NULL AND valid_to IS NULL")
 Index("allocation_deadline", allocation.c.deadline, sqlite_where=_waited_for, postgresql_where=_waited_for)
 _held = text("valid_to IS NULL")
@@ -241,7 +244,7 @@ fault = Table(
     comment="Every version of every fault, like resource.",
 )
 Index("fault_changes", fault.c.tenant, fault.c.valid_from)
-Index("fault_gone", fault.c.tenant, fault.c.valid_to)
+Index("fault_gone", fault.c.tenant, fault.c.valid_to, sqlite_where=_gone, postgresql_where=_gone)
 _lasts = text("cleared IS NULL AND valid_to IS NULL")
 Index("fault_open", fault.c.tenant, fault.c.subject, sqlite_where=_lasts, postgresql_where=_lasts)
 _over = text("cleared IS NOT NULL AND valid_to IS NULL")
@@ -288,7 +291,7 @@ job = Table(
     comment="Every version of every job, like resource.",
 )
 Index("job_changes", job.c.tenant, job.c.valid_from)
-Index("job_gone", job.c.tenant, job.c.valid_to)
+Index("job_gone", job.c.tenant, job.c.valid_to, sqlite_where=_gone, postgresql_where=_gone)
 Index("job_state", job.c.tenant, job.c.state, job.c.submitted, sqlite_where=_held, postgresql_where=_held)
 _placed = text("allocation IS NOT NULL AND valid_to IS NULL")
 Index("job_allocation", job.c.tenant, job.c.allocation, sqlite_where=_placed, postgresql_where=_placed)
