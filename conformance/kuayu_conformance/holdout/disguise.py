@@ -9,7 +9,7 @@ from kuayu_conformance.holdout.folds import Cell
 if TYPE_CHECKING:
     from kuayu_schemas import documents
 
-Row = TypeVar("Row")
+RowT = TypeVar("RowT")
 
 _SCALED = ("accelerator_memory_capacity", "accelerator_memory_bandwidth", "scale_out_bandwidth", "power")
 
@@ -87,7 +87,7 @@ class Disguise:
         }
         return cast("documents.Measurement", measurement)
 
-    def _shuffled(self, rows: list[Row]) -> list[Row]:
+    def _shuffled(self, rows: list[RowT]) -> list[RowT]:
         return self._chance.sample(rows, len(rows))
 
 

@@ -40,7 +40,7 @@ Json = dict[str, Any]
 """JSON that a check puts together or takes apart without regard to its class: members that a request is varied by, or
 states that are patched. What is a document of a class has its type (:mod:`kuayu_schemas.documents`)."""
 
-Asked = TypeVar("Asked", bound=Mapping[str, Any])
+RequestT = TypeVar("RequestT", bound=Mapping[str, Any])
 """Class of a request."""
 Drawing = TypeVar("Drawing")
 """What draws the parts of a profile's requests."""
@@ -161,7 +161,7 @@ class Fault:
         roots = [self.pointer] * self.within + [self.instead] * bool(self.instead)
         return pointer in {self.pointer, *roots} or any(pointer.startswith(f"{root}/") for root in roots)
 
-    def in_(self, whole: Asked) -> Asked:
+    def in_(self, whole: RequestT) -> RequestT:
         """A copy of a request with that wrong in it."""
         return changed(whole, self.values)
 
@@ -176,10 +176,10 @@ def repeated(what: str, pointer: str, whole: Mapping[str, Any], source: str) -> 
     return Fault(what, INVALID, pointer, False, {pointer: at(whole, source)})
 
 
-def changed(whole: Asked, values: Mapping[str, Any]) -> Asked:
+def changed(whole: RequestT, values: Mapping[str, Any]) -> RequestT:
     """A copy of a request with other values at some places, put there one after the other."""
     # what stands in two places is one thing to a deep copy
-    body: Asked = json.loads(json.dumps(whole))
+    body: RequestT = json.loads(json.dumps(whole))
     for pointer, value in values.items():
         place, _, last = pointer.rpartition("/")
         parent = at(body, place)
@@ -295,8 +295,8 @@ class CaseVerdicts:
 
 
 def drawn(
-    cases: Mapping[str, Callable[[Drawing], Asked]], draft: Callable[[Random], Drawing], chance: Random, times: int
-) -> Iterator[tuple[str, Asked]]:
+    cases: Mapping[str, Callable[[Drawing], RequestT]], draft: Callable[[Random], Drawing], chance: Random, times: int
+) -> Iterator[tuple[str, RequestT]]:
     """Each hard request so many times, with other numbers: what is hard about it, and the request."""
     for _ in range(times):
         for what, case in cases.items():
@@ -307,8 +307,8 @@ def verdicts(
     episode: Episode,
     path: str,
     called: str,
-    questions: Callable[[Random, int], Iterable[tuple[str, Asked]]],
-    deviations: Callable[[Asked, Any], Iterable[str]],
+    questions: Callable[[Random, int], Iterable[tuple[str, RequestT]]],
+    deviations: Callable[[RequestT, Any], Iterable[str]],
 ) -> CaseVerdicts:
     """Ask hard requests one after the other, and look at each answer.
 
