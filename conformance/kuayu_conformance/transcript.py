@@ -33,6 +33,7 @@ PACKED_NAME = f"{FILE_NAME}.xz"
 """A transcript that is kept for long may be compressed; digests are of what is in it."""
 
 Event = Mapping[str, Any]
+"""A line of a record, whose members depend on its kind; a record of before may lack some, or come from a stranger."""
 
 
 class Events(Sequence[Event]):

@@ -7,14 +7,15 @@ both against the library.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from kuayu import canonical
 from kuayu_schemas import schema
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MAX_DEPTH = 64
 """Objects and arrays within one another, as in every JSON text of the standard."""
@@ -196,8 +197,10 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def difference(
-    before: Json, after: Json, key: Callable[[str, Any], Any] = lambda _path, _each: None
-) -> Iterator[dict[str, Any]]:
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+    key: Callable[[str, Any], Any] = lambda _path, _each: None,
+) -> "Iterator[documents.PatchOperation]":
     """Operations that lead from one object to another.
 
     Args:
@@ -209,7 +212,9 @@ def difference(
     yield from _object("", before, after, key)
 
 
-def _object(path: str, before: Json, after: Json, key: Callable[[str, Any], Any]) -> Iterator[dict[str, Any]]:
+def _object(
+    path: str, before: Mapping[str, object], after: Mapping[str, object], key: Callable[[str, Any], Any]
+) -> "Iterator[documents.PatchOperation]":
     for name in before:
         if name not in after:
             yield {"op": "remove", "path": f"{path}/{_escaped(name)}"}
@@ -221,7 +226,9 @@ def _object(path: str, before: Json, after: Json, key: Callable[[str, Any], Any]
             yield {"op": "add", "path": place, "value": value}
 
 
-def _value(path: str, before: Any, after: Any, key: Callable[[str, Any], Any]) -> Iterator[dict[str, Any]]:
+def _value(
+    path: str, before: object, after: object, key: Callable[[str, Any], Any]
+) -> "Iterator[documents.PatchOperation]":
     if before is after or orjson.dumps(before) == orjson.dumps(after):  # most of a document, and soon seen
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -232,7 +239,9 @@ def _value(path: str, before: Any, after: Any, key: Callable[[str, Any], Any]) -
         yield {"op": "replace", "path": path, "value": after}
 
 
-def _array(path: str, before: list[Any], after: list[Any], key: Callable[[str, Any], Any]) -> Iterator[dict[str, Any]]:
+def _array(
+    path: str, before: list[Any], after: list[Any], key: Callable[[str, Any], Any]
+) -> "Iterator[documents.PatchOperation]":
     """What is gone goes first, from the end, so that no index moves before its turn; then the rest comes in order."""
     old, new = [key(path, entry) for entry in before], [key(path, entry) for entry in after]
     if None in old or None in new:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = "schemas/kuayu_schemas/published"
 
 Row = Mapping[str, Any]
+"""An object of a published file: of any version, so that no type of the present one fits."""
 
 
 class VersionError(Exception):

@@ -16,6 +16,7 @@ from document.words import MODEL, Language
 ROOT = Path(__file__).resolve().parents[2]
 
 Row = Mapping[str, Any]
+"""An object of one of these files; which members it has, the file says."""
 
 
 @dataclass(frozen=True)

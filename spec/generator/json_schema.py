@@ -13,6 +13,7 @@ from linkml.generators.jsonschemagen import JsonSchemaGenerator
 from generator.model import Model, Scalar, annotation
 
 Schema = dict[str, Any]
+"""A JSON Schema, or a part of one, with any of its keywords."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 LINKML_TYPES = {"string": "string", "integer": "integer", "float": "number", "boolean": "boolean", "datetime": "string"}

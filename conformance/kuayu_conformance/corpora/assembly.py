@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from kuayu_conformance.corpora.sheets import sheets
 from kuayu_conformance.corpora.table import Table
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LONGEST = 128
 """Characters that an identifier of the model may have."""
@@ -106,23 +109,24 @@ def assemble(
     kept_devices = _kept(devices, {cell.device for cell in measured})
     kept_tasks = _kept(tasks, {cell.task for cell in measured})
     groups = [kept_devices.keys() & set(group) for group in alike]
+    corpus = {
+        "devices": [
+            {"id": identifier(name), "stack": device.stack} | sheets()[device.sheet].members(scale_out=scale_out)
+            for name, device in kept_devices.items()
+        ],
+        "tasks": [
+            {"id": identifier(name), "precisions": list(task.precisions), "family": task.family}
+            for name, task in kept_tasks.items()
+        ],
+        "measurements": [_measurement(cell) for cell in measured],
+    }
     return Table(
         origin.name,
         origin.title,
         origin.source,
         origin.licence,
         origin.one_party,
-        {
-            "devices": [
-                {"id": identifier(name), "stack": device.stack} | sheets()[device.sheet].members(scale_out=scale_out)
-                for name, device in kept_devices.items()
-            ],
-            "tasks": [
-                {"id": identifier(name), "precisions": list(task.precisions), "family": task.family}
-                for name, task in kept_tasks.items()
-            ],
-            "measurements": [_measurement(cell) for cell in measured],
-        },
+        cast("documents.Corpus", corpus),
         {identifier(name): device.label or sheets()[device.sheet].name for name, device in kept_devices.items()},
         {identifier(name): task.label for name, task in kept_tasks.items()},
         tuple(frozenset(map(identifier, group)) for group in groups if len(group) > 1),
@@ -133,7 +137,7 @@ def _kept(entries: Iterable[Named], used: set[str]) -> Mapping[str, Named]:
     return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name) if entry.name in used}
 
 
-def _measurement(cell: Cell) -> dict[str, Any]:
+def _measurement(cell: Cell) -> Mapping[str, object]:
     return (
         {"device": identifier(cell.device), "task": identifier(cell.task)}
         | ({"devices": cell.devices} if cell.devices > 1 else {})

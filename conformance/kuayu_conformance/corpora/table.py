@@ -4,9 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_schemas.schema import digest
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 JUDGED_FROM = 6
 """Kinds of devices that a table needs to be judged by; with fewer there is too little left when one is left out."""
@@ -22,7 +25,7 @@ class Table:
         source: Where it is from: authors, address, version, and what was done to it.
         licence: SPDX name of the licence of the origin, or that there is none.
         one_party: Whether one party measured it in one way, so that a difference between devices is theirs.
-        corpus: JSON of the model's class Corpus. Identifiers are the origin's names, made to fit the pattern.
+        corpus: The corpus. Identifiers are the origin's names, made to fit the pattern.
         device_names: Name for people by device.
         task_names: Name for people by task.
         alike: Devices that are the same die in the same form. Who leaves one out leaves out the others too.
@@ -33,7 +36,7 @@ class Table:
     source: str
     licence: str
     one_party: bool
-    corpus: dict[str, Any]
+    corpus: "documents.Corpus"
     device_names: Mapping[str, str]
     task_names: Mapping[str, str]
     alike: tuple[frozenset[str], ...] = ()
@@ -67,7 +70,8 @@ class Table:
             "task_names": self.task_names,
         }
         members = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
-        parts = [f"  {json.dumps(part)}: [\n{_lines(entries)}\n  ]" for part, entries in self.corpus.items()]
+        corpus: Mapping[str, Any] = self.corpus
+        parts = [f"  {json.dumps(part)}: [\n{_lines(entries)}\n  ]" for part, entries in corpus.items()]
         members.append(' "corpus": {\n' + ",\n".join(parts) + "\n }")
         return "{\n" + ",\n".join(members) + "\n}\n"
 
@@ -78,5 +82,5 @@ class Table:
         return cls(**members | {"alike": tuple(frozenset(group) for group in members["alike"])})
 
 
-def _lines(entries: list[dict[str, Any]]) -> str:
+def _lines(entries: list[Mapping[str, object]]) -> str:
     return ",\n".join("   " + json.dumps(entry, ensure_ascii=False) for entry in entries)

@@ -2,9 +2,14 @@
 
 import random
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kuayu_conformance.holdout.folds import Cell, Document
+from kuayu_conformance.holdout.folds import Cell
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+RowT = TypeVar("RowT")
 
 _SCALED = ("accelerator_memory_capacity", "accelerator_memory_bandwidth", "scale_out_bandwidth", "power")
 
@@ -15,7 +20,7 @@ class Disguise:
     All of it is drawn once; entries are put into another order each time.
     """
 
-    def __init__(self, chance: random.Random, corpus: Document) -> None:
+    def __init__(self, chance: random.Random, corpus: "documents.Corpus") -> None:
         """Draw names and units for a corpus."""
         self._chance = chance
         self._devices = _named(chance, "d", (row["id"] for row in corpus["devices"]))
@@ -30,7 +35,7 @@ class Disguise:
         """Names of the table, of devices and of tasks, by those that are sent."""
         return dict(self._real)
 
-    def corpus(self, corpus: Document) -> Document:
+    def corpus(self, corpus: "documents.Corpus") -> "documents.Corpus":
         """The corpus as it is sent."""
         return {
             "devices": self._shuffled([self._device(row) for row in corpus["devices"]]),
@@ -46,7 +51,7 @@ class Disguise:
         """Name of a task as it is sent."""
         return self._tasks[name]
 
-    def cell(self, cell: Cell) -> Document:
+    def cell(self, cell: Cell) -> "documents.CorpusCell":
         """A device and a task as they are sent."""
         return {"device": self._devices[cell.device], "task": self._tasks[cell.task]}
 
@@ -55,30 +60,34 @@ class Disguise:
         device, task = self._real.get(named["device"]), self._real.get(named["task"])
         return Cell(device, task) if device and task else None
 
-    def _device(self, row: Document) -> Document:
+    def _device(self, row: Mapping[str, Any]) -> "documents.IndexedDevice":
         """Stack and date are left out of what is sent, but that the model asks for a stack."""
         peaks = row.get("peak_matrix_throughput", {})
         scale = self._scales["peak_matrix_throughput"]
-        return {
+        device = {
             "id": self._devices[row["id"]],
             "stack": "as measured",
             "peak_matrix_throughput": {precision: peak * scale for precision, peak in peaks.items()},
             **{name: row[name] * self._scales[name] for name in _SCALED if name in row},
         }
+        return cast("documents.IndexedDevice", device)
 
-    def _task(self, row: Document) -> Document:
-        family = {"family": self._families[row["family"]]} if "family" in row else {}
-        return {"id": self._tasks[row["id"]], "precisions": row["precisions"], **family}
+    def _task(self, row: "documents.IndexedTask") -> "documents.IndexedTask":
+        task: documents.IndexedTask = {"id": self._tasks[row["id"]], "precisions": row["precisions"]}
+        if "family" in row:
+            task["family"] = self._families[row["family"]]
+        return task
 
-    def _measurement(self, row: Document) -> Document:
-        return {
+    def _measurement(self, row: "documents.Measurement") -> "documents.Measurement":
+        measurement = {
             "device": self._devices[row["device"]],
             "task": self._tasks[row["task"]],
             **({"devices": row["devices"]} if "devices" in row else {}),
             "throughput": row["throughput"] * self._units[row["task"]],
         }
+        return cast("documents.Measurement", measurement)
 
-    def _shuffled(self, rows: list[Document]) -> list[Document]:
+    def _shuffled(self, rows: list[RowT]) -> list[RowT]:
         return self._chance.sample(rows, len(rows))
 
 

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kuayu_conformance.corpora import Table
 
-Split = Literal["device", "family", "arrival"]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
-Document = Mapping[str, Any]
-"""JSON of a class of the model."""
+Split = Literal["device", "family", "arrival"]
 
 LEAST_TARGETS = 2
 """Pairs that must remain to be inferred when the probes have been made."""
@@ -46,7 +46,7 @@ class Fold:
 
     table: str
     split: Split
-    corpus: Document
+    corpus: "documents.Corpus"
     cells: tuple[Cell, ...]
     truth: Mapping[Cell, float]
     references: tuple[str, ...]
@@ -56,7 +56,7 @@ class Fold:
         """How many probes can be made so that enough is left to be inferred."""
         return len(self.cells) - LEAST_TARGETS
 
-    def with_probes(self, probes: Iterable[Cell]) -> Document:
+    def with_probes(self, probes: Iterable[Cell]) -> "documents.Corpus":
         """The corpus with some of what is held back."""
         measured = [_measurement(cell, self.truth[cell]) for cell in probes]
         return {**self.corpus, "measurements": [*self.corpus["measurements"], *measured]}
@@ -80,7 +80,7 @@ class Fold:
             open_targets = [cell for cell in open_targets if cell not in covered[best]]
 
 
-def measured_alone(corpus: Document) -> dict[Cell, float]:
+def measured_alone(corpus: "documents.Corpus") -> dict[Cell, float]:
     """Median throughput of each device and task, of measurements on a single device."""
     found: dict[Cell, list[float]] = {}
     for row in corpus["measurements"]:
@@ -108,15 +108,15 @@ def family_folds(table: Table, chance: random.Random) -> Iterator[Fold]:
     truth = measured_alone(table.corpus)
     kinds = {device for device, _ in _kinds(table, truth)}
     families: dict[str, list[str]] = {}
-    for task in table.corpus["tasks"]:
-        families.setdefault(task.get("family", task["id"]), []).append(task["id"])
+    for entry in table.corpus["tasks"]:
+        families.setdefault(entry.get("family", entry["id"]), []).append(entry["id"])
     for tasks in families.values():
         counts = {device: sum(Cell(device, task) in truth for task in tasks) for device, _ in truth}
         most = max(counts.values())
         reference = chance.choice([device for device, count in counts.items() if count == most])
         visible = [row for row in table.corpus["measurements"] if row["task"] not in tasks]
         known = [_measurement(Cell(reference, t), truth[Cell(reference, t)]) for t in tasks if (reference, t) in truth]
-        corpus = {**table.corpus, "measurements": [*visible, *known]}
+        corpus: documents.Corpus = {**table.corpus, "measurements": [*visible, *known]}
         for task in tasks:
             told = kinds - _twins(table, reference)
             cells = tuple(cell for cell in truth if cell.task == task and cell.device in told)
@@ -162,5 +162,5 @@ def _twins(table: Table, device: str) -> frozenset[str]:
     return next((twins for twins in table.alike if device in twins), frozenset({device}))
 
 
-def _measurement(cell: Cell, throughput: float) -> Document:
+def _measurement(cell: Cell, throughput: float) -> "documents.Measurement":
     return {"device": cell.device, "task": cell.task, "throughput": throughput}

@@ -6,8 +6,12 @@ They know what the service knows of the same pair, and nothing more.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, fsum, log
+from typing import TYPE_CHECKING, cast
 
-from kuayu_conformance.holdout.folds import Cell, Document
+from kuayu_conformance.holdout.folds import Cell
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PEAK, SCALAR, ROOFLINE = "ratio of peaks", "one scalar for each device", "roofline of the data sheet"
 
@@ -27,7 +31,7 @@ class Simple:
     roofline: float | None
 
     @classmethod
-    def of(cls, corpus: Document, measured: Mapping[Cell, float], pair: Cell, reference: str) -> "Simple":
+    def of(cls, corpus: "documents.Corpus", measured: Mapping[Cell, float], pair: Cell, reference: str) -> "Simple":
         """The simple indices of a pair from the corpus and its measurements on single devices."""
         sheets = {row["id"]: row for row in corpus["devices"]}
         precisions = next(row["precisions"] for row in corpus["tasks"] if row["id"] == pair.task)
@@ -42,8 +46,8 @@ class Simple:
         return cls(peak, scalar, min(peak, memory) if peak and memory else None)
 
 
-def _peak(sheet: Document, precisions: Iterable[str]) -> float | None:
-    peaks = sheet.get("peak_matrix_throughput", {})
+def _peak(sheet: "documents.IndexedDevice", precisions: Iterable[str]) -> float | None:
+    peaks = cast("Mapping[str, float]", sheet.get("peak_matrix_throughput", {}))
     return max((peaks[precision] for precision in precisions if precision in peaks), default=None)
 
 

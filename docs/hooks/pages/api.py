@@ -50,6 +50,7 @@ PROBLEM = re.compile(r"(?P<name>[a-z][a-z-]*): (?P<when>.*)")
 NEXT_PROBLEM = re.compile(r"; (?=[a-z-]+: )")
 
 Operation = Mapping[str, Any]
+"""An operation of the OpenAPI document."""
 
 
 def pages(language: Language) -> Iterator[Made]:

@@ -16,7 +16,8 @@ from .markdown import code, page, percent, plain, table
 FOLDER = "docs/results/demand"
 PLACE = FOLDER.removeprefix("docs/")
 
-Plain = Mapping[str, Any]
+Figures = Mapping[str, Any]
+"""An object of the file, which is written where it is measured: figures by name."""
 
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
@@ -32,7 +33,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 
 
-def _law(language: Language, law: Plain) -> Iterator[str]:
+def _law(language: Language, law: Figures) -> Iterator[str]:
     rows = law["rows"]
     yield f"## {words.LAW.in_(language)}"
     yield words.LAW_ABOUT.in_(language).format(
@@ -56,7 +57,7 @@ def _law(language: Language, law: Plain) -> Iterator[str]:
     yield table(words.MEMORY_COLUMNS[language], _memory(language, law["memory"]))
 
 
-def _errors(language: Language, law: Plain) -> Iterator[Sequence[str]]:
+def _errors(language: Language, law: Figures) -> Iterator[Sequence[str]]:
     for kind, each in law["time"]["source"].items():
         yield (
             words.KINDS[kind].in_(language),
@@ -68,12 +69,12 @@ def _errors(language: Language, law: Plain) -> Iterator[Sequence[str]]:
         )
 
 
-def _ways(language: Language, ways: Plain) -> Iterator[Sequence[str]]:
+def _ways(language: Language, ways: Figures) -> Iterator[Sequence[str]]:
     for way, kinds in ways.items():
         yield words.WAYS[way].in_(language), *(percent(kinds[kind]["mean"], 1) for kind in words.KINDS)
 
 
-def _sources(language: Language, sources: Sequence[Plain]) -> Iterator[Sequence[str]]:
+def _sources(language: Language, sources: Sequence[Figures]) -> Iterator[Sequence[str]]:
     for each in sources:
         yield (
             code(each["source"]),
@@ -85,17 +86,17 @@ def _sources(language: Language, sources: Sequence[Plain]) -> Iterator[Sequence[
         )
 
 
-def _kind(source: Plain) -> str:
+def _kind(source: Figures) -> str:
     return "moe" if source["kind"] == "moe" else f"dense, structure {source['structure']}"
 
 
-def _order(language: Language, mine: Plain, theirs: Plain) -> Iterator[Sequence[str]]:
+def _order(language: Language, mine: Figures, theirs: Figures) -> Iterator[Sequence[str]]:
     yield words.TAU.in_(language), *(f"{each['tau']:.2f}" for each in (mine, theirs))
     yield words.RIGHT.in_(language), *(percent(each["right"]) for each in (mine, theirs))
     yield words.REGRET.in_(language), *(percent(each["regret"]) for each in (mine, theirs))
 
 
-def _memory(language: Language, memory: Plain) -> Iterator[Sequence[str]]:
+def _memory(language: Language, memory: Figures) -> Iterator[Sequence[str]]:
     of = words.OF.in_(language)
     yield words.MEMORY_ERROR.in_(language), percent(memory["mean"], 1), str(memory["reported"])
     yield words.MEMORY_BIAS.in_(language), percent(memory["bias"], 1, "+"), str(memory["reported"])
@@ -103,7 +104,7 @@ def _memory(language: Language, memory: Plain) -> Iterator[Sequence[str]]:
     yield words.ADMITTED.in_(language), of.format(memory["admitted"], memory["fits"]), str(memory["fits"])
 
 
-def _sizing(language: Language, sizing: Plain) -> Iterator[str]:
+def _sizing(language: Language, sizing: Figures) -> Iterator[str]:
     kinds = sizing["predictions"]
     yield f"## {words.SIZING.in_(language)}"
     yield words.SIZING_ABOUT.in_(language).format(
@@ -125,7 +126,7 @@ def _sizing(language: Language, sizing: Plain) -> Iterator[str]:
     yield table(words.SAVED_COLUMNS[language], _saved(sizing["savings"]))
 
 
-def _durations(kinds: Sequence[Plain]) -> Iterator[Sequence[str]]:
+def _durations(kinds: Sequence[Figures]) -> Iterator[Sequence[str]]:
     for each in kinds:
         told = each["published"]
         paper = [f"{mae:.2f} / {percent(wmape)}" for mae, wmape in (told[:2], told[2:])] if told else ["–", "–"]
@@ -133,7 +134,7 @@ def _durations(kinds: Sequence[Plain]) -> Iterator[Sequence[str]]:
         yield plain(each["kind"]), *mine, _percent(each["forest over xgboost"], "+"), *paper
 
 
-def _saved(rows: Sequence[Plain]) -> Iterator[Sequence[str]]:
+def _saved(rows: Sequence[Figures]) -> Iterator[Sequence[str]]:
     for row in rows:
         figures = [_within([100 * each for each in row[name]], 1) for name in words.SAVED_NAMES]
         yield plain(row["mix"]), f"{row['over']:.2f}", *figures

@@ -17,7 +17,8 @@ from .perception import figures
 FOLDER = "docs/results/forecast"
 PLACE = FOLDER.removeprefix("docs/")
 
-Plain = Mapping[str, Any]
+Figures = Mapping[str, Any]
+"""An object of the file, which is written where it is measured: figures by name."""
 
 HOUR = 60
 """The longer horizon, in minutes."""
@@ -41,7 +42,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     yield Made("results-forecast.md", page(title, words.INTRODUCTION.in_(language), *blocks))
 
 
-def _traces(language: Language, rows: Sequence[Plain]) -> Iterator[str]:
+def _traces(language: Language, rows: Sequence[Figures]) -> Iterator[str]:
     yield f"## {words.TRACES.in_(language)}"
     yield words.TRACES_ABOUT.in_(language).format(command=code(words.TRACES_COMMAND))
     yield _plainly(language, rows)
@@ -56,7 +57,7 @@ def _traces(language: Language, rows: Sequence[Plain]) -> Iterator[str]:
     yield words.TOLD.in_(language)
 
 
-def _plainly(language: Language, rows: Sequence[Plain]) -> str:
+def _plainly(language: Language, rows: Sequence[Figures]) -> str:
     """What the tables come to, an hour ahead."""
     later = [row for row in rows if row["minutes"] == HOUR]
     alone = [row["skill"]["median"] for row in later if row["method"] == HISTORY]
@@ -85,7 +86,7 @@ def _plainly(language: Language, rows: Sequence[Plain]) -> str:
     )
 
 
-def _trace(language: Language, row: Plain, most: int) -> Sequence[str]:
+def _trace(language: Language, row: Figures, most: int) -> Sequence[str]:
     """A method's row; how many instants it was tried at is said where they are fewer than others had."""
     skill = row["skill"]
     fewer = "" if row["origins"] == most else words.INSTANTS.in_(language).format(count(row["origins"]))
@@ -98,7 +99,7 @@ def _trace(language: Language, row: Plain, most: int) -> Sequence[str]:
     )
 
 
-def _range(skill: Plain) -> str:
+def _range(skill: Figures) -> str:
     return f"{100 * skill['low']:+.1f}\u202f…\u202f{100 * skill['high']:+.1f}"
 
 
@@ -135,7 +136,7 @@ def _key(language: Language) -> str:
     return "\n".join(['<div class="phases-key">', *signs, "</div>"])
 
 
-def _curve(language: Language, curve: Plain, file: Path) -> str:
+def _curve(language: Language, curve: Figures, file: Path) -> str:
     name = words.MODELS[curve["model"]].in_(language)
     begins = [
         never if curve[key] is None else begun.format(count(round(curve[key])))

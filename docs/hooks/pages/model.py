@@ -18,6 +18,7 @@ KINDS = ("classes", "enums", "types")
 ROOT = Path(__file__).parents[3]
 
 Definition = Mapping[str, Any]
+"""A JSON Schema of a class, or what LinkML has of it."""
 
 
 @dataclass(frozen=True, slots=True)

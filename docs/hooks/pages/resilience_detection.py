@@ -16,7 +16,8 @@ OURS = "kuayu"
 DEATHS = ("kill", "rack", "amid")
 DIGITS = 3
 
-Plain = Mapping[str, Any]
+Figures = Mapping[str, Any]
+"""An object of the file, which is written where it is measured: figures by name."""
 
 
 def detection(language: Language, folder: Path, place: str) -> Iterator[str]:
@@ -55,7 +56,7 @@ def _scale(told: str) -> str:
     return f"{count(domains)} × {count(nodes)}"
 
 
-def _calm(scale: str, found: Plain) -> Iterator[str]:
+def _calm(scale: str, found: Figures) -> Iterator[str]:
     calm, cost = found["calm"], found["cost"]
     yield _scale(scale)
     yield brief(calm["node-days"], DIGITS)
@@ -66,7 +67,7 @@ def _calm(scale: str, found: Plain) -> Iterator[str]:
     yield from (brief(cost[name] / 1e6, DIGITS) for name in ("bytes", "resident of all"))
 
 
-def _kinds(language: Language, scale: str, faults: Plain) -> Iterator[Sequence[str]]:
+def _kinds(language: Language, scale: str, faults: Figures) -> Iterator[Sequence[str]]:
     kinds = faults[OURS]["kinds"]
     for name in DEATHS:
         if name in kinds:
@@ -74,7 +75,7 @@ def _kinds(language: Language, scale: str, faults: Plain) -> Iterator[Sequence[s
     yield _kind(language, _scale(scale), "partition", faults["partitions"])
 
 
-def _kind(language: Language, scale: str, name: str, found: Plain) -> Sequence[str]:
+def _kind(language: Language, scale: str, name: str, found: Figures) -> Sequence[str]:
     delays = (_delay(language, found.get(each, found.get(f"{each} s"))) for each in ("p50", "p99"))
     shares = (percent(found[each], 2) for each in ("recall", "bound"))
     return scale, words.KIND_NAMES[name].in_(language), count(found["n"]), *shares, *delays
@@ -84,7 +85,7 @@ def _delay(language: Language, told: Any) -> str:
     return words.NEVER.in_(language) if told == "never" else brief(told, DIGITS)
 
 
-def _others(language: Language, found: Plain) -> Iterator[Sequence[str]]:
+def _others(language: Language, found: Figures) -> Iterator[Sequence[str]]:
     names = [name for name, each in found["calm"].items() if isinstance(each, dict) and "false alarms" in each]
     for name in names:
         faults = found["faults"][name]

@@ -24,7 +24,8 @@ SHOWN = ("detected", "first", "interruption", "again")
 AIMS = {"RES-003": (300, 30), "RES-004": (600, 30)}
 """What is required, and the reference's aim for a live run, in seconds."""
 
-Plain = Mapping[str, Any]
+Figures = Mapping[str, Any]
+"""An object of the file, which is written where it is measured: figures by name."""
 
 
 def pages(language: Language, root: Path) -> Iterator[Made]:
@@ -65,7 +66,7 @@ def _live(language: Language, folder: Path) -> Iterator[str]:
     yield f"![{words.PICTURE.in_(language)}]({PLACE}/{PICTURE})"
 
 
-def _row(kind: str, incidents: Sequence[Plain]) -> Iterator[str]:
+def _row(kind: str, incidents: Sequence[Figures]) -> Iterator[str]:
     over = [each for each in incidents if _recovered(each)]
     yield code(kind)
     yield count(len(incidents))
@@ -81,11 +82,11 @@ def _places(size: int) -> tuple[int, ...]:
     return tuple(math.ceil(share * size) - 1 for share in (0.5, 0.95, 1.0)) if size else ()
 
 
-def _recovered(incident: Plain) -> bool:
+def _recovered(incident: Figures) -> bool:
     return incident["interruption"] is not None
 
 
-def _course(language: Language, kinds: Mapping[str, Sequence[Plain]]) -> ReportPlot:
+def _course(language: Language, kinds: Mapping[str, Sequence[Figures]]) -> ReportPlot:
     """Share of incidents of each kind that were over after so many seconds."""
     lines = {kind: sorted(each["interruption"] for each in some if _recovered(each)) for kind, some in kinds.items()}
     return ReportPlot(
@@ -113,7 +114,7 @@ def _judged(language: Language, found: Mapping[str, Sequence[float | None]]) -> 
         )
 
 
-def _holds(language: Language, found: Plain, minutes: tuple[float, float]) -> Iterator[Sequence[str]]:
+def _holds(language: Language, found: Figures, minutes: tuple[float, float]) -> Iterator[Sequence[str]]:
     disturbed, calm = (brief(each, 2) for each in minutes)
     twice = found["under_a_foreign_plan"] + found["after_a_later_plan_began"] + len(found["steps_with_two_results"])
     alarms = len(found["false_alarms"]) + len(found["false_alarms_undisturbed"] or ())

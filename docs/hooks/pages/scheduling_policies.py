@@ -17,6 +17,8 @@ BASE, RULE, FAMILY = "B1", "reference", "reference"
 GAIN = f"gain over {BASE}"
 
 Cell = Mapping[str, Any]
+"""Figures of all policies in one kind of window, as the file has them."""
+
 Shown = Callable[[Cell, str], tuple[float | None, float | None]]
 """A figure of a policy in a cell, and by how much it may be off; none where that is not known."""
 

@@ -21,6 +21,7 @@ STEP = 0.2
 DARK, LIGHT, FAINT = "#1f6feb", "#57606a", "#d0d7de"
 
 Curve = Mapping[str, Any]
+"""A number of the rule with figures at several of its values, as the file has them."""
 
 
 def sensitivity(language: Language, folder: Path, place: str) -> Iterator[str]:

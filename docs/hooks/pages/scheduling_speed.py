@@ -15,7 +15,8 @@ from .markdown import code, table
 
 FILE = "speed.json"
 
-Plain = Mapping[str, Any]
+Figures = Mapping[str, Any]
+"""An object of the file, which is written where it is measured: figures by name."""
 
 
 def speed(language: Language, folder: Path) -> Iterator[str]:
@@ -36,7 +37,7 @@ def speed(language: Language, folder: Path) -> Iterator[str]:
     yield drawn(language, [_curve(language, policies, rows)], "scheduling-speed")
 
 
-def _row(row: Plain) -> Iterator[str]:
+def _row(row: Figures) -> Iterator[str]:
     domains, nodes, hours = (int(figure) for figure in row["scale"].split("x"))
     yield row["policy"]
     for number in (domains, domains * nodes, hours, row["jobs"], row["finished"], round(row["active"])):
@@ -46,7 +47,7 @@ def _row(row: Plain) -> Iterator[str]:
         yield count(round(row[f"{world}jobs a second"]))
 
 
-def _curve(language: Language, policies: list[str], rows: list[Plain]) -> ReportPlot:
+def _curve(language: Language, policies: list[str], rows: list[Figures]) -> ReportPlot:
     """Seconds of the compiled world over jobs, a line for each policy, from nought."""
     lines = {
         name: sorted((row["finished"], row["compiled seconds"]) for row in rows if row["policy"] == name)

@@ -12,8 +12,6 @@ from kuayu.scheduling.state_digest import CanonicalState
 from kuayu_schemas import schema
 from kuayu_schemas.models import PlacementReport, PlacementRequest
 
-Json = dict[str, Any]
-
 MAX_PATCH_SHARE: Final = 0.5
 """Part of a state that its patch may be long; a longer one saves little."""
 
@@ -70,7 +68,7 @@ class PlacementSession:
             return report
 
     def _patched(
-        self, base: CanonicalState, canonical: CanonicalState, document: Json
+        self, base: CanonicalState, canonical: CanonicalState, document: Mapping[str, object]
     ) -> tuple[PlacementReport, CanonicalState]:
         operations = list(json_patch.difference(base.state, canonical.state, _name))
         written = orjson.dumps(operations)
@@ -86,7 +84,9 @@ class PlacementSession:
                 raise
         return self._whole(shared, document)
 
-    def _whole(self, canonical: CanonicalState, document: Json) -> tuple[PlacementReport, CanonicalState]:
+    def _whole(
+        self, canonical: CanonicalState, document: Mapping[str, object]
+    ) -> tuple[PlacementReport, CanonicalState]:
         body = {**document, "state": canonical.state, "digest": canonical.digest}
         return self._send(content=orjson.dumps(body)), canonical
 

@@ -144,6 +144,7 @@ class Plan:
 
 
 Entry = dict[str, Any]
+"""A line of a record: its kind, its instant, and particulars of that kind."""
 
 SNAPSHOT = "snapshot"
 """Kind of the entries from which one may go on."""

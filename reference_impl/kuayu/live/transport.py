@@ -45,6 +45,7 @@ def end_with_parent(parent: int) -> None:
 
 
 Header = dict[str, Any]
+"""Members of a frame beside its payload; its kind says which, and a peer may send any."""
 
 _LENGTHS = struct.Struct(">II")
 MAX_HEADER_BYTES = 1 << 20

@@ -8,9 +8,9 @@
 3. Among equals, all pools are used to the same degree, so that shares can be kept to.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -34,6 +34,9 @@ from kuayu.scheduling.state import (
 )
 from kuayu.scheduling.throughput import STARTING
 from kuayu.scheduling.validation import check_state
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 BITS_A_SECOND = 1e7
 """Data that follow a reference device of forecast work elsewhere, in bit/s: some twenty gigabytes for five hours."""
@@ -128,21 +131,24 @@ def _grouped(rows: Sequence[Demand], *, apart: bool) -> list[list[Demand]]:
 
 
 def demands(
-    snapshot: Snapshot, state: Mapping[str, Any], forecast: Sequence[Mapping[str, Any]], horizon: float
+    snapshot: Snapshot,
+    state: "documents.SchedulingState",
+    forecast: "Sequence[documents.DemandForecast]",
+    horizon: float,
 ) -> Demands:
     """All that is to be served.
 
     Args:
         snapshot: What there is.
         state: The same as it stands in the request.
-        forecast: A list of ``DemandForecast``, whose domains are known.
+        forecast: Of domains that are known.
         horizon: Seconds.
     """
     rows = [*_waiting(snapshot, state["waiting"], horizon), *_expected(snapshot, state, forecast, horizon)]
     return Demands.of(rows, len(snapshot.pools.free))
 
 
-def _waiting(snapshot: Snapshot, entries: Sequence[Mapping[str, Any]], horizon: float) -> Iterable[Demand]:
+def _waiting(snapshot: Snapshot, entries: "Sequence[documents.WaitingJob]", horizon: float) -> Iterable[Demand]:
     """Jobs hold the devices that they ask for until they end, which is the sooner the faster these are.
 
     Services that answer requests, and jobs that have a deadline or no checkpoint, are not to be interrupted.
@@ -173,7 +179,10 @@ def _waiting(snapshot: Snapshot, entries: Sequence[Mapping[str, Any]], horizon: 
 
 
 def _expected(
-    snapshot: Snapshot, state: Mapping[str, Any], forecast: Sequence[Mapping[str, Any]], horizon: float
+    snapshot: Snapshot,
+    state: "documents.SchedulingState",
+    forecast: "Sequence[documents.DemandForecast]",
+    horizon: float,
 ) -> Iterable[Demand]:
     """Forecast work in its parts: what may move or not, be interrupted or not, and what comes beyond the expected."""
     numbers = {name: number for number, name in enumerate(snapshot.names.domains)}
@@ -207,7 +216,7 @@ def _reachable(snapshot: Snapshot) -> Flags:
     return snapshot.reachable[snapshot.pools.domain]
 
 
-def _profiles(state: Mapping[str, Any]) -> dict[str, int]:
+def _profiles(state: "documents.SchedulingState") -> dict[str, int]:
     """Rows of the index by name of the profile, in the order in which accelerators name them."""
     found: dict[str, int] = {}
     for accelerator in state["accelerators"]:
@@ -358,21 +367,19 @@ MAX_PRICE = 1e300
 DEAR, LONG = 1e15, 1e12
 """Money for a device and an hour, and seconds, beyond which nothing is weighed."""
 
-WEIGHTS: Mapping[str, float] = {"price": 1.0, "communication": 1.0, "utilisation": 0.1}
+WEIGHTS: "documents.ObjectiveWeights" = {"price": 1.0, "communication": 1.0, "utilisation": 0.1}
 """What counts where a request does not say."""
 
 
-def plan(request: dict[str, Any]) -> dict[str, Any]:
+def plan(request: "documents.AllocationPlanRequest") -> "documents.AllocationPlan":
     """Plan which capacity to use.
 
     A job that waits counts with the devices that it asks for, as long as it is expected to hold them within the
     horizon. Devices that running jobs hold are not planned for anybody else.
 
-    Args:
-        request: A valid ``AllocationPlanRequest``.
-
     Returns:
-        An ``AllocationPlan``. The price of a use is devices × price × hours, for reserved devices as well.
+        A plan that follows from the request and from nothing else. The price of a use is devices × price × hours, for
+        reserved devices as well.
 
     Raises:
         RepeatedName: Names of the state stand twice.
@@ -384,9 +391,9 @@ def plan(request: dict[str, Any]) -> dict[str, Any]:
     snapshot = snapshot_of(state)
     demand = demands(snapshot, state, forecast, min(horizon, LONG))
     goods = _goods(snapshot)
-    weights = dict(request.get("weights") or WEIGHTS)
+    weights: documents.ObjectiveWeights = {**(request.get("weights") or WEIGHTS)}
     bought, unmet, worth = solve(demand, goods, room(snapshot), _costs(demand, goods, weights, min(horizon, LONG)))
-    uses = [
+    uses: list[documents.CapacityUse] = [
         {
             "domain": snapshot.names.domains[snapshot.pools.domain[pool]],
             "accelerator": snapshot.names.accelerators[snapshot.pools.accelerator[pool]],
@@ -433,7 +440,9 @@ def _effective(offer: Offer, again: float) -> float:
     return min(price * (1.0 + offer.interruption * again), DEAR) if offer.purchase == SPOT else price
 
 
-def _costs(demand: Demands, goods: Goods, weights: Mapping[str, float], horizon: float) -> tuple[Floats, Floats]:
+def _costs(
+    demand: Demands, goods: Goods, weights: "documents.ObjectiveWeights", horizon: float
+) -> tuple[Floats, Floats]:
     """What a device that is bought weighs, by good, and what a reference device weighs, by demand and pool.
 
     Money counts as money, whatever for. The time that work takes, and devices that are not used for what they are best
@@ -449,7 +458,7 @@ def _costs(demand: Demands, goods: Goods, weights: Mapping[str, float], horizon:
     return price * goods.effective * hours, served
 
 
-def _shares(snapshot: Snapshot, goods: Goods, compute: Floats) -> list[dict[str, Any]]:
+def _shares(snapshot: Snapshot, goods: Goods, compute: Floats) -> "list[documents.PlannedShare]":
     by_domain = np.bincount(snapshot.pools.domain[goods.pool], weights=compute, minlength=snapshot.domains)
     total = float(by_domain.sum())
     return [

@@ -15,7 +15,7 @@ environments", SC 2017. Fragments: Q. Weng et al., "Beware of fragmentation", US
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -333,8 +333,8 @@ class NodeAllocator:
         """Mean hops between two devices of a gang, from nought to two; nought for one device."""
         return self._room(pool).distance(assignment)
 
-    def assignment(self, pool: int, nodes: Iterable[Mapping[str, Any]]) -> NodeAssignment:
-        """Seats that a list of ``NodeShare`` names.
+    def assignment(self, pool: int, nodes: "Iterable[documents.NodeShare]") -> NodeAssignment:
+        """Seats that shares of nodes name.
 
         Raises:
             KeyError: The pool has no such node.

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import ceil, inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from kuayu.scheduling.state import (
 )
 from kuayu.scheduling.throughput import SpeedInputs, restart, spread
 from kuayu.scheduling.validation import check_state
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PERIODS = (5, 15, 50, 150, 500)
 """Steps between reconciliations, where a job leaves them open."""
@@ -648,8 +651,10 @@ def _crosses(trial: Trial, batch: Batch | None, chance: np.random.Generator, man
     return candidates, np.argsort(ranks, axis=1, kind="stable")
 
 
-def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, slot: float) -> list[dict[str, Any]]:
-    """Jobs of a schedule as a list of ``ScheduledJob``, in the order of the queue.
+def seated(
+    snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, slot: float
+) -> "list[documents.ScheduledJob]":
+    """Jobs of a schedule, in the order of the queue.
 
     Those that start together are packed together, on nodes that others have given back by then. What is
     reserved is used first, since it is paid for in any case, and then the offer that has most, which is all that
@@ -665,7 +670,7 @@ def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, 
     counter = _Counter(snapshot)
     names, pools = snapshot.names, snapshot.pools
     leaving: dict[int, list[tuple[int, NodeAssignment]]] = {}
-    shares: list[list[dict[str, Any]]] = [[] for _ in chosen]
+    shares: list[list[documents.DomainShare]] = [[] for _ in chosen]
     for start in sorted(set(schedule.starts)):
         for end in sorted(instant for instant in leaving if instant <= start):
             for pool, assignment in leaving.pop(end):
@@ -674,7 +679,7 @@ def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, 
         gangs = [(job, gang_of(snapshot, job, pool, devices)) for job in jobs for pool, devices in chosen[job].holding]
         packed = allocator.pack([gang for _, gang in gangs])
         for (job, gang), own in zip(gangs, packed, strict=True):
-            share: dict[str, Any] = {
+            share: documents.DomainShare = {
                 "domain": names.domains[pools.domain[gang.pool]],
                 "accelerator": names.accelerators[pools.accelerator[gang.pool]],
                 "devices": gang.devices,
@@ -692,8 +697,9 @@ def seated(snapshot: Snapshot, chosen: Sequence[Candidate], schedule: Schedule, 
     ]
 
 
-def _placement(candidate: Candidate, shares: list[dict[str, Any]]) -> dict[str, Any]:
-    placement: dict[str, Any] = {"shares": shares, "split_mode": MODES[candidate.mode if len(shares) > 1 else NONE]}
+def _placement(candidate: Candidate, shares: "list[documents.DomainShare]") -> "documents.JobPlacement":
+    mode = MODES[candidate.mode if len(shares) > 1 else NONE]
+    placement: documents.JobPlacement = {"shares": shares, "split_mode": mode}
     if candidate.mode == PERIODIC:
         placement["sync_period"] = candidate.period
     return placement
@@ -710,7 +716,7 @@ class _Counter:
         self._offers = snapshot.pools.offers
         self._bought: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
 
-    def buy(self, pool: int, devices: int, start: int, end: int) -> str | None:
+    def buy(self, pool: int, devices: int, start: int, end: int) -> "documents.PurchaseOption | None":
         """Name of the way in which devices are bought; none where they cost nothing."""
         offers = self._offers[pool]
         if not offers:
@@ -737,14 +743,12 @@ SOLUTIONS = 100
 """How many at most, where the request does not say."""
 
 
-def front(request: dict[str, Any]) -> dict[str, Any]:
+def front(request: "documents.ParetoRequest") -> "documents.ParetoFront":
     """Look for the best compromises.
 
-    Args:
-        request: A valid ``ParetoRequest``.
-
     Returns:
-        A ``ParetoFront``; without solutions where nothing waits, or where something waits that can run nowhere.
+        A front that follows from the request and from nothing else; without solutions where nothing waits, or where
+        something waits that can run nowhere.
 
     Raises:
         RepeatedName: Names of the state stand twice.

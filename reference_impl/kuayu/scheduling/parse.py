@@ -42,13 +42,12 @@ from kuayu.scheduling.state import (
 
 if TYPE_CHECKING:
     from kuayu.scheduling.typed import TypedJobs
-
-Plain = Mapping[str, Any]
+    from kuayu_schemas import documents
 
 _PURCHASE: Mapping[str, int] = {name: number for number, name in enumerate(PURCHASES)}
 
 
-def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
+def alike(state: "documents.SchedulingState", parsed: "ParsedJobs") -> "list[documents.PoolDomain]":
     """Domains with their pools in an order that follows from what they are, so that no decision depends on names.
 
     Those that are alike in everything stay in the order of the request.
@@ -60,22 +59,26 @@ def alike(state: Plain, parsed: "ParsedJobs") -> list[Plain]:
         links.setdefault(link["source"], []).append((0.0, *figures))
         links.setdefault(link["target"], []).append((1.0, *figures))
 
-    def pool_key(pool: Plain) -> tuple[Any, ...]:
+    def pool_key(pool: "documents.ComputePool") -> tuple[Any, ...]:
         return (kinds[pool["accelerator"]], pool["devices"], pool["free"], pool["devices_per_node"])
 
-    def key(domain: Plain) -> tuple[Any, ...]:
+    def key(domain: "documents.PoolDomain") -> tuple[Any, ...]:
         pools = sorted(pool_key(pool) for pool in domain["pools"])
         return (pools, sorted(links.get(domain["id"], ())), parsed.copies[domain["id"]])
 
-    domains = [{**domain, "pools": sorted(domain["pools"], key=pool_key)} for domain in state["domains"]]
+    domains: list[documents.PoolDomain] = [
+        {**domain, "pools": sorted(domain["pools"], key=pool_key)} for domain in state["domains"]
+    ]
     return sorted(domains, key=key)
 
 
-def _kind(accelerator: Plain) -> tuple[Any, ...]:
+def _kind(accelerator: "documents.OfferedAccelerator") -> tuple[Any, ...]:
     return (sorted(value["value"] for value in accelerator["indices"]), accelerator["memory"])
 
 
-def pools_of(domains: Sequence[Plain], accelerators: Mapping[str, int]) -> tuple[Pools, dict[tuple[int, int], int]]:
+def pools_of(
+    domains: "Sequence[documents.PoolDomain]", accelerators: Mapping[str, int]
+) -> tuple[Pools, dict[tuple[int, int], int]]:
     """Pools of domains by number, and the number of each by those of its domain and its accelerator."""
     rows = [(number, pool) for number, entry in enumerate(domains) for pool in entry["pools"]]
     domain = np.array([number for number, _ in rows], dtype=np.intp)
@@ -94,13 +97,13 @@ def pools_of(domains: Sequence[Plain], accelerators: Mapping[str, int]) -> tuple
     return pools, numbers
 
 
-def _offer(offer: Plain) -> Offer:
+def _offer(offer: "documents.CapacityOffer") -> Offer:
     """A way of buying that this version does not know is taken for one on demand."""
     purchase = _PURCHASE.get(offer["purchase"], _PURCHASE["on_demand"])
     return Offer(purchase, offer["devices"], float(offer["price"]), float(offer.get("interruption_rate") or 0.0))
 
 
-def _nodes(nodes: Sequence[Plain] | None, switches: dict[str, int]) -> Nodes | None:
+def _nodes(nodes: "Sequence[documents.PoolNode] | None", switches: dict[str, int]) -> Nodes | None:
     if nodes is None:
         return None
     named = [node.get("switch") for node in nodes]
@@ -112,7 +115,7 @@ def _nodes(nodes: Sequence[Plain] | None, switches: dict[str, int]) -> Nodes | N
     )
 
 
-def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
+def index_of(accelerators: "Sequence[documents.OfferedAccelerator]") -> tuple[dict[str, int], Floats]:
     """Row of each profile, and the index, (profiles, accelerators); nought where an accelerator has none."""
     profiles: dict[str, int] = {}
     for accelerator in accelerators:
@@ -125,8 +128,8 @@ def index_of(accelerators: Sequence[Plain]) -> tuple[dict[str, int], Floats]:
     return profiles, index
 
 
-_NOTHING: Plain = {}
-
+_NOTHING: Mapping[str, Any] = {}
+"""Stands for a part of a specification that is not there."""
 
 _FIGURES = (
     *("minimum", "maximum", "requested", "step", "memory", "serial", "duration", "priority", "period"),
@@ -142,12 +145,13 @@ Columns = Mapping[str, Sequence[Any]]
 """What is told, by name, and in each by job."""
 
 
-def _columns_of(specs: Sequence[Plain]) -> Columns:
+def _columns_of(specs: "Sequence[documents.JobSpec]") -> Columns:
     """Columns of specifications: what is read as it is, and as a number; none where there is none."""
-    devices: list[Plain] = [spec["devices"] for spec in specs]
-    talks: list[Plain] = [spec.get("communication") or _NOTHING for spec in specs]
-    needs: list[Plain] = [spec.get("links") or _NOTHING for spec in specs]
-    nodes: list[Plain] = [spec.get("nodes") or _NOTHING for spec in specs]
+    devices = [spec["devices"] for spec in specs]
+    talks: list[documents.CommunicationProfile | Mapping[str, Any]]
+    talks = [spec.get("communication") or _NOTHING for spec in specs]
+    needs: list[documents.LinkNeed | Mapping[str, Any]] = [spec.get("links") or _NOTHING for spec in specs]
+    nodes: list[documents.NodeNeed | Mapping[str, Any]] = [spec.get("nodes") or _NOTHING for spec in specs]
     return {
         "id": [spec["id"] for spec in specs],
         "data": [spec.get("data") or () for spec in specs],
@@ -211,10 +215,10 @@ class ParsedHoldings:
     interrupted: Sequence[str | None]
 
     @classmethod
-    def of(cls, running: Sequence[Plain]) -> "ParsedHoldings":
+    def of(cls, running: "Sequence[documents.RunningJob]") -> "ParsedHoldings":
         """What is told by running jobs."""
-        placements: list[Plain] = [entry["placement"] for entry in running]
-        shares: list[Plain] = [share for placement in placements for share in placement["shares"]]
+        placements = [entry["placement"] for entry in running]
+        shares = [share for placement in placements for share in placement["shares"]]
         named = [(number, node["node"]) for number, share in enumerate(shares) for node in share.get("nodes") or ()]
         return cls(
             lengths=[len(placement["shares"]) for placement in placements],
@@ -244,22 +248,22 @@ class PlainJobs:
         held: What running jobs hold.
     """
 
-    def __init__(self, state: Plain) -> None:
-        entries: list[Plain] = [*state["waiting"], *state["running"]]
+    def __init__(self, state: "documents.SchedulingState") -> None:
+        entries: list[documents.WaitingJob | documents.RunningJob] = [*state["waiting"], *state["running"]]
         self.waiting = len(state["waiting"])
-        self.specs: list[Plain] = [entry["spec"] for entry in entries]
+        self.specs = [entry["spec"] for entry in entries]
         self.saved: Sequence[str | None] = [entry.get("checkpoint_domain") for entry in entries]
         self.used: Sequence[float | None] = [entry.get("used") for entry in entries]
         self.done: Sequence[float | None] = [entry.get("done") for entry in entries]
         self.held = ParsedHoldings.of(state["running"])
 
     @staticmethod
-    def columns_of(specs: Sequence[Plain]) -> Columns:
+    def columns_of(specs: "Sequence[documents.JobSpec]") -> Columns:
         """What specifications tell, of jobs that the state before did not have: all of them where there was none."""
         return _columns_of(specs)
 
     @staticmethod
-    def artefacts(reads: Sequence[Plain]) -> tuple[Sequence[Any], ...]:
+    def artefacts(reads: "Sequence[documents.Artefact]") -> tuple[Sequence[Any], ...]:
         """Names, bytes, domains and whether they are pinned, of artefacts."""
         named = tuple(list(map(itemgetter(name), reads)) for name in ("id", "size", "domains"))
         return (*named, [artefact.get("pinned") for artefact in reads])
@@ -307,7 +311,7 @@ class ParsedSpecs:
     """What is read of specifications, column by column: it stays as it is for as long as a job lives.
 
     Args:
-        specs: Specifications of jobs.
+        specs: Specifications of jobs, in plain JSON or as objects of :mod:`.typed`: nothing but their identity counts.
         columns: What they tell, if that has been looked at.
         known: Numbers of values by column, of specifications before.
 
@@ -320,8 +324,10 @@ class ParsedSpecs:
             have to lie or none.
     """
 
-    def __init__(self, specs: list[Plain], columns: Columns, known: Mapping[str, dict[Any, int]] | None = None) -> None:
-        self.specs: list[Plain] = specs
+    def __init__(
+        self, specs: Sequence[object], columns: Columns, known: Mapping[str, dict[Any, int]] | None = None
+    ) -> None:
+        self.specs: Sequence[object] = specs
         self.columns: dict[str, Sequence[Any]] = {name: columns[name] for name in ("id", "data", "start")}
         known = known or {name: {} for name in _NUMBERED}
         self.numbered = {name: Numbered(columns[name], known[name]) for name in _NUMBERED}
@@ -334,7 +340,7 @@ class ParsedSpecs:
         """Whether values of jobs that are gone should be let go."""
         return any(len(column.known) > STALE * len(self.specs) + 100 for column in self.numbered.values())
 
-    def followed_by(self, specs: list[Plain], columns_of: Callable[[Sequence[Plain]], Columns]) -> "ParsedSpecs":
+    def followed_by(self, specs: Sequence[object], columns_of: Callable[[Sequence[Any]], Columns]) -> "ParsedSpecs":
         """What is read of other specifications, of which those that are the very same objects are not read again.
 
         Args:
@@ -440,11 +446,11 @@ class ParsedJobs:
         return self.figure(name, absent).astype(np.int64)
 
 
-def parse_jobs(state: Plain, before: ParsedJobs | None = None) -> ParsedJobs:
+def parse_jobs(state: "documents.SchedulingState", before: ParsedJobs | None = None) -> ParsedJobs:
     """What is read of the jobs of a state.
 
     Args:
-        state: A ``SchedulingState``.
+        state: Not looked at but for its jobs.
         before: What was read of the state that this one was made of by a patch.
     """
     return ParsedJobs(PlainJobs(state), None if before is not None and before.specs.stale else before)
@@ -459,12 +465,12 @@ def instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
+def snapshot_of(state: "documents.SchedulingState", parsed: ParsedJobs | None = None) -> Snapshot:
     """Arrays of a state whose names have been checked.
 
     Args:
-        state: A ``SchedulingState``.
-        parsed: What has been read of it, if it has.
+        state: A valid one.
+        parsed: What has been read of its jobs, if it has.
     """
     now = instant(state["now"])
     parsed = parsed or parse_jobs(state)
@@ -492,15 +498,15 @@ def snapshot_of(state: Plain, parsed: ParsedJobs | None = None) -> Snapshot:
     )
 
 
-def links_of(links: Sequence[Plain], places: Mapping[str, int]) -> Links:
+def links_of(links: "Sequence[documents.PathLink]", places: Mapping[str, int]) -> Links:
     """Links by number; places that have none yet come after those that are given."""
     numbers = dict(places)
     source = [numbers.setdefault(link["source"], len(numbers)) for link in links]
     target = [numbers.setdefault(link["target"], len(numbers)) for link in links]
-    bandwidth, available, round_trip, tariff = (
-        np.array([link[name] for link in links], dtype=np.float64)
-        for name in ("bandwidth", "available", "round_trip_time", "tariff")
-    )
+    bandwidth = np.array([link["bandwidth"] for link in links], dtype=np.float64)
+    available = np.array([link["available"] for link in links], dtype=np.float64)
+    round_trip = np.array([link["round_trip_time"] for link in links], dtype=np.float64)
+    tariff = np.array([link["tariff"] for link in links], dtype=np.float64)
     return Links(len(numbers), _numbers(source), _numbers(target), bandwidth, available, round_trip, tariff)
 
 
@@ -519,7 +525,7 @@ class _Known:
         domains: Mapping[str, int],
         profiles: Mapping[str, int],
         copies: Mapping[str, Sequence[str]],
-        accelerators: Sequence[Plain],
+        accelerators: "Sequence[documents.OfferedAccelerator]",
     ) -> None:
         self.domains, self.profiles, self._copies = domains, profiles, copies
         self.kinds = [accelerator.get("kind") for accelerator in accelerators]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,6 +21,9 @@ from scipy.sparse.csgraph import dijkstra
 from kuayu.refusals import RepeatedName, UnknownName, refuse, repeated
 from kuayu.scheduling.parse import links_of
 from kuayu.scheduling.state import Flags, Floats, Links
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _MIN_LINK_WEIGHT = 1e-12
 """Least weight of a link, in that of the heaviest: sparse graphs take nought for no link, and fewer links are best."""
@@ -149,8 +152,6 @@ class ResidualNetwork:
         return None
 
 
-Plain = Mapping[str, Any]
-
 METHOD_NAME = "Cheapest paths at rising bandwidths, the most urgent demand first"
 METHOD_VERSION = "1.0.0"
 
@@ -182,14 +183,12 @@ class _Choice:
     money: float
 
 
-def route(request: dict[str, Any]) -> dict[str, Any]:
+def route(request: "documents.RouteRequest") -> "documents.RoutePlan":
     """Choose paths and the places at their ends.
 
-    Args:
-        request: A valid ``RouteRequest``.
-
     Returns:
-        A ``RoutePlan``. A route lasts size / bandwidth, and costs size times the tariffs of its links.
+        A plan that follows from the request and from nothing else. A route lasts size / bandwidth, and costs size
+        times the tariffs of its links.
 
     Raises:
         RepeatedName: Demands share a name.
@@ -202,7 +201,7 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
         places.setdefault(link["target"], len(places))
     names = tuple(places)
     links = links_of(request["links"], places)
-    weights = request.get("weights") or {"period": SECOND, "communication": 1.0}
+    weights: documents.ObjectiveWeights = request.get("weights") or {"period": SECOND, "communication": 1.0}
     period, communication = float(weights.get("period") or 0.0), float(weights.get("communication") or 0.0)
     if period == communication == 0.0:  # nothing that is given counts here, so the quickest will do
         period = 1.0
@@ -211,7 +210,8 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
     ]
     # who is urgent may take what two others need more: then nearest ends and shortest paths can be better for all
     best = min(plans, key=lambda plan: _counted(request["demands"], plan, period, communication))
-    routes, unserved = [], []
+    routes: list[documents.Route] = []
+    unserved: list[str] = []
     for demand, choice in zip(request["demands"], best, strict=True):
         if choice is None:
             unserved.append(demand["id"])
@@ -226,7 +226,7 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
                 "communication_cost": min(bits * choice.money, _MAX_FIGURE),
             }
         )
-    method = {
+    method: documents.SchedulingMethod = {
         "name": METHOD_NAME,
         "version": METHOD_VERSION,
         "weights": {"period": period, "communication": communication},
@@ -234,21 +234,21 @@ def route(request: dict[str, Any]) -> dict[str, Any]:
     return {"revision": request["revision"], "method": method, "routes": routes, "unserved": unserved}
 
 
-def _check(request: Plain) -> None:
+def _check(request: "documents.RouteRequest") -> None:
     refuse(RepeatedName, repeated("/demands", [demand["id"] for demand in request["demands"]]))
-    known = {link[end] for link in request["links"] for end in ("source", "target")}
+    known = {place for link in request["links"] for place in (link["source"], link["target"])}
     unknown = [
         (f"/demands/{number}/{ends}/{position}", f"no link begins or ends at {name}")
         for number, demand in enumerate(request["demands"])
-        for ends in ("sources", "targets")
-        for position, name in enumerate(demand[ends])
+        for ends, places in (("sources", demand["sources"]), ("targets", demand["targets"]))
+        for position, name in enumerate(places)
         if name not in known
     ]
     refuse(UnknownName, unknown)
 
 
 def _plan(
-    demands: Sequence[Plain],
+    demands: "Sequence[documents.RouteDemand]",
     network: ResidualNetwork,
     places: Mapping[str, int],
     period: float,
@@ -258,7 +258,8 @@ def _plan(
     """Paths of all demands: the best for each, or the shortest to the nearest end."""
     plan: list[_Choice | None] = []
     for demand in demands:
-        sources, targets = ([places[name] for name in demand[ends]] for ends in ("sources", "targets"))
+        sources = [places[name] for name in demand["sources"]]
+        targets = [places[name] for name in demand["targets"]]
         common = next((place for place in sources if place in set(targets)), None)
         if common is not None:
             plan.append(_Choice((), (common,), 0.0, 0.0, 0.0))
@@ -309,7 +310,7 @@ def _choice(network: ResidualNetwork, links: tuple[int, ...], most: float) -> _C
 
 
 def _counted(
-    demands: Sequence[Plain], plan: Sequence[_Choice | None], period: float, communication: float
+    demands: "Sequence[documents.RouteDemand]", plan: Sequence[_Choice | None], period: float, communication: float
 ) -> tuple[int, float]:
     """How many demands are not served, and what time and money of the others weigh."""
     pairs = [(demand["size"] * _BITS, choice) for demand, choice in zip(demands, plan, strict=True) if choice]

@@ -5,15 +5,16 @@ epoch to the next, so that they are written once; what changes in jobs that run 
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kuayu import canonical
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 STAYING = ("placement", "spec")
 """Members of a running job that stay as long as it runs where it does."""
@@ -31,14 +32,14 @@ class CanonicalState:
     """A scheduling state and its canonical JSON.
 
     Args:
-        state: A valid SchedulingState, which nobody changes any more.
+        state: A valid state, which nobody changes any more.
         before: A state before: what is the very same object in both is not written again.
 
     Attributes:
         state: The state.
     """
 
-    def __init__(self, state: Json, before: Self | None = None) -> None:
+    def __init__(self, state: "documents.SchedulingState", before: Self | None = None) -> None:
         self.state = state
         self._before = before
 
@@ -67,7 +68,7 @@ class CanonicalState:
         Raises:
             NotCanonicalError: It has none.
         """
-        frame = canonical.dumps(self.state | {"running": _MARK, "waiting": _MARK})
+        frame = canonical.dumps({**self.state, "running": _MARK, "waiting": _MARK})
         parts = self.parts
         waiting = [parts[id(entry)][1] for entry in self.state["waiting"]]
         before, between, after = frame.split(_MARKED)
@@ -99,7 +100,7 @@ class CanonicalState:
         return canonical.digest_of(written), len(written)
 
 
-def grouped(entries: Sequence[Json]) -> dict[tuple[str, ...], list[int]]:
+def grouped(entries: Sequence[Mapping[str, object]]) -> dict[tuple[str, ...], list[int]]:
     """Places of entries by the names of their members, in whose order the columns of a group can be read."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, entry in enumerate(entries):
@@ -107,7 +108,7 @@ def grouped(entries: Sequence[Json]) -> dict[tuple[str, ...], list[int]]:
     return groups
 
 
-def _staying(state: Json) -> list[Any]:
+def _staying(state: "documents.SchedulingState") -> list[Any]:
     running = state["running"]
     return [*state["waiting"], *(value for name in STAYING for value in map(itemgetter(name), running))]
 
@@ -121,7 +122,7 @@ def _texts(values: list[Any]) -> list[bytes]:
     return canonical.dumps(together)[1:-1].split(b",%s," % _MARKED)
 
 
-def _rows(entries: Sequence[Json], parts: dict[int, tuple[Any, bytes]]) -> list[bytes]:
+def _rows(entries: "Sequence[documents.RunningJob]", parts: dict[int, tuple[Any, bytes]]) -> list[bytes]:
     """Canonical JSON of each of the jobs that run."""
     rows = [b""] * len(entries)
     for names, places in grouped(entries).items():

@@ -19,7 +19,7 @@ from datetime import datetime
 from functools import cache
 from itertools import chain
 from math import nan
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -29,7 +29,8 @@ from msgspec.structs import astuple
 from kuayu.scheduling.parse import Columns, ParsedHoldings, ParsedJobs
 from kuayu_schemas import schema
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _NAMING = {"description", "title", "x-label-zh", "x-unit", "format"}
 """Keywords that judge nothing here."""
@@ -490,7 +491,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 _NONE_BEFORE = JobCache()
 
 
-def read(body: bytes, before: JobCache = _NONE_BEFORE) -> tuple[Json, TypedJobs] | None:
+def read(body: bytes, before: JobCache = _NONE_BEFORE) -> "tuple[documents.PlacementRequest, TypedJobs] | None":
     """Read a request for placements that brings a whole state without its digest.
 
     Args:
@@ -498,8 +499,8 @@ def read(body: bytes, before: JobCache = _NONE_BEFORE) -> tuple[Json, TypedJobs]
         before: What was read of a state before; texts that it had are not read again.
 
     Returns:
-        The request in plain JSON, a valid ``PlacementRequest``, but that nobody waits or runs in its state; and the
-        jobs of the state. None where it is not sure that the request is valid.
+        The request in plain JSON, valid, but that nobody waits or runs in its state; and the jobs of the state. None
+        where it is not sure that the request is valid.
     """
     if b"\\" in body:  # a colon may hide in an escape, and names need none
         return None
@@ -508,7 +509,7 @@ def read(body: bytes, before: JobCache = _NONE_BEFORE) -> tuple[Json, TypedJobs]
         found = decoder.decode(body)
         state = found.state
         text = _object([*_members(found, outside), (b'"state":', _object([*_members(state, inside), *_NOBODY]))])
-        request = orjson.loads(text)
+        request: documents.PlacementRequest = orjson.loads(text)
         jobs = TypedJobs(state.waiting, state.running, before)
     except (msgspec.DecodeError, ValueError, RecursionError, _Doubtful):
         return None

@@ -11,7 +11,7 @@ which an identifier is unique for its kind; RFC 6901 for pointers.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +19,15 @@ from kuayu.refusals import Complaint, Impossible, RepeatedName, UnknownName, ref
 from kuayu.scheduling.parse import ParsedJobs, parse_jobs
 from kuayu.scheduling.state import NOWHERE, Numbers
 
-Plain = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 def check_state(
-    state: Plain, others: Iterable[Complaint] = (), again: Iterable[Complaint] = (), parsed: ParsedJobs | None = None
+    state: "documents.SchedulingState",
+    others: Iterable[Complaint] = (),
+    again: Iterable[Complaint] = (),
+    parsed: ParsedJobs | None = None,
 ) -> None:
     """Check a state that stands at ``/state``: its names, then its numbers.
 
@@ -31,7 +35,7 @@ def check_state(
     decided on unless they are among the domains; a request that names others there names something it does not hold.
 
     Args:
-        state: A ``SchedulingState``.
+        state: The whole of it.
         others: Domains that the request names beside its state: pointer and name.
         again: What else stands twice, as complaints.
         parsed: What has been read of its jobs, if it has.
@@ -53,11 +57,11 @@ def check_state(
     refuse(Impossible, [*_beyond_pools(state), *_beyond(state, parsed)])
 
 
-def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bool:
+def is_sound(state: "documents.SchedulingState", parsed: ParsedJobs, others: Iterable[str] = ()) -> bool:
     """Whether there is nothing to complain of; what there is, and where, :func:`check_state` looks for only then.
 
     Args:
-        state: A ``SchedulingState``, of which jobs are not looked at.
+        state: Its jobs are not looked at.
         parsed: What has been read of its jobs.
         others: Domains that the request names beside its state.
     """
@@ -82,7 +86,8 @@ def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bo
         if len(set(zip(holders, held.domains, strict=True))) < len(shares):
             return False
     taken = np.bincount(np.array(shares, dtype=np.intp), held.devices, len(pools)) if shares else np.zeros(len(pools))
-    devices, free = (np.array([pool[name] for _, pool in pools], dtype=np.float64) for name in ("devices", "free"))
+    devices = np.array([pool["devices"] for _, pool in pools], dtype=np.float64)
+    free = np.array([pool["free"] for _, pool in pools], dtype=np.float64)
     if (taken > devices).any() or (free > devices).any():
         return False
     known = [(number, pool["nodes"]) for number, (_, pool) in enumerate(pools) if pool.get("nodes") is not None]
@@ -95,7 +100,7 @@ def is_sound(state: Plain, parsed: ParsedJobs, others: Iterable[str] = ()) -> bo
     return existing.issuperset(pair for pair in zip(places, names, strict=True) if pair[0] not in silent)
 
 
-def _beyond_pools(state: Plain) -> list[Complaint]:
+def _beyond_pools(state: "documents.SchedulingState") -> list[Complaint]:
     """More devices that are free, or held by running jobs, than work; of pools, and of nodes."""
     held: Counter[tuple[str, str]] = Counter()
     for entry in state["running"]:
@@ -124,7 +129,7 @@ def _beyond_elasticity(parsed: ParsedJobs) -> Numbers:
     return np.flatnonzero((least > most) | (requested < least) | (requested > most))
 
 
-def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+def _beyond(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Complaint]:
     least, most, requested = (parsed.figures[name] for name in ("minimum", "maximum", "requested"))
     wrong = _beyond_elasticity(parsed).tolist()
     waiting = len(state["waiting"])
@@ -140,7 +145,7 @@ def _beyond(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     return found
 
 
-def _repeated_parts(state: Plain) -> list[Complaint]:
+def _repeated_parts(state: "documents.SchedulingState") -> list[Complaint]:
     """What stands twice outside of jobs."""
     found = repeated("/state/accelerators", [accelerator["id"] for accelerator in state["accelerators"]])
     for position, accelerator in enumerate(state["accelerators"]):
@@ -154,7 +159,7 @@ def _repeated_parts(state: Plain) -> list[Complaint]:
     return found
 
 
-def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+def _repeated(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Complaint]:
     found = _repeated_parts(state)
     waiting, running = parsed.names[: len(state["waiting"])], parsed.names[len(state["waiting"]) :]
     found += repeated("/state/waiting", waiting, "/spec/id")
@@ -174,7 +179,7 @@ def _repeated(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
     return found
 
 
-def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
+def _repeated_in(place: str, pools: "Sequence[documents.ComputePool]") -> list[Complaint]:
     found = repeated(place, [pool["accelerator"] for pool in pools], "/accelerator")
     names = [node["id"] for pool in pools for node in pool.get("nodes") or ()]
     for position, pool in enumerate(pools):
@@ -194,7 +199,7 @@ def _repeated_in(place: str, pools: Sequence[Plain]) -> list[Complaint]:
     return found
 
 
-def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
+def _unknown_parts(state: "documents.SchedulingState", domains: set[str]) -> list[Complaint]:
     """What is named and not there outside of jobs."""
     accelerators = {accelerator["id"] for accelerator in state["accelerators"]}
     found: list[Complaint] = []
@@ -209,21 +214,23 @@ def _unknown_parts(state: Plain, domains: set[str]) -> list[Complaint]:
     return found
 
 
-def _unknown(state: Plain, parsed: ParsedJobs) -> list[Complaint]:
+def _unknown(state: "documents.SchedulingState", parsed: ParsedJobs) -> list[Complaint]:
     domains = {domain["id"] for domain in state["domains"]}
     nodes = {domain["id"]: _nodes_by_pool(domain["pools"]) for domain in state["domains"]}
     found = _unknown_parts(state, domains)
     named = {*parsed.specs.numbered["home"].used(), *parsed.saved}.union(*parsed.domains, *parsed.begun) - {None}
     # that a name is unknown is rare, and where it stands is looked for only then
     if not domains.issuperset(named):
-        for which in ("waiting", "running"):
-            for position, entry in enumerate(state[which]):
+        queues: dict[str, Sequence[documents.WaitingJob | documents.RunningJob]]
+        queues = {"waiting": state["waiting"], "running": state["running"]}
+        for which, entries in queues.items():
+            for position, entry in enumerate(entries):
                 found += _unknown_of(f"/state/{which}/{position}", entry, domains)
     return found + _unknown_placements(state["running"], nodes)
 
 
 def _unknown_placements(
-    running: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+    running: "Sequence[documents.RunningJob]", nodes: Mapping[str, Mapping[str, set[str] | None]]
 ) -> list[Complaint]:
     placed = [entry["placement"]["shares"] for entry in running]
     places = (f"/state/running/{position}/placement/shares" for position in range(len(placed)))
@@ -234,7 +241,7 @@ def _unknown_placements(
     ]
 
 
-def _nodes_by_pool(pools: Sequence[Plain]) -> dict[str, set[str] | None]:
+def _nodes_by_pool(pools: "Sequence[documents.ComputePool]") -> dict[str, set[str] | None]:
     """Names of the nodes of each pool of a domain; none where they are not told."""
     return {
         pool["accelerator"]: None if pool.get("nodes") is None else {node["id"] for node in pool["nodes"]}
@@ -242,7 +249,7 @@ def _nodes_by_pool(pools: Sequence[Plain]) -> dict[str, set[str] | None]:
     }
 
 
-def _unknown_of(place: str, entry: Plain, domains: set[str]) -> list[Complaint]:
+def _unknown_of(place: str, entry: "documents.WaitingJob | documents.RunningJob", domains: set[str]) -> list[Complaint]:
     spec = entry["spec"]
     found: list[Complaint] = []
     home = spec.get("home_domain")
@@ -261,7 +268,7 @@ def _unknown_of(place: str, entry: Plain, domains: set[str]) -> list[Complaint]:
 
 
 def _unknown_shares(
-    place: str, shares: Sequence[Plain], nodes: Mapping[str, Mapping[str, set[str] | None]]
+    place: str, shares: "Sequence[documents.DomainShare]", nodes: Mapping[str, Mapping[str, set[str] | None]]
 ) -> list[Complaint]:
     found: list[Complaint] = []
     for position, share in enumerate(shares):

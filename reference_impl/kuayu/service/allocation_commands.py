@@ -10,15 +10,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.concurrency import run_in_threadpool
 
 from kuayu.service import allocation_rules, allocation_store, instants
-from kuayu.service.allocation_rules import Json, Result, placements
+from kuayu.service.allocation_rules import Result, placements
 from kuayu.service.allocation_store import (
     LEASE_CHECK_SECONDS,
     AllocationChange,
@@ -40,9 +40,12 @@ from kuayu.service.storage.resources import Quota
 from kuayu.service.storage.writer import Outcome, Transaction, Writer
 from kuayu_schemas.models import AllocationPhase
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
-def of_allocation(allocation: Json) -> Iterator[Place]:
-    """Faults of class Allocation: names that stand twice, and nodes that do not make up their share."""
+
+def of_allocation(allocation: "documents.Allocation") -> Iterator[Place]:
+    """Faults of an allocation: names that stand twice, and nodes that do not make up their share."""
     for position, placement in enumerate(placements(allocation)):
         pointer = f"/alternatives/{position - 1}" if position else "/placement"
         domains: set[str] = set()
@@ -57,17 +60,17 @@ def of_allocation(allocation: Json) -> Iterator[Place]:
                 yield Place(f"the nodes have {named} devices, the share {share['devices']}", f"{place}/nodes")
 
 
-def of_result(result: Json) -> Iterator[Place]:
-    """Faults of class ActionResult: instants that no calendar has, and nodes that stand twice."""
-    for name in ("at", "expires_at"):
+def of_result(result: "documents.ActionResult") -> Iterator[Place]:
+    """Faults of a result: instants that no calendar has, and nodes that stand twice."""
+    for name, text in (("at", result["at"]), ("expires_at", result.get("expires_at", "1970-01-01T00:00:00Z"))):
         try:
-            instants.to_milliseconds(result.get(name, "1970-01-01T00:00:00Z"))
+            instants.to_milliseconds(text)
         except ValueError as error:
             yield Place(f"there is no such instant: {error}", f"/{name}")
     yield from _twice(result.get("nodes", ()), "/nodes")
 
 
-def _twice(nodes: Iterable[dict[str, Any]], pointer: str) -> Iterator[Place]:
+def _twice(nodes: "Iterable[documents.NodeShare]", pointer: str) -> Iterator[Place]:
     seen: set[str] = set()
     for number, node in enumerate(nodes):
         if node["node"] in seen:
@@ -91,7 +94,7 @@ class PutAllocation:
     """
 
     tenant: str
-    spec: dict[str, Any]
+    spec: "documents.Allocation"
     now: int
     follower: Follower
     weight: int = 1
@@ -220,7 +223,7 @@ class ResumeAllocations:
         return Outcome(None)
 
 
-def _check_same(held: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+def _check_same(held: "documents.Allocation", sent: "documents.Allocation") -> None:
     """Hold what is sent against what is there.
 
     Raises:
@@ -270,8 +273,8 @@ class AllocationCoordinator:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def put(self, tenant: str, spec: dict[str, Any]) -> StoredAllocation:
-        """Begin an allocation, class Allocation, unless it was begun before.
+    async def put(self, tenant: str, spec: "documents.Allocation") -> StoredAllocation:
+        """Begin an allocation unless it was begun before.
 
         Raises:
             ProblemException: invalid-body, where another allocation has the name; quota-exceeded.

@@ -14,11 +14,12 @@
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, AllocationPhase
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 DEFAULT_PATIENCE_SECONDS = 10.0
 """Seconds that a domain has to answer where an allocation does not say."""
@@ -33,22 +34,22 @@ class Step:
 
     Attributes:
         attempt: For which placement: 0 is the first choice, then the alternatives in turn.
-        body: Class Action, as the domain is shown it.
+        body: The action, as the domain is shown it.
         open: Whether it is shown; it is until it is answered, or until it is overtaken by an abort.
         outcome: How it ended; None until the domain has answered. Also what was overtaken may be answered late.
-        nodes: Nodes that the domain named, each of class NodeShare; None where it named none.
+        nodes: Nodes that the domain named; None where it named none.
     """
 
     attempt: int
-    body: Mapping[str, Any]
+    body: "documents.Action"
     open: bool = True
     outcome: ActionOutcome | None = None
-    nodes: tuple[Json, ...] | None = None
+    nodes: "tuple[documents.NodeShare, ...] | None" = None
 
     @property
     def action(self) -> str:
         """Name of the action that it is a step of."""
-        return str(self.body["id"])
+        return self.body["id"]
 
     @property
     def key(self) -> tuple[str, ActionPhase]:
@@ -73,39 +74,39 @@ class Step:
     @property
     def about(self) -> str:
         """Action by which was reserved what it is about."""
-        return str(self.body.get("reservation", self.action))
+        return self.body.get("reservation", self.action)
 
     @property
     def domain(self) -> str:
         """Who carries it out."""
-        return str(self.body["domain"])
+        return self.body["domain"]
 
-    def fits_on(self, nodes: tuple[Json, ...] | None) -> bool:
-        """Whether nodes, class NodeShare, have as many devices as are to be held; they do where none are named."""
+    def fits_on(self, nodes: "tuple[documents.NodeShare, ...] | None") -> bool:
+        """Whether nodes have as many devices as are to be held; they do where none are named."""
         wanted = self.kind is ActionKind.reserve and bool(nodes)
         return not wanted or sum(node["devices"] for node in nodes or ()) == self.body["devices"]
 
 
-def placements(spec: Mapping[str, Any]) -> list[Json]:
-    """Placements of an allocation (class Allocation) in the order in which they are tried."""
+def placements(spec: "documents.Allocation") -> "list[documents.JobPlacement]":
+    """Placements of an allocation in the order in which they are tried."""
     return [spec["placement"], *spec.get("alternatives", ())]
 
 
-def domains(spec: Mapping[str, Any]) -> frozenset[str]:
+def domains(spec: "documents.Allocation") -> frozenset[str]:
     """Domains of all placements of an allocation."""
     return frozenset(share["domain"] for placement in placements(spec) for share in placement["shares"])
 
 
-def patience(spec: Mapping[str, Any]) -> float:
+def patience(spec: "documents.Allocation") -> float:
     """Seconds that a domain has to answer, and that its promise holds."""
     return float(spec.get("patience", DEFAULT_PATIENCE_SECONDS))
 
 
-def reserve(spec: Mapping[str, Any], created: int, attempt: int) -> Iterator[Step]:
+def reserve(spec: "documents.Allocation", created: int, attempt: int) -> Iterator[Step]:
     """Ask every domain of a placement to promise its share.
 
     Args:
-        spec: Class Allocation.
+        spec: The allocation.
         created: When it was first written, in milliseconds. An allocation that has the name of one that was forgotten
             must not get answers that were given to the other.
         attempt: Which of its placements.
@@ -124,17 +125,17 @@ def reserve(spec: Mapping[str, Any], created: int, attempt: int) -> Iterator[Ste
 def following(step: Step, phase: ActionPhase) -> Step:
     """The next step of the same action."""
     body = {name: value for name, value in step.body.items() if name != "expires_after"}
-    return Step(step.attempt, body | {"phase": phase.value})
+    return Step(step.attempt, cast("documents.Action", body | {"phase": phase.value}))
 
 
-def release(spec: Mapping[str, Any], created: int, attempt: int, held: Mapping[str, Any]) -> Iterator[Step]:
+def release(spec: "documents.Allocation", created: int, attempt: int, held: Mapping[str, Any]) -> Iterator[Step]:
     """Ask every domain to give back what is held there.
 
     Args:
-        spec: Class Allocation.
+        spec: The allocation.
         created: As for :func:`reserve`.
         attempt: Which of its placements is held.
-        held: Class JobPlacement.
+        held: The placement, as :func:`held_in` says it.
     """
     for share in held["shares"]:
         cause = f"allocation {spec['id']} was withdrawn: {_words(share)}"
@@ -144,28 +145,37 @@ def release(spec: Mapping[str, Any], created: int, attempt: int, held: Mapping[s
         yield Step(attempt, body)
 
 
-def held_in(placement: Mapping[str, Any], named: Mapping[str, tuple[Json, ...] | None]) -> Json:
-    """What is held of a placement once it is committed, class JobPlacement.
+def held_in(
+    placement: "documents.JobPlacement", named: "Mapping[str, tuple[documents.NodeShare, ...] | None]"
+) -> dict[str, Any]:
+    """What is held of a placement once it is committed, class JobPlacement: rules of jobs read it as plain JSON.
 
     Args:
-        placement: What was asked for, class JobPlacement.
-        named: Nodes that each domain named, class NodeShare; None where it named none, and is where it was asked to be.
+        placement: What was asked for.
+        named: Nodes that each domain named; None where it named none, and is where it was asked to be.
     """
-    shares = [
+    shares: list[documents.DomainShare] = [
         {**share, "nodes": list(nodes)} if (nodes := named.get(share["domain"])) else share
         for share in placement["shares"]
     ]
     return {**placement, "shares": shares}
 
 
-def _name(spec: Mapping[str, Any], turn: str, domain: str) -> str:
+def _name(spec: "documents.Allocation", turn: str, domain: str) -> str:
     """Name of an action: the same for an allocation, what is tried of it, and a domain."""
     whole = f"{spec['id']}\0{turn}\0{domain}".encode()
     return f"{spec['id'][:SHOWN_NAME_CHARACTERS]}.{hashlib.sha256(whole).hexdigest()[:24]}"
 
 
-def _action(spec: Mapping[str, Any], share: Json, name: str, kind: ActionKind, phase: ActionPhase, cause: str) -> Json:
-    action = {
+def _action(
+    spec: "documents.Allocation",
+    share: "documents.DomainShare",
+    name: str,
+    kind: ActionKind,
+    phase: ActionPhase,
+    cause: str,
+) -> "documents.Action":
+    action: documents.Action = {
         "id": name,
         "kind": kind.value,
         "phase": phase.value,
@@ -179,7 +189,7 @@ def _action(spec: Mapping[str, Any], share: Json, name: str, kind: ActionKind, p
     return {**action, "nodes": share["nodes"]} if "nodes" in share else action
 
 
-def _words(share: Json) -> str:
+def _words(share: "documents.DomainShare") -> str:
     return f"{share['devices']} of {share['accelerator']}"
 
 
@@ -196,7 +206,7 @@ class AllocationStanding:
     """An allocation as it stands.
 
     Attributes:
-        spec: What is wanted, class Allocation.
+        spec: What is wanted.
         created: When it was first written, in milliseconds.
         phase: Where it stands.
         steps: What domains were asked to do, attempt by attempt.
@@ -207,7 +217,7 @@ class AllocationStanding:
         held: What is held, class JobPlacement; None unless all of it was committed.
     """
 
-    spec: Mapping[str, Any]
+    spec: "documents.Allocation"
     created: int
     phase: AllocationPhase
     steps: tuple[Step, ...] = ()
@@ -215,7 +225,7 @@ class AllocationStanding:
     deadline: int | None = None
     withdrawn: bool = False
     reason: str | None = None
-    held: Json | None = None
+    held: dict[str, Any] | None = None
 
     @property
     def may_be_held(self) -> bool:
@@ -294,14 +304,14 @@ class Result:
         action: Name of the action.
         phase: The step.
         outcome: How it ended.
-        nodes: Nodes that it named, each of class NodeShare; None where it named none.
+        nodes: Nodes that it named; None where it named none.
         why: Why it was refused, in words; None where it did not say.
     """
 
     action: str
     phase: ActionPhase
     outcome: ActionOutcome
-    nodes: tuple[Json, ...] | None = None
+    nodes: "tuple[documents.NodeShare, ...] | None" = None
     why: str | None = None
 
 
@@ -309,11 +319,13 @@ def begin(spec: Mapping[str, Any], now: int, created: int | None = None) -> Allo
     """A new allocation: promises of its first choice are asked for.
 
     Args:
-        spec: Class Allocation.
+        spec: The allocation, class Allocation.
         now: By the clock that deadlines are kept by.
         created: What the clock on the wall shows, where that is another one.
     """
-    return _preparing(AllocationStanding(spec, now if created is None else created, AllocationPhase.preparing), 0, now)
+    allocation = cast("documents.Allocation", spec)
+    created = now if created is None else created
+    return _preparing(AllocationStanding(allocation, created, AllocationPhase.preparing), 0, now)
 
 
 def take_result(standing: AllocationStanding, result: Result, now: int) -> AllocationStanding:

@@ -13,19 +13,22 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from kuayu.service import allocation_rules, instants
-from kuayu.service.allocation_rules import FINISHED, MAYBE_HELD, AllocationStanding, Json, Step, domains
+from kuayu.service.allocation_rules import FINISHED, MAYBE_HELD, AllocationStanding, Step, domains
 from kuayu.service.storage import resources
 from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import NAME, OWNER, Listing, Retention, Revision, Versions
 from kuayu.service.storage.tables import allocation, step, tenant
 from kuayu.service.storage.writer import Transaction
 from kuayu_schemas.models import ActionOutcome, AllocationPhase
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LEASE_MARGIN_FACTOR = 1.1
 """Times a lease that a domain is silent before it is taken to have let go."""
@@ -119,11 +122,11 @@ class AllocationRecord:
     @property
     def name(self) -> str:
         """Name of the allocation."""
-        return str(self.standing.spec["id"])
+        return self.standing.spec["id"]
 
-    def to_wire(self) -> Json:
+    def to_wire(self) -> "documents.AllocationRecord":
         """The allocation as class AllocationRecord has it."""
-        wire = {
+        wire: dict[str, object] = {
             **self.standing.spec,
             "phase": self.standing.phase.value,
             "created_at": instants.to_text(self.standing.created),
@@ -133,7 +136,7 @@ class AllocationRecord:
             wire["held"] = self.standing.held
         if self.standing.reason is not None:
             wire["reason"] = self.standing.reason
-        return wire
+        return cast("documents.AllocationRecord", wire)
 
 
 _FIND = select(allocation).where(ALLOCATIONS.current(OWNER, NAME))
@@ -225,7 +228,7 @@ def save(
     ALLOCATIONS.retire(connection, owner, name, number)
     body = orjson.dumps(after.spec).decode()
     resources.count(connection, owner, int(before is None), len(body))
-    values: Json = {
+    values: dict[str, object] = {
         "job": after.spec["job"],
         "body": body,
         "phase": after.phase.value,
@@ -253,7 +256,7 @@ def postpone(connection: Connection, owner: str, name: str, deadline: int) -> No
 
 def _save_step(connection: Connection, owner: str, name: str, entry: Step, sequence: int, *, new: bool) -> None:
     action, phase = entry.key
-    values: Json = {
+    values: dict[str, object] = {
         "open_since": sequence if entry.open else None,
         "outcome": None if entry.outcome is None else entry.outcome.value,
         "nodes": None if entry.nodes is None else orjson.dumps(entry.nodes).decode(),

@@ -16,16 +16,13 @@ from kuayu.resilience.faults import Change, Subject
 from kuayu.service import bodies, fault_store, ingest, instants
 from kuayu.service.allocation_rules import SUCCESSES, Result
 from kuayu.service.bodies import ItemForm
-from kuayu.service.fault_store import FAULTS, MAX_TEXT_CHARACTERS, FaultRecord, Json, Response
+from kuayu.service.fault_store import FAULTS, MAX_TEXT_CHARACTERS, FaultRecord, Response
 from kuayu.service.kinds import NODE
 from kuayu.service.problems import Place, ProblemException, invalid_body, unknown_reference
 from kuayu.service.storage.resources import Revision
 from kuayu.service.storage.tables import resource, watched
 from kuayu.service.storage.writer import Outcome, Transaction
 from kuayu_schemas.models import ActionKind, ActionOutcome, ActionPhase, FaultState
-
-Item = Mapping[str, Any]
-"""Class Heartbeat or class LogLine."""
 
 _INSTANT = "2000-01-01T00:00:00Z"
 
@@ -42,12 +39,12 @@ class Intake:
 
     Attributes:
         received: When it was received, in milliseconds.
-        good: Items of registered nodes.
+        good: Items of registered nodes, of the class that the form of the batch names.
         rejected: The others by their index, each with its problem.
     """
 
     received: int
-    good: Sequence[Item]
+    good: Sequence[Any]
     rejected: Sequence[tuple[int, ProblemException]]
 
     def result(self) -> bytes:
@@ -76,7 +73,7 @@ def read_batch(body: bytes, form: ItemForm, max_batch: int, registered: Mapping[
     """
     value = bodies.parse_json(body)
     broken = form.judge(value, max_batch)
-    good: list[Item] = []
+    good: list[Any] = []
     rejected: list[tuple[int, ProblemException]] = []
     for index, item in enumerate(value[form.member]):
         problem = broken.get(index) or _problem(item, STATED[form.item], registered)
@@ -87,7 +84,7 @@ def read_batch(body: bytes, form: ItemForm, max_batch: int, registered: Mapping[
     return Intake(received, good, rejected)
 
 
-def _problem(item: Item, stated: str, registered: Mapping[str, str]) -> ProblemException | None:
+def _problem(item: Mapping[str, Any], stated: str, registered: Mapping[str, str]) -> ProblemException | None:
     """Why an item that keeps to the schema cannot be taken, or None where it can."""
     if item["node"] not in registered:
         return unknown_reference("/node", f"no node {item['node']!r} is registered")
@@ -274,7 +271,7 @@ class TakeResponseResult:
         return Outcome(fault_store.find(connection, self.tenant, self.epoch, self.asked.fault))
 
 
-def _about(subject: Subject) -> Json:
+def _about(subject: Subject) -> dict[str, str | int]:
     """What a fault is about, as class Fault has it."""
     about = {"domain": subject.domain, "node": subject.node, "job": subject.job, "rank": subject.rank}
     return {name: value for name, value in about.items() if value is not None}

@@ -5,9 +5,9 @@
 3. What requests read of faults, each time one state of the database.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 from sqlalchemy import Connection, bindparam, insert, select, true, update
@@ -19,9 +19,10 @@ from kuayu.service.storage.database import Database
 from kuayu.service.storage.resources import Listing, Retention, Revision, Versions
 from kuayu.service.storage.tables import fault, response, tenant, watched
 from kuayu.service.streams import StreamStart
-from kuayu_schemas.models import ActionKind, ActionPhase, FaultKind
+from kuayu_schemas.models import ActionKind, FaultKind
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 FAULTS = Versions(fault, tenant.c.faults)
 """Versions of faults."""
@@ -48,7 +49,7 @@ class FaultRecord:
         revision: Of the faults, at which it came to be so.
     """
 
-    body: Json
+    body: dict[str, Any]
     revision: Revision
 
     @property
@@ -61,9 +62,9 @@ class FaultRecord:
         """Number of its revision."""
         return self.revision.number
 
-    def to_wire(self) -> Json:
+    def to_wire(self) -> "documents.Fault":
         """The fault as class Fault has it."""
-        return self.body | {"revision": self.revision.to_wire()}
+        return cast("documents.Fault", self.body | {"revision": self.revision.to_wire()})
 
     def event(self) -> bytes:
         """The fault as an event; the same bytes whenever it is told."""
@@ -76,17 +77,17 @@ class Response:
 
     Attributes:
         fault: The fault's identifier.
-        body: Class Action, as the domain is shown it.
+        body: The action, as the domain is shown it.
         open: Whether it is shown; it is until it is answered.
     """
 
     fault: str
-    body: Json
+    body: "documents.Action"
     open: bool = True
 
     def is_a(self, kind: ActionKind) -> bool:
         """Whether it is an action of a kind."""
-        return bool(self.body["kind"] == kind.value)
+        return self.body["kind"] == kind.value
 
 
 def find_open(connection: Connection, owner: str, epoch: str, subject: Subject) -> FaultRecord | None:
@@ -161,8 +162,8 @@ def record_of(epoch: str, row: Any) -> FaultRecord:
     return FaultRecord(orjson.loads(row.body), Revision(epoch, row.valid_from))
 
 
-def subject_of(body: Json) -> Subject:
-    """What a fault, class Fault, is about."""
+def subject_of(body: Mapping[str, Any]) -> Subject:
+    """What a fault, class Fault with its revision or without, is about."""
     return Subject(body["kind"], body.get("domain"), body.get("node"), body.get("job"), body.get("rank"))
 
 
@@ -193,10 +194,12 @@ def to_fault(name: str, change: Change, devices: int, revision: Revision) -> Ite
     subject = change.subject
     if subject.kind in FENCED:
         assert subject.domain is not None
+        assert subject.node is not None
         action = _action(f"{name}.fence", ActionKind.fence, subject.domain, revision)
-        nodes = [{"node": subject.node, "devices": devices}]
+        nodes: list[documents.NodeShare] = [{"node": subject.node, "devices": devices}]
         yield Response(name, action | {"nodes": nodes, "cause": _words(change)})
     elif subject.kind in STOPPED:
+        assert subject.job is not None
         for number, domain in enumerate(change.domains):
             action = _action(f"{name}.stop-{number}", ActionKind.stop, domain, revision)
             yield Response(name, action | {"job": subject.job, "cause": _words(change)})
@@ -211,11 +214,11 @@ def to_end(fence: Response, change: Change, revision: Revision) -> Response:
     )
 
 
-def _action(name: str, kind: ActionKind, domain: str, revision: Revision) -> Json:
+def _action(name: str, kind: ActionKind, domain: str, revision: Revision) -> "documents.Action":
     return {
         "id": name,
         "kind": kind.value,
-        "phase": ActionPhase.commit.value,
+        "phase": "commit",
         "revision": revision.to_wire(),
         "domain": domain,
     }

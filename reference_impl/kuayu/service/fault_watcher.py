@@ -17,11 +17,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kuayu.resilience.faults import Change, Watch
 from kuayu.service import instants
 from kuayu.service.concurrency import GuardedLoop, Notifier
-from kuayu.service.fault_commands import FaultChanges, Item, NoteHeartbeats, RecordFaults
+from kuayu.service.fault_commands import FaultChanges, NoteHeartbeats, RecordFaults
 from kuayu.service.fault_store import FaultRecord, FaultStore, subject_of
 from kuayu.service.kinds import NODE, Body
 from kuayu.service.metrics import Metrics
@@ -33,6 +34,9 @@ from kuayu.service.storage.resources import SubjectKey
 from kuayu.service.storage.writer import Writer
 from kuayu.service.streams import Hub
 from kuayu_schemas.models import FaultState
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 STALL_SECONDS = 0.5
 """Seconds that the event loop may be behind; beats that arrive meanwhile wait in its sockets."""
@@ -130,16 +134,16 @@ class _Arrival:
     Attributes:
         tenant: Whose.
         received: By the watcher's clock.
-        beats: Class Heartbeat.
-        lines: Class LogLine.
+        beats: Heartbeats.
+        lines: Log lines.
         gone: A node that is no longer registered.
         judged: To be told once the lines were judged and what they tell is durable.
     """
 
     tenant: str
     received: float
-    beats: Sequence[Item] = ()
-    lines: Sequence[Item] = ()
+    beats: "Sequence[documents.Heartbeat]" = ()
+    lines: "Sequence[documents.LogLine]" = ()
     gone: str | None = None
     judged: Future[None] | None = None
 
@@ -211,20 +215,20 @@ class Watcher:
         """Have somebody told whose faults have changed, in the event loop, once that is durable."""
         self._listeners.append(listener)
 
-    async def hear(self, tenant: str, beats: Sequence[Item]) -> None:
-        """Take heartbeats of registered nodes, class Heartbeat. A node is durably watched before its first is taken.
+    async def hear(self, tenant: str, beats: "Sequence[documents.Heartbeat]") -> None:
+        """Take heartbeats of registered nodes. A node is durably watched before its first is taken.
 
         Raises:
             ProblemException: overloaded.
         """
         received = self._clock.now()
-        new = {str(beat["node"]) for beat in beats} - self._known.get(tenant, set())
+        new = {beat["node"] for beat in beats} - self._known.get(tenant, set())
         if new:
             await self._writer.write(NoteHeartbeats(tenant, new, self._remember), tenant, urgent=True)
         self._inbox.append(_Arrival(tenant, received, beats=beats))
 
-    async def read(self, tenant: str, lines: Sequence[Item]) -> None:
-        """Take log lines of registered nodes, class LogLine; returns when what they tell is durable.
+    async def read(self, tenant: str, lines: "Sequence[documents.LogLine]") -> None:
+        """Take log lines of registered nodes; returns when what they tell is durable.
 
         Raises:
             ProblemException: overloaded.

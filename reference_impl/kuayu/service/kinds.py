@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu.perception.identifiers import misplaced_members, tier_of
 from kuayu.service.problems import Place
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 Body = Mapping[str, Any]
+"""A registered resource: a document of the class that its kind names, which only who knows the kind can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,10 @@ class Kind:
     name: str
     class_name: str
     path: str
-    references: Callable[[Body], Iterator[Reference]]
-    faults: Callable[[Body], Iterator[Place]]
+    references: Callable[[Any], Iterator[Reference]]
+    faults: Callable[[Any], Iterator[Place]]
     key: str = "id"
-    parent: Callable[[Body], str | None] = lambda _: None
+    parent: Callable[[Any], str | None] = lambda _: None
 
 
 def _no_references(_: Body) -> Iterator[Reference]:
@@ -58,13 +62,13 @@ def _no_faults(_: Body) -> Iterator[Place]:
     yield from ()
 
 
-def _node_references(node: Body) -> Iterator[Reference]:
+def _node_references(node: "documents.Node") -> Iterator[Reference]:
     yield Reference("/domain", "domain", node["domain"])
     if urn := node.get("compute_identifier"):
         yield Reference("/compute_identifier", "compute_identifier", urn, binding=False)
 
 
-def _node_faults(node: Body) -> Iterator[Place]:
+def _node_faults(node: "documents.Node") -> Iterator[Place]:
     seen: set[str] = set()
     for position, device in enumerate(node.get("devices", ())):
         if device["id"] in seen:
@@ -75,21 +79,21 @@ def _node_faults(node: Body) -> Iterator[Place]:
         yield Place("a node bears an identifier of the tier node", "/compute_identifier")
 
 
-def _link_references(link: Body) -> Iterator[Reference]:
+def _link_references(link: "documents.Link") -> Iterator[Reference]:
     yield Reference("/source", "domain", link["source"])
     yield Reference("/destination", "domain", link["destination"])
 
 
-def _target_references(target: Body) -> Iterator[Reference]:
+def _target_references(target: "documents.ScrapeTarget") -> Iterator[Reference]:
     yield Reference("/node", "node", target["node"])
 
 
-def _identifier_references(identifier: Body) -> Iterator[Reference]:
+def _identifier_references(identifier: "documents.ComputeIdentifier") -> Iterator[Reference]:
     for position, member in enumerate(identifier["members"]):
         yield Reference(f"/members/{position}", "compute_identifier", member, binding=False)
 
 
-def _identifier_faults(identifier: Body) -> Iterator[Place]:
+def _identifier_faults(identifier: "documents.ComputeIdentifier") -> Iterator[Place]:
     urn, members = identifier["urn"], identifier["members"]
     if tier_of(urn) == "node":
         yield Place("identifiers of the tier node stand in the registration of their node", "/urn")

@@ -11,7 +11,8 @@ from fastapi.openapi.utils import get_openapi
 from kuayu.service import access
 from kuayu_schemas import registers, schema
 
-Json = dict[str, Any]
+OpenApiObject = dict[str, Any]
+"""An object of an OpenAPI document; there are dozens of kinds, and OpenAPI 3.1 says what each has in it."""
 
 EVERYWHERE = ("invalid-parameter", "unauthorised", "forbidden", "overloaded", "internal")
 """Problems that any operation may answer with."""
@@ -19,26 +20,26 @@ EVERYWHERE = ("invalid-parameter", "unauthorised", "forbidden", "overloaded", "i
 BODY = ("malformed-json", "payload-too-large", "unsupported-media-type", "invalid-body")
 """Problems of whatever has a JSON body."""
 
-IF_MATCH: Json = {
+IF_MATCH: OpenApiObject = {
     "name": "If-Match",
     "in": "header",
     "description": "Only if the record is at this revision; otherwise stale-revision.",
     "schema": {"type": "string", "pattern": '^"[A-Za-z0-9][A-Za-z0-9._-]{0,127}:(0|[1-9][0-9]{0,15})"$'},
 }
-IDEMPOTENCY_KEY: Json = {
+IDEMPOTENCY_KEY: OpenApiObject = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": "The same key with the same body gets the first answer again, where its items were judged.",
     "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
 }
-LAST_EVENT_ID: Json = {
+LAST_EVENT_ID: OpenApiObject = {
     "name": "Last-Event-ID",
     "in": "header",
     "description": "The last event that was read, or the revision of a snapshot; the stream goes on after it.",
     "schema": {"type": "string", "pattern": "^([A-Za-z0-9][A-Za-z0-9._-]{0,127}):(0|[1-9][0-9]{0,15})$"},
 }
-ETAG: Json = {"ETag": {"description": "Revision of the record.", "schema": {"type": "string"}}}
-REPLAYED: Json = {
+ETAG: OpenApiObject = {"ETag": {"description": "Revision of the record.", "schema": {"type": "string"}}}
+REPLAYED: OpenApiObject = {
     "Idempotency-Replayed": {
         "description": "true where the answer was given before under the same key.",
         "schema": {"type": "string", "const": "true"},
@@ -46,25 +47,25 @@ REPLAYED: Json = {
 }
 
 
-def reference(class_name: str) -> Json:
+def reference(class_name: str) -> OpenApiObject:
     """A class of the model."""
     return {"$ref": f"#/components/schemas/{class_name}"}
 
 
-def answer(class_name: str, description: str, headers: Json | None = None) -> Json:
+def answer(class_name: str, description: str, headers: OpenApiObject | None = None) -> OpenApiObject:
     """An answer that is an instance of a class."""
     result = answer_of_any((class_name,), description)
     return result | {"headers": headers} if headers else result
 
 
-def answer_of_any(class_names: Sequence[str], description: str) -> Json:
+def answer_of_any(class_names: Sequence[str], description: str) -> OpenApiObject:
     """An answer that is an instance of one of several classes."""
     schemas = [reference(name) for name in class_names]
     of_any = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     return {"description": description, "content": {"application/json": {"schema": of_any}}}
 
 
-def events(kind: str, class_name: str) -> Json:
+def events(kind: str, class_name: str) -> OpenApiObject:
     """An answer that is a stream of events of one type.
 
     OpenAPI 3.1 has no word for what a stream consists of. ``x-item-schema`` says it in the form that ``itemSchema`` has
@@ -84,10 +85,10 @@ def events(kind: str, class_name: str) -> Json:
     }
 
 
-def problems(*names: str) -> dict[int | str, Json]:
+def problems(*names: str) -> dict[int | str, OpenApiObject]:
     """Answers that are problems, by status; those that any operation may give are added."""
     types = _problem_types()
-    result: dict[int | str, Json] = {}
+    result: dict[int | str, OpenApiObject] = {}
     for status in sorted({types[name][0] for name in (*names, *EVERYWHERE)}):
         titles = [f"{name}: {types[name][1]}" for name in (*EVERYWHERE, *names) if types[name][0] == status]
         result[status] = {
@@ -97,13 +98,13 @@ def problems(*names: str) -> dict[int | str, Json]:
     return result
 
 
-def body(class_name: str, *parameters: Json) -> Json:
+def body(class_name: str, *parameters: OpenApiObject) -> OpenApiObject:
     """What a route with a JSON body adds to its operation."""
     content = {"application/json": {"schema": reference(class_name)}}
     return {"requestBody": {"required": True, "content": content}, "parameters": list(parameters)}
 
 
-def page_body(*parameters: Json) -> Json:
+def page_body(*parameters: OpenApiObject) -> OpenApiObject:
     """What the route for exporters' pages adds to its operation."""
     content = {"text/plain": {"schema": {"type": "string", "description": "Prometheus text format 0.0.4."}}}
     return {"requestBody": {"required": True, "content": content}, "parameters": list(parameters)}
@@ -114,7 +115,7 @@ def install(app: FastAPI) -> None:
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
 
 
-def _document(app: FastAPI) -> Json:
+def _document(app: FastAPI) -> OpenApiObject:
     if app.openapi_schema is None:
         outcome = get_openapi(
             title=app.title,
@@ -139,12 +140,12 @@ def _document(app: FastAPI) -> Json:
     return app.openapi_schema
 
 
-def _operations(document: Json) -> Iterator[Json]:
+def _operations(document: OpenApiObject) -> Iterator[OpenApiObject]:
     for item in document["paths"].values():
         yield from item.values()
 
 
-def _components() -> Json:
+def _components() -> OpenApiObject:
     """Classes of the published schema, with references as OpenAPI has them."""
 
     def moved(value: Any) -> Any:
@@ -157,7 +158,7 @@ def _components() -> Json:
                 return [moved(member) for member in value]
         return value
 
-    components: Json = moved(copy.deepcopy(schema.document()["$defs"]))
+    components: OpenApiObject = moved(copy.deepcopy(schema.document()["$defs"]))
     return components
 
 

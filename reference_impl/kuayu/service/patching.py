@@ -7,7 +7,7 @@ looks at the rest; where that breaks it, the whole state is judged anew, which s
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from kuayu import json_patch
 from kuayu.scheduling.state_digest import STAYING, CanonicalState, grouped
@@ -16,16 +16,20 @@ from kuayu.service.bodies import MAX_DEPTH
 from kuayu.service.problems import Place, ProblemException, invalid_body
 from kuayu_schemas import schema
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LABEL = "x-label-zh"
 
+Queue = Literal["waiting", "running"]
+"""Member of a state that holds jobs."""
 
-def whole(request: Json) -> CanonicalState:
+
+def whole(request: "documents.PlacementRequest") -> CanonicalState:
     """The state of a request that states its digest.
 
     Args:
-        request: A valid PlacementRequest with a state and a digest.
+        request: A valid one with a state and a digest.
 
     Raises:
         ProblemException: invalid-body, where that is another state's.
@@ -37,13 +41,13 @@ def whole(request: Json) -> CanonicalState:
     return canonical
 
 
-def patched(bases: Bases, tenant: str, request: Json, most: int) -> tuple[Base, CanonicalState]:
+def patched(bases: Bases, tenant: str, request: "documents.PlacementRequest", most: int) -> tuple[Base, CanonicalState]:
     """What the patch of a request leads from and to.
 
     Args:
         bases: What it may start from.
         tenant: Who sends it.
-        request: A valid PlacementRequest with a patch.
+        request: A valid one with a patch.
         most: Bytes of the largest state.
 
     Returns:
@@ -76,9 +80,10 @@ def patched(bases: Bases, tenant: str, request: Json, most: int) -> tuple[Base, 
     return base, canonical
 
 
-def with_state(request: Json, state: Any) -> Json:
-    """The request that brings a state in place of the patch that leads to it."""
-    return {name: value for name, value in request.items() if name != "patch"} | {"state": state}
+def with_state(request: "documents.PlacementRequest", state: Any) -> "documents.PlacementRequest":
+    """The request that brings a state in place of the patch that leads to it; as valid as the state is."""
+    others = {name: value for name, value in request.items() if name != "patch"}
+    return cast("documents.PlacementRequest", others | {"state": state})
 
 
 def _digest(state: Any, pointer: str) -> str:
@@ -101,7 +106,7 @@ def _is_valid(state: Any, base: CanonicalState) -> bool:
     """
     if not isinstance(state, dict):
         return False
-    queues: Json = {}
+    queues: dict[Queue, list[Any]] = {}
     for queue, most in _longest().items():
         entries = state.get(queue)
         if not isinstance(entries, list) or len(entries) > most:
@@ -109,7 +114,7 @@ def _is_valid(state: Any, base: CanonicalState) -> bool:
         seen = {id(entry) for entry in base.state[queue]}
         queues[queue] = [entry for entry in entries if id(entry) not in seen]
     judged = base.parts
-    moved: list[Json] = []
+    moved: list[dict[str, object]] = []
     others: list[Any] = []
     for entry in queues["running"]:
         (moved if _stays(entry, judged) else others).append(entry)
@@ -122,7 +127,7 @@ def _stays(entry: Any, judged: Mapping[int, Any]) -> bool:
     return isinstance(entry, dict) and id(entry.get("spec")) in judged and id(entry.get("placement")) in judged
 
 
-def _have_valid_members(entries: Sequence[Json]) -> bool:
+def _have_valid_members(entries: Sequence[Mapping[str, object]]) -> bool:
     """Whether running jobs are valid whose specifications and placements are."""
     known, required = _members()
     for names, places in grouped(entries).items():
@@ -135,10 +140,10 @@ def _have_valid_members(entries: Sequence[Json]) -> bool:
 
 
 @cache
-def _longest() -> dict[str, int]:
+def _longest() -> dict[Queue, int]:
     """How many jobs may stand in each queue."""
     members = schema.document()["$defs"]["SchedulingState"]["properties"]
-    return {queue: members[queue]["maxItems"] for queue in ("waiting", "running")}
+    return {"waiting": members["waiting"]["maxItems"], "running": members["running"]["maxItems"]}
 
 
 @cache

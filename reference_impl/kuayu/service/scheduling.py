@@ -5,10 +5,10 @@ objects are made.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -20,9 +20,8 @@ from kuayu_schemas import schema
 
 if TYPE_CHECKING:
     from kuayu.scheduling import typed
+    from kuayu.scheduling.policy_network import PolicyNetwork
     from kuayu_schemas import documents
-
-Json = dict[str, Any]
 
 MOST_WAYS = 5_000_000
 """Most jobs × pools of a placement or a plan; each is looked at, alone and with others."""
@@ -98,18 +97,17 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
         network = policy_network.shipped() if learned else None
         if (report := _placed(body, tenant, network)) is not None:
             return _decided(report)
-        request = _read(body, "PlacementRequest")
+        request: documents.PlacementRequest = _read(body, "PlacementRequest")
         base, canonical = None, None
         if "patch" in request:
             base, canonical = patching.patched(_bases, tenant, request, most)
             request = patching.with_state(request, canonical.state)
-            _check_instants_of(request, base.canonical.parts)
+            _check_instants_of(canonical.state, base.canonical.parts)
         elif "digest" in request:
             canonical = patching.whole(request)
         _check_state(request["state"])
         parsed = parse.parse_jobs(request["state"], base.parsed if base else None)
-        document = cast("documents.PlacementRequest", request)
-        report = placement.place(document, parsed=parsed, network=network)
+        report = placement.place(request, parsed=parsed, network=network)
         if canonical is not None:
             _bases.hold(tenant, Base(canonical, parsed), room)
         return _decided(report)
@@ -117,7 +115,7 @@ def place(body: bytes, tenant: str = "", room: int = 0, most: int = 0, learned: 
     return or_problem(decide)
 
 
-def _placed(body: bytes, tenant: str, network: Any) -> "documents.PlacementReport | None":
+def _placed(body: bytes, tenant: str, network: "PolicyNetwork | None") -> "documents.PlacementReport | None":
     """The answer to a request in which nothing is wrong; None where something may be, which is then looked for."""
     from kuayu.scheduling import parse, typed, validation
     from kuayu.scheduling import place as placement
@@ -145,10 +143,7 @@ def _placed(body: bytes, tenant: str, network: Any) -> "documents.PlacementRepor
     except (ValueError, ProblemException):
         return None
     snapshot = parse.snapshot_of(state, parsed)
-    document = cast("documents.PlacementRequest", request)
-    return placement.report(
-        document, snapshot, lambda job: typed.plain(jobs.placements[job].shares[0]), network=network
-    )
+    return placement.report(request, snapshot, lambda job: typed.plain(jobs.placements[job].shares[0]), network=network)
 
 
 def _decided(report: "documents.PlacementReport") -> Decided:
@@ -162,7 +157,7 @@ def find_front(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.scheduling import pareto
 
-        request = _read(body, "ParetoRequest")
+        request: documents.ParetoRequest = _read(body, "ParetoRequest")
         _check_state(request["state"])
         check(len(request["state"]["waiting"]), MOST_SCHEDULED, "waiting jobs", "jobs")
         return Decided(200, orjson.dumps(pareto.front(request)))
@@ -176,7 +171,7 @@ def plan_allocation(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.scheduling import capacity_plan
 
-        request = _read(body, "AllocationPlanRequest")
+        request: documents.AllocationPlanRequest = _read(body, "AllocationPlanRequest")
         _check_state(request["state"])
         forecasts = len(request.get("forecast", ())) * _pools(request["state"])
         check(forecasts, MOST_DEMANDS, "forecasts × pools", "forecasts or pools")
@@ -191,7 +186,7 @@ def find_routes(body: bytes) -> Decided:
     def decide() -> Decided:
         from kuayu.scheduling import routing
 
-        request = _read(body, "RouteRequest")
+        request: documents.RouteRequest = _read(body, "RouteRequest")
         sources = sum(len(demand["sources"]) for demand in request["demands"])
         check(sources * len(request["links"]), MOST_ROUTED, "sources of demands × links", "demands, sources or links")
         return Decided(200, orjson.dumps(routing.route(request)))
@@ -199,40 +194,41 @@ def find_routes(body: bytes) -> Decided:
     return or_problem(decide)
 
 
-def _read(body: bytes, class_name: str) -> Json:
-    """Read a body as a valid instance of a class whose instants exist.
+def _read(body: bytes, class_name: str) -> Any:
+    """Read a body as a valid instance of a class whose instants exist; whoever asks knows its type.
 
     Raises:
         ProblemException: malformed-json or invalid-body.
     """
-    request: Json = bodies.parse(body, class_name)
+    request = bodies.parse(body, class_name)
     if "state" in request:
-        _check_instants_of(request)
+        _check_instants_of(request["state"])
     return request
 
 
-def _check_instants_of(request: Json, known: Container[int] = ()) -> None:
+def _check_instants_of(state: "documents.SchedulingState", known: Container[int] = ()) -> None:
     """Refuse a state with instants that there are not.
 
     Args:
-        request: A request with a state.
+        state: That of a request.
         known: Numbers of jobs and specifications that have been looked at before.
 
     Raises:
         ProblemException: invalid-body.
     """
-    if not _all_exist(request["state"], known):
-        check_instants(_instants(request["state"]))
+    if not _all_exist(state, known):
+        check_instants(_instants(state))
 
 
-def _all_exist(state: Json, known: Container[int]) -> bool:
+def _all_exist(state: "documents.SchedulingState", known: Container[int]) -> bool:
     """Whether there are such days; where one is not, :func:`_instants` tells which."""
     texts = {state["now"]}
-    for queue in (state["waiting"], state["running"]):
+    queues: tuple[Sequence[documents.WaitingJob | documents.RunningJob], ...] = (state["waiting"], state["running"])
+    for queue in queues:
         specs = [job["spec"] for job in queue if id(job) not in known and id(job["spec"]) not in known]
         texts.update(spec["submitted_at"] for spec in specs)
         texts.update(spec["deadline"] for spec in specs if "deadline" in spec)
-        texts.update(job["ready_at"] for job in queue if "ready_at" in job)
+    texts.update(job["ready_at"] for job in state["running"] if "ready_at" in job)
     try:
         for text in texts:
             datetime.fromisoformat(text)
@@ -241,11 +237,13 @@ def _all_exist(state: Json, known: Container[int]) -> bool:
     return True
 
 
-def _instants(state: Json) -> Iterator[tuple[str, str]]:
+def _instants(state: "documents.SchedulingState") -> Iterator[tuple[str, str]]:
     """Pointer and text of all instants of a state."""
     yield "/state/now", state["now"]
-    for queue in ("waiting", "running"):
-        for position, job in enumerate(state[queue]):
+    queues: dict[str, Sequence[documents.WaitingJob | documents.RunningJob]]
+    queues = {"waiting": state["waiting"], "running": state["running"]}
+    for queue, jobs in queues.items():
+        for position, job in enumerate(jobs):
             place = f"/state/{queue}/{position}"
             spec = job["spec"]
             yield f"{place}/spec/submitted_at", spec["submitted_at"]
@@ -255,7 +253,7 @@ def _instants(state: Json) -> Iterator[tuple[str, str]]:
                 yield f"{place}/ready_at", job["ready_at"]
 
 
-def _check_state(state: Json) -> None:
+def _check_state(state: "documents.SchedulingState") -> None:
     """Hold the work that a state makes, products that the length of the body does not show, against limits.
 
     Raises:
@@ -265,7 +263,7 @@ def _check_state(state: Json) -> None:
     _check_work(state, len(state["waiting"]) + len(state["running"]), sum(share["devices"] for share in shares))
 
 
-def _check_work(state: Json, jobs: int, held: int) -> None:
+def _check_work(state: "documents.SchedulingState", jobs: int, held: int) -> None:
     """The same, of a state with so many jobs, which hold so many devices.
 
     Raises:
@@ -278,5 +276,5 @@ def _check_work(state: Json, jobs: int, held: int) -> None:
     check(held, MOST_DEVICES, "devices of running jobs", "devices")
 
 
-def _pools(state: Json) -> int:
+def _pools(state: "documents.SchedulingState") -> int:
     return sum(len(domain["pools"]) for domain in state["domains"])

@@ -8,11 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.corpora.assembly import identifier, rows
 from kuayu_conformance.corpora.sheets import sheets
 from kuayu_conformance.corpora.table import Table
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LAMBDA = "accelerator_benchmarks/lambda_training_throughput.csv"
 SIA = "scaling_profiles/sia_step_times.csv.gz"
@@ -166,7 +169,7 @@ def _table(
         __name__,
         "see the data folder",
         False,
-        corpus,
+        cast("documents.Corpus", corpus),
         {identifier(device): device for device in measured_devices},
         {identifier(task): task for task in measured_tasks},
         tuple(group for group in groups if len(group) > 1),

@@ -1,12 +1,15 @@
 """The reference's rolling plan carried out in a window, with the order of steps free, and with it fixed."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu.resilience.transfers.shard_planner import shard_plan
 from kuayu_conformance.testbed.transfers.shards_executor import Executor
 from kuayu_conformance.testbed.transfers.shards_schedules import EVENLY, local_slots
 from kuayu_conformance.testbed.transfers.shards_state import State
 from kuayu_conformance.testbed.transfers.shards_world import Window
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 def planned(window: Window) -> Executor:
@@ -22,7 +25,7 @@ class InOrder(Executor):
         self._fixed = local_slots(window, EVENLY)
         self._slots = [slot for slot, local in enumerate(self._fixed) if not local]
 
-    def request(self, state: State) -> dict[str, Any]:
+    def request(self, state: State) -> "documents.ShardPlanRequest":
         """As if there were no local data."""
         asked = super().request(state)
         return {**asked, "streams": [{**each, "local_steps": 0} for each in asked["streams"]]}

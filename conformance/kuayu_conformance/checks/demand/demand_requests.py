@@ -11,14 +11,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.kit.decisions import Json, named_revision
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_schemas import schema
 
-ModelDocument = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class ModelCounts:
         return self.work(tokens) + tokens * again
 
 
-def counted(model: ModelDocument) -> ModelCounts:
-    """Count a model: JSON of the class ModelStructure; absent members are as the standard says."""
+def counted(model: "documents.ModelStructure") -> ModelCounts:
+    """Count a model; absent members are as the standard says."""
     hidden, heads, layers = model["hidden"], model["heads"], model["layers"]
     ahead = model.get("further_tokens", 0)
     matrices = 3 if model.get("gated") else 2
@@ -78,7 +79,7 @@ def counted(model: ModelDocument) -> ModelCounts:
     )
 
 
-def _attention(model: ModelDocument, hidden: int, heads: int) -> tuple[int, int]:
+def _attention(model: "documents.ModelStructure", hidden: int, heads: int) -> tuple[int, int]:
     """Parameters of one layer's attention, and the width of queries and of values together as scores see them."""
     head = model.get("head_width", hidden // heads)
     latent = model.get("latent")
@@ -91,26 +92,24 @@ def _attention(model: ModelDocument, hidden: int, heads: int) -> tuple[int, int]
     return queries + keys_and_values + heads * head * hidden, heads * (2 * head + rotary)
 
 
-def _expert_layers(model: ModelDocument) -> int:
+def _expert_layers(model: "documents.ModelStructure") -> int:
     """Layers with experts: every so manieth, after the first dense ones."""
     if model.get("experts", 1) == 1:
         return 0
     return int((model["layers"] - model.get("dense_layers", 0)) // model.get("expert_frequency", 1))
 
 
-def _seen(model: ModelDocument, layers: int) -> int:
+def _seen(model: "documents.ModelStructure", layers: int) -> int:
     """Tokens that a token looks at, summed over layers; no mask takes any away."""
     sequence, window = model["sequence"], model.get("window", 0)
     windowed = layers // model.get("window_frequency", 2) if window else 0
     return int(windowed * min(window, sequence) + (layers - windowed) * sequence)
 
 
-def devices(strategy: ModelDocument) -> int:
+def devices(strategy: "documents.ParallelStrategy") -> int:
     """Accelerators of a strategy."""
     return int(strategy["data"] * strategy["tensor"] * strategy["pipeline"] * strategy.get("context", 1))
 
-
-Document = Mapping[str, Any]
 
 DEMANDS, LAYOUTS, SIZES = "/v1/training-demands", "/v1/layouts", "/v1/task-sizes"
 NODE = 8
@@ -128,9 +127,9 @@ class DemandExchange:
         demands: Rows of the answer by case.
     """
 
-    body: Json
+    body: "documents.TrainingDemandRequest"
     answer: Answer
-    demands: Mapping[str, Json]
+    demands: "Mapping[str, documents.TrainingDemand]"
 
     @property
     def amiss(self) -> str:
@@ -140,12 +139,12 @@ class DemandExchange:
         return "" if told == wanted else f"demands of {shown(told)} where {shown(wanted)} were asked for"
 
 
-def revision(episode: Episode) -> Json:
+def revision(episode: Episode) -> "documents.Revision":
     """Revision that a request was made from."""
     return named_revision(episode, "demand")
 
 
-def asked(episode: Episode, body: Json) -> DemandExchange:
+def asked(episode: Episode, body: "documents.TrainingDemandRequest") -> DemandExchange:
     """Ask for demands that nothing stands against.
 
     Raises:
@@ -158,15 +157,14 @@ def asked(episode: Episode, body: Json) -> DemandExchange:
     return DemandExchange(body, answer, {row["case"]: row for row in told["demands"]})
 
 
-def report(answer: Answer, name: str) -> Json | None:
-    """The report that an answer holds; None where it is none, or has figures that no arithmetic can be done with."""
+def report(answer: Answer, name: str) -> Any:
+    """The report that an answer holds, of a class; None where it is none, or has figures beyond all arithmetic."""
     if answer.status != 200 or not schema.is_valid(name, answer.json, reader=True):
         return None
     try:
-        told: Json = _finite(answer.json)
+        return _finite(answer.json)
     except OverflowError:
         return None
-    return told
 
 
 def _finite(value: Any) -> Any:
@@ -187,7 +185,7 @@ def names(chance: Random, letter: str, count: int) -> list[str]:
     return [f"{letter}{number}" for number in chance.sample(range(100_000, 1_000_000), count)]
 
 
-def hardware(chance: Random, name: str, *, memory: float | None = None) -> Json:
+def hardware(chance: Random, name: str, *, memory: float | None = None) -> "documents.TrainingHardware":
     """Servers of eight made-up accelerators."""
     peak = chance.uniform(1.5e14, 2e15)
     return {
@@ -203,7 +201,7 @@ def hardware(chance: Random, name: str, *, memory: float | None = None) -> Json:
     }
 
 
-def model(chance: Random, kind: str) -> Json:
+def model(chance: Random, kind: str) -> "documents.ModelStructure":
     """A model whose sizes are whole by every reading, and divide by what strategies ask for.
 
     Args:
@@ -213,14 +211,14 @@ def model(chance: Random, kind: str) -> Json:
             (further tokens).
     """
     heads = 8 * chance.randint(2, 12)
-    made: Json = {
+    made = {
         "layers": 8 * chance.randint(2, 9),
         "hidden": 128 * heads,
         "heads": heads,
         "sequence": 2048 * chance.choice((1, 2, 4)),
         "vocabulary": 1024 * chance.randint(32, 192),
     }
-    return made | _PARTS[kind](chance, heads)
+    return cast("documents.ModelStructure", made | _PARTS[kind](chance, heads))
 
 
 KINDS = ("plain", "grouped", "window", "experts", "sparse", "latent", "ahead")
@@ -272,7 +270,7 @@ _PARTS: Mapping[str, Callable[[Random, int], Json]] = {
 }
 
 
-def strategy(chance: Random, of: Document, **members: Any) -> Json:
+def strategy(chance: Random, of: "documents.ModelStructure", **members: Any) -> "documents.ParallelStrategy":
     """A strategy that divides everything there is to divide; members that are named stay as they are."""
     pipeline = members.get("pipeline", chance.choice((1, 2, 4)))
     data, micro = members.get("data", chance.choice((2, 4, 8))), members.get("micro_batch", chance.choice((1, 2)))
@@ -287,12 +285,15 @@ def strategy(chance: Random, of: Document, **members: Any) -> Json:
         "sequence_parallel": True,
         "recomputation": chance.choice(("none", "full")),
     }
-    return made | members
+    return cast("documents.ParallelStrategy", made | members)
 
 
-def case(name: str, of: Document, spread: Document, kind: str, **members: Any) -> Json:
+def case(
+    name: str, of: "documents.ModelStructure", spread: "documents.ParallelStrategy", kind: str, **members: Any
+) -> "documents.TrainingCase":
     """A case."""
-    return {"id": name, "model": dict(of), "strategy": dict(spread), "hardware": kind, **members}
+    made = {"id": name, "model": dict(of), "strategy": dict(spread), "hardware": kind, **members}
+    return cast("documents.TrainingCase", made)
 
 
 def shown(entries: Sequence[Any], most: int = 5) -> str:
@@ -301,6 +302,6 @@ def shown(entries: Sequence[Any], most: int = 5) -> str:
     return f"{text}, …" if len(entries) > most else text or "none"
 
 
-def part(demand: Document, name: str) -> float:
+def part(demand: "documents.TrainingDemand", name: str) -> float:
     """Bytes of a part of memory; nought where it is not told."""
     return float(sum(row["size"] for row in demand["memory_parts"] if row["part"] == name))

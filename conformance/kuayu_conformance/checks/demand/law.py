@@ -18,12 +18,11 @@ from itertools import combinations
 from math import ceil
 from random import Random
 from statistics import fmean, median
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.demand.demand_requests import DEMANDS, Document, counted, names, report, revision
-from kuayu_conformance.checks.kit.decisions import Json
+from kuayu_conformance.checks.demand.demand_requests import DEMANDS, counted, names, report, revision
 from kuayu_conformance.checks.kit.tables import short, table
 from kuayu_conformance.corpora import training
 from kuayu_conformance.corpora.training import Corpus, Run
@@ -31,6 +30,9 @@ from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure
 from kuayu_conformance.statistics import clustered_mean, mean_upper_bound
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 SLOWEST, FASTEST = 1.25, 0.8
 _RATES = (
@@ -49,7 +51,9 @@ class Disguise:
         pace: What times are multiplied by.
     """
 
-    def __init__(self, chance: Random, hardware: Mapping[str, Document], sources: Iterable[str]) -> None:
+    def __init__(
+        self, chance: Random, hardware: "Mapping[str, documents.TrainingHardware]", sources: Iterable[str]
+    ) -> None:
         """Draw them."""
         self._chance = chance
         self.pace = chance.uniform(FASTEST, SLOWEST)
@@ -57,34 +61,39 @@ class Disguise:
         listed = list(sources)
         self._sources = dict(zip(listed, names(chance, "s", len(listed)), strict=True))
 
-    def machine(self, of: Document) -> Json:
+    def machine(self, of: "documents.TrainingHardware") -> "documents.TrainingHardware":
         """Hardware under another name, its rates slower by the pace."""
-        slower = {name: of[name] / self.pace for name in _RATES if name in of}
+        members: Mapping[str, Any] = of
+        slower = {name: members[name] / self.pace for name in _RATES if name in members}
         peaks = {
-            name: {precision: value / self.pace for precision, value in of[name].items()}
+            name: {precision: value / self.pace for precision, value in members[name].items()}
             for name in _THROUGHPUTS
-            if name in of
+            if name in members
         }
-        return {**of, **slower, **peaks, "id": self._hardware[of["id"]]}
+        disguised = {**members, **slower, **peaks, "id": self._hardware[of["id"]]}
+        return cast("documents.TrainingHardware", disguised)
 
-    def measured(self, run: Run) -> Json:
+    def measured(self, run: Run) -> "documents.MeasuredRun":
         """A run as it travels in a request; it has a time, or memory, or both."""
-        told: dict[str, Any] = {} if run.step_time is None else {"step_time": run.step_time * self.pace}
-        told |= {} if run.memory is None else {"memory": run.memory}
-        return {"source": self._sources[run.source], **self._asked(run), **told}
+        entry: documents.MeasuredRun = {
+            "source": self._sources[run.source],
+            "model": run.model,
+            "strategy": run.strategy,
+            "hardware": self._hardware[run.hardware],
+        }
+        if run.step_time is not None:
+            entry["step_time"] = run.step_time * self.pace
+        if run.memory is not None:
+            entry["memory"] = run.memory
+        return entry
 
-    def cases(self, runs: Sequence[Run]) -> list[Json]:
+    def cases(self, runs: Sequence[Run]) -> "list[documents.TrainingCase]":
         """Runs as cases, in their order."""
         return [
-            {"id": name, **self._asked(run)}
+            {"id": name, "model": run.model, "strategy": run.strategy, "hardware": self._hardware[run.hardware]}
             for name, run in zip(names(self._chance, "c", len(runs)), runs, strict=True)
         ]
 
-    def _asked(self, run: Run) -> Json:
-        return {"model": run.model, "strategy": run.strategy, "hardware": self._hardware[run.hardware]}
-
-
-DemandDocument = Mapping[str, Any]
 
 DENSE, GUESSED, EXPERTS = "dense, structure stated", "dense, structure guessed", "experts"
 ALIKE = 0.02
@@ -119,11 +128,18 @@ class RunPrediction:
 
     @classmethod
     def of(
-        cls, run: Run, row: DemandDocument, pace: float, share: float, machine: DemandDocument, *, counts: bool
+        cls,
+        run: Run,
+        row: "documents.TrainingDemand",
+        pace: float,
+        share: float,
+        machine: "documents.TrainingHardware",
+        *,
+        counts: bool,
     ) -> "RunPrediction":
         """A row of an answer whose clock ran at a pace; the share is the usual utilisation."""
         time = row["step_time"]
-        expected, low, high = (time[name] / pace for name in ("expected", "low", "high"))
+        expected, low, high = (seconds / pace for seconds in (time["expected"], time["low"], time["high"]))
         return cls(run, counts, expected, low, high, row["memory"], row["fits"], ideal(run, machine) / share)
 
     @property
@@ -154,13 +170,14 @@ class RunPrediction:
         return self.low <= (self.measured or 0.0) <= self.high
 
 
-def ideal(run: Run, machine: DemandDocument) -> float:
+def ideal(run: Run, machine: "documents.TrainingHardware") -> float:
     """Seconds of 6 FLOP for each active parameter and token at the peak of the run's number format."""
-    peak = machine["peak_matrix_throughput"][run.strategy.get("precision", "bf16")]
+    peaks: Mapping[str, Any] = machine["peak_matrix_throughput"]
+    peak = peaks[run.strategy.get("precision", "bf16")]
     return float(6.0 * counted(run.model).active * run.tokens / (peak * run.devices))
 
 
-def usual_shares(runs: Iterable[Run], hardware: Mapping[str, DemandDocument]) -> float:
+def usual_shares(runs: Iterable[Run], hardware: "Mapping[str, documents.TrainingHardware]") -> float:
     """Utilisation of some runs: the median over sources of each one's median."""
     shares: dict[str, list[float]] = {}
     for run in runs:
@@ -444,7 +461,12 @@ def _apart(episode: Episode, corpus: Corpus) -> Iterator[RunPrediction]:
 
 
 def _asked(
-    episode: Episode, hardware: Mapping[str, Document], rest: Sequence[Run], out: Sequence[Run], *, counts: bool
+    episode: Episode,
+    hardware: "Mapping[str, documents.TrainingHardware]",
+    rest: Sequence[Run],
+    out: Sequence[Run],
+    *,
+    counts: bool,
 ) -> list[RunPrediction] | Answer:
     """What a service that knows the rest says of what was left out; its answer where that says it not."""
     chance = episode.random
@@ -453,7 +475,7 @@ def _asked(
     disguise = Disguise(chance, machines, dict.fromkeys(run.source for run in rest))
     asked_for = chance.sample(out, len(out))
     cases = disguise.cases(asked_for)
-    body = {
+    body: documents.TrainingDemandRequest = {
         "revision": revision(episode),
         "hardware": [disguise.machine(machines[name]) for name in chance.sample(list(machines), len(machines))],
         "runs": [

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -11,7 +11,6 @@ from kuayu_conformance.checks.demand.demand_requests import (
     DEMANDS,
     GIGA,
     LAYOUTS,
-    Document,
     case,
     counted,
     devices,
@@ -21,9 +20,12 @@ from kuayu_conformance.checks.demand.demand_requests import (
     report,
     revision,
 )
-from kuayu_conformance.checks.kit.decisions import Json, near
+from kuayu_conformance.checks.kit.decisions import near
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ID = "DEM-005"
 QUICK, FULL = 5, 24
@@ -45,14 +47,14 @@ class Question:
         demands: Rows of that by layout; empty where it is no report of these cases.
     """
 
-    body: Json
+    body: "documents.LayoutRequest"
     answer: Answer
-    told: Json
+    told: "documents.LayoutReport"
     again: Answer | None
-    demands: tuple[Json, ...]
+    demands: "tuple[documents.TrainingDemand, ...]"
 
     @property
-    def machine(self) -> Document:
+    def machine(self) -> "documents.TrainingHardware":
         """Hardware that was asked about."""
         return next(entry for entry in self.body["hardware"] if entry["id"] == self.body["kind"])
 
@@ -77,19 +79,20 @@ def observe(episode: Episode) -> LayoutAnswers:
     for number in range(FULL if episode.settings.full else QUICK):
         machines = [hardware(chance, name, memory=ROOM) for name in names(chance, "h", 2)]
         count = 8 * 2 ** chance.randint(0, 5)
-        body = {
+        body: documents.LayoutRequest = {
             "revision": revision(episode),
             "hardware": machines,
             "model": _small(model(chance, kinds[number % len(kinds)])),
             "kind": chance.choice(machines)["id"],
             "devices": count,
             "global_batch": count * chance.choice((4, 8, 12)),
-            **({"layouts": chance.randint(3, 25)} if number else {}),
         }
+        if number:
+            body["layouts"] = chance.randint(3, 25)
         questions.append(_asked(episode, body))
     tiny = hardware(chance, "tiny", memory=GIGA)
-    giant = {**model(chance, "plain"), "layers": 96, "heads": 128, "hidden": 16384}
-    body = {
+    giant: documents.ModelStructure = {**model(chance, "plain"), "layers": 96, "heads": 128, "hidden": 16384}
+    hopeless: documents.LayoutRequest = {
         "revision": revision(episode),
         "hardware": [tiny],
         "model": giant,
@@ -97,19 +100,19 @@ def observe(episode: Episode) -> LayoutAnswers:
         "devices": 8,
         "global_batch": 64,
     }
-    return LayoutAnswers(tuple(questions), _asked(episode, body))
+    return LayoutAnswers(tuple(questions), _asked(episode, hopeless))
 
 
-def _small(of: Json) -> Json:
+def _small(of: "documents.ModelStructure") -> "documents.ModelStructure":
     """A model with which eight accelerators have room enough."""
     heads = min(32, of["heads"])
-    small = {**of, "layers": 16, "heads": heads, "hidden": 128 * heads}
+    small: documents.ModelStructure = {**of, "layers": 16, "heads": heads, "hidden": 128 * heads}
     return {**small, "experts": 8} if "experts" in of else small
 
 
-def _asked(episode: Episode, body: Json) -> Question:
+def _asked(episode: Episode, body: "documents.LayoutRequest") -> Question:
     answer = episode.set_up("POST", LAYOUTS, body)
-    told = report(answer, "LayoutReport")
+    told: documents.LayoutReport | None = report(answer, "LayoutReport")
     if told is None:
         raise SetUpFailed("the answer is not a valid report of layouts", answer)
     rows = told["layouts"]
@@ -119,7 +122,11 @@ def _asked(episode: Episode, body: Json) -> Question:
         case(name, body["model"], row["strategy"], body["kind"])
         for name, row in zip(names(episode.random, "c", len(rows)), rows, strict=True)
     ]
-    request = {"revision": revision(episode), "hardware": body["hardware"], "cases": cases}
+    request: documents.TrainingDemandRequest = {
+        "revision": revision(episode),
+        "hardware": body["hardware"],
+        "cases": cases,
+    }
     again = episode.ask_patiently("POST", DEMANDS, request)
     found = (report(again, "TrainingDemandReport") or {"demands": []})["demands"]
     same = [row["case"] for row in found] == [entry["id"] for entry in cases]
@@ -135,7 +142,7 @@ def judge(observation: LayoutAnswers) -> Iterable[Finding]:
             yield from _layout(question, number, row)
     told = observation.hopeless.told
     none = not told["layouts"] and told["feasible"] == 0
-    found = {name: told[name] for name in ("considered", "feasible", "layouts")}
+    found = {"considered": told["considered"], "feasible": told["feasible"], "layouts": told["layouts"]}
     yield _claim(observation.hopeless, none, "no layout of a model that has no room", found)
 
 
@@ -152,7 +159,7 @@ def _list(question: Question) -> Iterator[Claim]:
     yield _claim(question, twice == 0, "no strategy twice", f"{twice} are repeated")
 
 
-def _layout(question: Question, number: int, row: Document) -> Iterator[Claim]:
+def _layout(question: Question, number: int, row: "documents.RankedLayout") -> Iterator[Claim]:
     body, spread, machine = question.body, row["strategy"], question.machine
     what = f"layout {number + 1} of {body['devices']} accelerators"
     count = devices(spread)
@@ -160,7 +167,7 @@ def _layout(question: Question, number: int, row: Document) -> Iterator[Claim]:
     batch = (spread["global_batch"], spread["data"], spread["micro_batch"])
     divides = batch[0] == body["global_batch"] and batch[0] % (batch[1] * batch[2]) == 0
     yield _claim(question, divides, f"{what}: {body['global_batch']} sequences in whole micro-batches", batch)
-    told, wanted = (entry.get("precision", "bf16") for entry in (spread, body))
+    told, wanted = spread.get("precision", "bf16"), body.get("precision", "bf16")
     yield _claim(question, told == wanted, f"{what}: in {wanted}", told)
     size = machine["accelerator_memory_capacity"]
     yield _claim(question, row["memory"] <= size, f"{what}: at most {size:.5g} B", f"{row['memory']:.5g}")
@@ -171,7 +178,7 @@ def _layout(question: Question, number: int, row: Document) -> Iterator[Claim]:
     yield from _as_case(question, number, row, what)
 
 
-def _as_case(question: Question, number: int, row: Document, what: str) -> Iterator[Claim]:
+def _as_case(question: Question, number: int, row: "documents.RankedLayout", what: str) -> Iterator[Claim]:
     if not question.demands:
         brief = question.again.brief if question.again else "none"
         yield _claim(question, False, f"{what}: a demand of the same strategy", brief)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import (
@@ -19,7 +20,6 @@ from kuayu_conformance.checks.kit.decisions import (
     INVALID,
     BadRequest,
     Fault,
-    Json,
     at,
     bad_requests,
     refusals,
@@ -28,6 +28,9 @@ from kuayu_conformance.checks.kit.decisions import (
 )
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ID = "DEM-006"
 
@@ -41,33 +44,45 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     return bad_requests(episode, requests(episode), _faults, lambda _, path, body: episode.set_up("POST", path, body))
 
 
-def requests(episode: Episode) -> dict[str, Json]:
+def requests(episode: Episode) -> dict[str, Mapping[str, Any]]:
     """A small request for each operation, with a name in every place that may hold one."""
     chance = episode.random
     labels = names(chance, "n", 8)
     machines = [hardware(chance, label) for label in labels[:2]]
     of = model(chance, "experts")
     spread = strategy(chance, of)
-    run = {
+    run: documents.MeasuredRun = {
         "source": labels[2],
         "model": of,
         "strategy": spread,
         "hardware": labels[0],
         "step_time": chance.uniform(1.0, 30.0),
     }
-    head = {"revision": revision(episode), "hardware": machines, "runs": [run, {**run, "hardware": labels[1]}]}
-    given = {"devices": 1.0, "cores": 8.0, "memory": 3.2e10}
-    used = {"devices": 0.5, "cores": 3.0, "memory": 1.1e10}
-    record = {"kind": labels[3], "requested": given, "used": used, "duration": chance.uniform(100.0, 1000.0)}
-    return {
-        DEMANDS: {**head, "cases": [case(label, of, spread, labels[0]) for label in labels[4:6]]},
-        LAYOUTS: {**head, "model": of, "kind": labels[0], "devices": 8, "global_batch": 64},
-        SIZES: {
-            "revision": head["revision"],
-            "history": [record],
-            "tasks": [{"id": label, "kind": labels[3], "requested": given} for label in labels[6:8]],
-        },
+    made_from = revision(episode)
+    runs: list[documents.MeasuredRun] = [run, {**run, "hardware": labels[1]}]
+    given: documents.TaskResources = {"devices": 1.0, "cores": 8.0, "memory": 3.2e10}
+    used: documents.TaskResources = {"devices": 0.5, "cores": 3.0, "memory": 1.1e10}
+    demands: documents.TrainingDemandRequest = {
+        "revision": made_from,
+        "hardware": machines,
+        "runs": runs,
+        "cases": [case(label, of, spread, labels[0]) for label in labels[4:6]],
     }
+    layouts: documents.LayoutRequest = {
+        "revision": made_from,
+        "hardware": machines,
+        "runs": runs,
+        "model": of,
+        "kind": labels[0],
+        "devices": 8,
+        "global_batch": 64,
+    }
+    sizes: documents.SizingRequest = {
+        "revision": made_from,
+        "history": [{"kind": labels[3], "requested": given, "used": used, "duration": chance.uniform(100.0, 1000.0)}],
+        "tasks": [{"id": label, "kind": labels[3], "requested": given} for label in labels[6:8]],
+    }
+    return {DEMANDS: demands, LAYOUTS: layouts, SIZES: sizes}
 
 
 USED: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -103,7 +118,7 @@ class ModelFault(Fault):
         return self.pointer
 
 
-def _faults(path: str, whole: Json) -> Iterator[Fault]:
+def _faults(path: str, whole: Mapping[str, Any]) -> Iterator[Fault]:
     """What can be wrong with the request of an operation."""
     for what, pointer in USED[path]:
         yield unknown(f"{what} that is unknown", pointer)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, fsum, inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from kuayu_conformance.testbed.tasks.drawing import Tasks, World
 from kuayu_conformance.testbed.tasks.kinds import DEVICES, KINDS, MEMORY, MIXES, OVER_REQUEST, RATE, RESOURCES
 from kuayu_conformance.testbed.tasks.law import Numbers
 from kuayu_schemas import schema
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 REQUIRED = (0.253, 0.152, 0.072, 0.08)
 """Gains that the requirement names, each relative to the original requests."""
@@ -148,8 +151,6 @@ def _gains(pairs: Sequence[tuple[Four, Four]]) -> Four:
     return entry[0], entry[1], entry[2], entry[3]
 
 
-Json = dict[str, Any]
-
 PATH = "/v1/task-sizes"
 ALLOWED = 0.05
 """Slow-down that a question allows; the default of the standard."""
@@ -189,7 +190,7 @@ class SizingExchange:
         answer: The exchange.
     """
 
-    tasks: Sequence[Json]
+    tasks: "Sequence[documents.TaskRequest]"
     kinds: tuple[str, ...]
     allowed: float
     answer: Answer
@@ -207,12 +208,12 @@ class SizingExchange:
         return ""
 
     @property
-    def rows(self) -> Sequence[tuple[Json, Json]]:
+    def rows(self) -> "Sequence[tuple[documents.TaskRequest, documents.SizedTask]]":
         """Tasks with their sizes; only of an answer."""
         return list(zip(self.tasks, self.answer.json["tasks"], strict=True))
 
     @property
-    def importance(self) -> Sequence[Json]:
+    def importance(self) -> "Sequence[documents.ResourceImportance]":
         """Rows on kinds; only of an answer."""
         return list(self.answer.json["importance"])
 
@@ -258,8 +259,8 @@ class Questioner:
         before = drawing.history(f"{self.seed}/few", mix, world, 400)
         names = [f"kind-{number:04d}" for number in self._episode.naming.sample(range(10_000), len(KINDS) + 1)]
         history = wire.records(before, names, f"{self.seed}/few")
-        asks = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
-        tasks = [
+        asks: documents.TaskResources = {"devices": 0.0, "cores": 6.0, "memory": 3e10}
+        tasks: list[documents.TaskRequest] = [
             {"id": "seen", "kind": names[0], "requested": {**asks, "devices": 1.0}},
             {"id": "without-devices", "kind": names[3], "requested": asks},
             {"id": "never-seen", "kind": names[-1], "requested": {**asks, "devices": 0.5}},
@@ -269,10 +270,15 @@ class Questioner:
             ("no history", self._asked([], tasks)),
         ]
 
-    def _asked(self, ran: Sequence[Json], wanted: Sequence[Json], allowed: float | None = None) -> SizingExchange:
+    def _asked(
+        self,
+        ran: "list[documents.TaskRecord]",
+        wanted: "list[documents.TaskRequest]",
+        allowed: float | None = None,
+    ) -> SizingExchange:
         number = self._episode.random.randrange(1_000_000)
-        revision = {"epoch": self._episode.name_of("tasks"), "number": number}
-        body: Json = {"revision": revision, "history": ran, "tasks": wanted}
+        revision: documents.Revision = {"epoch": self._episode.name_of("tasks"), "number": number}
+        body: documents.SizingRequest = {"revision": revision, "history": ran, "tasks": wanted}
         if allowed is not None:
             body["slow_down"] = allowed
         answer = self._episode.ask_patiently("POST", PATH, body)
@@ -361,7 +367,7 @@ def ranked(mix: str, asked: SizingExchange) -> list[KindRanking]:
         KindRanking(
             mix,
             asked.kinds.index(row["kind"]),
-            tuple(float(row[name]) for name in RESOURCES),
+            (float(row["devices"]), float(row["cores"]), float(row["memory"])),
             float(row["error"]),
             int(row["records"]),
             asked.answer,
@@ -373,8 +379,10 @@ def ranked(mix: str, asked: SizingExchange) -> list[KindRanking]:
 
 def _faults(asked: SizingExchange) -> Iterator[str]:
     for task, size in asked.rows:
+        asks: Mapping[str, Any] = task["requested"]
+        gets: Mapping[str, Any] = size["recommended"]
         for name in RESOURCES:
-            wanted, given = task["requested"][name], size["recommended"][name]
+            wanted, given = asks[name], gets[name]
             if given > wanted * (1.0 + _ROUNDING):
                 yield f"{task['id']}: {given:g} of {name}, which is more than the {wanted:g} asked for"
             if wanted > 0.0 and given <= 0.0:

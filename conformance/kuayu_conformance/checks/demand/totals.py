@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import (
     KINDS,
     DemandExchange,
-    Document,
     asked,
     case,
     counted,
@@ -27,9 +26,12 @@ from kuayu_conformance.checks.demand.demand_requests import (
     revision,
     strategy,
 )
-from kuayu_conformance.checks.kit.decisions import Json, near
+from kuayu_conformance.checks.kit.decisions import near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 REQUIREMENT = "DEM-004"
 TENSORS, SHARDINGS, REPLICAS = (1, 2, 4, 8), (0, 1, 2, 3), 8
@@ -43,7 +45,7 @@ class Rung:
 
     what: str
     values: tuple[int | str, ...]
-    cases: tuple[Json, ...]
+    cases: "tuple[documents.TrainingCase, ...]"
 
 
 def ladders(chance: Random, machine: str) -> tuple[Rung, ...]:
@@ -66,7 +68,10 @@ def ladders(chance: Random, machine: str) -> tuple[Rung, ...]:
         ):
             labels = names(chance, "c", len(values))
             steps = zip(labels, values, strict=True)
-            cases = tuple(case(name, of, {**base, what: value}, machine) for name, value in steps)
+            cases = tuple(
+                case(name, of, cast("documents.ParallelStrategy", {**base, what: value}), machine)
+                for name, value in steps
+            )
             found.append(Rung(what, values, cases))
     return tuple(found)
 
@@ -77,7 +82,7 @@ def lawful(rungs: Sequence[Rung], asked: DemandExchange) -> Iterator[Finding]:
         yield from _LAWS[rung.what](rung, [asked.demands[case["id"]] for case in rung.cases], asked)
 
 
-def _tensor(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iterator[Finding]:
+def _tensor(rung: Rung, rows: "Sequence[documents.TrainingDemand]", asked: DemandExchange) -> Iterator[Finding]:
     sizes = [part(row, "parameters") for row in rows]
     found = _listed(rung, sizes)
     fallen = all(after <= before * (1 + SLIGHTLY) for before, after in pairwise(sizes))
@@ -86,7 +91,7 @@ def _tensor(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iter
     yield holds(REQUIREMENT, divided, "eight share their layers: less than half the memory of one", found, asked.answer)
 
 
-def _sharding(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iterator[Finding]:
+def _sharding(rung: Rung, rows: "Sequence[documents.TrainingDemand]", asked: DemandExchange) -> Iterator[Finding]:
     states = [part(row, "optimizer") for row in rows]
     for value, state in list(zip(rung.values, states, strict=True))[1:]:
         expected = (
@@ -102,7 +107,7 @@ def _sharding(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> It
         yield holds(REQUIREMENT, kept and less, expected, _listed(rung, sizes), asked.answer)
 
 
-def _recomputation(rung: Rung, rows: Sequence[Document], asked: DemandExchange) -> Iterator[Finding]:
+def _recomputation(rung: Rung, rows: "Sequence[documents.TrainingDemand]", asked: DemandExchange) -> Iterator[Finding]:
     sizes = [part(row, "activations") for row in rows]
     falling = sizes[0] > sizes[1] > sizes[2] > 0
     expected = "memory of activations falls from none over selective to full recomputation"
@@ -121,16 +126,16 @@ def _listed(rung: Rung, sizes: Sequence[float]) -> str:
     return ", ".join(f"{rung.what} {value}: {size:.5g} B" for value, size in zip(rung.values, sizes, strict=True))
 
 
-_LAWS: Mapping[str, Callable[[Rung, Sequence[Document], DemandExchange], Iterator[Finding]]] = {
+_LAWS: "Mapping[str, Callable[[Rung, Sequence[documents.TrainingDemand], DemandExchange], Iterator[Finding]]]" = {
     "tensor": _tensor,
     "sharding": _sharding,
     "recomputation": _recomputation,
 }
 
 
-_LATENT = {"query_rank": 1536, "value_rank": 512, "rotary_width": 64}
+_LATENT: "documents.LatentAttention" = {"query_rank": 1536, "value_rank": 512, "rotary_width": 64}
 
-ANCHORS: Mapping[str, tuple[Document, float]] = {
+ANCHORS: "Mapping[str, tuple[documents.ModelStructure, float]]" = {
     "GPT-3 (arXiv:2104.04473, table 2)": (
         {"layers": 96, "hidden": 12288, "heads": 96, "sequence": 2048, "vocabulary": 51200},
         174.6e9,
@@ -197,9 +202,9 @@ _DIMENSIONS = ("data", "tensor", "pipeline", "context", "expert")
 class DemandCase:
     """A case with its demand and its hardware."""
 
-    case: Document
-    demand: Document
-    machine: Document
+    case: "documents.TrainingCase"
+    demand: "documents.TrainingDemand"
+    machine: "documents.TrainingHardware"
 
     @property
     def tokens(self) -> float:
@@ -210,7 +215,7 @@ class DemandCase:
     def sixteen(self) -> float:
         """FLOP/s of an accelerator in 16 bits."""
         peaks = self.machine["peak_matrix_throughput"]
-        return float(peaks.get("bf16", peaks.get("fp16")))
+        return peaks["bf16"] if "bf16" in peaks else peaks["fp16"]
 
 
 def every(asked: DemandExchange) -> list[DemandCase]:
@@ -224,9 +229,9 @@ def counts(asked: DemandExchange) -> Iterator[Finding]:
     published = {str(sorted(of.items(), key=str)): (name, size) for name, (of, size) in ANCHORS.items()}
     for entry in every(asked):
         own, row, spread = counted(entry.case["model"]), entry.demand, entry.case["strategy"]
-        wanted = {"parameters": own.parameters, "active_parameters": own.active, "work": own.work(entry.tokens)}
-        for name, value in wanted.items():
-            yield _close(asked, entry, name, row[name], value)
+        yield _close(asked, entry, "parameters", row["parameters"], own.parameters)
+        yield _close(asked, entry, "active_parameters", row["active_parameters"], own.active)
+        yield _close(asked, entry, "work", row["work"], own.work(entry.tokens))
         least = own.executed(entry.tokens, spread.get("recomputation", "none"))
         # Fused attention may compute its scores once more in the backward pass; that is allowed to count.
         most = least + (entry.tokens * own.score_work if spread.get("fused_attention", True) else 0.0)
@@ -258,13 +263,14 @@ def hangs_together(asked: DemandExchange) -> Iterator[Finding]:
             yield _close(asked, entry, "utilisation", row["utilisation"], share)
         ordered = 0 < time["low"] <= time["expected"] <= time["high"] and time["coverage"] == coverage
         yield holds(REQUIREMENT, ordered, f"an interval of {coverage} about the expected time", time, asked.answer)
-        sent = {flow["dimension"] for flow in row["traffic"] if flow["size"] > 0}
-        alone = {name for name in _DIMENSIONS if spread.get(name, 1) == 1}
+        sent: set[str] = {flow["dimension"] for flow in row["traffic"] if flow["size"] > 0}
+        sizes: Mapping[str, Any] = spread
+        alone = {name for name in _DIMENSIONS if sizes.get(name, 1) == 1}
         if spread.get("context", 1) > 1:
             alone.discard("data")  # parts of the sequence exchange gradients too
         idle = sorted(sent & alone)
         yield holds(REQUIREMENT, not idle, "no traffic of a parallelism that has one member", idle, asked.answer)
-        silent = sorted(name for name in _DIMENSIONS if spread.get(name, 1) > 1 and name not in sent)
+        silent = sorted(name for name in _DIMENSIONS if sizes.get(name, 1) > 1 and name not in sent)
         yield holds(
             REQUIREMENT, not silent, "traffic of every parallelism that has several members", silent, asked.answer
         )
@@ -293,7 +299,7 @@ def tiles(asked: DemandExchange) -> Iterator[Finding]:
         yield from _carried(asked, entry, segments)
 
 
-def _carried(asked: DemandExchange, each: DemandCase, segments: list[Document]) -> Iterator[Finding]:
+def _carried(asked: DemandExchange, each: DemandCase, segments: "list[documents.StepSegment]") -> Iterator[Finding]:
     carried: dict[str, float] = {}
     for segment in segments:
         for flow in segment["traffic"]:
@@ -377,13 +383,21 @@ def observe(episode: Episode) -> DemandAnswers:
     )
 
 
-def _ask(episode: Episode, machines: list[Json], cases: list[Json], **members: Any) -> DemandExchange:
+def _ask(
+    episode: Episode,
+    machines: "list[documents.TrainingHardware]",
+    cases: "list[documents.TrainingCase]",
+    **members: Any,
+) -> DemandExchange:
     chance = episode.random
     listed = {"hardware": chance.sample(machines, len(machines)), "cases": chance.sample(cases, len(cases))}
-    return asked(episode, {"revision": revision(episode), **listed, **members})
+    body = {"revision": revision(episode), **listed, **members}
+    return asked(episode, cast("documents.TrainingDemandRequest", body))
 
 
-def _case(episode: Episode, name: str, kind: str, machines: list[Json]) -> Json:
+def _case(
+    episode: Episode, name: str, kind: str, machines: "list[documents.TrainingHardware]"
+) -> "documents.TrainingCase":
     chance = episode.random
     of = model(chance, kind)
     spread = strategy(
@@ -400,10 +414,13 @@ def _tight(episode: Episode, plain: DemandExchange) -> tuple[DemandExchange, dic
     """Some of the cases again, on accelerators whose memory lies just above or just below what they need."""
     sheets = {entry["id"]: entry for entry in plain.body["hardware"]}
     chosen = episode.random.sample(plain.body["cases"], min(8, len(plain.body["cases"])))
-    machines, cases, roomy = [], [], {}
+    machines: list[documents.TrainingHardware] = []
+    cases: list[documents.TrainingCase] = []
+    roomy: dict[str, bool] = {}
     for number, item in enumerate(chosen):
         more = number % 2 == 0
-        need = plain.demands.get(item["id"], {}).get("memory", ROOMY)
+        demand = plain.demands.get(item["id"])
+        need = demand["memory"] if demand else ROOMY
         size = need * (1 + SPARE if more else 1 - SPARE)
         machines.append({**sheets[item["hardware"]], "id": f"h{number}", "accelerator_memory_capacity": size})
         cases.append({**item, "hardware": f"h{number}"})
@@ -411,19 +428,20 @@ def _tight(episode: Episode, plain: DemandExchange) -> tuple[DemandExchange, dic
     return _ask(episode, machines, cases), roomy
 
 
-def _broken(episode: Episode) -> Iterator[tuple[str, tuple[Json, str]]]:
+def _broken(episode: Episode) -> "Iterator[tuple[str, tuple[documents.TrainingCase, str]]]":
     """Layouts that do not divide by any reading, on accelerators with room for everything."""
     chance = episode.random
     dense, sparse = model(chance, "plain"), model(chance, "experts")
     whole = {"data": 4, "tensor": 2, "pipeline": 2, "micro_batch": 2, "expert": 1}
-    odd = (
+    uneven: documents.ModelStructure = {**dense, "heads": 20, "hidden": 2560}
+    odd: tuple[tuple[documents.ModelStructure, dict[str, int], str], ...] = (
         (dense, {"pipeline": 2 * dense["layers"]}, "more stages than layers"),
-        ({**dense, "heads": 20, "hidden": 2560}, {"tensor": 8}, "tensor parallelism that does not divide the heads"),
+        (uneven, {"tensor": 8}, "tensor parallelism that does not divide the heads"),
         (dense, {"global_batch": 4 * 2 * 2 * 3 + 1}, "a batch that replicas and micro-batches do not divide"),
         (sparse, {"data": 3, "expert": 3, "global_batch": 24}, "expert parallelism that does not divide the experts"),
     )
     for name, (of, members, why) in zip(names(chance, "c", len(odd)), odd, strict=True):
-        spread = {**whole, "global_batch": 32, **members}
+        spread = cast("documents.ParallelStrategy", {**whole, "global_batch": 32, **members})
         yield name, (case(name, of, spread, "roomy"), why)
 
 
@@ -452,9 +470,9 @@ def _fitting(observation: DemandAnswers) -> Iterator[Finding]:
             told = bool(row["obstacles"]) is not row["fits"]
             yield holds("DEM-004", told, "obstacles where it cannot run, and nowhere else", found, asked_for.answer)
     for name, more in observation.roomy.items():
-        found = observation.tight.demands[name]["fits"]
+        fits = observation.tight.demands[name]["fits"]
         expected = f"with {SPARE:.0%} {'more' if more else 'less'} memory than was told, it fits: {more}"
-        yield holds("DEM-004", found is more, expected, found, observation.tight.answer)
+        yield holds("DEM-004", fits is more, expected, fits, observation.tight.answer)
     for name, why in observation.why.items():
         row = observation.broken.demands[name]
         found = f"fits: {row['fits']}, obstacles: {row['obstacles']}"

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.demand.demand_requests import (
     NODE,
     DemandExchange,
-    Document,
     asked,
     case,
     counted,
@@ -23,9 +22,12 @@ from kuayu_conformance.checks.demand.demand_requests import (
     revision,
     strategy,
 )
-from kuayu_conformance.checks.kit.decisions import Json, near
+from kuayu_conformance.checks.kit.decisions import near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 class Occupancy(NamedTuple):
@@ -66,7 +68,7 @@ def _at(course: Sequence[Occupancy], instant: float) -> int:
 ID = "DEM-002"
 QUICK, FULL = 6, 40
 TENTH = 0.1
-PHASES = ("warm_up", "fast_convergence", "stable_convergence")
+PHASES: "tuple[documents.TrainingPhase, ...]" = ("warm_up", "fast_convergence", "stable_convergence")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def observe(episode: Episode) -> PhaseDemands:
     count = FULL if episode.settings.full else QUICK
     machines = [hardware(chance, name) for name in names(chance, "h", 2)]
     cases = [_training(episode, name, number, machines) for number, name in enumerate(names(chance, "c", count))]
-    apart: dict[tuple[str, int], Json] = {}
+    apart: dict[tuple[str, int], documents.TrainingCase] = {}
     for training in cases:
         for number, phase in enumerate(training["phases"]):
             own = on_its_own(training, phase, f"{training['id']}-{number}")
@@ -109,7 +111,9 @@ def observe(episode: Episode) -> PhaseDemands:
     )
 
 
-def _training(episode: Episode, name: str, number: int, machines: list[Json]) -> Json:
+def _training(
+    episode: Episode, name: str, number: int, machines: "list[documents.TrainingHardware]"
+) -> "documents.TrainingCase":
     """A training that begins with few sequences; its batch grows to many times that, then its sequences do.
 
     Replicas fill whole servers, so that servers can be given back and taken one by one.
@@ -124,7 +128,7 @@ def _training(episode: Episode, name: str, number: int, machines: list[Json]) ->
     )
     few = chance.choice([size for size in (1, 2, 4) if size < data // 2])
     odd = micro * (data // 2) + (micro - 1)  # micro-batches are whole or not at all
-    phases = [
+    phases: list[documents.PlannedPhase] = [
         {"phase": PHASES[0], "steps": chance.randint(500, 5000), "global_batch": few * micro},
         {"phase": PHASES[0], "steps": chance.randint(500, 5000), "global_batch": odd},
         {"phase": PHASES[1], "steps": chance.randint(5000, 50_000)},
@@ -135,13 +139,14 @@ def _training(episode: Episode, name: str, number: int, machines: list[Json]) ->
     return case(name, of, spread, chance.choice(machines)["id"], phases=phases)
 
 
-def on_its_own(whole: Document, phase: Document, name: str) -> Json:
+def on_its_own(whole: "documents.TrainingCase", phase: "documents.PlannedPhase", name: str) -> "documents.TrainingCase":
     """A phase as a training: its batch and sequence, on as many replicas as have a micro-batch."""
     spread = whole["strategy"]
     batch = phase.get("global_batch", spread["global_batch"])
     replicas = max(1, min(spread["data"], batch // spread["micro_batch"]))
-    of = {**whole["model"], "sequence": phase.get("sequence", whole["model"]["sequence"])}
-    return case(name, of, {**spread, "data": replicas, "global_batch": batch}, whole["hardware"])
+    of: documents.ModelStructure = {**whole["model"], "sequence": phase.get("sequence", whole["model"]["sequence"])}
+    own: documents.ParallelStrategy = {**spread, "data": replicas, "global_batch": batch}
+    return case(name, of, own, whole["hardware"])
 
 
 def judge(observation: PhaseDemands) -> Iterable[Finding]:
@@ -162,7 +167,11 @@ def judge(observation: PhaseDemands) -> Iterable[Finding]:
 
 
 def _phase(
-    observation: PhaseDemands, training: Document, phase: Document, row: Document, alone: str | None
+    observation: PhaseDemands,
+    training: "documents.TrainingCase",
+    phase: "documents.PlannedPhase",
+    row: "documents.PhaseDemand",
+    alone: str | None,
 ) -> Iterator[Finding]:
     own = on_its_own(training, phase, "")
     spread, of, steps = own["strategy"], own["model"], phase["steps"]
@@ -177,16 +186,19 @@ def _phase(
         return
     single = observation.alone.demands[alone]
     sent = [flow["size"] for flow in single["traffic"]]
-    for name, wanted in (("step_time", single["step_time"]["expected"]), ("memory", single["memory"])):
+    time, memory = single["step_time"]["expected"], single["memory"]
+    for name, stated, wanted in (("step_time", row["step_time"], time), ("memory", row["memory"], memory)):
         expected = f"{what}: {name} as on its own, {wanted:.5g}"
-        yield _claim(observation, near(row[name], wanted), expected, f"{row[name]:.5g}")
+        yield _claim(observation, near(stated, wanted), expected, f"{stated:.5g}")
     least, most = max(sent, default=0.0), sum(sent)
     fine = least * 0.99 <= row["traffic"] <= most * 1.01
     expected = f"{what}: traffic of a step between {least:.5g} and {most:.5g} B, as on its own"
     yield _claim(observation, fine, expected, f"{row['traffic']:.5g}")
 
 
-def _mismatch(observation: PhaseDemands, training: Document, told: list[Document]) -> Claim:
+def _mismatch(
+    observation: PhaseDemands, training: "documents.TrainingCase", told: "list[documents.PhaseDemand]"
+) -> Claim:
     """Accelerators held and of no use, or of use and not held: by the phases told, and where a job holds all."""
     planned = [Occupancy(row["devices"], row["duration"]) for row in told]
     true = []

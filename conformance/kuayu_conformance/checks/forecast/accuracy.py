@@ -10,6 +10,7 @@ worst domain counts.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,6 @@ from kuayu_conformance.checks.forecast.origins import (
     said,
 )
 from kuayu_conformance.checks.forecast.origins import observe as observe_worlds
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
@@ -39,6 +39,9 @@ from kuayu_conformance.testbed.demand.real import DEMANDED, FILES, series
 from kuayu_conformance.testbed.demand.wire import PAST, Names
 from kuayu_conformance.testbed.demand.world import STEP
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ORIGINS = 30
 """Instants of each set, one in each of equal spans."""
@@ -91,7 +94,9 @@ def _of_set(episode: Episode, name: str, clusters: Mapping[str, NDArray[np.float
                 yield RealRow(name, cluster, horizon, float(values[step + ahead]), float(expected), others)
 
 
-def _request(names: Names, name: str, clusters: Mapping[str, NDArray[np.float64]], step: int) -> Json:
+def _request(
+    names: Names, name: str, clusters: Mapping[str, NDArray[np.float64]], step: int
+) -> "documents.ForecastRequest":
     past = int(PAST / STEP)
     return {
         "revision": {"epoch": names.of("epoch"), "number": step},

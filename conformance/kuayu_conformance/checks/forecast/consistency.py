@@ -1,15 +1,18 @@
 """Forecasts that hang together: all that was asked for, in order, and nothing that contradicts itself (FCT-006)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS, HOUR, RESERVATIONS, Draft
 from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 REQUIREMENT = "FCT-006"
 _SAME = 1e-9
@@ -47,7 +50,7 @@ def observe(episode: Episode) -> ForecastAnswers:
     draft = Draft(episode.random, episode.naming)
     forecasts = [_twice(episode, FORECASTS, what, body) for what, body in questions(draft)]
     strict = reservations(draft)
-    mild = {
+    mild: documents.ReservationRequest = {
         **strict,
         "qualities": [{**quality, "violations": 4 * quality["violations"]} for quality in strict["qualities"]],
     }
@@ -57,11 +60,11 @@ def observe(episode: Episode) -> ForecastAnswers:
     )
 
 
-def _twice(episode: Episode, path: str, what: str, body: Json) -> RepeatedForecast:
+def _twice(episode: Episode, path: str, what: str, body: Mapping[str, Any]) -> RepeatedForecast:
     return RepeatedForecast(what, ask(episode, path, body), ask(episode, path, body))
 
 
-def questions(draft: Draft) -> Iterator[tuple[str, Json]]:
+def questions(draft: Draft) -> "Iterator[tuple[str, documents.ForecastRequest]]":
     """Questions about unlike series, at unlike horizons and levels."""
     chance = draft.chance
     yield "a single short series", _forecast(draft, [draft.series([3.0, 5.0])], [60.0], [0.5])
@@ -80,13 +83,16 @@ def questions(draft: Draft) -> Iterator[tuple[str, Json]]:
     yield "jobs and events", _forecast(draft, series, [600.0, HOUR], [0.05, 0.25, 0.5, 0.75, 0.95], **known)
 
 
-def _forecast(draft: Draft, series: list[Json], horizons: list[float], levels: list[float], **members: Any) -> Json:
+def _forecast(
+    draft: Draft, series: "list[documents.DemandSeries]", horizons: list[float], levels: list[float], **members: Any
+) -> "documents.ForecastRequest":
     """A question."""
     body = {"revision": draft.revision, "now": draft.at(0.0), "series": series}
-    return {**body, **members, "horizons": horizons, "levels": levels}
+    whole = {**body, **members, "horizons": horizons, "levels": levels}
+    return cast("documents.ForecastRequest", whole)
 
 
-def _foreseen(draft: Draft) -> tuple[list[Json], Json]:
+def _foreseen(draft: Draft) -> "tuple[list[documents.DemandSeries], Json]":
     """Series of a domain, its tenant and a job, with jobs that run, wait and come, and events."""
     chance = draft.chance
     domain, tenant = draft.name(), draft.name()
@@ -114,16 +120,23 @@ def _foreseen(draft: Draft) -> tuple[list[Json], Json]:
     return series, {"jobs": jobs, "events": events}
 
 
-def reservations(draft: Draft) -> Json:
+def reservations(draft: Draft) -> "documents.ReservationRequest":
     """A question for reservations: tenants with and without a promise, in two domains, and a series of none."""
     tenants, domains = [draft.name() for _ in range(4)], [draft.name() for _ in range(2)]
     series = [
         draft.series(draft.walk(700, 100), tenant=tenant, domain=domain) for tenant in tenants for domain in domains
     ]
     series.insert(3, draft.series(draft.walk(300), domain=domains[0]))
-    promised = [{"tenant": tenant, "violations": 0.04} for tenant in (*tenants[1:], draft.name())]
-    body = {"revision": draft.revision, "now": draft.at(0.0), "series": series}
-    return {**body, "horizon": HOUR, "qualities": promised}
+    promised: list[documents.TenantQuality] = [
+        {"tenant": tenant, "violations": 0.04} for tenant in (*tenants[1:], draft.name())
+    ]
+    return {
+        "revision": draft.revision,
+        "now": draft.at(0.0),
+        "series": series,
+        "horizon": HOUR,
+        "qualities": promised,
+    }
 
 
 def judge(observation: ForecastAnswers) -> Iterable[Finding]:
@@ -162,7 +175,7 @@ def _reserved(told: RepeatedForecast) -> Claim:
     return holds(REQUIREMENT, found == wanted, expected, f"{len(found)} of {len(wanted)}", told.first.answer)
 
 
-def _faults(body: Json, forecasts: list[Json]) -> Iterator[str]:
+def _faults(body: Mapping[str, Any], forecasts: "list[documents.SeriesForecast]") -> Iterator[str]:
     """What does not hang together in forecasts, in words."""
     if [forecast["series"] for forecast in forecasts] != [entry["id"] for entry in body["series"]]:
         yield "the series are not those of the question, in order"
@@ -176,7 +189,7 @@ def _faults(body: Json, forecasts: list[Json]) -> Iterator[str]:
             yield from (f"{where}: {fault}" for fault in _of_point(point, body["levels"]))
 
 
-def _of_point(point: Json, levels: list[float]) -> Iterator[str]:
+def _of_point(point: "documents.DemandForecastPoint", levels: list[float]) -> Iterator[str]:
     told = {item["level"]: item["value"] for item in point["quantiles"]}
     if [entry["level"] for entry in point["quantiles"]] != levels:
         yield "levels are not those of the question"

@@ -4,12 +4,15 @@ Whatever is drawn comes from the episode's random numbers, names and clock inclu
 """
 
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.checks.kit.decisions import Json, name, present
+from kuayu_conformance.checks.kit.decisions import name, present
 from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.demand.law import Period
 from kuayu_conformance.testbed.demand.wire import period_of
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 FORECASTS, WAVEFORMS = "/v1/forecasts", "/v1/waveforms"
 PEAKS, RESERVATIONS, PHASES = "/v1/peak-plans", "/v1/reservations", "/v1/training-phases"
@@ -30,7 +33,7 @@ class Draft:
         self.chance = chance
         self._naming = naming or chance
         self.now = float(present(chance) // 60 * 60)
-        self.revision = {"epoch": self.name(), "number": chance.randrange(1_000_000)}
+        self.revision: documents.Revision = {"epoch": self.name(), "number": chance.randrange(1_000_000)}
 
     def name(self) -> str:
         """A name that nothing else has."""
@@ -40,11 +43,11 @@ class Draft:
         """An instant so many seconds from now."""
         return instant(self.now + seconds)
 
-    def series(self, values: list[float], *, step: float = 60.0, **members: Any) -> Json:
+    def series(self, values: list[float], *, step: float = 60.0, **members: Any) -> "documents.DemandSeries":
         """A series of what is demanded that ends now."""
         begin = -(len(values) - 1) * step
         made = {"id": self.name(), "quantity": "demanded_devices", "begin": self.at(begin), "step": step}
-        return {**made, "values": values, **members}
+        return cast("documents.DemandSeries", {**made, "values": values, **members})
 
     def walk(self, length: int, level: int = 200, most: int = 16) -> list[float]:
         """Whole devices that go up and down."""
@@ -57,7 +60,7 @@ class Draft:
     def periods(self, count: int, hours: tuple[float, float], spread: float = 0.2) -> list[Period]:
         """Periods with devices and lengths of their own."""
         chance = self.chance
-        phases = ("warm_up", "fast_convergence", "stable_convergence")
+        phases: tuple[documents.TrainingPhase, ...] = ("warm_up", "fast_convergence", "stable_convergence")
         return [
             Period(
                 phases[min(number, len(phases) - 1)],
@@ -68,12 +71,16 @@ class Draft:
             for number in range(count)
         ]
 
-    def job(self, periods: list[Period], submitted: float, started: float | None = None, **members: Any) -> Json:
+    def job(
+        self, periods: list[Period], submitted: float, started: float | None = None, **members: Any
+    ) -> "documents.ForeseenJob":
         """A training, submitted and perhaps started so many seconds from now."""
-        made: Json = {
+        made = {
             "id": self.name(),
             "submitted_at": self.at(submitted),
             "periods": [period_of(period) for period in periods],
             **members,
         }
-        return made | ({} if started is None else {"started_at": self.at(started)})
+        if started is not None:
+            made["started_at"] = self.at(started)
+        return cast("documents.ForeseenJob", made)

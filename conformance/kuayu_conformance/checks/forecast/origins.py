@@ -10,17 +10,21 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.forecast.forecast_requests import FORECASTS
-from kuayu_conformance.checks.kit.decisions import Json, is_answer
+from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.testbed.chance import stream
 from kuayu_conformance.testbed.demand import baselines
 from kuayu_conformance.testbed.demand.wire import PAST, Names, Subject, forecast_request, subjects, values
 from kuayu_conformance.testbed.demand.world import DAY, STEP, Floats, World, world
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 RESAMPLES = 4000
 CONFIDENCE = 0.95
@@ -182,7 +186,9 @@ def observe(episode: Episode, size: Size) -> OriginForecasts:
     return OriginForecasts(tuple(rows), tuple(refused), asked)
 
 
-def _came(number: int, world: World, step: int, about: Sequence[Subject], request: Json) -> Json:
+def _came(
+    number: int, world: World, step: int, about: Sequence[Subject], request: "documents.ForecastRequest"
+) -> dict[str, object]:
     """What came of the series of domains that a question is about, at its horizons."""
     series = {entry["id"]: subject for entry, subject in zip(request["series"], about, strict=True)}
     whole = {name: subject for name, subject in series.items() if part_of(subject) == "domain"}
@@ -206,7 +212,7 @@ def _day(step: int) -> int:
     return int((step * STEP) // DAY)
 
 
-def said(answer: Answer, request: Json) -> list[list[tuple[float, tuple[float, ...]]]] | None:
+def said(answer: Answer, request: "documents.ForecastRequest") -> list[list[tuple[float, tuple[float, ...]]]] | None:
     """By series and horizon what is expected and the quantiles; None where anything that was asked for is missing."""
     if not is_answer(FORECASTS, answer):
         return None

@@ -1,6 +1,7 @@
 """Requests for forecasts that name one thing twice, or ask for what cannot be (FCT-007)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.forecast.forecast_requests import (
@@ -12,9 +13,12 @@ from kuayu_conformance.checks.forecast.forecast_requests import (
     WAVEFORMS,
     Draft,
 )
-from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, Json, bad_requests, refusals, repeated
+from kuayu_conformance.checks.kit.decisions import INVALID, BadRequest, Fault, bad_requests, refusals, repeated
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 REQUIREMENT = "FCT-007"
 
@@ -28,31 +32,51 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     return bad_requests(episode, requests(Draft(episode.random, episode.naming)), _faults)
 
 
-def requests(draft: Draft) -> dict[str, Json]:
+def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
     """A small request for each operation, with two of everything that has a name."""
     tenants = [draft.name(), draft.name()]
     series = [draft.series(draft.walk(200), tenant=tenant, domain=draft.name()) for tenant in tenants]
     jobs = [draft.job(draft.periods(2, (0.5, 2.0)), -HOUR, -300.0), draft.job(draft.periods(2, (0.5, 2.0)), -60.0)]
-    known = {"revision": draft.revision, "now": draft.at(0.0), "series": series, "jobs": jobs}
-    load = {"devices": 8, "slots": 3, "earliest": 2, "latest": 9, "planned": 4}
-    points = [{"step": 10 * (place + 1), "loss": 9.0 - place, "learning_rate": 1e-4} for place in range(5)]
-    revision = {"revision": draft.revision}
-    return {
-        FORECASTS: {**known, "horizons": [600.0, HOUR], "levels": [0.1, 0.5, 0.9]},
-        WAVEFORMS: {**revision, "now": draft.at(0.0), "period": HOUR, "step": 600.0, "jobs": jobs},
-        PEAKS: {
-            **revision,
-            "step": 600.0,
-            "base": draft.walk(12),
-            "loads": [{"id": draft.name(), **load}, {"id": draft.name(), **load}],
-        },
-        RESERVATIONS: {
-            **known,
-            "horizon": HOUR,
-            "qualities": [{"tenant": tenant, "violations": 0.1} for tenant in tenants],
-        },
-        PHASES: {**revision, "curves": [{"id": draft.name(), "points": points} for _ in range(2)]},
+    now, revision = draft.at(0.0), draft.revision
+    points: list[documents.CurvePoint] = [
+        {"step": 10 * (place + 1), "loss": 9.0 - place, "learning_rate": 1e-4} for place in range(5)
+    ]
+    forecast: documents.ForecastRequest = {
+        "revision": revision,
+        "now": now,
+        "series": series,
+        "jobs": jobs,
+        "horizons": [600.0, HOUR],
+        "levels": [0.1, 0.5, 0.9],
     }
+    waveform: documents.WaveformRequest = {
+        "revision": revision,
+        "now": now,
+        "period": HOUR,
+        "step": 600.0,
+        "jobs": jobs,
+    }
+    peaks: documents.PeakRequest = {
+        "revision": revision,
+        "step": 600.0,
+        "base": draft.walk(12),
+        "loads": [
+            {"id": draft.name(), "devices": 8, "slots": 3, "earliest": 2, "latest": 9, "planned": 4} for _ in range(2)
+        ],
+    }
+    reservation: documents.ReservationRequest = {
+        "revision": revision,
+        "now": now,
+        "series": series,
+        "jobs": jobs,
+        "horizon": HOUR,
+        "qualities": [{"tenant": tenant, "violations": 0.1} for tenant in tenants],
+    }
+    phases: documents.PhaseRequest = {
+        "revision": revision,
+        "curves": [{"id": draft.name(), "points": points} for _ in range(2)],
+    }
+    return {FORECASTS: forecast, WAVEFORMS: waveform, PEAKS: peaks, RESERVATIONS: reservation, PHASES: phases}
 
 
 _SERIES, _JOB = ("series", "/series/0/id", "/series/1/id"), ("job", "/jobs/0/id", "/jobs/1/id")
@@ -66,7 +90,7 @@ TWICE = {
 """What may stand once, where it stands, and where it is put again, by operation."""
 
 
-def _faults(path: str, whole: Json) -> Iterator[Fault]:
+def _faults(path: str, whole: Mapping[str, Any]) -> Iterator[Fault]:
     """What can be wrong with the request of an operation."""
     for what, source, pointer in TWICE[path]:
         yield repeated(f"{what}, twice", pointer, whole, source)
@@ -74,7 +98,7 @@ def _faults(path: str, whole: Json) -> Iterator[Fault]:
         yield Fault(what, INVALID, pointer, True, values)
 
 
-def _impossible(path: str, whole: Json) -> Iterator[tuple[str, str, Json]]:
+def _impossible(path: str, whole: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, object]]]:
     """What cannot be: in words, the place, and what is put where."""
     if path == FORECASTS:
         yield "horizons that do not rise", "/horizons", {"/horizons": [HOUR, 600.0]}

@@ -3,22 +3,26 @@
 1. Plans that lower the peaks of demand, with all work done (a part of FCT-005).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import pi, sin
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.forecast.forecast_requests import DAY, HOUR, PEAKS, WAVEFORMS, Draft
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
 from kuayu_conformance.testbed.demand.law import Period
 from kuayu_conformance.testbed.demand.peaks import Load, greedy, least_peak, level
 from kuayu_conformance.testbed.demand.waves import Laid, cases, prices_at
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PEAK_REQUIREMENT = "FCT-005"
 MIN_PEAK_GAIN_SHARE = 0.5
@@ -45,7 +49,7 @@ def observe_peaks(episode: Episode, *, full: bool) -> tuple[PeakPlan, ...]:
     return tuple(made)
 
 
-def peak_request(draft: Draft) -> tuple[tuple[float, ...], tuple[Load, ...], Json]:
+def peak_request(draft: Draft) -> "tuple[tuple[float, ...], tuple[Load, ...], documents.PeakRequest]":
     """A day of quarters of an hour with a peak in the afternoon, near which people plan their work."""
     chance = draft.chance
     steps = 96
@@ -61,24 +65,27 @@ def peak_request(draft: Draft) -> tuple[tuple[float, ...], tuple[Load, ...], Jso
         earliest = max(0, planned - chance.randrange(0, 40))
         latest = min(steps - 1, planned + slots - 1 + chance.randrange(0, 40))
         loads.append(Load(8 * chance.randrange(1, 9), slots, earliest, latest, planned, chance.random() < 0.4))
-    body = {
+    body: documents.PeakRequest = {
         "revision": draft.revision,
         "step": 900.0,
         "base": list(base),
-        "loads": [
-            {
-                "id": draft.name(),
-                "devices": load.devices,
-                "slots": load.slots,
-                "earliest": load.earliest,
-                "latest": load.latest,
-                "planned": load.planned,
-                **({"interruptible": True} if load.interruptible else {}),
-            }
-            for load in loads
-        ],
+        "loads": [_movable(draft.name(), load) for load in loads],
     }
     return base, tuple(loads), body
+
+
+def _movable(name: str, load: Load) -> "documents.MovableLoad":
+    movable: documents.MovableLoad = {
+        "id": name,
+        "devices": load.devices,
+        "slots": load.slots,
+        "earliest": load.earliest,
+        "latest": load.latest,
+        "planned": load.planned,
+    }
+    if load.interruptible:
+        movable["interruptible"] = True
+    return movable
 
 
 def judge_peaks(peaks: Sequence[PeakPlan]) -> Iterator[Claim]:
@@ -186,7 +193,7 @@ def observe(episode: Episode) -> WaveformAnswers:
     return WaveformAnswers(tuple(waves), observe_peaks(episode, full=episode.settings.full))
 
 
-def request(draft: Draft, number: int) -> tuple[tuple[Laid, ...], Json]:
+def request(draft: Draft, number: int) -> "tuple[tuple[Laid, ...], documents.WaveformRequest]":
     """Trainings that run, wait and are announced, and the question for their waveform.
 
     What runs has just begun, or is in a period that cannot be over: nobody has to ask whether a case in which it were
@@ -211,7 +218,7 @@ def request(draft: Draft, number: int) -> tuple[tuple[Laid, ...], Json]:
             begin = max(0.0, submitted)
             told.append(draft.job(periods, submitted))
         laid.append(Laid(begin, tuple(periods)))
-    body: Json = {
+    body: documents.WaveformRequest = {
         "revision": draft.revision,
         "now": draft.at(0.0),
         "period": step * steps,
@@ -260,7 +267,7 @@ def _judged(wave: WaveformAnswer) -> Iterator[Claim]:
         yield from _sum("budget", float((mean * paid).sum()), (drawn * paid).sum(axis=1), wave)
 
 
-def _prices(body: Json, ats: Floats) -> Floats:
+def _prices(body: Mapping[str, Any], ats: Floats) -> Floats:
     now = seconds_of(body["now"]) or 0.0
     told = body["prices"]
     return prices_at([entry["begin"] for entry in told], [item["price"] for item in told], now + ats)

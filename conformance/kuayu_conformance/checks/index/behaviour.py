@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import sqrt
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import (
@@ -20,9 +20,12 @@ from kuayu_conformance.checks.index.index_requests import (
     incomplete,
     question,
 )
-from kuayu_conformance.checks.kit.decisions import Json, near
+from kuayu_conformance.checks.kit.decisions import near
 from kuayu_conformance.episode import Episode, seconds_of
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 TOLERANCES = (0.01, 0.05, 0.15, 0.4, 3.0)
 FACTORS = (1.25, 2.0, 8.0)
@@ -72,15 +75,17 @@ def observe(episode: Episode) -> BehaviourIndices:
     )
 
 
-def _with_repetitions(of: Json) -> Json:
+def _with_repetitions(of: "documents.Corpus") -> "documents.Corpus":
     """One combination measured three times, far apart, so that a mean is not a median."""
     first = next(row for row in of["measurements"] if row["device"] == "device-2")
-    more = [{**first, "throughput": first["throughput"] * factor} for factor in (1.02, 1.3)]
+    more: list[documents.Measurement] = [
+        {**first, "throughput": first["throughput"] * factor} for factor in (1.02, 1.3)
+    ]
     return {**of, "measurements": [*of["measurements"], *more]}
 
 
-def _risen(of: Json) -> Iterator[tuple[str, Json]]:
-    sheet = device_of(of, UNMEASURED)
+def _risen(of: "documents.Corpus") -> "Iterator[tuple[str, documents.Corpus]]":
+    sheet: Mapping[str, Any] = device_of(of, UNMEASURED)
     peaks = sheet["peak_matrix_throughput"]
     for factor in FACTORS:
         for name in NUMBERS:
@@ -91,13 +96,13 @@ def _risen(of: Json) -> Iterator[tuple[str, Json]]:
         yield f"fp32 peak × {factor:g}", changed(of, UNMEASURED, peak_matrix_throughput=one)
 
 
-def _all_doubled(of: Json) -> Json:
-    sheet = device_of(of, UNMEASURED)
+def _all_doubled(of: "documents.Corpus") -> "documents.Corpus":
+    sheet: Mapping[str, Any] = device_of(of, UNMEASURED)
     peaks = {precision: 2 * peak for precision, peak in sheet["peak_matrix_throughput"].items()}
     return changed(of, UNMEASURED, peak_matrix_throughput=peaks, **{name: 2 * sheet[name] for name in NUMBERS})
 
 
-def _renamed(episode: Episode, of: Json, names: Mapping[str, str]) -> Json:
+def _renamed(episode: Episode, of: "documents.Corpus", names: Mapping[str, str]) -> "documents.Corpus":
     families = {row["family"]: f"z{number}" for number, row in enumerate(_shuffled(episode, of["tasks"]))}
     return {
         "devices": _shuffled(episode, [{**row, "id": names[row["id"]]} for row in of["devices"]]),
@@ -111,8 +116,10 @@ def _renamed(episode: Episode, of: Json, names: Mapping[str, str]) -> Json:
     }
 
 
-def _rescaled(of: Json, units: Mapping[str, float]) -> Json:
-    rows = [{**row, "throughput": row["throughput"] * units[row["task"]]} for row in of["measurements"]]
+def _rescaled(of: "documents.Corpus", units: Mapping[str, float]) -> "documents.Corpus":
+    rows: list[documents.Measurement] = [
+        {**row, "throughput": row["throughput"] * units[row["task"]]} for row in of["measurements"]
+    ]
     return {**of, "measurements": rows}
 
 
@@ -151,7 +158,7 @@ def _abstention(asked: tuple[IndexExchange, ...]) -> Iterator[Claim]:
         yield holds("IDX-005", not moved, "the same values and intervals at every tolerance", moved[:3], entry.answer)
 
 
-def _width(row: Json) -> float:
+def _width(row: Mapping[str, Any]) -> float:
     return sqrt(row["high"] / row["low"]) - 1 if row["low"] else float("inf")
 
 
@@ -191,8 +198,8 @@ def _invariant(observation: BehaviourIndices) -> Iterator[Claim]:
 
 def _measured(asked: IndexExchange) -> Iterator[Claim]:
     found: dict[Pair, list[float]] = {}
-    for row in asked.body["corpus"]["measurements"]:
-        found.setdefault((row["device"], row["task"]), []).append(row["throughput"])
+    for entry in asked.body["corpus"]["measurements"]:
+        found.setdefault((entry["device"], entry["task"]), []).append(entry["throughput"])
     throughput = {pair: median(values) for pair, values in found.items()}
     off, basis = [], []
     for (device, task), row in asked.indices.items():

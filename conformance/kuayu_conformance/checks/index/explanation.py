@@ -1,7 +1,8 @@
 """Explanations of compute indices (IDX-009, IDX-010)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -15,10 +16,13 @@ from kuayu_conformance.checks.index.index_requests import (
     incomplete,
     question,
 )
-from kuayu_conformance.checks.kit.decisions import Json, near
+from kuayu_conformance.checks.kit.decisions import near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
 from kuayu_schemas import schema
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 THOUSANDTH, LEVER = 1e-3, 0.02
 MIN_PULL_SHARE = 0.1
@@ -68,9 +72,11 @@ def observe(episode: Episode) -> ExplainedIndices:
     return ExplainedIndices(explained, tuple(tried))
 
 
-def _pulled(of: Json, task: Json, capability: str, factor: float) -> Json | None:
+def _pulled(
+    of: "documents.Corpus", task: "documents.IndexedTask", capability: str, factor: float
+) -> "documents.Corpus | None":
     sheet = device_of(of, UNMEASURED)
-    peaks = sheet["peak_matrix_throughput"]
+    peaks: Mapping[str, Any] = sheet["peak_matrix_throughput"]
     match capability:
         case "matrix":
             more = {name: peak * factor if name in task["precisions"] else peak for name, peak in peaks.items()}
@@ -101,7 +107,7 @@ def _terms(asked: IndexExchange) -> Iterator[Claim]:
     yield holds("IDX-009", not wrong, "terms and residual that lead to the index", wrong[:3], asked.answer)
 
 
-def _fault(row: Json) -> str:
+def _fault(row: Mapping[str, Any]) -> str:
     """What is wrong with an explanation, in words; nothing where it adds up."""
     explanation = row.get("explanation")
     if not explanation:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import (
@@ -15,9 +16,12 @@ from kuayu_conformance.checks.index.index_requests import (
     incomplete,
     question,
 )
-from kuayu_conformance.checks.kit.decisions import Json, near
+from kuayu_conformance.checks.kit.decisions import near
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 THOUSANDTH = 1e-3
 EXCHANGED = "task-0"
@@ -41,7 +45,7 @@ def observe(episode: Episode) -> GroupIndices:
     """Ask for nodes, domains and a federation; then for one node over networks of several speeds."""
     of = _with_powers(episode, corpus(episode))
     counts = [episode.random.randrange(2, 6) for _ in range(4)]
-    groups = [
+    groups: list[documents.DeviceGroup] = [
         {"id": "node-a", "members": [{"device": "device-1", "count": counts[0]}], "scale_out_bandwidth": 3e11},
         {
             "id": "node-b",
@@ -55,8 +59,8 @@ def observe(episode: Episode) -> GroupIndices:
         },
         {"id": "federation", "members": [{"group": "domain", "count": counts[3]}, {"device": SILENT, "count": 1}]},
     ]
-    alike = [{"device": "device-1", "count": ALIKE}]
-    nodes = [
+    alike: list[documents.GroupMember] = [{"device": "device-1", "count": ALIKE}]
+    nodes: list[documents.DeviceGroup] = [
         {"id": f"node-{number}", "members": alike, "scale_out_bandwidth": bandwidth}
         for number, bandwidth in enumerate(BANDWIDTHS)
     ]
@@ -66,15 +70,17 @@ def observe(episode: Episode) -> GroupIndices:
     )
 
 
-def _with_powers(episode: Episode, of: Json) -> Json:
+def _with_powers(episode: Episode, of: "documents.Corpus") -> "documents.Corpus":
     """A power for every device but one, a power measured on one task, and a task whose exchange is known."""
     for row in of["devices"]:
         power = None if row["id"] == SILENT else episode.random.uniform(150.0, 700.0)
         of = changed(of, row["id"], power=power)
     measured = [row for row in of["measurements"] if (row["device"], row["task"]) == ("device-1", EXCHANGED)]
-    again = [{**measured[0], "power": power} for power in MEASURED_POWERS]
+    again: list[documents.Measurement] = [{**measured[0], "power": power} for power in MEASURED_POWERS]
     others = [row for row in of["measurements"] if row not in measured]
-    tasks = [{**row, "exchange": 1e6} if row["id"] == EXCHANGED else row for row in of["tasks"]]
+    tasks: list[documents.IndexedTask] = [
+        {**row, "exchange": 1e6} if row["id"] == EXCHANGED else row for row in of["tasks"]
+    ]
     return {**of, "tasks": tasks, "measurements": [*others, *again]}
 
 
@@ -90,7 +96,7 @@ def judge(observation: GroupIndices) -> Iterable[Finding]:
     yield from _watts(nested, members)
 
 
-def _devices(groups: list[Json], name: str) -> dict[str, int]:
+def _devices(groups: "list[documents.DeviceGroup]", name: str) -> dict[str, int]:
     """How many devices of each kind a group comes down to."""
     found: dict[str, int] = {}
     for member in next(group["members"] for group in groups if group["id"] == name):
@@ -148,15 +154,15 @@ def _watts(asked: IndexExchange, members: Mapping[str, Mapping[str, int]]) -> It
 def _power(asked: IndexExchange, task: str, devices: Mapping[str, int]) -> float | None:
     """Power of these devices over that of the reference; None where one is not known."""
     of = asked.body["corpus"]
-    powers = {row["id"]: row.get("power") for row in of["devices"]}
+    powers = {row["id"]: row["power"] for row in of["devices"] if "power" in row}
     if task == EXCHANGED:
         powers["device-1"] = median(MEASURED_POWERS)
-    if any(powers[device] is None for device in devices) or not powers[REFERENCE]:
+    if any(device not in powers for device in devices) or not powers.get(REFERENCE):
         return None
     return float(sum(count * powers[device] for device, count in devices.items()) / powers[REFERENCE])
 
 
-def _wrong_watts(what: str, row: Json, value: str, power: float | None) -> Iterator[str]:
+def _wrong_watts(what: str, row: Mapping[str, Any], value: str, power: float | None) -> Iterator[str]:
     said = row.get("per_watt")
     if power is None:
         if said is not None:

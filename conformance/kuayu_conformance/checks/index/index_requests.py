@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.kit.decisions import Json, named_revision
+from kuayu_conformance.checks.kit.decisions import named_revision
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, holds
 from kuayu_schemas import schema
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 Pair = tuple[str, str]
 """Names of a device and a task."""
@@ -31,10 +34,10 @@ class IndexExchange:
         groups: Rows of the answer by group and task.
     """
 
-    body: Json
+    body: "documents.IndexRequest"
     answer: Answer
-    indices: Mapping[Pair, Json]
-    groups: Mapping[Pair, Json]
+    indices: Mapping[Pair, Mapping[str, Any]]
+    groups: Mapping[Pair, Mapping[str, Any]]
 
     @property
     def amiss(self) -> list[str]:
@@ -61,12 +64,12 @@ def incomplete(requirements: Iterable[str], questions: Iterable[IndexExchange]) 
     return []
 
 
-def corpus(episode: Episode) -> Json:
+def corpus(episode: Episode) -> "documents.Corpus":
     """Seven devices and five tasks; throughputs follow a weighted harmonic mean with a spread of some per cent."""
     chance = episode.random
     devices = [_device(episode, number) for number in range(7)]
     tasks = [_task(number) for number in range(5)]
-    measurements = []
+    measurements: list[documents.Measurement] = []
     for number, task in enumerate(tasks):
         unit = chance.uniform(10.0, 10_000.0)
         need = [chance.uniform(0.1, 1.0) for _ in range(3)]
@@ -78,14 +81,14 @@ def corpus(episode: Episode) -> Json:
     return {"devices": devices, "tasks": tasks, "measurements": measurements}
 
 
-def _device(episode: Episode, number: int) -> Json:
+def _device(episode: Episode, number: int) -> "documents.IndexedDevice":
     chance = episode.random
     fp16, memory = chance.uniform(1e14, 1e15), chance.uniform(6e11, 3.4e12)
     peaks = {"fp16": fp16, "bf16": fp16, "fp32": fp16 * chance.uniform(0.06, 0.2)}
     if number % 3:
         peaks["tf32"] = fp16 / 2
     date = {"measured_at": _DATES[number % 2]} if number != 1 else {}
-    return {
+    device = {
         "id": f"device-{number}",
         "stack": f"stack {number} of {episode.name_of('run')}",
         **date,
@@ -94,26 +97,29 @@ def _device(episode: Episode, number: int) -> Json:
         "accelerator_memory_bandwidth": memory,
         "scale_out_bandwidth": chance.uniform(3e10, 9e11),
     }
+    return cast("documents.IndexedDevice", device)
 
 
-def _task(number: int) -> Json:
-    precisions = (["fp16"], ["bf16", "fp16"], ["tf32", "fp32"], ["fp16"], ["fp32"])[number]
-    return {"id": f"task-{number}", "precisions": precisions, "family": f"family-{number // 2}"}
+def _task(number: int) -> "documents.IndexedTask":
+    precisions: tuple[list[documents.NumericPrecision], ...]
+    precisions = (["fp16"], ["bf16", "fp16"], ["tf32", "fp32"], ["fp16"], ["fp32"])
+    return {"id": f"task-{number}", "precisions": precisions[number], "family": f"family-{number // 2}"}
 
 
-def _time(device: Json, task: Json, need: list[float]) -> float:
-    peaks: dict[str, float] = device["peak_matrix_throughput"]
+def _time(device: "documents.IndexedDevice", task: "documents.IndexedTask", need: list[float]) -> float:
+    peaks: Mapping[str, Any] = device["peak_matrix_throughput"]
     memory: float = device["accelerator_memory_bandwidth"]
-    peak = max(peaks[precision] for precision in task["precisions"] if precision in peaks)
+    peak: float = max(peaks[precision] for precision in task["precisions"] if precision in peaks)
     return need[0] * 5e14 / peak + need[1] * 2e12 / memory + need[2] * 0.2
 
 
-def question(episode: Episode, of: Json, **members: Any) -> Json:
+def question(episode: Episode, of: "documents.Corpus", **members: Any) -> "documents.IndexRequest":
     """A request for indices of a corpus, with the first device as the reference."""
-    return {"revision": named_revision(episode, "corpus"), "corpus": of, "reference": REFERENCE, **members}
+    request = {"revision": named_revision(episode, "corpus"), "corpus": of, "reference": REFERENCE, **members}
+    return cast("documents.IndexRequest", request)
 
 
-def ask(episode: Episode, body: Json) -> IndexExchange:
+def ask(episode: Episode, body: "documents.IndexRequest") -> IndexExchange:
     """Ask for indices that nothing stands against.
 
     Raises:
@@ -131,15 +137,15 @@ def ask(episode: Episode, body: Json) -> IndexExchange:
     )
 
 
-def changed(of: Json, device: str, **members: Any) -> Json:
+def changed(of: "documents.Corpus", device: str, **members: Any) -> "documents.Corpus":
     """The corpus with other members of one device; None leaves a member out."""
     rows = []
     for row in of["devices"]:
         replaced = {**row, **members} if row["id"] == device else row
         rows.append({name: value for name, value in replaced.items() if value is not None})
-    return {**of, "devices": rows}
+    return cast("documents.Corpus", {**of, "devices": rows})
 
 
-def device_of(of: Json, name: str) -> Json:
+def device_of(of: "documents.Corpus", name: str) -> "documents.IndexedDevice":
     """Entry of a device in the corpus."""
     return next(row for row in of["devices"] if row["id"] == name)

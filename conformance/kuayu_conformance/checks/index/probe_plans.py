@@ -1,16 +1,19 @@
 """Probe plans, and requests that name what their corpus does not hold (IDX-015, IDX-016)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import PROBED, REFERENCE, UNMEASURED, corpus, question
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, Finding, answered, holds
 from kuayu_schemas import schema
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 NOWHERE = "nowhere"
 INDICES, PLANS = "/v1/compute-indices", "/v1/probe-plans"
@@ -64,15 +67,17 @@ def observe(episode: Episode) -> ProbePlans:
     return ProbePlans(tuple(plans), tuple(wrong))
 
 
-def _wrong(indices: Json, plan: Json) -> Iterator[tuple[str, str, str, str, Json]]:
+def _wrong(
+    indices: "documents.IndexRequest", plan: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
     unknown, repeated = "unknown-reference", "invalid-body"
     of = indices["corpus"]
     measured, device, task = of["measurements"], of["devices"], of["tasks"]
 
-    def indices_of(**members: object) -> Json:
+    def indices_of(**members: object) -> Mapping[str, Any]:
         return {**indices, "corpus": {**of, **members}}
 
-    def cell(name: str, **members: str) -> Json:
+    def cell(name: str, **members: str) -> Mapping[str, Any]:
         return {**plan, name: [*plan[name][:2], {**plan[name][2], **members}]}
 
     first, others = measured[0], measured[1:]

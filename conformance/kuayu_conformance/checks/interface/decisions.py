@@ -1,19 +1,23 @@
 """Decision services are pure and say on what state they decided (COM-028, COM-029)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.index.index_requests import PROBED, corpus, question
-from kuayu_conformance.checks.kit.decisions import Json, named_revision
+from kuayu_conformance.checks.kit.decisions import named_revision
 from kuayu_conformance.checks.kit.requests import DECISIONS, mandatory
 from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_schemas import registers
 
-DecisionRequest = tuple[str, Json]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+DecisionRequest = tuple[str, Mapping[str, Any]]
 """Path and body of a request."""
 
 
@@ -21,7 +25,7 @@ DecisionRequest = tuple[str, Json]
 class RepeatedDecision:
     """A revision that was sent, and what was decided on it, the first time and again."""
 
-    revision: Json
+    revision: Mapping[str, Any]
     first: Answer
     again: Answer
 
@@ -47,21 +51,27 @@ def _requests(episode: Episode, services: Sequence[str]) -> Iterator[DecisionReq
         if path == "/v1/compute-indices":
             of = corpus(episode)
             indices = question(episode, of, explain=True)
-            cells = [{"device": PROBED, "task": task["id"]} for task in of["tasks"]]
+            cells: list[documents.CorpusCell] = [{"device": PROBED, "task": task["id"]} for task in of["tasks"]]
             yield path, indices
-            plan = {"revision": indices["revision"], "corpus": of, "candidates": cells, "targets": cells, "probes": 2}
+            plan: documents.ProbePlanRequest = {
+                "revision": indices["revision"],
+                "corpus": of,
+                "candidates": cells,
+                "targets": cells,
+                "probes": 2,
+            }
             yield "/v1/probe-plans", plan
 
 
-def _with(body: Json, revision: Json) -> Json:
+def _with(body: Mapping[str, Any], revision: "documents.Revision") -> Mapping[str, Any]:
     """A request that states another revision: its own, or that of the state that it holds."""
     if "state" in body:
         return {**body, "state": {**body["state"], "revision": revision}}
     return {**body, "revision": revision}
 
 
-def _revision_of(body: Json) -> Json:
-    found: Json = body.get("state", body)["revision"]
+def _revision_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = body.get("state", body)["revision"]
     return found
 
 

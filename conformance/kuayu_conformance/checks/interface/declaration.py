@@ -1,14 +1,15 @@
 """The declaration, and that what it declares is there (COM-001, COM-002)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.jobs.job_domains import Stage
 from kuayu_conformance.checks.kit.requests import DECISIONS, REVISION, mandatory, reports
-from kuayu_conformance.checks.kit.resources import GRAVE, Body, domain, line, node
+from kuayu_conformance.checks.kit.resources import GRAVE, domain, line, node
 from kuayu_conformance.contract import operation_of
 from kuayu_conformance.episode import Episode, SetUpFailed, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
@@ -71,7 +72,7 @@ def _each(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Answer
     }
     holder = episode.name_of("d")
     share = {"domain": holder, "accelerator": "device", "devices": 1}
-    bodies: dict[str, Body] = {
+    bodies: dict[str, Mapping[str, Any]] = {
         "/v1/domains/{id}": {"id": site},
         "/v1/nodes/{id}": {"id": machine, "domain": site, "compute_identifier": episode.urn_of("node", "n")},
         "/v1/links/{id}": {"id": episode.name_of("l"), "source": site, "destination": peer},
@@ -145,7 +146,7 @@ def _of_jobs(episode: Episode, wanted: Sequence[str]) -> Iterator[tuple[str, Ans
     stage.close()
 
 
-def _done(episode: Episode, holder: str) -> Body:
+def _done(episode: Episode, holder: str) -> Mapping[str, Any]:
     """What a domain answers that has done the first step that it is asked for, whichever that is by now."""
     open_actions = episode.ask("GET", f"/v1/actions?domain={holder}&wait={_SOON}").items("items")
     asked = open_actions[0] if open_actions and isinstance(open_actions[0], dict) else {}

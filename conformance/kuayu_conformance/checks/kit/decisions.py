@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from random import Random
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.contract import operation_of
@@ -33,8 +33,15 @@ from kuayu_conformance.episode import Episode, SetUpFailed
 from kuayu_conformance.findings import Claim, Finding, answered, holds
 from kuayu_schemas import schema
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
+Json = dict[str, Any]
+"""JSON that a check puts together or takes apart without regard to its class: members that a request is varied by, or
+states that are patched. What is a document of a class has its type (:mod:`kuayu_schemas.documents`)."""
+
+RequestT = TypeVar("RequestT", bound=Mapping[str, Any])
+"""Class of a request."""
 Drawing = TypeVar("Drawing")
 """What draws the parts of a profile's requests."""
 
@@ -53,17 +60,16 @@ _ENDLESS = re.compile(rb"\d{300}")
 class DecisionExchange:
     """A request and its answer, which is what the operation answers with."""
 
-    body: Json
+    body: Mapping[str, Any]
     answer: Answer
 
     @property
-    def told(self) -> Json:
-        """The answer as JSON."""
-        found: Json = self.answer.json
-        return found
+    def told(self) -> Any:
+        """The answer as JSON, of the class that the operation answers with; whoever asked knows which."""
+        return self.answer.json
 
 
-def ask(episode: Episode, path: str, body: Json) -> DecisionExchange:
+def ask(episode: Episode, path: str, body: Mapping[str, Any]) -> DecisionExchange:
     """Ask for a decision.
 
     Raises:
@@ -98,12 +104,12 @@ def name(chance: Random) -> str:
     return f"{chance.getrandbits(56):014x}"
 
 
-def revision(chance: Random) -> Json:
+def revision(chance: Random) -> "documents.Revision":
     """Revision of a state that a request was made from, in a life of its own."""
     return {"epoch": name(chance), "number": chance.randrange(1_000_000)}
 
 
-def named_revision(episode: Episode, label: str) -> Json:
+def named_revision(episode: Episode, label: str) -> "documents.Revision":
     """Revision of a state that a request was made from, in the life that the episode has a label for."""
     return {"epoch": episode.name_of(label), "number": episode.random.randrange(1_000_000)}
 
@@ -155,7 +161,7 @@ class Fault:
         roots = [self.pointer] * self.within + [self.instead] * bool(self.instead)
         return pointer in {self.pointer, *roots} or any(pointer.startswith(f"{root}/") for root in roots)
 
-    def in_(self, whole: Json) -> Json:
+    def in_(self, whole: RequestT) -> RequestT:
         """A copy of a request with that wrong in it."""
         return changed(whole, self.values)
 
@@ -165,15 +171,15 @@ def unknown(what: str, pointer: str) -> Fault:
     return Fault(what, UNKNOWN, pointer, False, {pointer: NOWHERE})
 
 
-def repeated(what: str, pointer: str, whole: Json, source: str) -> Fault:
+def repeated(what: str, pointer: str, whole: Mapping[str, Any], source: str) -> Fault:
     """A name that something else in the request has already, at another place."""
     return Fault(what, INVALID, pointer, False, {pointer: at(whole, source)})
 
 
-def changed(whole: Json, values: Mapping[str, Any]) -> Json:
+def changed(whole: RequestT, values: Mapping[str, Any]) -> RequestT:
     """A copy of a request with other values at some places, put there one after the other."""
     # what stands in two places is one thing to a deep copy
-    body: Json = json.loads(json.dumps(whole))
+    body: RequestT = json.loads(json.dumps(whole))
     for pointer, value in values.items():
         place, _, last = pointer.rpartition("/")
         parent = at(body, place)
@@ -214,9 +220,9 @@ class BadRequest:
 
 def bad_requests(
     episode: Episode,
-    bodies: Mapping[str, Json],
-    faults: Callable[[str, Json], Iterable[Fault]],
-    right: Callable[[Episode, str, Json], object] = ask,
+    bodies: Mapping[str, Mapping[str, Any]],
+    faults: Callable[[str, Any], Iterable[Fault]],
+    right: Callable[[Episode, str, Any], object] = ask,
 ) -> tuple[BadRequest, ...]:
     """Ask for everything as it should be, then with one thing wrong each time.
 
@@ -268,7 +274,7 @@ class CaseVerdict:
     """
 
     what: str
-    body: Json
+    body: Mapping[str, Any]
     valid: bool
     faults: tuple[str, ...]
     answer: Answer
@@ -289,8 +295,8 @@ class CaseVerdicts:
 
 
 def drawn(
-    cases: Mapping[str, Callable[[Drawing], Json]], draft: Callable[[Random], Drawing], chance: Random, times: int
-) -> Iterator[tuple[str, Json]]:
+    cases: Mapping[str, Callable[[Drawing], RequestT]], draft: Callable[[Random], Drawing], chance: Random, times: int
+) -> Iterator[tuple[str, RequestT]]:
     """Each hard request so many times, with other numbers: what is hard about it, and the request."""
     for _ in range(times):
         for what, case in cases.items():
@@ -301,8 +307,8 @@ def verdicts(
     episode: Episode,
     path: str,
     called: str,
-    questions: Callable[[Random, int], Iterable[tuple[str, Json]]],
-    deviations: Callable[[Json, Json], Iterable[str]],
+    questions: Callable[[Random, int], Iterable[tuple[str, RequestT]]],
+    deviations: Callable[[RequestT, Any], Iterable[str]],
 ) -> CaseVerdicts:
     """Ask hard requests one after the other, and look at each answer.
 
@@ -322,7 +328,7 @@ def verdicts(
     return CaseVerdicts(called, tuple(cases))
 
 
-def revision_faults(body: Json, told: Json) -> Iterator[str]:
+def revision_faults(body: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with the revision of an answer: it is that of the request, or of nothing (COM-028)."""
     if told["revision"] != body["revision"]:
         yield f"revision {told['revision']} where the request's is {body['revision']}"
@@ -413,7 +419,7 @@ class WindowClient:
         """How many answers there were with anything amiss, which evidence is made of."""
         return self.bad_answers + self.unsound.count
 
-    def _asked(self, path: str, body: Json) -> Answer | None:
+    def _asked(self, path: str, body: Mapping[str, Any]) -> Answer | None:
         """An answer; None where it is not what the operation answers with, or was not too often."""
         if self.hopeless:
             return None

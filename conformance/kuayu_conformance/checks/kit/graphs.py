@@ -15,6 +15,7 @@ PARTS = ("domains", "nodes", "links")
 KINDS = {"domain": "domains", "node": "nodes", "link": "links"}
 
 Vertex = dict[str, Any]
+"""A vertex as a target shows it, which need not be valid."""
 
 Vertices = dict[str, Vertex]
 """Vertices of one kind by identifier."""

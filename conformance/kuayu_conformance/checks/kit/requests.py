@@ -1,7 +1,10 @@
 """The operations that a declaration implies, and the least that can be asked or told."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from kuayu_conformance.answers import Answer
-from kuayu_conformance.checks.kit.resources import Body, beat, line, sample
+from kuayu_conformance.checks.kit.resources import beat, line, sample
 from kuayu_schemas import registers
 
 
@@ -80,7 +83,7 @@ _JOB = {
     "nodes_each": 1,
     "state_size": 1e10,
 }
-DECISIONS: dict[str, Body] = {
+DECISIONS: dict[str, Mapping[str, Any]] = {
     "POST /v1/compute-indices": {**_DECISION, "reference": "device"},
     "POST /v1/probe-plans": {**_DECISION, "candidates": _CELLS, "targets": _CELLS, "probes": 1},
     "POST /v1/placements": {"state": _STATE},
@@ -203,7 +206,7 @@ DECISIONS: dict[str, Body] = {
 """Body by operation, of each decision service."""
 
 
-def reports(subject: str, at: str) -> dict[str, Body]:
+def reports(subject: str, at: str) -> dict[str, Mapping[str, Any]]:
     """Body by operation, of each that takes what is told of a node; nothing is wrong with it."""
     return {
         "POST /v1/samples": {"mode": "per_item", "samples": [sample(subject, at, accelerator_utilisation=0.5)]},

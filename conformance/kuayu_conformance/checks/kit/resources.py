@@ -1,13 +1,14 @@
 """What checks set up at the target before they begin; none of it scores."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.episode import Episode, instant
 
-Body = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 GRAVE = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
 """Line of a log that tells that a device has to be reset, in the words of its driver (NVIDIA, Xid 79)."""
@@ -29,9 +30,10 @@ def domain(episode: Episode, label: str = "d", *, tenant: str = "own") -> str:
     return identifier
 
 
-def device(identifier: str, **members: Any) -> Body:
-    """Body of an accelerator."""
-    return {"id": identifier, "kind": "gpu", "vendor": "conformance", "model": "probe", **members}
+def device(identifier: str, **members: Any) -> "documents.Device":
+    """An accelerator."""
+    body = {"id": identifier, "kind": "gpu", "vendor": "conformance", "model": "probe", **members}
+    return cast("documents.Device", body)
 
 
 def node(episode: Episode, in_domain: str, called: str = "n", *, names: Sequence[str] = (), **members: Any) -> str:
@@ -42,30 +44,33 @@ def node(episode: Episode, in_domain: str, called: str = "n", *, names: Sequence
     return identifier
 
 
-def _register(episode: Episode, path: str, body: Body, tenant: str) -> None:
+def _register(episode: Episode, path: str, body: Mapping[str, object], tenant: str) -> None:
     """Make what is not there yet: a check whose labels are no more than one would find less than it believes."""
     if (path, tenant) in episode.created:
         raise ValueError(f"{path} has been made before in {episode.name}")
     episode.set_up("PUT", path, body, tenant=tenant)
 
 
-def sample(subject: str, observed_at: str, *, kind: str = "node", **measures: Any) -> Body:
-    """Body of a sample."""
-    return {"subject": subject, "subject_kind": kind, "observed_at": observed_at, **measures}
+def sample(subject: str, observed_at: str, *, kind: str = "node", **measures: Any) -> "documents.Sample":
+    """A sample."""
+    body = {"subject": subject, "subject_kind": kind, "observed_at": observed_at, **measures}
+    return cast("documents.Sample", body)
 
 
-def post(episode: Episode, samples: list[Body], *, mode: str = "per_item", **members: Any) -> Answer:
+def post(
+    episode: Episode, samples: Sequence[Mapping[str, object]], *, mode: str = "per_item", **members: Any
+) -> Answer:
     """Send a batch of samples."""
     return episode.ask("POST", "/v1/samples", {"mode": mode, "samples": samples, **members})
 
 
-def beat(subject: str, number: int, sent_at: str) -> Body:
-    """Body of a heartbeat."""
+def beat(subject: str, number: int, sent_at: str) -> "documents.Heartbeat":
+    """A heartbeat."""
     return {"node": subject, "number": number, "sent_at": sent_at}
 
 
-def line(subject: str, logged_at: str, text: str) -> Body:
-    """Body of a line of a log."""
+def line(subject: str, logged_at: str, text: str) -> "documents.LogLine":
+    """A line of a log."""
     return {"node": subject, "logged_at": logged_at, "text": text}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.checks.metrics.timeline import Clock
@@ -10,6 +10,9 @@ from kuayu_conformance.contract import violation
 from kuayu_conformance.episode import Episode, Stream, instant
 from kuayu_conformance.streams import StreamEvent
 from kuayu_conformance.testbed.telemetry import Delivery
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 EVENTS = "/v1/graph/events"
 
@@ -24,8 +27,6 @@ REOPENED_EVERY = 5
 
 GIVEN_UP = 3
 """Seconds after which a target that takes no batch at all is given up."""
-
-Bodies = Iterable[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,15 @@ class Playback:
 
 
 def registered(
-    episode: Episode, domains: Bodies, nodes: Bodies, families: Bodies, links: Bodies = ()
+    episode: Episode,
+    domains: "Iterable[documents.Domain]",
+    nodes: "Iterable[documents.Node]",
+    families: "Iterable[documents.ComputeIdentifier]",
+    links: "Iterable[documents.Link]" = (),
 ) -> Iterator[Answer]:
     """Register what a world consists of; yields refusals."""
-    for kind, bodies in (("domains", domains), ("nodes", nodes), ("links", links)):
+    kinds: dict[str, Iterable[documents.Resource]] = {"domains": domains, "nodes": nodes, "links": links}
+    for kind, bodies in kinds.items():
         yield from refusals(episode, [(f"/v1/{kind}/{body['id']}", body) for body in bodies])
     yield from refusals(episode, [(f"/v1/compute-identifiers/{body['urn']}", body) for body in families])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.resources import Body, domain, node, post, sample
+from kuayu_conformance.checks.kit.resources import domain, node, post, sample
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, answered, holds
 from kuayu_schemas import registers
@@ -129,10 +129,11 @@ def _report(episode: Episode, reported: dict[Subject, dict[int, float]]) -> Iter
         yield len(again), post(episode, again)
 
 
-def _sample(subject: Subject, moment: int, value: float) -> Body:
+def _sample(subject: Subject, moment: int, value: float) -> dict[str, Any]:
     device = {"device": subject.device} if subject.device else {}
     other = {"jitter": 1.0} if subject.kind == "link" else {"allocatable_share": 0.5}
-    return sample(subject.name, instant(moment / 1000), kind=subject.kind, **device, **other) | {subject.measure: value}
+    body = sample(subject.name, instant(moment / 1000), kind=subject.kind, **device, **other)
+    return {**body, subject.measure: value}
 
 
 def _asked(episode: Episode, reported: dict[Subject, dict[int, float]], begin: int) -> Iterator[SeriesQuery]:

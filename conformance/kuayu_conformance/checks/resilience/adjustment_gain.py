@@ -16,12 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from statistics import fmean, median
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import SHOWN, Json, UnsoundAnswers, WindowClient
+from kuayu_conformance.checks.kit.decisions import SHOWN, UnsoundAnswers, WindowClient
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.checks.resilience.adjustment_invariants import Key, faults_of, untimely
 from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS
@@ -40,6 +41,9 @@ from kuayu_conformance.testbed.adjustment.scores import Disturbance, Score, Yard
 from kuayu_conformance.testbed.adjustment.world import WINDOW_S, World, draw
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 FRAME_S = 2.0
 """Seconds from one point of a line to the next."""
@@ -176,10 +180,10 @@ class Player(WindowClient):
         seed = f"{self.episode.settings.nonce}/adjusting/{number}"
         return draw(seed, naming=self.episode.salted(seed))
 
-    def adjustment(self, request: Json) -> Json | None:
+    def adjustment(self, request: "documents.AdjustmentRequest") -> "documents.Adjustment | None":
         """What of the service's answer can be carried out; None where there is none, or was none too often."""
         answer = self._asked(ADJUSTMENTS, request)
-        told: Json | None = None if answer is None else answer.json
+        told: documents.Adjustment | None = None if answer is None else answer.json
         selected = list(levels(request))
         self._hear(selected, told)
         if answer is None or told is None:
@@ -193,7 +197,7 @@ class Player(WindowClient):
             "jobs": [{**entry, "changes": []} if entry["job"] in wrong else entry for entry in told["jobs"]],
         }
 
-    def _hear(self, levels: Sequence[Level], told: Json | None) -> None:
+    def _hear(self, levels: Sequence[Level], told: "documents.Adjustment | None") -> None:
         named = (
             []
             if told is None
@@ -210,7 +214,9 @@ class Player(WindowClient):
         )
 
 
-def _not_to_be_done(request: Json, levels: Sequence[Level], told: Json) -> dict[str, list[str]]:
+def _not_to_be_done(
+    request: "documents.AdjustmentRequest", levels: Sequence[Level], told: "documents.Adjustment"
+) -> dict[str, list[str]]:
     """Why changes of jobs cannot be carried out, by job; those where they can are absent."""
     changed = {entry["job"] for entry in told["jobs"] if entry["changes"]}
     if not changed:

@@ -8,14 +8,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, permutations
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.checks.kit.decisions import Json, name, revision, revision_faults
+from kuayu_conformance.checks.kit.decisions import name, revision, revision_faults
 from kuayu_conformance.checks.resilience.resilience_requests import bandwidth
 from kuayu_conformance.testbed.adjustment.law import Policy
 from kuayu_conformance.testbed.adjustment.levels import Motion
 from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels, policy
 from kuayu_conformance.testbed.transfers.collectives import HIERARCHICAL, LOW, RING
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 INTERVAL, PATIENCE, WINDOW, ALLOWANCE = 2.0, 10.0, 10.0, 0.1
 RISE, FALL = 1.5, 0.5
@@ -57,7 +60,7 @@ class Draft:
         collective: str = "hierarchical",
         parts: Sequence[int] = (),
         **members: Any,
-    ) -> Json:
+    ) -> "documents.AdjustedJob":
         """A job over domains that computes much more than it exchanges.
 
         Args:
@@ -71,7 +74,7 @@ class Draft:
         speeds = [(1.0 - self.loads[domain]) / self._slowness[domain] for domain in domains]
         unit = step * sum(speeds) / total
         given = parts or divided(total, speeds)
-        return {
+        job = {
             "id": name(self.chance),
             "shares": [
                 {"domain": entry, "parts": item, "part_time": round(unit * self._slowness[entry], 9)}
@@ -88,34 +91,37 @@ class Draft:
             "switch_time": 0.3,
             **members,
         }
+        return cast("documents.AdjustedJob", job)
 
-    def many_rounds(self, domains: Sequence[str], **members: Any) -> Json:
+    def many_rounds(self, domains: Sequence[str], **members: Any) -> "documents.AdjustedJob":
         """A job in one ring of many nodes: what latency does to it is half of the time."""
         rounds = {"step": 1.0, "nodes": 8, "exchange": 1e8, "collective": "ring"}
         return self.job(domains, **{**rounds, **members})
 
-    def planned(self, job: Json, speeds: Sequence[float], *, after: float = 5.0, **members: Any) -> Json:
+    def planned(
+        self, job: "documents.AdjustedJob", speeds: Sequence[float], *, after: float = 5.0, **members: Any
+    ) -> "documents.PolicyChange":
         """A change of a job for other speeds of its domains, and otherwise as it runs."""
         parts = divided(sum(share["parts"] for share in job["shares"]), speeds)
-        kept = {member: job[member] for member in ("collective", "period", "order")}
-        return {"after": after, "parts": parts, **kept, **members}
+        kept = {"collective": job["collective"], "period": job["period"], "order": job["order"]}
+        return cast("documents.PolicyChange", {"after": after, "parts": parts, **kept, **members})
 
-    def speeds(self, job: Json, loads: Mapping[str, float]) -> list[float]:
+    def speeds(self, job: "documents.AdjustedJob", loads: Mapping[str, float]) -> list[float]:
         """Parts a second in each domain of a job, where some have other loads than the stated ones."""
         now = {**self.loads, **loads}
         return [(1.0 - now[share["domain"]]) / share["part_time"] for share in job["shares"]]
 
     def request(
         self,
-        jobs: list[Json],
+        jobs: "list[documents.AdjustedJob]",
         *,
         loads: Mapping[str, float] | None = None,
         delays: Mapping[Way, float] | None = None,
         **members: Any,
-    ) -> Json:
+    ) -> "documents.AdjustmentRequest":
         """A request where some loads and latencies are others now than the stated ones."""
         now, late = {**self.loads, **(loads or {})}, {**self.delays, **(delays or {})}
-        return {
+        request = {
             "revision": revision(self.chance),
             "interval": INTERVAL,
             "patience": PATIENCE,
@@ -138,6 +144,7 @@ class Draft:
             "jobs": jobs,
             **members,
         }
+        return cast("documents.AdjustmentRequest", request)
 
     def measured(self, before: float, now: float) -> list[float]:
         """Intervals at a level, then those of patience at the present one."""
@@ -170,11 +177,13 @@ Key = tuple[str, str, str | None]
 """Kind, domain or source, and target."""
 
 
-def untimely(request: Json, told: Json, stated_levels: Sequence[Level] | None = None) -> list[str]:
-    """All that deviates in triggers, and in whether jobs have changes, of a valid ``Adjustment``.
+def untimely(
+    request: "documents.AdjustmentRequest", told: "documents.Adjustment", stated_levels: Sequence[Level] | None = None
+) -> list[str]:
+    """All that deviates in triggers, and in whether jobs have changes, of a valid answer.
 
     Args:
-        request: Valid ``AdjustmentRequest`` that does not contradict itself.
+        request: It is valid and does not contradict itself.
         told: Its answer.
         stated_levels: Levels of the request, where they are at hand.
     """
@@ -182,11 +191,11 @@ def untimely(request: Json, told: Json, stated_levels: Sequence[Level] | None = 
     return [*_triggers(stated_levels, told["triggers"]), *_changes(request, stated_levels, told["jobs"])]
 
 
-def _triggers(levels: Sequence[Level], told: Sequence[Json]) -> Iterator[str]:
+def _triggers(levels: Sequence[Level], told: "Sequence[documents.AdjustmentTrigger]") -> Iterator[str]:
     known = {entry.key: entry for entry in levels}
     times: Counter[Key] = Counter()
     for trigger in told:
-        key = trigger["kind"], trigger["domain"], trigger.get("target")
+        key: Key = trigger["kind"], trigger["domain"], trigger.get("target")
         times[key] += 1
         level = known.get(key)
         if level is None:
@@ -196,17 +205,19 @@ def _triggers(levels: Sequence[Level], told: Sequence[Json]) -> Iterator[str]:
         elif not _is(trigger["before"], level.before) or not _is(trigger["now"], level.now):
             stated = f"from {trigger['before']:.9g} to {trigger['now']:.9g}"
             yield f"a trigger of {_words(key)}, {stated}, where it is {_standing(level)}"
-    for key, count in times.items():
+    for named, count in times.items():
         if count > 1:
-            yield f"{_words(key)} is named {count} times"
+            yield f"{_words(named)} is named {count} times"
     for level in levels:
         if level.motion == Motion.CHANGED and level.key not in times:
             yield f"no trigger of {_words(level.key)}, which has changed: {_standing(level)}"
 
 
-def _changes(request: Json, levels: Sequence[Level], told: Sequence[Json]) -> Iterator[str]:
+def _changes(
+    request: "documents.AdjustmentRequest", levels: Sequence[Level], told: "Sequence[documents.JobAdjustment]"
+) -> Iterator[str]:
     motions = {entry.motion for entry in levels}
-    changes: Mapping[str, list[Json]] = {item["job"]: item["changes"] for item in told}
+    changes = {item["job"]: item["changes"] for item in told}
     if motions == {Motion.CALM}:
         for name, planned in changes.items():
             if planned:
@@ -239,11 +250,11 @@ SHOWN = 5
 """Names and numbers that a sentence holds at most."""
 
 
-def deviations(request: Json, told: Json) -> list[str]:
-    """All that deviates in rates and changes of a valid ``Adjustment``, with expected and found.
+def deviations(request: "documents.AdjustmentRequest", told: "documents.Adjustment") -> list[str]:
+    """All that deviates in rates and changes of a valid answer, with expected and found.
 
     Args:
-        request: Valid ``AdjustmentRequest`` that does not contradict itself.
+        request: It is valid and does not contradict itself.
         told: Its answer.
     """
     found = [*revision_faults(request, told)]
@@ -254,12 +265,12 @@ def deviations(request: Json, told: Json) -> list[str]:
     return found + [f"job {job}: {fault}" for job, faults in unsound_jobs(request, told).items() for fault in faults]
 
 
-def unsound_jobs(request: Json, told: Json) -> dict[str, list[str]]:
+def unsound_jobs(request: "documents.AdjustmentRequest", told: "documents.Adjustment") -> dict[str, list[str]]:
     """What deviates in what is told of each job of a request, by job; those where nothing does are absent.
 
     Args:
-        request: Valid ``AdjustmentRequest`` that does not contradict itself.
-        told: A valid ``Adjustment``.
+        request: It is valid and does not contradict itself.
+        told: A valid answer.
     """
     found = {}
     for job in jobs(request):
@@ -272,7 +283,7 @@ def unsound_jobs(request: Json, told: Json) -> dict[str, list[str]]:
     return found
 
 
-def _of_job(job: AskedJob, told: Json) -> Iterator[str]:
+def _of_job(job: AskedJob, told: "documents.JobAdjustment") -> Iterator[str]:
     yield from _of_rate("rate", told["rate"], job.rate(job.in_force))
     last: Policy | None = job.outlook
     before: Policy | None = job.in_force
@@ -290,7 +301,7 @@ def _of_job(job: AskedJob, told: Json) -> Iterator[str]:
         yield from _of_rate("expected rate", told["expected_rate"], job.rate(last))
 
 
-def faults_of(job: AskedJob, change: Json) -> Iterator[str]:
+def faults_of(job: AskedJob, change: "documents.PolicyChange") -> Iterator[str]:
     """Why a change of a job, as an answer tells it, cannot be carried out."""
     parts, order = change["parts"], change["order"]
     if len(parts) != len(job.domains):

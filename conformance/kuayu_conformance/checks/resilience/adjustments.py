@@ -8,10 +8,11 @@ answer (COM-029), so that these are adjustments on which the figures of RES-008 
 3. Requests for adjustments that are hard to answer: each has something that is easily overlooked.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -22,6 +23,9 @@ from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS,
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.adjustment.run import play
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass
@@ -40,21 +44,23 @@ class AdjustmentInspector(Player):
         """Play a window for the sake of its adjustments."""
         play(self._drawn(number), self.adjustment)
 
-    def _asked(self, path: str, body: Json) -> Answer | None:
+    def _asked(self, path: str, body: Mapping[str, Any]) -> Answer | None:
         answer = super()._asked(path, body)
         if answer is not None:
-            self.deviating = self.deviating.noted(deviations(body, answer.json), answer)
+            self.deviating = self.deviating.noted(
+                deviations(cast("documents.AdjustmentRequest", body), answer.json), answer
+            )
         return answer
 
 
-def nearly_taken(draft: Draft) -> Json:
+def nearly_taken(draft: Draft) -> "documents.AdjustmentRequest":
     """Others take nearly all of a domain: one part there may be too many."""
     one, two, three, _ = draft.domains
     jobs = [draft.job([one, two]), draft.job([one, three, two], total=24), draft.job([one])]
     return draft.request(jobs, loads={one: 0.99})
 
 
-def wholly_taken(draft: Draft) -> Json:
+def wholly_taken(draft: Draft) -> "documents.AdjustmentRequest":
     """Others take all of a domain, by now and before: no job makes a step there, whatever it does."""
     one, two, three, four = draft.domains
     draft.loads[four] = 1.0
@@ -63,7 +69,7 @@ def wholly_taken(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: 1.0})
 
 
-def levels_of_nought(draft: Draft) -> Json:
+def levels_of_nought(draft: Draft) -> "documents.AdjustmentRequest":
     """Loads and latencies were nought: one of each still is, others are not."""
     one, two, three, four = draft.domains
     draft.loads |= {one: 0.0, four: 0.0}
@@ -72,14 +78,14 @@ def levels_of_nought(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: 0.45}, delays={(two, three): 0.05})
 
 
-def come_to_nought(draft: Draft) -> Json:
+def come_to_nought(draft: Draft) -> "documents.AdjustmentRequest":
     """A load and all latencies come to nought."""
     one, two, three, _ = draft.domains
     jobs = [draft.job([one, two]), draft.many_rounds([three, one, two])]
     return draft.request(jobs, loads={one: 0.0}, delays=dict.fromkeys(draft.delays, 0.0))
 
 
-def uneven_links(draft: Draft) -> Json:
+def uneven_links(draft: Draft) -> "documents.AdjustmentRequest":
     """Links carry 0.5 to 40 Gbit/s, there and back not alike; rings go over all that are slow, or over none."""
     slow = [draft.domains[place] for place in (0, 2, 1, 3)]
     quick = slow[::-1]
@@ -94,19 +100,20 @@ def uneven_links(draft: Draft) -> Json:
     return draft.request(jobs, loads={slow[3]: RISE * draft.loads[slow[3]]})
 
 
-def few_measurements(draft: Draft) -> Json:
+def few_measurements(draft: Draft) -> "documents.AdjustmentRequest":
     """One interval, two or three were measured of each, where patience spans five."""
     one, two, three, _ = draft.domains
     asked = draft.request(
         [draft.job([one, two]), draft.many_rounds([two, three])], loads={one: RISE * draft.loads[one]}
     )
-    for number, entry in enumerate([*asked["domains"], *asked["links"]]):
-        told = "loads" if "loads" in entry else "latencies"
-        entry[told] = entry[told][-1 - number % 3 :]
+    for number, domain in enumerate(asked["domains"]):
+        domain["loads"] = domain["loads"][-1 - number % 3 :]
+    for number, link in enumerate(asked["links"], len(asked["domains"])):
+        link["latencies"] = link["latencies"][-1 - number % 3 :]
     return asked
 
 
-def even_patience(draft: Draft) -> Json:
+def even_patience(draft: Draft) -> "documents.AdjustmentRequest":
     """Patience spans three intervals and a bit: the median of four is the mean of two, and has changed or is calm."""
     one, two, three, _ = draft.domains
     asked = draft.request([draft.job([one, two]), draft.job([two, three])], patience=6.7)
@@ -117,7 +124,7 @@ def even_patience(draft: Draft) -> Json:
     return asked
 
 
-def last_interval(draft: Draft) -> Json:
+def last_interval(draft: Draft) -> "documents.AdjustmentRequest":
     """Patience is shorter than an interval: the last one alone counts."""
     one, two, three, four = draft.domains
     asked = draft.request([draft.job([one, two]), draft.job([three, two])], interval=15.0)
@@ -129,7 +136,7 @@ def last_interval(draft: Draft) -> Json:
     return asked
 
 
-def nothing_to_divide(draft: Draft) -> Json:
+def nothing_to_divide(draft: Draft) -> "documents.AdjustmentRequest":
     """Every domain computes one part only; a load and the latencies have risen."""
     one, two, three, _ = draft.domains
     jobs = [draft.job([one, two], total=2), draft.many_rounds([two, one, three], total=3)]
@@ -137,7 +144,7 @@ def nothing_to_divide(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]}, delays=delays)
 
 
-def long_moves(draft: Draft) -> Json:
+def long_moves(draft: Draft) -> "documents.AdjustmentRequest":
     """A part takes long to move, so that all at once would cost far more than may be lost."""
     one, two, three, _ = draft.domains
     jobs = [
@@ -148,7 +155,7 @@ def long_moves(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]}, delays=late)
 
 
-def nothing_may_be_lost(draft: Draft) -> Json:
+def nothing_may_be_lost(draft: Draft) -> "documents.AdjustmentRequest":
     """No share of the speed may be lost, and yet what is planned is not enough; one job changes for nothing."""
     one, two, three, _ = draft.domains
     free: Json = {"move_time": 0.0, "switch_time": 0.0}
@@ -156,21 +163,21 @@ def nothing_may_be_lost(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]}, allowance=0.0)
 
 
-def short_window(draft: Draft) -> Json:
+def short_window(draft: Draft) -> "documents.AdjustmentRequest":
     """All may be lost, over a window that is shorter than a move."""
     one, two, three, _ = draft.domains
     jobs = [draft.job([one, two], move_time=0.5), draft.job([two, three, one], switch_time=9.0)]
     return draft.request(jobs, loads={one: RISE * draft.loads[one]}, allowance=1.0, window=0.3)
 
 
-def long_window(draft: Draft) -> Json:
+def long_window(draft: Draft) -> "documents.AdjustmentRequest":
     """A tenth may be lost over hours; moves are long, or were hours ago."""
     one, two, three, _ = draft.domains
     jobs = [draft.job([one, two], move_time=2.0), draft.job([two, three, one], changed=7200.0)]
     return draft.request(jobs, loads={one: RISE * draft.loads[one]}, window=1e4)
 
 
-def calm(draft: Draft) -> Json:
+def calm(draft: Draft) -> "documents.AdjustmentRequest":
     """Nothing has changed, though jobs are far from the best, and the last two intervals of all were bad."""
     one, two, three, _ = draft.domains
     jobs = [
@@ -186,7 +193,7 @@ def calm(draft: Draft) -> Json:
     return asked
 
 
-def calm_with_plans(draft: Draft) -> Json:
+def calm_with_plans(draft: Draft) -> "documents.AdjustmentRequest":
     """Nothing has changed; what is planned is bad, at its end or on the way there, and stays as it is."""
     one, two, three, _ = draft.domains
     jobs = [draft.job([one, two]), draft.job([two, three, one], changed=4.0)]
@@ -196,7 +203,7 @@ def calm_with_plans(draft: Draft) -> Json:
     return draft.request(jobs)
 
 
-def load_rises(draft: Draft) -> Json:
+def load_rises(draft: Draft) -> "documents.AdjustmentRequest":
     """A domain is taken by others; two jobs have far too many parts there, a third runs elsewhere."""
     one, two, three, four = draft.domains
     jobs = [
@@ -207,7 +214,7 @@ def load_rises(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]})
 
 
-def load_falls(draft: Draft) -> Json:
+def load_falls(draft: Draft) -> "documents.AdjustmentRequest":
     """Others leave a domain; jobs there have too few parts."""
     one, two, three, _ = draft.domains
     draft.loads[one] = 0.7
@@ -215,7 +222,7 @@ def load_falls(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: FALL * 0.7})
 
 
-def loads_cross(draft: Draft) -> Json:
+def loads_cross(draft: Draft) -> "documents.AdjustmentRequest":
     """One domain is taken and another is left at once; both jobs are in both."""
     one, two, _, four = draft.domains
     draft.loads[one] = draft.loads[two] = 0.5
@@ -223,21 +230,21 @@ def loads_cross(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: 0.65, two: 0.3})
 
 
-def latency_rises(draft: Draft) -> Json:
+def latency_rises(draft: Draft) -> "documents.AdjustmentRequest":
     """All ways from and to a domain take four times as long; rings of many nodes hardly move any more."""
     one, two, three, four = draft.domains
     jobs = [draft.many_rounds([one, two, three]), draft.many_rounds([three, four]), draft.job([two, one])]
     return draft.request(jobs, delays={way: 4.0 * level for way, level in draft.delays.items() if one in way})
 
 
-def latency_rises_one_way(draft: Draft) -> Json:
+def latency_rises_one_way(draft: Draft) -> "documents.AdjustmentRequest":
     """A single way takes ten times as long; the way back does not."""
     one, two, three, _ = draft.domains
     jobs = [draft.many_rounds([one, two]), draft.many_rounds([one, two, three]), draft.many_rounds([three, two, one])]
     return draft.request(jobs, delays={(one, two): 10.0 * draft.delays[one, two]})
 
 
-def latency_falls(draft: Draft) -> Json:
+def latency_falls(draft: Draft) -> "documents.AdjustmentRequest":
     """Messages take a third of what they took: no change that counts, and not calm."""
     one, two, three, _ = draft.domains
     jobs = [
@@ -247,7 +254,7 @@ def latency_falls(draft: Draft) -> Json:
     return draft.request(jobs, delays={way: level / 3.0 for way, level in draft.delays.items()})
 
 
-def in_between(draft: Draft) -> Json:
+def in_between(draft: Draft) -> "documents.AdjustmentRequest":
     """Loads and latencies have moved, but not by as much as counts; a service does as it thinks best."""
     one, two, three, four = draft.domains
     jobs = [draft.job([one, two], parts=[20, 76]), draft.many_rounds([two, three, four])]
@@ -256,7 +263,7 @@ def in_between(draft: Draft) -> Json:
     return draft.request(jobs, loads=loads, delays=late)
 
 
-def in_one_domain(draft: Draft) -> Json:
+def in_one_domain(draft: Draft) -> "documents.AdjustmentRequest":
     """Jobs of one domain, which is taken by others: there is nothing to divide, and nothing to gain."""
     one = draft.domains[0]
     jobs = [
@@ -271,7 +278,7 @@ def in_one_domain(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]})
 
 
-def planned_well(draft: Draft) -> Json:
+def planned_well(draft: Draft) -> "documents.AdjustmentRequest":
     """A load has risen further; what is planned for one job is right already, for the other it comes too short."""
     one, two, three, _ = draft.domains
     now = {one: RISE * draft.loads[one]}
@@ -282,7 +289,7 @@ def planned_well(draft: Draft) -> Json:
     return draft.request(jobs, loads=now)
 
 
-def planned_otherwise(draft: Draft) -> Json:
+def planned_otherwise(draft: Draft) -> "documents.AdjustmentRequest":
     """What is planned is for a load that has come otherwise: parts would go where they take longest now.
 
     One job runs well, and would not any more.
@@ -299,7 +306,7 @@ def planned_otherwise(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]})
 
 
-def on_its_way(draft: Draft) -> Json:
+def on_its_way(draft: Draft) -> "documents.AdjustmentRequest":
     """Changes are just being carried out or just in force, and the load is another one again."""
     one, two, three, _ = draft.domains
     jobs = [
@@ -311,7 +318,7 @@ def on_its_way(draft: Draft) -> Json:
     return draft.request(jobs, loads={one: RISE * draft.loads[one]})
 
 
-def all_collectives(draft: Draft) -> Json:
+def all_collectives(draft: Draft) -> "documents.AdjustmentRequest":
     """Every collective with periods that are not the usual ones, for few and many bytes, bounded by links and nodes."""
     domains = draft.domains
     kinds = (("ring", 1), ("hierarchical", 1), ("low_communication", 7), ("low_communication", 333))
@@ -326,19 +333,19 @@ def all_collectives(draft: Draft) -> Json:
     return draft.request(jobs, delays=delays)
 
 
-def five_domains(draft: Draft) -> Json:
+def five_domains(draft: Draft) -> "documents.AdjustmentRequest":
     """A job in five domains whose shares, order and links stand in orders of their own."""
     wide = Draft(draft.chance, 5)
     names = wide.domains[:]
     wide.chance.shuffle(names)
     jobs = [wide.job(names, total=240, order=wide.domains, collective="ring"), wide.job(names[1:3])]
     asked = wide.request(jobs, loads={names[1]: RISE * wide.loads[names[1]]})
-    for told in ("domains", "links"):
-        wide.chance.shuffle(asked[told])
+    wide.chance.shuffle(asked["domains"])
+    wide.chance.shuffle(asked["links"])
     return asked
 
 
-def far_from_jobs(draft: Draft) -> Json:
+def far_from_jobs(draft: Draft) -> "documents.AdjustmentRequest":
     """What changes is a domain where no job is, and its links; the jobs are badly off, but could be before."""
     one, two, three, four = draft.domains
     jobs = [draft.job([one, two]), draft.job([three])]
@@ -346,13 +353,13 @@ def far_from_jobs(draft: Draft) -> Json:
     return draft.request(jobs, loads={four: FALL * draft.loads[four]}, delays=delays)
 
 
-def no_jobs(draft: Draft) -> Json:
+def no_jobs(draft: Draft) -> "documents.AdjustmentRequest":
     """A load changes, and no job runs."""
     one = draft.domains[0]
     return draft.request([], loads={one: RISE * draft.loads[one]})
 
 
-QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+QUESTIONS: "dict[str, Callable[[Draft], documents.AdjustmentRequest]]" = {
     "levels that are calm": calm,
     "levels that are calm and bad plans": calm_with_plans,
     "a load that rises": load_rises,
@@ -387,7 +394,7 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 """By what is hard about them."""
 
 
-def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.AdjustmentRequest]]":
     """Each so many times, with other numbers."""
     return drawn(QUESTIONS, Draft, chance, times)
 
@@ -422,7 +429,7 @@ def observe(episode: Episode) -> AdjustmentAnswers:
     return AdjustmentAnswers(told, seen.answers, seen.deviating, seen.bad_answers, seen.bad)
 
 
-def _deviations(body: Json, told: Json) -> list[str]:
+def _deviations(body: "documents.AdjustmentRequest", told: "documents.Adjustment") -> list[str]:
     return [*deviations(body, told), *untimely(body, told)]
 
 

@@ -12,12 +12,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import chain
 from random import Random
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import (
     CaseVerdicts,
-    Json,
     drawn,
     name,
     revision,
@@ -29,6 +28,9 @@ from kuayu_conformance.checks.resilience.recovery_invariants import INTERVAL
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, bandwidth
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _SAME = 1e-9
 """Relative: risks and prices that are equal."""
@@ -53,8 +55,8 @@ def tail(spares: int, mean: float) -> float:
     return float(pdtrc(float(spares), mean))
 
 
-def fewest(domain: Json, risk: float) -> int:
-    """The fewest spares of a ``BackupDomain`` whose risk is no more than the risk, or all that are free."""
+def fewest(domain: "documents.BackupDomain", risk: float) -> int:
+    """The fewest spares of a domain whose risk is no more than the risk, or all that are free."""
     low, high, mean = 0, int(domain["free"]), mean_of(domain)
     while low < high:
         middle = (low + high) // 2
@@ -65,16 +67,16 @@ def fewest(domain: Json, risk: float) -> int:
     return low
 
 
-def mean_of(domain: Json) -> float:
-    """How many nodes of a ``BackupDomain`` fail on average within its repair time."""
+def mean_of(domain: "documents.BackupDomain") -> float:
+    """How many nodes of a domain fail on average within its repair time."""
     return float(domain["nodes"]) * float(domain["repair_time"]) / float(domain["time_between_failures"])
 
 
-def backup_deviations(request: Json, plan: Json) -> list[str]:
-    """All that deviates in a valid ``BackupPlan``, with expected and found.
+def backup_deviations(request: "documents.BackupRequest", plan: "documents.BackupPlan") -> list[str]:
+    """All that deviates in a valid plan, with expected and found.
 
     Args:
-        request: Valid ``BackupRequest`` that does not contradict itself.
+        request: It is valid and does not contradict itself.
         plan: Its answer.
     """
     found = [*revision_faults(request, plan)]
@@ -87,7 +89,7 @@ def backup_deviations(request: Json, plan: Json) -> list[str]:
     return [*found, *_of_copies(request, plan["copies"])]
 
 
-def _of_pool(domain: Json, risk: float, pool: Json) -> Iterator[str]:
+def _of_pool(domain: "documents.BackupDomain", risk: float, pool: "documents.BackupPool") -> Iterator[str]:
     where, spares, free, mean = f"pool of {domain['id']}", pool["spares"], domain["free"], mean_of(domain)
     if spares > free:
         yield f"{where}: {spares} spares where {free} nodes are free"
@@ -115,7 +117,7 @@ def _enough(run: float, risk: float, mean: float) -> bool:
     return run <= (1.0 - _SAME) * risk and risk > _NOTHING
 
 
-def _of_copies(request: Json, copies: Sequence[Json]) -> Iterator[str]:
+def _of_copies(request: "documents.BackupRequest", copies: "Sequence[documents.PlannedCopy]") -> Iterator[str]:
     jobs = {job["id"]: job for job in request["jobs"]}
     stores = {store["domain"]: store for store in request["stores"]}
     links = {(link["source"], link["target"]): link for link in request["links"]}
@@ -143,7 +145,12 @@ def _of_copies(request: Json, copies: Sequence[Json]) -> Iterator[str]:
     yield from _above("bit/s", "share", sent, {way: share * fmean(links[way]["bandwidths"]) for way in sent})
 
 
-def _out_of_reach(job: Json | None, domain: str, stores: Container[str], links: Mapping[Way, Json]) -> str:
+def _out_of_reach(
+    job: "documents.BackedUpJob | None",
+    domain: str,
+    stores: Container[str],
+    links: "Mapping[Way, documents.MeasuredLink]",
+) -> str:
     """Why no copy of a job can be held in a domain; empty where one can."""
     if job is None:
         return "there is no such job"
@@ -172,19 +179,20 @@ DAY = 86_400.0
 class Draft(res_recovery_draft.Draft):
     """Draws the parts of a request for a backup plan, with links and domains as for a failover plan."""
 
-    def domain(self, which: str, nodes: int, free: int, mean: float, **members: Any) -> Json:
+    def domain(self, which: str, nodes: int, free: int, mean: float, **members: Any) -> "documents.BackupDomain":
         """A domain where about so many nodes fail within the repair time."""
         repair = round(self.chance.uniform(0.5, 4.0) * 3600.0, 3)
         between = nodes * repair / (mean * self.chance.uniform(0.8, 1.25)) if nodes else 30 * DAY
         price = round(self.chance.uniform(1.0, 20.0), 2)
         made = {"id": which, "nodes": nodes, "free": free, "time_between_failures": round(between, 3)}
-        return {**made, "repair_time": repair, "price": price, **members}
+        whole = {**made, "repair_time": repair, "price": price, **members}
+        return cast("documents.BackupDomain", whole)
 
-    def quiet(self) -> list[Json]:
+    def quiet(self) -> "list[documents.BackupDomain]":
         """The three domains, where failures hardly matter."""
         return [self.domain(entry, 64, 8, 0.3) for entry in self.domains]
 
-    def backed_up(self, where: str, size: float | None = None) -> Json:
+    def backed_up(self, where: str, size: float | None = None) -> "documents.BackedUpJob":
         """A job in a domain."""
         replicas = self.chance.randrange(2, 6)
         return {
@@ -198,22 +206,24 @@ class Draft(res_recovery_draft.Draft):
             "pause": round(self.chance.uniform(1.0, 10.0), 3),
         }
 
-    def store(self, where: str, free: float | None = 1e14, **members: Any) -> Json:
+    def store(self, where: str, free: float | None = 1e14, **members: Any) -> "documents.CheckpointStore":
         """A store that is written at some 100 Gbit/s, with so much room, or with none that is stated."""
         made = {"domain": where, "bandwidth": bandwidth(self.chance, 40.0, 160.0), **members}
-        return made if free is None else {**made, "free": free}
+        return cast("documents.CheckpointStore", made if free is None else {**made, "free": free})
 
-    def stores(self, free: float | None = 1e14, **members: Any) -> list[Json]:
+    def stores(self, free: float | None = 1e14, **members: Any) -> "list[documents.CheckpointStore]":
         """In all domains."""
         return [self.store(domain, free, **members) for domain in self.domains]
 
-    def jobs(self, count: int) -> list[Json]:
+    def jobs(self, count: int) -> "list[documents.BackedUpJob]":
         """So many, here and near by in turn."""
         return [self.backed_up(self.domains[number % 2]) for number in range(count)]
 
-    def asked(self, domains: list[Json], jobs: list[Json], **members: Any) -> Json:
+    def asked(
+        self, domains: "list[documents.BackupDomain]", jobs: "list[documents.BackedUpJob]", **members: Any
+    ) -> "documents.BackupRequest":
         """A request with links and stores for all that is wished, but for what is said otherwise."""
-        return {
+        request = {
             "revision": revision(self.chance),
             "interval": INTERVAL,
             "share": round(self.chance.uniform(0.1, 0.5), 3),
@@ -224,20 +234,21 @@ class Draft(res_recovery_draft.Draft):
             "jobs": jobs,
             **members,
         }
+        return cast("documents.BackupRequest", request)
 
 
 _BESIDE = 1e-6
 """Relative: so far beside a step, there is no doubt which number is the fewest."""
 
 
-def many_failures(draft: Draft) -> Json:
+def many_failures(draft: Draft) -> "documents.BackupRequest":
     """Dozens, hundreds and a hundred thousand nodes fail within the repair time."""
     cases = (2_000, 900, 40.0), (30_000, 5_000, 700.0), (9_000_000, 400_000, 1e5)
     domains = [draft.domain(entry, *case) for entry, case in zip(draft.domains, cases, strict=True)]
     return draft.asked(domains, draft.jobs(2))
 
 
-def few_failures(draft: Draft) -> Json:
+def few_failures(draft: Draft) -> "documents.BackupRequest":
     """Hardly any fail: less than the risk, about as much, and somewhat more."""
     risk = round(draft.chance.uniform(0.01, 0.05), 6)
     domains = [
@@ -246,13 +257,13 @@ def few_failures(draft: Draft) -> Json:
     return draft.asked(domains, draft.jobs(2), risk=risk)
 
 
-def few_free(draft: Draft) -> Json:
+def few_free(draft: Draft) -> "documents.BackupRequest":
     """Free nodes are far too few, nearly enough, and none."""
     domains = [draft.domain(entry, 400, free, 12.0) for entry, free in zip(draft.domains, (2, 16, 0), strict=True)]
     return draft.asked(domains, draft.jobs(2), risk=0.001)
 
 
-def nothing_fails(draft: Draft) -> Json:
+def nothing_fails(draft: Draft) -> "documents.BackupRequest":
     """Nobody holds a node, repair takes no time, and both."""
     here, near, far = draft.domains
     at_once = {"repair_time": 0.0}
@@ -260,59 +271,59 @@ def nothing_fails(draft: Draft) -> Json:
     return draft.asked([*domains, draft.domain(far, 0, 9, 1.0, **at_once)], draft.jobs(2))
 
 
-def no_risk(draft: Draft) -> Json:
+def no_risk(draft: Draft) -> "documents.BackupRequest":
     """No risk may be run: all free nodes, but where nothing can fail."""
     here, near, far = draft.domains
     domains = [draft.domain(here, 64, 5, 0.4), draft.domain(near, 64, 3, 20.0), draft.domain(far, 0, 6, 1.0)]
     return draft.asked(domains, draft.jobs(2), risk=0.0)
 
 
-def any_risk(draft: Draft) -> Json:
+def any_risk(draft: Draft) -> "documents.BackupRequest":
     """Any risk may be run: no spares."""
     domains = [draft.domain(entry, 400, 40, mean) for entry, mean in zip(draft.domains, (0.1, 3.0, 30.0), strict=True)]
     return draft.asked(domains, draft.jobs(2), risk=1.0)
 
 
-def _beside(draft: Draft, factor: float) -> Json:
+def _beside(draft: Draft, factor: float) -> "documents.BackupRequest":
     spares = draft.chance.randrange(2, 7)
     domains = [draft.domain(draft.here, 200, 20, 2.5), draft.domain(draft.near, 200, 20, 0.5)]
     return draft.asked(domains, draft.jobs(2), risk=factor * tail(spares, mean_of(domains[0])))
 
 
-def at_a_step(draft: Draft) -> Json:
+def at_a_step(draft: Draft) -> "documents.BackupRequest":
     """The risk is exactly that of so many spares."""
     return _beside(draft, 1.0)
 
 
-def above_a_step(draft: Draft) -> Json:
+def above_a_step(draft: Draft) -> "documents.BackupRequest":
     """The risk is hardly above that of so many spares: they are enough."""
     return _beside(draft, 1.0 + _BESIDE)
 
 
-def below_a_step(draft: Draft) -> Json:
+def below_a_step(draft: Draft) -> "documents.BackupRequest":
     """The risk is hardly below that of so many spares: one more is needed."""
     return _beside(draft, 1.0 - _BESIDE)
 
 
-def for_nothing(draft: Draft) -> Json:
+def for_nothing(draft: Draft) -> "documents.BackupRequest":
     """Spares cost nothing in one domain; there are no jobs, links and stores."""
     domains = [draft.domain(draft.here, 900, 90, 9.0, price=0.0), draft.domain(draft.near, 900, 90, 5.0)]
     return draft.asked(domains, [], links=[], stores=[])
 
 
-def room_for_all(draft: Draft) -> Json:
+def room_for_all(draft: Draft) -> "documents.BackupRequest":
     """All copies that anybody may want find room and bandwidth."""
     return draft.asked(draft.quiet(), draft.jobs(6))
 
 
-def room_for_one(draft: Draft) -> Json:
+def room_for_one(draft: Draft) -> "documents.BackupRequest":
     """Two jobs of one size; each store has room for just one copy, which takes twice the size of the state."""
     size = float(draft.chance.randrange(20_000_000_000, 600_000_000_000))
     jobs = [draft.backed_up(draft.here, size), draft.backed_up(draft.here, size)]
     return draft.asked(draft.quiet(), jobs, stores=draft.stores(2.0 * size))
 
 
-def hardly_too_little_room(draft: Draft) -> Json:
+def hardly_too_little_room(draft: Draft) -> "documents.BackupRequest":
     """Stores have room for a state and nine tenths."""
     size = float(draft.chance.randrange(20_000_000_000, 600_000_000_000))
     return draft.asked(
@@ -320,18 +331,18 @@ def hardly_too_little_room(draft: Draft) -> Json:
     )
 
 
-def no_room(draft: Draft) -> Json:
+def no_room(draft: Draft) -> "documents.BackupRequest":
     """A store is full, one states no room, and one domain has none."""
     stores = [draft.store(draft.here, 0.0), draft.store(draft.near, None)]
     return draft.asked(draft.quiet(), draft.jobs(4), stores=stores)
 
 
-def no_stores(draft: Draft) -> Json:
+def no_stores(draft: Draft) -> "documents.BackupRequest":
     """There is a store in one domain only, where no job runs."""
     return draft.asked(draft.quiet(), draft.jobs(3), stores=[draft.store(draft.far)])
 
 
-def no_links(draft: Draft) -> Json:
+def no_links(draft: Draft) -> "documents.BackupRequest":
     """No link leads anywhere but back from where no job runs."""
     links = [draft.link(draft.far, draft.here), draft.link(draft.far, draft.near)]
     return draft.asked(
@@ -339,7 +350,7 @@ def no_links(draft: Draft) -> Json:
     )
 
 
-def links_out(draft: Draft) -> Json:
+def links_out(draft: Draft) -> "documents.BackupRequest":
     """Links are out, were never measured, or have carried nothing; one of three jobs has a store where it runs."""
     jobs = [draft.backed_up(draft.here), draft.backed_up(draft.near), draft.backed_up(draft.here)]
     links = [
@@ -350,7 +361,7 @@ def links_out(draft: Draft) -> Json:
     return draft.asked(draft.quiet(), jobs, links=links, stores=[draft.store(draft.near), draft.store(draft.far)])
 
 
-def thin_links(draft: Draft) -> Json:
+def thin_links(draft: Draft) -> "documents.BackupRequest":
     """Five jobs share links that carry next to nothing; stores where they run have no room."""
     links = draft.links()
     for link in links:
@@ -360,7 +371,7 @@ def thin_links(draft: Draft) -> Json:
     return draft.asked(draft.quiet(), jobs, links=links, stores=stores)
 
 
-def links_that_falter(draft: Draft) -> Json:
+def links_that_falter(draft: Draft) -> "documents.BackupRequest":
     """Links carry much now and carried nothing before: on average little. There is no store where jobs run."""
     links = [draft.link(draft.here, entry) for entry in (draft.near, draft.far)]
     for link in links:
@@ -370,19 +381,19 @@ def links_that_falter(draft: Draft) -> Json:
     return draft.asked(draft.quiet(), jobs, links=links, stores=stores)
 
 
-def slow_store(draft: Draft) -> Json:
+def slow_store(draft: Draft) -> "documents.BackupRequest":
     """Jobs of all domains share one slow store; links are far faster."""
     jobs = [draft.backed_up(domain) for domain in draft.domains for _ in range(2)]
     store = draft.store(draft.far, bandwidth=bandwidth(draft.chance, 0.05, 0.2))
     return draft.asked(draft.quiet(), jobs, stores=[store])
 
 
-def no_share(draft: Draft) -> Json:
+def no_share(draft: Draft) -> "documents.BackupRequest":
     """Copies may take nothing of any link or store."""
     return draft.asked(draft.quiet(), draft.jobs(3), share=0.0)
 
 
-QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+QUESTIONS: "dict[str, Callable[[Draft], documents.BackupRequest]]" = {
     "many failures": many_failures,
     "few failures": few_failures,
     "few free nodes": few_free,
@@ -408,7 +419,7 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 """By what is hard about them."""
 
 
-def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.BackupRequest]]":
     """Each so many times, with other numbers."""
     return drawn(QUESTIONS, Draft, chance, times)
 

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import Json, is_answer, revision
+from kuayu_conformance.checks.kit.decisions import is_answer, revision
 from kuayu_conformance.checks.kit.tables import lines, percent, table
 from kuayu_conformance.checks.resilience.resilience_requests import COLLECTIVES
 from kuayu_conformance.episode import Episode
@@ -27,22 +28,25 @@ from kuayu_conformance.testbed.transfers.collectives_run import Course, baseline
 from kuayu_conformance.testbed.transfers.collectives_world import COUNT, FAMILIES, INTERVAL, World, draw
 from kuayu_schemas.models import ReportPlot, ReportTable
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 KNOWN = (RING, HIERARCHICAL, LOW)
 
 
-def way(body: Json, told: Json) -> tuple[Way | None, tuple[int, ...]]:
+def way(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> tuple[Way | None, tuple[int, ...]]:
     """What was chosen, as the testbed has it; nothing where it cannot be carried out."""
     if any(_not_to_be_done(body, told)):
         return None, ()
     return Way(told["collective"], int(told["period"])), _places(body, told["order"])
 
 
-def faults(body: Json, told: Json) -> tuple[str, ...]:
+def faults(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> tuple[str, ...]:
     """What is wrong with an answer that the schema allows, in words."""
     return (*_not_to_be_done(body, told), *_untold(body, told))
 
 
-def _not_to_be_done(body: Json, told: Json) -> Iterator[str]:
+def _not_to_be_done(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> Iterator[str]:
     collective, period = told["collective"], told["period"]
     if collective not in KNOWN:
         yield f"{collective} is no collective of the clause"
@@ -52,7 +56,7 @@ def _not_to_be_done(body: Json, told: Json) -> Iterator[str]:
         yield f"the order {told['order']} is none of the domains {body['domains']}"
 
 
-def _untold(body: Json, told: Json) -> Iterator[str]:
+def _untold(body: "documents.CollectiveRequest", told: "documents.CollectiveChoice") -> Iterator[str]:
     if told["revision"] != body["revision"]:
         yield f"the revision is {told['revision']}, that of the request {body['revision']}"
     chosen = (told["collective"], told["period"])
@@ -68,7 +72,7 @@ def _untold(body: Json, told: Json) -> Iterator[str]:
             yield f"switched is {told['switched']}, and it is {'the same as' if same else 'another than'} that in use"
 
 
-def _places(body: Json, order: list[str]) -> tuple[int, ...]:
+def _places(body: "documents.CollectiveRequest", order: list[str]) -> tuple[int, ...]:
     return tuple(body["domains"].index(name) for name in order)
 
 
@@ -258,7 +262,7 @@ def _once(episode: Episode, family: str, number: int, seed: str, intervals: int)
     return found
 
 
-def _carried(world: World) -> Json:
+def _carried(world: World) -> dict[str, object]:
     """What links carry in a window, which requests tell only with noise, and of the past."""
     return {"family": world.family, "domains": list(world.domains), "carried": world.window.tolist()}
 

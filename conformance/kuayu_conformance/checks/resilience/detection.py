@@ -33,7 +33,6 @@ from kuayu_conformance.testbed.heartbeats.values import (
     NODE_DEAD,
     NODE_FAILING,
     TOLD,
-    Document,
     subject_of,
 )
 from kuayu_schemas import schema
@@ -249,7 +248,7 @@ class Player:
         self._send("/v1/log-lines", "lines", lines)
         self._send("/v1/heartbeats", "beats", beats)
 
-    def _send(self, path: str, member: str, items: list[Document]) -> None:
+    def _send(self, path: str, member: str, items: list[dict[str, object]]) -> None:
         limits = self.episode.settings.limits
         most = max(1, int(min(limits["max_batch"], limits["max_body"] // ITEM_BYTES)))
         for begin in range(0, len(items), most):

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import inf, isfinite
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import SHOWN, Json, UnsoundAnswers, WindowClient
+from kuayu_conformance.checks.kit.decisions import SHOWN, UnsoundAnswers, WindowClient
 from kuayu_conformance.checks.kit.tables import NONE, lines, percent, table
 from kuayu_conformance.checks.resilience.recovery_invariants import unsound_jobs
 from kuayu_conformance.checks.resilience.resilience_requests import BACKUPS, FAILOVERS
@@ -37,6 +38,9 @@ from kuayu_conformance.testbed.recovery.state import Incident
 from kuayu_conformance.testbed.recovery.world import World, draw
 from kuayu_schemas import registers
 from kuayu_schemas.models import ReportPlot, ReportTable
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 SERVICE = "the service"
 
@@ -114,19 +118,19 @@ class Player(WindowClient):
         seed = f"{self.episode.settings.nonce}/failover/{number}"
         return draw(seed, naming=self.episode.salted(seed))
 
-    def backup(self, request: Json) -> Json | None:
+    def backup(self, request: "documents.BackupRequest") -> "documents.BackupPlan | None":
         """The service's backup plan; None where it makes none, or has made no plan too often."""
         answer = self._asked(BACKUPS, request)
         self._backed = answer is not None
         return None if answer is None else answer.json
 
-    def failover(self, request: Json) -> Json | None:
+    def failover(self, request: "documents.FailoverRequest") -> "documents.FailoverPlan | None":
         """What of the service's failover plan can be carried out, likewise."""
         answer = self._asked(FAILOVERS, request)
         if answer is None:
             return None
         self._plans += 1
-        told: Json = answer.json
+        told: documents.FailoverPlan = answer.json
         wrong = unsound_jobs(request, told)
         faults = (f"job {job}: {fault}" for job, entry in wrong.items() for fault in entry)
         self.unsound = self.unsound.noted(faults, answer)

@@ -102,7 +102,10 @@ def _rejections_text(rejected: tuple[tuple[int, str], ...]) -> str:
 
 
 Fault = Mapping[str, Any]
+"""A fault as a target lists it, which need not be valid."""
+
 Action = Mapping[str, Any]
+"""An action as a target shows it, likewise."""
 
 
 @dataclass(frozen=True)

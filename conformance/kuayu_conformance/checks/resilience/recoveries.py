@@ -7,9 +7,10 @@ The first window of RES-003 begins again, too: it follows from the nonce alone, 
 2. Requests for failover plans that are hard to answer: each has a way that looks good and may not be gone.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
@@ -29,6 +30,9 @@ from kuayu_conformance.checks.resilience.resilience_requests import FAILOVERS
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.recovery.world import LEAD_S, World
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MOST_PLANS = 60
 """Failover plans that are looked at; who lets jobs wait is asked every ten seconds."""
@@ -53,84 +57,86 @@ class RecoveryInspector(Player):
         ends = min(whole.ends_s, LEAD_S + self.hours * 3600.0)
         return replace(whole, faults=tuple(fault for fault in whole.faults if fault.instant < ends), ends_s=ends)
 
-    def _asked(self, path: str, body: Json) -> Answer | None:
+    def _asked(self, path: str, body: Mapping[str, Any]) -> Answer | None:
         if path == FAILOVERS and self.plans >= MOST_PLANS:
             return None
         answer = super()._asked(path, body)
         if path == FAILOVERS and answer is not None:
             self.plans += 1
-            self.deviating = self.deviating.noted(deviations(body, answer.json), answer)
+            self.deviating = self.deviating.noted(
+                deviations(cast("documents.FailoverRequest", body), answer.json), answer
+            )
         return answer
 
 
-def _all(job: Json, member: Json | None) -> dict[Place, Json | None]:
+def _all(job: "documents.ProtectedJob", member: Json | None) -> dict[Place, Json | None]:
     """The same for all nodes of a job."""
     return {(replica, node): member for replica in range(job["replicas"]) for node in range(job["nodes_each"])}
 
 
-def nothing_broken(draft: Draft) -> Json:
+def nothing_broken(draft: Draft) -> "documents.FailoverRequest":
     """All jobs are whole, though a free node has failed."""
     jobs = [draft.job(3, 1, 2), draft.job(1, 1, 4)]
     nodes = [node for job in jobs for node in draft.held(job)]
     return draft.request(jobs, [*nodes, *draft.free(draft.here, 4), *draft.free(draft.here, 1, **FAILED)])
 
 
-def one_broken(draft: Draft) -> Json:
+def one_broken(draft: Draft) -> "documents.FailoverRequest":
     """A node of one job has failed; its neighbours are fit and may be used again. Another job is whole."""
     job, other = draft.job(4, 2, 2), draft.job(2, 1, 2)
     nodes = draft.held(job, {(2, 1): FAILED})
     return draft.request([other, job], [*nodes, *draft.held(other), *draft.free(draft.here, 3)])
 
 
-def several_broken(draft: Draft) -> Json:
+def several_broken(draft: Draft) -> "documents.FailoverRequest":
     """Three of five replicas are broken; there are free nodes for one and a half."""
     job = draft.job(5, 2, 4)
     nodes = draft.held(job, {(0, 0): FAILED, (0, 1): FAILED, (3, 2): FAILED, (4, 0): FAILED, (4, 3): FAILED})
     return draft.request([job], [*nodes, *draft.free(draft.here, 6), *draft.free(draft.near, 20)])
 
 
-def given_up(draft: Draft) -> Json:
+def given_up(draft: Draft) -> "documents.FailoverRequest":
     """No node has failed, but a replica, and all of one job, were given up before; another was left too few nodes."""
     job, short, gone = draft.job(3, 2, 2), draft.job(2, 1, 3), draft.job(2, 1, 2)
     nodes = [*draft.held(job, {(1, 0): None, (1, 1): None}), *draft.held(short, {(1, 2): None})]
     return draft.request([job, gone, short], [*nodes, *draft.free(draft.here, 1)])
 
 
-def too_few_whole(draft: Draft) -> Json:
+def too_few_whole(draft: Draft) -> "documents.FailoverRequest":
     """Fewer replicas are whole than the job can go on with; free nodes are here for as many as it lacks."""
     job = draft.job(4, 3, 2)
     nodes = draft.held(job, {(0, 0): FAILED, (1, 0): FAILED, (1, 1): FAILED})
     return draft.request([job], [*nodes, *draft.free(draft.here, 2)])
 
 
-def too_few_to_replace(draft: Draft) -> Json:
+def too_few_to_replace(draft: Draft) -> "documents.FailoverRequest":
     """Too few are whole, and free nodes are in other domains only."""
     job = draft.job(4, 3, 2)
     nodes = draft.held(job, {(0, 0): FAILED, (1, 0): FAILED, (3, 1): FAILED})
     return draft.request([job], [*nodes, *draft.free(draft.near, 5), *draft.free(draft.far, 6)])
 
 
-def none_whole(draft: Draft) -> Json:
+def none_whole(draft: Draft) -> "documents.FailoverRequest":
     """One node of each replica has failed. What is left are nodes of its own, enough for two replicas of three."""
     job = draft.job(3, 2, 3)
     return draft.request([job], draft.held(job, {(0, 1): FAILED, (1, 0): FAILED, (2, 2): FAILED}))
 
 
-def all_failed(draft: Draft) -> Json:
+def all_failed(draft: Draft) -> "documents.FailoverRequest":
     """All nodes have failed, and free ones are here and elsewhere."""
     job = draft.job(3, 1, 4)
     nodes = draft.held(job, _all(job, FAILED))
     return draft.request([job], [*nodes, *draft.free(draft.here, 5), *draft.free(draft.near, 11)])
 
 
-def scattered(draft: Draft) -> Json:
+def scattered(draft: Draft) -> "documents.FailoverRequest":
     """All have failed; free nodes are enough for the least, but in no single domain."""
     job = draft.job(4, 2, 4)
     free = [node for domain in draft.domains for node in draft.free(domain, 7)]
     return draft.request([job], [*draft.held(job, _all(job, FAILED)), *free])
 
 
-def copy_out_of_reach(draft: Draft) -> Json:
+def copy_out_of_reach(draft: Draft) -> "documents.FailoverRequest":
     """The only copy is far; from there links that are up lead to no domain with free nodes."""
     job = draft.job(2, 1, 2)
     job["copies"] = [{**job["copies"][0], "domain": draft.far}]
@@ -139,19 +145,18 @@ def copy_out_of_reach(draft: Draft) -> Json:
     return draft.request([job], nodes, links=draft.links(ways))
 
 
-def links_one_way(draft: Draft) -> Json:
+def links_one_way(draft: Draft) -> "documents.FailoverRequest":
     """Two jobs whose copies lie where no link comes from, but one leads to; free nodes are at one copy."""
     jobs = [draft.job(2, 1, 2), draft.job(1, 1, 2)]
-    copies = [{**jobs[0]["copies"][0], "domain": draft.near}], [{**jobs[1]["copies"][0], "domain": draft.far}]
-    for job, entry in zip(jobs, copies, strict=True):
-        job["copies"] = entry
+    for job, domain in zip(jobs, (draft.near, draft.far), strict=True):
+        job["copies"] = [{**job["copies"][0], "domain": domain}]
     nodes = [node for job in jobs for node in draft.held(job, _all(job, FAILED))]
     nodes += [*draft.free(draft.here, 6), *draft.free(draft.near, 2)]
     links = [draft.link(draft.here, draft.near), draft.link(draft.here, draft.far)]
     return draft.request(jobs, nodes, links=links)
 
 
-def one_copy_in_reach(draft: Draft) -> Json:
+def one_copy_in_reach(draft: Draft) -> "documents.FailoverRequest":
     """The youngest copy's link is out; an older one's is up."""
     job = draft.job(2, 1, 3)
     young, old = (copy["age"] for copy in job["copies"])
@@ -160,37 +165,39 @@ def one_copy_in_reach(draft: Draft) -> Json:
     return draft.request([job], nodes, links=draft.links([(draft.near, draft.here)]))
 
 
-def no_copies(draft: Draft) -> Json:
+def no_copies(draft: Draft) -> "documents.FailoverRequest":
     """No checkpoint was ever copied: one job has a whole replica, one has none."""
     jobs = [draft.job(3, 2, 2, copies=[]), draft.job(2, 1, 1, copies=[])]
     nodes = [*draft.held(jobs[0], {(0, 0): FAILED, (2, 1): FAILED}), *draft.held(jobs[1], _all(jobs[1], FAILED))]
     return draft.request(jobs, [*nodes, *draft.free(draft.here, 1), *draft.free(draft.near, 6)])
 
 
-def nothing_free(draft: Draft) -> Json:
+def nothing_free(draft: Draft) -> "documents.FailoverRequest":
     """There are no free nodes: one job can go on with less, one can but wait, one has fit nodes left for a restart."""
     jobs = [draft.job(3, 1, 2), draft.job(3, 3, 1), draft.job(2, 1, 4)]
     nodes = [*draft.held(jobs[0], {(1, 1): FAILED}), *draft.held(jobs[1], {(2, 0): FAILED})]
     return draft.request(jobs, [*nodes, *draft.held(jobs[2], {(0, 0): FAILED, (1, 3): FAILED})])
 
 
-def cut_off(draft: Draft) -> Json:
+def cut_off(draft: Draft) -> "documents.FailoverRequest":
     """Nothing is heard of a whole domain; its nodes are fenced at several times. Nodes are free elsewhere."""
     jobs = [draft.job(2, 1, 2), draft.job(1, 1, 3)]
     held = [node for job in jobs for node in draft.held(job)]
-    nodes = [{**node, **fenced(round(draft.chance.uniform(5.0, 90.0), 3))} for node in held]
+    nodes: list[documents.StandingNode] = [
+        {**node, "condition": "unreachable", "fenced_in": round(draft.chance.uniform(5.0, 90.0), 3)} for node in held
+    ]
     nodes += draft.free(draft.here, 3, **fenced(30.0))
     return draft.request(jobs, [*nodes, *draft.free(draft.near, 9), *draft.free(draft.far, 2)])
 
 
-def cut_off_for_good(draft: Draft) -> Json:
+def cut_off_for_good(draft: Draft) -> "documents.FailoverRequest":
     """Nothing is heard of a job, and nobody knows when it is fenced; a copy and nodes are near."""
     job = draft.job(2, 1, 2)
     nodes = draft.held(job, _all(job, UNREACHABLE))
     return draft.request([job], [*nodes, *draft.free(draft.here, 4), *draft.free(draft.near, 6)])
 
 
-def fenced_in_part(draft: Draft) -> Json:
+def fenced_in_part(draft: Draft) -> "documents.FailoverRequest":
     """All nodes but one are fenced or have failed; of the last, nobody knows. Another job's are all fenced."""
     jobs = [draft.job(2, 1, 3), draft.job(2, 2, 1)]
     told: dict[Place, Json | None] = {**_all(jobs[0], fenced(0.0)), (0, 1): FAILED, (1, 2): UNREACHABLE}
@@ -200,7 +207,7 @@ def fenced_in_part(draft: Draft) -> Json:
     return draft.request(jobs, [*nodes, *draft.free(draft.here, 5), *draft.free(draft.near, 5)])
 
 
-def one_unheard(draft: Draft) -> Json:
+def one_unheard(draft: Draft) -> "documents.FailoverRequest":
     """Of one node nothing is heard, some others failed; whole replicas are there, but too few, and no nodes here."""
     job = draft.job(4, 3, 2)
     position = round(draft.chance.uniform(20.0, 60.0), 3)
@@ -208,7 +215,7 @@ def one_unheard(draft: Draft) -> Json:
     return draft.request([job], [*nodes, *draft.free(draft.near, 8)])
 
 
-def of_no_known_kind(draft: Draft) -> Json:
+def of_no_known_kind(draft: Draft) -> "documents.FailoverRequest":
     """Conditions are of a kind that nobody names: of a held node of one job, and of most free ones."""
     jobs = [draft.job(3, 1, 2), draft.job(1, 1, 2)]
     nodes = [*draft.held(jobs[0], {(0, 0): UNKNOWN}), *draft.held(jobs[1], {(0, 0): UNKNOWN, (0, 1): FAILED})]
@@ -216,7 +223,7 @@ def of_no_known_kind(draft: Draft) -> Json:
     return draft.request(jobs, [*nodes, *free, *draft.free(draft.near, 2)])
 
 
-def unfit_and_free(draft: Draft) -> Json:
+def unfit_and_free(draft: Draft) -> "documents.FailoverRequest":
     """Most free nodes have failed, or nothing is heard of them."""
     job = draft.job(3, 2, 3)
     nodes = draft.held(job, {(0, 0): FAILED, (2, 0): FAILED, (2, 1): FAILED})
@@ -224,21 +231,21 @@ def unfit_and_free(draft: Draft) -> Json:
     return draft.request([job], [*nodes, *free, *draft.free(draft.near, 7, **UNREACHABLE)])
 
 
-def rivals(draft: Draft) -> Json:
+def rivals(draft: Draft) -> "documents.FailoverRequest":
     """Six jobs of several priorities want the same three free nodes."""
     jobs = [draft.job(2 + number % 2, 1, 1, priority=draft.chance.randrange(-9, 10)) for number in range(6)]
     nodes = [node for job in jobs for node in draft.held(job, {(1, 0): FAILED})]
     return draft.request(jobs, [*nodes, *draft.free(draft.here, 3)])
 
 
-def rivals_for_a_restart(draft: Draft) -> Json:
+def rivals_for_a_restart(draft: Draft) -> "documents.FailoverRequest":
     """Three jobs have lost everything; nodes for two of them are near, and a copy of each."""
     jobs = [draft.job(2, 1, 2, priority=priority) for priority in (3, 7, -1)]
     nodes = [node for job in jobs for node in draft.held(job, _all(job, FAILED))]
     return draft.request(jobs, [*nodes, *draft.free(draft.near, 5), *draft.free(draft.far, 1)])
 
 
-def held_by_others(draft: Draft) -> Json:
+def held_by_others(draft: Draft) -> "documents.FailoverRequest":
     """Fit nodes are held by jobs that are on their way back already; the only other free one is too few."""
     jobs = [draft.job(3, 2, 2), draft.job(2, 2, 2)]
     strangers = [draft.node(draft.here, job=name(draft.chance), replica=0) for _ in range(8)]
@@ -246,20 +253,20 @@ def held_by_others(draft: Draft) -> Json:
     return draft.request(jobs, [*nodes, *strangers, *draft.free(draft.here, 1)])
 
 
-def given_up_by_others(draft: Draft) -> Json:
+def given_up_by_others(draft: Draft) -> "documents.FailoverRequest":
     """Each of two jobs has fit nodes in broken replicas that would do for the other's, but they are not free."""
     jobs = [draft.job(3, 2, 4, priority=priority) for priority in (9, -9)]
     nodes = [node for job in jobs for node in draft.held(job, {(0, 0): FAILED, (2, 3): FAILED})]
     return draft.request(jobs, nodes)
 
 
-def one_node(draft: Draft) -> Json:
+def one_node(draft: Draft) -> "documents.FailoverRequest":
     """The only node of a job has failed; one is free, and a copy is here."""
     job = draft.job(1, 1, 1)
     return draft.request([job], [*draft.held(job, {(0, 0): FAILED}), *draft.free(draft.here, 1)])
 
 
-QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+QUESTIONS: "dict[str, Callable[[Draft], documents.FailoverRequest]]" = {
     "nothing broken": nothing_broken,
     "one broken replica": one_broken,
     "several broken replicas": several_broken,
@@ -289,7 +296,7 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 """By what is hard about them."""
 
 
-def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.FailoverRequest]]":
     """Each so many times, with other numbers."""
     return drawn(QUESTIONS, Draft, chance, times)
 
@@ -326,7 +333,11 @@ class RecoveryAnswers:
 def observe(episode: Episode) -> RecoveryAnswers:
     """Ask hard questions, then play a window."""
     told = verdicts(episode, FAILOVERS, "failover plan", questions, deviations)
-    plans = [(able_to_go_on(case.body), case.answer.json["recoveries"]) for case in told.cases if case.valid]
+    plans = [
+        (able_to_go_on(cast("documents.FailoverRequest", case.body)), case.answer.json["recoveries"])
+        for case in told.cases
+        if case.valid
+    ]
     able = sum(len(jobs) for jobs, _ in plans)
     waiting = sum(row["job"] in jobs and row["strategy"] == "wait" for jobs, rows in plans for row in rows)
     seen = RecoveryInspector(episode, hours=HOURS_FULL if episode.settings.full else HOURS_QUICK)
@@ -334,7 +345,7 @@ def observe(episode: Episode) -> RecoveryAnswers:
     return RecoveryAnswers(told, able, waiting, seen.plans, seen.deviating, seen.bad_answers, seen.bad)
 
 
-def able_to_go_on(body: Json) -> set[str]:
+def able_to_go_on(body: "documents.FailoverRequest") -> set[str]:
     """Jobs with a broken replica of which enough are whole."""
     stands = standings(body).values()
     return {stand.job["id"] for stand in stands if stand.whole >= stand.job["least_replicas"]}

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.checks.kit.decisions import Json, name, revision, revision_faults
 from kuayu_conformance.checks.resilience.resilience_requests import bandwidth, measured_link
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 INTERVAL, MEASURED = 10.0, 12
 
@@ -43,11 +46,11 @@ class Draft:
         self.chance = chance
         self.here, self.near, self.far = self.domains = [name(chance) for _ in range(3)]
 
-    def job(self, replicas: int, least: int, each: int, **members: Any) -> Json:
+    def job(self, replicas: int, least: int, each: int, **members: Any) -> "documents.ProtectedJob":
         """A job here with a copy here, a few minutes old, and one near by, older."""
         age = self.chance.uniform(60.0, 600.0)
         ages = [round(age, 3), round(age + self.chance.uniform(60.0, 600.0), 3)]
-        return {
+        job = {
             "id": name(self.chance),
             "priority": self.chance.randrange(-5, 6),
             "domain": self.here,
@@ -61,8 +64,11 @@ class Draft:
             "copies": [{"domain": self.here, "age": ages[0]}, {"domain": self.near, "age": ages[1]}],
             **members,
         }
+        return cast("documents.ProtectedJob", job)
 
-    def held(self, job: Json, otherwise: Mapping[Place, Json | None] | None = None) -> list[Json]:
+    def held(
+        self, job: "documents.ProtectedJob", otherwise: Mapping[Place, Json | None] | None = None
+    ) -> "list[documents.StandingNode]":
         """A job's nodes: fit, but for places where something else is said; none where that is ``None``."""
         told = otherwise or {}
         places = [(replica, node) for replica in range(job["replicas"]) for node in range(job["nodes_each"])]
@@ -73,19 +79,20 @@ class Draft:
             if entry is not None
         ]
 
-    def node(self, domain: str, **members: Any) -> Json:
+    def node(self, domain: str, **members: Any) -> "documents.StandingNode":
         """A node that is fit and free."""
-        return {"id": name(self.chance), "domain": domain, "condition": "fit", **members}
+        node = {"id": name(self.chance), "domain": domain, "condition": "fit", **members}
+        return cast("documents.StandingNode", node)
 
-    def free(self, domain: str, count: int, **members: Any) -> list[Json]:
+    def free(self, domain: str, count: int, **members: Any) -> "list[documents.StandingNode]":
         """So many nodes that nobody holds."""
         return [self.node(domain, **members) for _ in range(count)]
 
-    def link(self, source: str, target: str, **members: Any) -> Json:
+    def link(self, source: str, target: str, **members: Any) -> "documents.MeasuredLink":
         """A link that carries some Gbit/s, more or less."""
         return measured_link(self.chance, (source, target), (5.0, 25.0), (0.005, 0.05), MEASURED, **members)
 
-    def links(self, out: Iterable[tuple[str, str]] = ()) -> list[Json]:
+    def links(self, out: Iterable[tuple[str, str]] = ()) -> "list[documents.MeasuredLink]":
         """From each domain to each other, some of which are out."""
         gone = set(out)
         return [self.link(*way, up=False) if way in gone else self.link(*way) for way in self._ways()]
@@ -93,11 +100,13 @@ class Draft:
     def _ways(self) -> Iterator[tuple[str, str]]:
         yield from ((one, other) for one in self.domains for other in self.domains if one != other)
 
-    def request(self, jobs: list[Json], nodes: list[Json], **members: Any) -> Json:
+    def request(
+        self, jobs: "list[documents.ProtectedJob]", nodes: "list[documents.StandingNode]", **members: Any
+    ) -> "documents.FailoverRequest":
         """A request with stores everywhere and good links; nodes stand in any order."""
         self.chance.shuffle(nodes)
         stores = [{"domain": domain, "bandwidth": bandwidth(self.chance, 40.0, 160.0)} for domain in self.domains]
-        return {
+        request = {
             "revision": revision(self.chance),
             "interval": INTERVAL,
             "links": self.links(),
@@ -106,6 +115,7 @@ class Draft:
             "jobs": jobs,
             **members,
         }
+        return cast("documents.FailoverRequest", request)
 
 
 @dataclass(frozen=True)
@@ -119,9 +129,9 @@ class Standing:
         ways: Source and target of links that are up.
     """
 
-    job: Json
-    held: Mapping[int, Sequence[Json]]
-    nodes: Mapping[str, Json]
+    job: "documents.ProtectedJob"
+    held: "Mapping[int, Sequence[documents.StandingNode]]"
+    nodes: "Mapping[str, documents.StandingNode]"
     ways: frozenset[tuple[str, str]]
 
     @cached_property
@@ -132,24 +142,24 @@ class Standing:
     @property
     def whole(self) -> int:
         """How many replicas are not broken."""
-        return int(self.job["replicas"]) - len(self.broken)
+        return self.job["replicas"] - len(self.broken)
 
     @property
-    def unheard(self) -> list[Json]:
+    def unheard(self) -> "list[documents.StandingNode]":
         """Nodes on which something may still run."""
         return [node for entry in self.held.values() for node in entry if node["condition"] not in {"fit", "failed"}]
 
-    def _whole(self, nodes: Sequence[Json]) -> bool:
+    def _whole(self, nodes: "Sequence[documents.StandingNode]") -> bool:
         return len(nodes) == self.job["nodes_each"] and all(node["condition"] == "fit" for node in nodes)
 
 
-def standings(request: Json) -> dict[str, Standing]:
-    """How the jobs with a broken replica stand, by job, in the order of a valid ``FailoverRequest``."""
+def standings(request: "documents.FailoverRequest") -> dict[str, Standing]:
+    """How the jobs with a broken replica stand, by job, in the order of a valid request."""
     nodes = {node["id"]: node for node in request["nodes"]}
     ways = frozenset((link["source"], link["target"]) for link in request["links"] if link.get("up", True))
-    held: dict[str, dict[int, list[Json]]] = {job["id"]: defaultdict(list) for job in request["jobs"]}
+    held: dict[str, dict[int, list[documents.StandingNode]]] = {job["id"]: defaultdict(list) for job in request["jobs"]}
     for node in request["nodes"]:
-        if node.get("job") in held:
+        if node.get("job", "") in held:
             held[node["job"]][node["replica"]].append(node)
     found = {job["id"]: Standing(job, held[job["id"]], nodes, ways) for job in request["jobs"]}
     return {name: standing for name, standing in found.items() if standing.broken}
@@ -159,11 +169,11 @@ SHOWN = 5
 """Names that a sentence holds at most."""
 
 
-def deviations(request: Json, plan: Json) -> list[str]:
-    """All that deviates in a valid ``FailoverPlan``, with expected and found.
+def deviations(request: "documents.FailoverRequest", plan: "documents.FailoverPlan") -> list[str]:
+    """All that deviates in a valid plan, with expected and found.
 
     Args:
-        request: Valid ``FailoverRequest`` that does not contradict itself.
+        request: It is valid and does not contradict itself.
         plan: Its answer.
     """
     found = [*revision_faults(request, plan)]
@@ -174,18 +184,18 @@ def deviations(request: Json, plan: Json) -> list[str]:
     return found + [f"job {job}: {fault}" for job, faults in unsound_jobs(request, plan).items() for fault in faults]
 
 
-def unsound_jobs(request: Json, plan: Json) -> dict[str, list[str]]:
-    """What deviates in each recovery of a valid ``FailoverPlan``, by job; those where nothing does are absent.
+def unsound_jobs(request: "documents.FailoverRequest", plan: "documents.FailoverPlan") -> dict[str, list[str]]:
+    """What deviates in each recovery of a valid plan, by job; those where nothing does are absent.
 
     A node that is given to two jobs deviates in both. The order of recoveries and the revision are no job's.
 
     Args:
-        request: Valid ``FailoverRequest`` that does not contradict itself.
+        request: It is valid and does not contradict itself.
         plan: Its answer.
     """
     stands = standings(request)
     times = Counter(node for entry in plan["recoveries"] for placed in entry["replicas"] for node in placed["nodes"])
-    told: dict[str, list[Json]] = {name: [] for name in stands}
+    told: dict[str, list[documents.JobRecovery]] = {name: [] for name in stands}
     for item in plan["recoveries"]:
         told.setdefault(item["job"], []).append(item)
     found = {}
@@ -201,7 +211,7 @@ def unsound_jobs(request: Json, plan: Json) -> dict[str, list[str]]:
     return found
 
 
-def _of_recovery(standing: Standing, told: Json, times: Counter[str]) -> Iterator[str]:
+def _of_recovery(standing: Standing, told: "documents.JobRecovery", times: Counter[str]) -> Iterator[str]:
     strategy, placed = told["strategy"], told["replicas"]
     if strategy not in _RULES:
         yield f"strategy {strategy}, which is none of {', '.join(_RULES)}"
@@ -214,13 +224,13 @@ def _of_recovery(standing: Standing, told: Json, times: Counter[str]) -> Iterato
     yield from _RULES[strategy](standing, told)
 
 
-def _go_on(standing: Standing, told: Json) -> Iterator[str]:
+def _go_on(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
     del told
     if standing.whole < standing.job["least_replicas"]:
         yield f"go_on with {standing.whole} whole replicas where {standing.job['least_replicas']} are the least"
 
 
-def _replace(standing: Standing, told: Json) -> Iterator[str]:
+def _replace(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
     numbers = [replica["replica"] for replica in told["replicas"]]
     least, broken = standing.job["least_replicas"], set(standing.broken)
     if not numbers:
@@ -239,7 +249,7 @@ def _replace(standing: Standing, told: Json) -> Iterator[str]:
         yield f"replaces in {elsewhere[:SHOWN]} where the job runs in {standing.job['domain']}"
 
 
-def _restore(standing: Standing, told: Json) -> Iterator[str]:
+def _restore(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
     numbers = [replica["replica"] for replica in told["replicas"]]
     least, most = standing.job["least_replicas"], standing.job["replicas"]
     if numbers != list(range(len(numbers))):
@@ -257,7 +267,7 @@ def _restore(standing: Standing, told: Json) -> Iterator[str]:
             yield f"restores after {told['after']} s where node {node['id']} is fenced in {node['fenced_in']} s"
 
 
-def _source(standing: Standing, told: Json, domains: set[str]) -> Iterator[str]:
+def _source(standing: Standing, told: "documents.JobRecovery", domains: set[str]) -> Iterator[str]:
     source = told.get("source")
     if source is None:
         yield "restores without a source"
@@ -270,7 +280,7 @@ def _source(standing: Standing, told: Json, domains: set[str]) -> Iterator[str]:
             yield f"restores from {source} where no link that is up leads to {domain}"
 
 
-def _nodes(standing: Standing, told: Json, times: Counter[str]) -> Iterator[str]:
+def _nodes(standing: Standing, told: "documents.JobRecovery", times: Counter[str]) -> Iterator[str]:
     each, given = standing.job["nodes_each"], [name for placed in told["replicas"] for name in placed["nodes"]]
     for placed in told["replicas"]:
         if len(placed["nodes"]) != each:
@@ -287,7 +297,7 @@ def _nodes(standing: Standing, told: Json, times: Counter[str]) -> Iterator[str]
         yield from _holder(standing, told["strategy"], node)
 
 
-def _holder(standing: Standing, strategy: str, node: Json) -> Iterator[str]:
+def _holder(standing: Standing, strategy: str, node: "documents.StandingNode") -> Iterator[str]:
     if "job" not in node:
         return
     if node["job"] != standing.job["id"]:
@@ -296,13 +306,13 @@ def _holder(standing: Standing, strategy: str, node: Json) -> Iterator[str]:
         yield f"node {node['id']} is of replica {node['replica']}, which is whole"
 
 
-def _domains(standing: Standing, told: Json) -> set[str]:
+def _domains(standing: Standing, told: "documents.JobRecovery") -> set[str]:
     """Domains of the nodes that a recovery gives, those that are known."""
     nodes = (standing.nodes.get(name) for placed in told["replicas"] for name in placed["nodes"])
     return {node["domain"] for node in nodes if node is not None}
 
 
-def _wait(standing: Standing, told: Json) -> Iterator[str]:
+def _wait(standing: Standing, told: "documents.JobRecovery") -> Iterator[str]:
     """Whoever waits needs nothing more."""
     del standing, told
     return iter(())

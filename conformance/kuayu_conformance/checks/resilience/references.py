@@ -5,8 +5,9 @@
 3. Likewise for shard plans and collectives, and what becomes of all of them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import (
@@ -15,7 +16,6 @@ from kuayu_conformance.checks.kit.decisions import (
     UNKNOWN,
     BadRequest,
     Fault,
-    Json,
     bad_requests,
     name,
     refusals,
@@ -28,16 +28,20 @@ from kuayu_conformance.checks.resilience.resilience_requests import ADJUSTMENTS,
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
-def adjustment(chance: Random) -> Json:
+
+def adjustment(chance: Random) -> "documents.AdjustmentRequest":
     """Three jobs, in one, two and three of four domains, the second with two changes planned for the same instant.
 
     No job is in the fourth domain, and a link leads there but none back: this is allowed.
     """
     one, two, three, aside = (name(chance) for _ in range(4))
     ways = [(source, target) for source in (one, two, three) for target in (one, two, three) if source != target]
+    changes: list[tuple[documents.CollectiveKind, int, list[str]]]
     changes = [("hierarchical", 1, [two, one]), ("low_communication", 50, [one, two])]
-    planned = [
+    planned: list[documents.PolicyChange] = [
         {"after": 5.0, "parts": [9 + number, 7 - number], "collective": kind, "period": period, "order": order}
         for number, (kind, period, order) in enumerate(changes)
     ]
@@ -57,12 +61,12 @@ def adjustment(chance: Random) -> Json:
     }
 
 
-def _adjusted_link(source: str, target: str) -> Json:
+def _adjusted_link(source: str, target: str) -> "documents.DelayedLink":
     return {"source": source, "target": target, "bandwidth": 1e10, "level": 0.02, "latencies": [0.021, 0.019, 0.02]}
 
 
-def _job(chance: Random, domains: list[str], **members: object) -> Json:
-    return {
+def _job(chance: Random, domains: list[str], **members: object) -> "documents.AdjustedJob":
+    job = {
         "id": name(chance),
         "shares": [{"domain": domain, "parts": 8, "part_time": 0.1} for domain in domains],
         "nodes": 4,
@@ -75,9 +79,10 @@ def _job(chance: Random, domains: list[str], **members: object) -> Json:
         "switch_time": 0.3,
         **members,
     }
+    return cast("documents.AdjustedJob", job)
 
 
-def of_adjustments(whole: Json) -> Iterator[Fault]:
+def of_adjustments(whole: "documents.AdjustmentRequest") -> Iterator[Fault]:
     """What is wrong with requests for adjustments."""
     domains, links, jobs = whole["domains"], whole["links"], whole["jobs"]
     yield unknown("a share in an unknown domain", "/jobs/0/shares/0/domain")
@@ -102,7 +107,7 @@ def of_adjustments(whole: Json) -> Iterator[Fault]:
     yield from _of_policies(jobs[1]["order"], jobs[1]["planned"], beyond=domains[-1]["id"])
 
 
-def _of_policies(order: list[str], planned: list[Json], beyond: str) -> Iterator[Fault]:
+def _of_policies(order: list[str], planned: "list[documents.PolicyChange]", beyond: str) -> Iterator[Fault]:
     """What is wrong with the policy in force and the changes of the second job."""
     change = "/jobs/1/planned/1"
     for what, place in (("in force", "/jobs/1"), ("planned", change)):
@@ -127,29 +132,46 @@ def _of_policies(order: list[str], planned: list[Json], beyond: str) -> Iterator
     yield Fault("a change that is planned for sooner than the one before", INVALID, "/jobs/1/planned", True, sooner)
 
 
-def backup(chance: Random) -> Json:
+def backup(chance: Random) -> "documents.BackupRequest":
     """Two jobs in two of three domains, and a store beyond them, which is allowed."""
     draft = Draft(chance)
     elsewhere = name(chance)
-    domain = {"nodes": 40, "free": 10, "time_between_failures": 1e6, "repair_time": 3600.0, "price": 2.5}
     return {
         "revision": revision(chance),
         "interval": 10.0,
         "share": 0.25,
         "risk": 0.01,
-        "domains": [{"id": entry, **domain} for entry in draft.domains],
+        "domains": [
+            {
+                "id": entry,
+                "nodes": 40,
+                "free": 10,
+                "time_between_failures": 1e6,
+                "repair_time": 3600.0,
+                "price": 2.5,
+            }
+            for entry in draft.domains
+        ],
         "links": [*draft.links(), draft.link(draft.here, elsewhere)],
         "stores": [{"domain": row, "bandwidth": 1e11, "free": 1e13} for row in (draft.here, draft.near, elsewhere)],
         "jobs": [_backed_up(chance, item) for item in (draft.here, draft.near)],
     }
 
 
-def _backed_up(chance: Random, domain: str) -> Json:
-    sizes = {"replicas": 4, "least_replicas": 2, "nodes_each": 2, "state_size": 1e11, "pause": 5.0}
-    return {"id": name(chance), "priority": 0, "domain": domain, **sizes}
+def _backed_up(chance: Random, domain: str) -> "documents.BackedUpJob":
+    return {
+        "id": name(chance),
+        "priority": 0,
+        "domain": domain,
+        "replicas": 4,
+        "least_replicas": 2,
+        "nodes_each": 2,
+        "state_size": 1e11,
+        "pause": 5.0,
+    }
 
 
-def failover(chance: Random) -> Json:
+def failover(chance: Random) -> "documents.FailoverRequest":
     """Two jobs that lack a node each.
 
     A node is held by a job that is not in the request, another one is free in a domain without a store, and a link
@@ -175,14 +197,14 @@ def failover(chance: Random) -> Json:
     }
 
 
-def of_backups(whole: Json) -> Iterator[Fault]:
+def of_backups(whole: "documents.BackupRequest") -> Iterator[Fault]:
     """What is wrong with requests for backup plans."""
     yield unknown("a job in an unknown domain", "/jobs/1/domain")
     yield repeated("a domain, twice", "/domains/2/id", whole, "/domains/0/id")
     yield from _of_both(whole)
 
 
-def of_failovers(whole: Json) -> Iterator[Fault]:
+def of_failovers(whole: "documents.FailoverRequest") -> Iterator[Fault]:
     """What is wrong with requests for failover plans."""
     nodes, copies = whole["nodes"], whole["jobs"][1]["copies"]
     copy, last = "/jobs/1/copies/1/domain", len(nodes) - 1
@@ -206,7 +228,7 @@ def of_failovers(whole: Json) -> Iterator[Fault]:
     yield from _of_both(whole)
 
 
-def _of_both(whole: Json) -> Iterator[Fault]:
+def _of_both(whole: "documents.BackupRequest | documents.FailoverRequest") -> Iterator[Fault]:
     links, job = whole["links"], whole["jobs"][1]
     yield repeated("a job, twice", "/jobs/1/id", whole, "/jobs/0/id")
     yield repeated("a store, twice", "/stores/2/domain", whole, "/stores/0/domain")
@@ -231,48 +253,50 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     return bad_requests(episode, requests(episode.random), lambda path, whole: FAULTS[path](whole))
 
 
-def requests(chance: Random) -> dict[str, Json]:
+def requests(chance: Random) -> dict[str, Mapping[str, Any]]:
     """A small request for each operation, with a name in every place that may hold one."""
     names = [name(chance) for _ in range(5)]
     target, sources, elsewhere = names[0], names[1:4], names[4]
     streams = [_stream(chance, target, [*sources[:2], elsewhere]) for _ in range(2)]
+    shards: documents.ShardPlanRequest = {
+        "revision": revision(chance),
+        "interval": 10.0,
+        "horizon": 60.0,
+        "links": [_link(chance, source, target) for source in sources],
+        "rooms": [{"domain": domain, "size": 20 * _SIZE} for domain in (target, elsewhere)],
+        "streams": streams,
+    }
+    collectives: documents.CollectiveRequest = {
+        "revision": revision(chance),
+        "interval": 30.0,
+        "domains": sources,
+        "links": [_link(chance, one, other) for one in sources for other in sources if one != other],
+        "nodes": 4,
+        "node_bandwidth": 1e11,
+        "node_latency": 1e-5,
+        "exchange": 1e9,
+        "step_time": 5.0,
+        "switch_time": 10.0,
+        "in_use": {"collective": "hierarchical", "period": 1, "order": sources, "since": 600.0},
+    }
     return {
-        SHARDS: {
-            "revision": revision(chance),
-            "interval": 10.0,
-            "horizon": 60.0,
-            "links": [_link(chance, source, target) for source in sources],
-            "rooms": [{"domain": domain, "size": 20 * _SIZE} for domain in (target, elsewhere)],
-            "streams": streams,
-        },
-        COLLECTIVES: {
-            "revision": revision(chance),
-            "interval": 30.0,
-            "domains": sources,
-            "links": [_link(chance, one, other) for one in sources for other in sources if one != other],
-            "nodes": 4,
-            "node_bandwidth": 1e11,
-            "node_latency": 1e-5,
-            "exchange": 1e9,
-            "step_time": 5.0,
-            "switch_time": 10.0,
-            "in_use": {"collective": "hierarchical", "period": 1, "order": sources, "since": 600.0},
-        },
+        SHARDS: shards,
+        COLLECTIVES: collectives,
         BACKUPS: backup(chance),
         FAILOVERS: failover(chance),
         ADJUSTMENTS: adjustment(chance),
     }
 
 
-def _link(chance: Random, source: str, target: str) -> Json:
-    bandwidths = [round(chance.uniform(1e9, 9e9)) for _ in range(10)]
+def _link(chance: Random, source: str, target: str) -> "documents.MeasuredLink":
+    bandwidths: list[float] = [round(chance.uniform(1e9, 9e9)) for _ in range(10)]
     return {"source": source, "target": target, "latency": 0.02, "bandwidths": bandwidths}
 
 
-def _stream(chance: Random, target: str, sources: list[str]) -> Json:
+def _stream(chance: Random, target: str, sources: list[str]) -> "documents.DataStream":
     """Twenty steps, of which two are under way and one is there."""
     begin = 3 * _SIZE
-    transfers = [
+    transfers: list[documents.DataTransfer] = [
         {"begin": place * _SIZE, "end": (place + 1) * _SIZE, "source": source, "left": 0.5 * _SIZE}
         for place, source in enumerate(sources[:2])
     ]
@@ -289,7 +313,7 @@ def _stream(chance: Random, target: str, sources: list[str]) -> Json:
     }
 
 
-def _of_shards(whole: Json) -> Iterator[Fault]:
+def _of_shards(whole: "documents.ShardPlanRequest") -> Iterator[Fault]:
     stream, links = whole["streams"][1], whole["links"]
     place, gaps, moves = "/streams/1", stream["missing"], stream["transfers"]
     missing, transfers = f"{place}/missing", f"{place}/transfers"
@@ -298,9 +322,10 @@ def _of_shards(whole: Json) -> Iterator[Fault]:
     yield repeated("a room, twice", "/rooms/1/domain", whole, "/rooms/0/domain")
     yield Fault("a link, twice", INVALID, "/links/2", True, {"/links/2/source": links[0]["source"]})
     yield Fault("a link to its source", INVALID, "/links/2", True, {"/links/2/target": links[2]["source"]})
-    for what, list_, of in (("missing bytes", missing, gaps), ("transfers", transfers, moves)):
+    ranges: Sequence[documents.ByteRange]
+    for what, list_, ranges in (("missing bytes", missing, gaps), ("transfers", transfers, moves)):
         end, nothing = f"{list_}/1/end", {f"{list_}/1/left": 0.0} if list_ == transfers else {}
-        empty, turned = {**nothing, end: of[1]["begin"]}, {**nothing, end: 0.5 * of[1]["begin"]}
+        empty, turned = {**nothing, end: ranges[1]["begin"]}, {**nothing, end: 0.5 * ranges[1]["begin"]}
         yield Fault(f"{what} without a byte", INVALID, f"{list_}/1", True, empty)
         yield Fault(f"{what} that end before they begin", INVALID, f"{list_}/1", True, turned)
         beyond = (stream["remote_steps"] + 1) * _SIZE
@@ -314,7 +339,7 @@ def _of_shards(whole: Json) -> Iterator[Fault]:
     yield Fault("a transfer with more left than it has", INVALID, f"{transfers}/1", True, more)
 
 
-def _of_collectives(whole: Json) -> Iterator[Fault]:
+def _of_collectives(whole: "documents.CollectiveRequest") -> Iterator[Fault]:
     domains, links, order = whole["domains"], whole["links"], "/in_use/order"
     last = f"/links/{len(links)}"
     for end in ("source", "target"):
@@ -333,7 +358,7 @@ def _of_collectives(whole: Json) -> Iterator[Fault]:
         yield Fault(f"a period of 5 with {collective}", INVALID, "/in_use", True, values)
 
 
-FAULTS = {
+FAULTS: Mapping[str, Callable[[Any], Iterator[Fault]]] = {
     SHARDS: _of_shards,
     COLLECTIVES: _of_collectives,
     BACKUPS: of_backups,

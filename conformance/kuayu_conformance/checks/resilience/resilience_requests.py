@@ -4,9 +4,10 @@ Bandwidths have no round numbers that would hide a slip.
 """
 
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.checks.kit.decisions import Json
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 SHARDS, COLLECTIVES = "/v1/shard-plans", "/v1/collectives"
 BACKUPS, FAILOVERS = "/v1/backup-plans", "/v1/failover-plans"
@@ -27,7 +28,7 @@ def measured_link(
     seconds: tuple[float, float],
     intervals: int,
     **members: Any,
-) -> Json:
+) -> "documents.MeasuredLink":
     """A link whose bandwidth was measured over intervals, within ±30 % of a level.
 
     Args:
@@ -39,10 +40,11 @@ def measured_link(
         members: What is otherwise.
     """
     level = chance.uniform(*gigabits) * GIGA
-    return {
+    link = {
         "source": ends[0],
         "target": ends[1],
         "latency": round(chance.uniform(*seconds), 6),
         "bandwidths": [float(round(level * chance.uniform(0.7, 1.3))) for _ in range(intervals)],
         **members,
     }
+    return cast("documents.MeasuredLink", link)

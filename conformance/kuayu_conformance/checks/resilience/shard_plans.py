@@ -11,16 +11,19 @@ the same answer (COM-029), so that these are the plans on which those figures re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import CaseVerdicts, Json, UnsoundAnswers, drawn, name, revision, verdicts
+from kuayu_conformance.checks.kit.decisions import CaseVerdicts, UnsoundAnswers, drawn, name, revision, verdicts
 from kuayu_conformance.checks.resilience.resilience_requests import SHARDS, measured_link
 from kuayu_conformance.checks.resilience.shard_windows import FULL, QUICK, Player, faults
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
 from kuayu_conformance.testbed.transfers.shards_world import MILD
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 INTERVAL, MEASURED = 5.0, 60
 
@@ -39,15 +42,15 @@ class Draft:
         self.here = name(chance)
         self.sources = [name(chance) for _ in range(3)]
 
-    def link(self, source: str, target: str | None = None, **members: Any) -> Json:
+    def link(self, source: str, target: str | None = None, **members: Any) -> "documents.MeasuredLink":
         """A link that carries a few Gbit/s, more or less."""
         ends = source, target or self.here
         return measured_link(self.chance, ends, (2.0, 8.0), (0.02, 0.3), MEASURED, **members)
 
-    def stream(self, steps: int, **members: Any) -> Json:
+    def stream(self, steps: int, **members: Any) -> "documents.DataStream":
         """A stream of which nothing is there, from all sources."""
         size = float(self.chance.randrange(400_000_000, 3_000_000_000))
-        return {
+        stream = {
             "id": name(self.chance),
             "target": self.here,
             "sources": list(self.sources),
@@ -58,10 +61,17 @@ class Draft:
             "missing": [{"begin": 0.0, "end": steps * size}],
             **members,
         }
+        return cast("documents.DataStream", stream)
 
-    def request(self, streams: list[Json], links: list[Json], room: float | None, **members: Any) -> Json:
+    def request(
+        self,
+        streams: "list[documents.DataStream]",
+        links: "list[documents.MeasuredLink]",
+        room: float | None,
+        **members: Any,
+    ) -> "documents.ShardPlanRequest":
         """A request with so much room, or with none that is stated."""
-        return {
+        request = {
             "revision": revision(self.chance),
             "interval": INTERVAL,
             "horizon": round(self.chance.uniform(30.0, 90.0), 3),
@@ -70,47 +80,49 @@ class Draft:
             "streams": streams,
             **members,
         }
+        return cast("documents.ShardPlanRequest", request)
 
-    def links(self, **members: Any) -> list[Json]:
+    def links(self, **members: Any) -> "list[documents.MeasuredLink]":
         """From all sources."""
         return [self.link(source, **members) for source in self.sources]
 
-    def room(self, streams: list[Json], steps: float) -> float:
+    def room(self, streams: "list[documents.DataStream]", steps: float) -> float:
         """Room for so many steps of each."""
         return float(round(steps * sum(stream["step_size"] for stream in streams)))
 
 
-def gaps(draft: Draft) -> Json:
+def gaps(draft: Draft) -> "documents.ShardPlanRequest":
     """Data are missing here and there, from the middle of one step to the middle of another."""
     stream = draft.stream(20)
     size, position = stream["step_size"], 0.0
-    missing = []
+    missing: list[documents.ByteRange] = []
     for _ in range(6):
         begin = position + float(round(draft.chance.uniform(0.1, 1.4) * size))
         position = begin + float(round(draft.chance.uniform(0.05, 1.6) * size))
         missing.append({"begin": begin, "end": min(position, 20 * size)})
-    streams = [{**stream, "missing": missing}, draft.stream(8)]
+    streams: list[documents.DataStream] = [{**stream, "missing": missing}, draft.stream(8)]
     return draft.request(streams, draft.links(), draft.room(streams, 20.0))
 
 
-def under_way(draft: Draft) -> Json:
+def under_way(draft: Draft) -> "documents.ShardPlanRequest":
     """One transfer has nearly come, another hangs on a link that is out, a third crawls."""
     stream = draft.stream(12, local_steps=2)
     size = stream["step_size"]
     ends = [0.0, size, float(round(1.7 * size)), float(round(3.2 * size))]
     lefts = [0.02, draft.chance.uniform(0.3, 1.0), 0.99]
-    transfers = [
+    transfers: list[documents.DataTransfer] = [
         {"source": source, "begin": begin, "end": end, "left": float(round(left * (end - begin)))}
         for source, begin, end, left in zip(draft.sources, ends, ends[1:], lefts, strict=False)
     ]
-    streams = [{**stream, "missing": [{"begin": ends[-1], "end": 12 * size}], "transfers": transfers}]
+    missing: list[documents.ByteRange] = [{"begin": ends[-1], "end": 12 * size}]
+    streams: list[documents.DataStream] = [{**stream, "missing": missing, "transfers": transfers}]
     links = draft.links()
     links[1] |= {"up": False, "bandwidths": [*links[1]["bandwidths"][:-3], 0.0, 0.0, 0.0]}
     links[2]["bandwidths"] = [float(round(0.01 * bandwidth)) for bandwidth in links[2]["bandwidths"]]
     return draft.request(streams, links, draft.room(streams, 8.0))
 
 
-def some_out(draft: Draft) -> Json:
+def some_out(draft: Draft) -> "documents.ShardPlanRequest":
     """The best link is out."""
     streams = [draft.stream(15, local_steps=3), draft.stream(15)]
     links = draft.links()
@@ -118,44 +130,44 @@ def some_out(draft: Draft) -> Json:
     return draft.request(streams, links, draft.room(streams, 6.0))
 
 
-def all_out(draft: Draft) -> Json:
+def all_out(draft: Draft) -> "documents.ShardPlanRequest":
     """No link carries."""
     streams = [draft.stream(15, local_steps=4)]
     return draft.request(streams, draft.links(up=False), draft.room(streams, 6.0))
 
 
-def little_room(draft: Draft) -> Json:
+def little_room(draft: Draft) -> "documents.ShardPlanRequest":
     """There is room for less than a step."""
     streams = [draft.stream(10), draft.stream(10)]
     return draft.request(streams, draft.links(), draft.room(streams, 0.2))
 
 
-def one_step(draft: Draft) -> Json:
+def one_step(draft: Draft) -> "documents.ShardPlanRequest":
     """There is room for hardly more than one step, and two streams want it."""
     streams = [draft.stream(10), draft.stream(10, local_steps=1)]
     return draft.request(streams, draft.links(), float(round(1.1 * max(entry["step_size"] for entry in streams))))
 
 
-def no_room(draft: Draft) -> Json:
+def no_room(draft: Draft) -> "documents.ShardPlanRequest":
     """No room is stated but in another domain."""
     streams = [draft.stream(10, local_steps=1)]
     return draft.request(streams, draft.links(), None, rooms=[{"domain": draft.sources[0], "size": 1e12}])
 
 
-def no_links(draft: Draft) -> Json:
+def no_links(draft: Draft) -> "documents.ShardPlanRequest":
     """The only links lead elsewhere."""
     streams = [draft.stream(10, local_steps=2)]
     links = [draft.link(draft.here, source) for source in draft.sources]
     return draft.request(streams, links, draft.room(streams, 4.0))
 
 
-def no_copies(draft: Draft) -> Json:
+def no_copies(draft: Draft) -> "documents.ShardPlanRequest":
     """One stream's copies lie where no link comes from; another's at one of three."""
     streams = [draft.stream(10, sources=[name(draft.chance)]), draft.stream(10, sources=draft.sources[1:2])]
     return draft.request(streams, draft.links(), draft.room(streams, 5.0))
 
 
-def local(draft: Draft) -> Json:
+def local(draft: Draft) -> "documents.ShardPlanRequest":
     """Links are far too slow, and there are local steps."""
     streams = [draft.stream(30, local_steps=draft.chance.randrange(3, 12)), draft.stream(30, local_steps=1)]
     links = draft.links()
@@ -164,7 +176,7 @@ def local(draft: Draft) -> Json:
     return draft.request(streams, links, draft.room(streams, 10.0))
 
 
-def several_targets(draft: Draft) -> Json:
+def several_targets(draft: Draft) -> "documents.ShardPlanRequest":
     """Three domains compute, with rooms of their own; two of them are sources as well."""
     others = [name(draft.chance) for _ in range(2)]
     targets = [draft.here, *others]
@@ -180,7 +192,7 @@ def several_targets(draft: Draft) -> Json:
     return draft.request(streams, links, None, rooms=rooms)
 
 
-def nearly_done(draft: Draft) -> Json:
+def nearly_done(draft: Draft) -> "documents.ShardPlanRequest":
     """One stream has all its data, one takes no more, one lacks the end of its last step."""
     there, over, last = draft.stream(3, missing=[]), draft.stream(0, missing=[], local_steps=5), draft.stream(2)
     size = last["step_size"]
@@ -189,7 +201,7 @@ def nearly_done(draft: Draft) -> Json:
     return draft.request(streams, draft.links(), draft.room(streams, 4.0))
 
 
-def unmeasured(draft: Draft) -> Json:
+def unmeasured(draft: Draft) -> "documents.ShardPlanRequest":
     """Links of which nothing is known yet, and one that has carried nothing."""
     streams = [draft.stream(10)]
     links = draft.links(bandwidths=[])
@@ -197,7 +209,7 @@ def unmeasured(draft: Draft) -> Json:
     return draft.request(streams, links, draft.room(streams, 4.0))
 
 
-QUESTIONS: dict[str, Callable[[Draft], Json]] = {
+QUESTIONS: "dict[str, Callable[[Draft], documents.ShardPlanRequest]]" = {
     "gaps": gaps,
     "transfers under way": under_way,
     "a link that is out": some_out,
@@ -215,7 +227,7 @@ QUESTIONS: dict[str, Callable[[Draft], Json]] = {
 """By what is hard about them."""
 
 
-def questions(chance: Random, times: int) -> Iterator[tuple[str, Json]]:
+def questions(chance: Random, times: int) -> "Iterator[tuple[str, documents.ShardPlanRequest]]":
     """Each so many times, with other numbers."""
     return drawn(QUESTIONS, Draft, chance, times)
 

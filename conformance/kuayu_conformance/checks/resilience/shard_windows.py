@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from math import floor, inf
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from kuayu_conformance.checks.kit.decisions import Json, WindowClient, revision_faults
+from kuayu_conformance.checks.kit.decisions import WindowClient, revision_faults
 from kuayu_conformance.checks.resilience.resilience_requests import SHARDS
 from kuayu_conformance.testbed.transfers.shards_clairvoyant import clairvoyant
 from kuayu_conformance.testbed.transfers.shards_executor import Executor
@@ -22,6 +23,9 @@ from kuayu_conformance.testbed.transfers.shards_run import Run
 from kuayu_conformance.testbed.transfers.shards_schedules import ON_DEMAND, ONE_AHEAD, Schedule, Static, grid
 from kuayu_conformance.testbed.transfers.shards_state import Outcome
 from kuayu_conformance.testbed.transfers.shards_world import MILD, Window, draw
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _SAME = 1e-6
 """Share of a step."""
@@ -42,7 +46,7 @@ class StreamNeed:
         local_slots: What the plan gives to local data, if that is rising and there are as many; else None.
     """
 
-    stream: Json
+    stream: "documents.DataStream"
     least: float
     ranges: tuple[Range, ...]
     ways: dict[str, bool]
@@ -50,15 +54,15 @@ class StreamNeed:
     local_slots: tuple[int, ...] | None
 
 
-def faults(body: Json, told: Json) -> Iterator[str]:
-    """What is wrong with a valid ``ShardPlan`` for a ``ShardPlanRequest``, in words with figures."""
+def faults(body: "documents.ShardPlanRequest", told: "documents.ShardPlan") -> Iterator[str]:
+    """What is wrong with a valid plan for a request, in words with figures."""
     yield from revision_faults(body, told)
     names = [entry["id"] for entry in body["streams"]]
     planned = [item["stream"] for item in told["streams"]]
     if planned != names:
         yield f"streams {planned[:5]} where the request's are {names[:5]}"
         return
-    shards: dict[str, list[Json]] = defaultdict(list)
+    shards: dict[str, list[documents.PlannedShard]] = defaultdict(list)
     for shard in told["shards"]:
         shards[shard["stream"]].append(shard)
     yield from (f"a shard of stream {row}, which is not in the request" for row in shards if row not in names)
@@ -69,7 +73,9 @@ def faults(body: Json, told: Json) -> Iterator[str]:
         yield from (f"{where}: {fault}" for fault in found)
 
 
-def _needed(body: Json, stream: Json, plan: Json) -> StreamNeed:
+def _needed(
+    body: "documents.ShardPlanRequest", stream: "documents.DataStream", plan: "documents.StreamPlan"
+) -> StreamNeed:
     least = _SAME * stream["step_size"]
     named = [(entry["source"], entry["begin"]) for entry in plan.get("abandoned", [])]
     given_up = [
@@ -96,7 +102,7 @@ def joined(ranges: Iterable[Range], least: float) -> tuple[Range, ...]:
     return tuple(made)
 
 
-def _local(stream_need: StreamNeed, plan: Json) -> Iterator[str]:
+def _local(stream_need: StreamNeed, plan: "documents.StreamPlan") -> Iterator[str]:
     slots, most = plan["local_slots"], stream_need.stream.get("local_steps", 0)
     if len(slots) > most:
         yield f"{len(slots)} local_slots where there are {most} local steps"
@@ -104,7 +110,7 @@ def _local(stream_need: StreamNeed, plan: Json) -> Iterator[str]:
         yield f"local_slots {slots[:5]} do not rise"
 
 
-def _abandoned(stream_need: StreamNeed, plan: Json) -> Iterator[str]:
+def _abandoned(stream_need: StreamNeed, plan: "documents.StreamPlan") -> Iterator[str]:
     ways = stream_need.stream.get("transfers", [])
     for entry in plan.get("abandoned", []):
         if not any(
@@ -113,7 +119,7 @@ def _abandoned(stream_need: StreamNeed, plan: Json) -> Iterator[str]:
             yield f"abandons a transfer from {entry['source']} at byte {entry['begin']:.0f}, which is not under way"
 
 
-def _shards(stream_need: StreamNeed, shards: list[Json]) -> Iterator[str]:
+def _shards(stream_need: StreamNeed, shards: "list[documents.PlannedShard]") -> Iterator[str]:
     for shard in shards:
         yield from (f"the shard {_named(shard)} {fault}" for fault in _of_shard(stream_need, shard))
     ordered = sorted(shards, key=lambda shard: (shard["begin"], shard["end"]))
@@ -122,7 +128,7 @@ def _shards(stream_need: StreamNeed, shards: list[Json]) -> Iterator[str]:
             yield f"the shards {_named(one)} and {_named(other)} overlap"
 
 
-def _of_shard(stream_need: StreamNeed, shard: Json) -> Iterator[str]:
+def _of_shard(stream_need: StreamNeed, shard: "documents.PlannedShard") -> Iterator[str]:
     begin, end, source = shard["begin"], shard["end"], shard["source"]
     if not begin < end:
         yield "is empty"
@@ -167,7 +173,7 @@ def _free(local_slots: tuple[int, ...], number: int) -> int:
     return slot
 
 
-def _named(shard: Json) -> str:
+def _named(shard: "documents.PlannedShard") -> str:
     return f"of bytes {shard['begin']:.0f} to {shard['end']:.0f} from {shard['source']}"
 
 
@@ -255,12 +261,12 @@ class Player(WindowClient):
         seed = f"{self.episode.settings.nonce}/shards/{number}"
         return draw(family, seed, extent.seconds, naming=self.episode.salted(seed))
 
-    def plan(self, body: Json) -> Json | None:
+    def plan(self, body: "documents.ShardPlanRequest") -> "documents.ShardPlan | None":
         """The service's plan; None where it makes none, or has made none too often."""
         answer = self._asked(SHARDS, body)
         if answer is None:
             return None
-        told: Json = answer.json
+        told: documents.ShardPlan = answer.json
         if self.look:
             self.unsound = self.unsound.noted(faults(body, told), answer)
         return told

@@ -6,10 +6,13 @@ Nothing that a decision gives back is free before it has been given back, so tha
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import inf
+from typing import TYPE_CHECKING, TypedDict
 
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.testbed.scheduling.engine.paths import shortest_paths
 from kuayu_conformance.testbed.scheduling.values import Wire
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 Pool = tuple[str, str]
 """Domain and accelerator."""
@@ -22,10 +25,10 @@ class Account:
     """What a state has room for.
 
     Args:
-        state: A valid SchedulingState whose names hold together.
+        state: A valid one whose names hold together.
     """
 
-    def __init__(self, state: Json) -> None:
+    def __init__(self, state: "documents.SchedulingState") -> None:
         self._accelerators = {accelerator["id"]: accelerator for accelerator in state["accelerators"]}
         self._reachable = {item["id"]: item.get("reachable", True) for item in state["domains"]}
         self._pools = {
@@ -39,7 +42,7 @@ class Account:
         self._nodes: Counter[tuple[str, str, str]] = Counter()
         self._bought: Counter[tuple[str, str, str]] = Counter()
 
-    def faults(self, decisions: Iterable[Json]) -> list[str]:
+    def faults(self, decisions: "Iterable[documents.PlacementDecision]") -> list[str]:
         """Why decisions cannot be carried out in this order; what stands in the way of one does not take room."""
         found = []
         decided: set[str] = set()
@@ -50,7 +53,7 @@ class Account:
             found += wrong
         return found
 
-    def alone(self, decisions: Iterable[Json]) -> list[str]:
+    def alone(self, decisions: "Iterable[documents.PlacementDecision]") -> list[str]:
         """The same if nothing has been given out before; the account stays as it is."""
         before = self._devices, self._nodes, self._bought
         self._devices, self._nodes, self._bought = Counter(), Counter(), Counter()
@@ -58,15 +61,17 @@ class Account:
         self._devices, self._nodes, self._bought = before
         return found
 
-    def _faults_of(self, decision: Json) -> Iterator[str]:
+    def _faults_of(self, decision: "documents.PlacementDecision") -> Iterator[str]:
         name, verb = decision["job"], decision["verb"]
-        entry = (self.waiting if verb in {"start", "wait"} else self.running).get(name)
+        waits = verb in {"start", "wait"}
+        running = None if waits else self.running.get(name)
+        entry = self.waiting.get(name) if waits else running
         if entry is None:
-            held = "waits" if verb in {"start", "wait"} else "runs"
+            held = "waits" if waits else "runs"
             yield f"{verb} of {name}, of which the state does not say that it {held}"
             return
-        if verb not in {"start", "wait"}:
-            yield from self._held_fast(name, verb, entry)
+        if running is not None:
+            yield from self._held_fast(name, verb, running)
         if verb not in PLACED:
             return
         placement = decision.get("placement")
@@ -77,7 +82,7 @@ class Account:
         yield from unfit
         if unfit:
             return
-        present = entry["placement"]["shares"] if verb != "start" else []
+        present = running["placement"]["shares"] if running is not None else []
         if verb == "resize" and _pools(placement["shares"]) != _pools(present):
             yield f"resize of {name} to other pools"
         full = [f"{verb} of {name}: {fault}" for fault in self._full(placement["shares"], present)]
@@ -85,7 +90,7 @@ class Account:
         if not full:
             self._take(placement["shares"], present)
 
-    def _held_fast(self, name: str, verb: str, entry: Json) -> Iterator[str]:
+    def _held_fast(self, name: str, verb: str, entry: "documents.RunningJob") -> Iterator[str]:
         """Why a job that holds devices can be neither stopped nor moved."""
         if entry["phase"] != "running":
             yield f"{verb} of {name}, which is {entry['phase']}"
@@ -93,7 +98,9 @@ class Account:
             if not self._reachable[share["domain"]]:
                 yield f"{verb} of {name} in {share['domain']}, which cannot be reached"
 
-    def unfit(self, entry: Json, placement: Json) -> Iterator[str]:
+    def unfit(
+        self, entry: "documents.WaitingJob | documents.RunningJob", placement: "documents.JobPlacement"
+    ) -> Iterator[str]:
         """Why a job could not run in a placement even if all devices were free."""
         spec, shares = entry["spec"], placement["shares"]
         unknown = [share for share in shares if (share["domain"], share["accelerator"]) not in self._pools]
@@ -114,7 +121,7 @@ class Account:
         yield from self._spread(spec, placement, domains)
         yield from self._joined(entry, placement, domains)
 
-    def _named(self, share: Json) -> Iterator[str]:
+    def _named(self, share: "documents.DomainShare") -> Iterator[str]:
         """What is wrong with nodes and purchase, whatever is free."""
         pool = self._pools[share["domain"], share["accelerator"]]
         where = f"{share['accelerator']} in {share['domain']}"
@@ -129,7 +136,7 @@ class Account:
         if foreign := set(names) - {node["id"] for node in pool["nodes"]}:
             yield f"{where} has no node {min(foreign)}"
 
-    def _laid(self, needs: Json, share: Json) -> Iterator[str]:
+    def _laid(self, needs: "documents.NodeNeed", share: "documents.DomainShare") -> Iterator[str]:
         """What is wrong with how devices lie on nodes, by what a job needs of these."""
         pool = self._pools[share["domain"], share["accelerator"]]
         each, within = needs.get("devices_per_node"), needs.get("within")
@@ -147,7 +154,9 @@ class Account:
         if within == "switch" and len({switches.get(node["node"]) for node in share.get("nodes", [])}) > 1:
             yield "nodes of several switches, where it needs one"
 
-    def _spread(self, spec: Json, placement: Json, domains: list[str]) -> Iterator[str]:
+    def _spread(
+        self, spec: "documents.JobSpec", placement: "documents.JobPlacement", domains: list[str]
+    ) -> Iterator[str]:
         split = placement["split_mode"]
         if (len(domains) == 1) != (split == "none"):
             yield f"split {split} over {len(domains)} domains"
@@ -169,7 +178,12 @@ class Account:
             elif offered < needs.get("bandwidth", 0.0):
                 yield f"only {offered:.4g} bit/s lead from {source} to {target}"
 
-    def _joined(self, entry: Json, placement: Json, domains: list[str]) -> Iterator[str]:
+    def _joined(
+        self,
+        entry: "documents.WaitingJob | documents.RunningJob",
+        placement: "documents.JobPlacement",
+        domains: list[str],
+    ) -> Iterator[str]:
         """Whether data and checkpoint can get there."""
         spec = entry["spec"]
         reading = domains[:1] if placement["split_mode"] == "pipeline" else domains
@@ -185,7 +199,7 @@ class Account:
             if self._paths.of(str(saved), domain)[0] == inf:
                 yield f"no links lead from its checkpoint in {saved} to {domain}"
 
-    def _full(self, shares: list[Json], present: list[Json]) -> Iterator[str]:
+    def _full(self, shares: "list[documents.DomainShare]", present: "list[documents.DomainShare]") -> Iterator[str]:
         """What is not free, beyond what the job has already and what was given out before."""
         for share in shares:
             pool, where = (share["domain"], share["accelerator"]), f"{share['accelerator']} in {share['domain']}"
@@ -203,7 +217,7 @@ class Account:
                 if way == share.get("purchase") and self._bought[*pool, way] + more["bought"] > offer["devices"]:
                     yield f"{more['bought']} devices of {where} {way}, more than the offer"
 
-    def _take(self, shares: list[Json], present: list[Json]) -> None:
+    def _take(self, shares: "list[documents.DomainShare]", present: "list[documents.DomainShare]") -> None:
         for share in shares:
             pool = share["domain"], share["accelerator"]
             more = _beyond(share, present)
@@ -216,7 +230,7 @@ class Account:
 class Paths:
     """Paths of the shortest round trip over the links of a state."""
 
-    def __init__(self, names: list[str], links: Iterable[Json]) -> None:
+    def __init__(self, names: list[str], links: "Iterable[documents.PathLink]") -> None:
         self._numbers = {name: number for number, name in enumerate(names)}
         wires = [
             Wire(link["source"], link["target"], link["available"], link["round_trip_time"], link["tariff"])
@@ -230,31 +244,39 @@ class Paths:
         return seconds, min((self._wires[wire].capacity for wire in path), default=inf)
 
 
-def _pools(shares: list[Json]) -> set[Pool]:
+def _pools(shares: "list[documents.DomainShare]") -> set[Pool]:
     return {(share["domain"], share["accelerator"]) for share in shares}
 
 
-def _beyond(share: Json, present: list[Json]) -> Json:
+class _More(TypedDict):
+    """What a share has more than its job holds already."""
+
+    devices: int
+    bought: int
+    nodes: dict[str, int]
+
+
+def _beyond(share: "documents.DomainShare", present: "list[documents.DomainShare]") -> _More:
     """What a share has more than the job holds of the pool already: devices, by node, and of the way of buying."""
     pool = share["domain"], share["accelerator"]
-    nothing: Json = {"devices": 0}
-    has = next((entry for entry in present if (entry["domain"], entry["accelerator"]) == pool), nothing)
-    held = {node["node"]: node["devices"] for node in has.get("nodes", [])}
-    alike = has.get("purchase") == share.get("purchase")
+    has = next((entry for entry in present if (entry["domain"], entry["accelerator"]) == pool), None)
+    devices = 0 if has is None else has["devices"]
+    held = {} if has is None else {node["node"]: node["devices"] for node in has.get("nodes", [])}
+    alike = has is not None and has.get("purchase") == share.get("purchase")
     return {
-        "devices": max(0, share["devices"] - has["devices"]),
-        "bought": max(0, share["devices"] - (has["devices"] if alike else 0)),
+        "devices": max(0, share["devices"] - devices),
+        "bought": max(0, share["devices"] - (devices if alike else 0)),
         "nodes": {node["node"]: max(0, node["devices"] - held.get(node["node"], 0)) for node in share.get("nodes", [])},
     }
 
 
-def _sized(devices: Json, count: int) -> Iterator[str]:
+def _sized(devices: "documents.Elasticity", count: int) -> Iterator[str]:
     least, most, step = devices["minimum"], devices["maximum"], devices.get("step") or 1
     if not least <= count <= most or (count - least) % step:
         yield f"{count} devices, where {least} to {most} in steps of {step} will do"
 
 
-def _able(spec: Json, accelerator: Json) -> Iterator[str]:
+def _able(spec: "documents.JobSpec", accelerator: "documents.OfferedAccelerator") -> Iterator[str]:
     name = accelerator["id"]
     if accelerator["memory"] < spec.get("memory_per_device", 0.0):
         yield f"{name} has too little memory"

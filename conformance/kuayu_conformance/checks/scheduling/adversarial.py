@@ -1,12 +1,14 @@
 """States in which only little can be done, or nothing, and what stands in the way is told in one place."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, Draft, alone, queued, take
 
-Scenery = tuple[Json, list[Json], str]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+Scenery = tuple["documents.SchedulingState", "list[documents.PoolDomain]", str]
 """A state of three domains of two nodes, these domains, and the task profile."""
 
 
@@ -18,7 +20,9 @@ def _scenery(draft: Draft, *, memory: float = 80 * GIGABYTE, nodes: int = 2) -> 
     return draft.state(kinds, domains, links), domains, profile
 
 
-def _full(draft: Draft, state: Json, profile: str, domain: Json, leaving: int = 0) -> None:
+def _full(
+    draft: Draft, state: "documents.SchedulingState", profile: str, domain: "documents.PoolDomain", leaving: int = 0
+) -> None:
     """Fill the pool of a domain with one job."""
     pool = domain["pools"][0]
     devices = pool["free"] - leaving
@@ -29,7 +33,7 @@ def _full(draft: Draft, state: Json, profile: str, domain: Json, leaving: int = 
                              "rate": float(devices)})  # fmt: skip
 
 
-def _unreachable(draft: Draft) -> Json:
+def _unreachable(draft: Draft) -> "documents.SchedulingState":
     state, domains, profile = _scenery(draft)
     for domain in domains[:2]:
         _full(draft, state, profile, domain)
@@ -37,7 +41,7 @@ def _unreachable(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, domains[number]["id"], (4, 4, 4)) for number in (0, 2)])
 
 
-def _pinned(draft: Draft) -> Json:
+def _pinned(draft: Draft) -> "documents.SchedulingState":
     state, domains, profile = _scenery(draft)
     _full(draft, state, profile, domains[0], leaving=4)
     data = {"id": draft.name(), "size": GIGABYTE, "domains": [domains[0]["id"]], "pinned": True}
@@ -48,7 +52,7 @@ def _pinned(draft: Draft) -> Json:
     )
 
 
-def _memory(draft: Draft) -> Json:
+def _memory(draft: Draft) -> "documents.SchedulingState":
     state, domains, profile = _scenery(draft, memory=32 * GIGABYTE)
     for domain in domains[:2]:
         _full(draft, state, profile, domain)
@@ -56,7 +60,7 @@ def _memory(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, home, (4, 4, 4), memory_per_device=64 * GIGABYTE) for _ in range(3)])
 
 
-def _profile(draft: Draft) -> Json:
+def _profile(draft: Draft) -> "documents.SchedulingState":
     state, domains, profile = _scenery(draft)
     state["accelerators"][1]["indices"] = [{"profile": draft.name(), "value": 3.0}]
     for domain in domains[:2]:
@@ -64,7 +68,7 @@ def _profile(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, domains[2]["id"], (2, 4, 8)) for _ in range(3)])
 
 
-def _kinds(draft: Draft) -> Json:
+def _kinds(draft: Draft) -> "documents.SchedulingState":
     state, domains, profile = _scenery(draft)
     state["accelerators"][1]["kind"] = "npu"
     for domain in domains[:2]:
@@ -72,7 +76,7 @@ def _kinds(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, domains[2]["id"], (2, 4, 8), device_kinds=["gpu"]) for _ in range(3)])
 
 
-def _steps(draft: Draft) -> Json:
+def _steps(draft: Draft) -> "documents.SchedulingState":
     """Three or seven devices will do, of which six are free."""
     state, domains, profile = _scenery(draft)
     for number, domain in enumerate(domains):
@@ -82,7 +86,7 @@ def _steps(draft: Draft) -> Json:
     return queued(state, [spec])
 
 
-def _islands(draft: Draft) -> Json:
+def _islands(draft: Draft) -> "documents.SchedulingState":
     """No links lead to where devices are free."""
     state, domains, profile = _scenery(draft)
     for domain in domains[:2]:
@@ -95,7 +99,7 @@ def _islands(draft: Draft) -> Json:
     )
 
 
-def _undivided(draft: Draft) -> Json:
+def _undivided(draft: Draft) -> "documents.SchedulingState":
     """Jobs larger than any domain: one may not be spread, one tells nothing of what it would send."""
     state, domains, profile = _scenery(draft)
     homes = [domain["id"] for domain in domains]
@@ -104,7 +108,7 @@ def _undivided(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, homes[0], (20, 20, 20)), silent])
 
 
-def _spread(draft: Draft) -> Json:
+def _spread(draft: Draft) -> "documents.SchedulingState":
     """Jobs larger than any domain that may be spread in one way each; one prescribes how often it reconciles."""
     state, domains, profile = _scenery(draft, nodes=8)
     home = domains[0]["id"]
@@ -116,7 +120,7 @@ def _spread(draft: Draft) -> Json:
     return queued(state, specs)
 
 
-def _needs(draft: Draft) -> Json:
+def _needs(draft: Draft) -> "documents.SchedulingState":
     """Links between domains are not what a job needs of them."""
     state, domains, profile = _scenery(draft, nodes=3)
     specs = [
@@ -126,7 +130,7 @@ def _needs(draft: Draft) -> Json:
     return queued(state, specs)
 
 
-def _offers(draft: Draft) -> Json:
+def _offers(draft: Draft) -> "documents.SchedulingState":
     """Of what is free some can be bought in one way and some in another, and some not at all."""
     state, domains, profile = _scenery(draft)
     for domain in domains:
@@ -135,7 +139,7 @@ def _offers(draft: Draft) -> Json:
     return queued(state, specs)
 
 
-def _rivals(draft: Draft) -> Json:
+def _rivals(draft: Draft) -> "documents.SchedulingState":
     """Each fits, but not both."""
     state, domains, profile = _scenery(draft)
     for domain in domains:
@@ -143,12 +147,13 @@ def _rivals(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, domains[0]["id"], (4, 4, 4)) for _ in range(9)])
 
 
-def _begun(draft: Draft) -> Json:
+def _begun(draft: Draft) -> "documents.SchedulingState":
     """Jobs of little weight hold everything; some only wait for their data, and one cannot be reached."""
     state, domains, profile = _scenery(draft)
     for domain in domains:
         _full(draft, state, profile, domain)
-    for entry, phase in zip(state["running"], ("staging", "interrupted", "running"), strict=True):
+    phases: tuple[documents.JobPhase, ...] = ("staging", "interrupted", "running")
+    for entry, phase in zip(state["running"], phases, strict=True):
         entry["phase"], entry["spec"]["priority"] = phase, -10
         entry["checkpoint_domain"] = entry["placement"]["shares"][0]["domain"]
         if phase != "running":
@@ -158,7 +163,7 @@ def _begun(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, domains[0]["id"], (8, 8, 8), priority=100) for _ in range(2)])
 
 
-def _scattered(draft: Draft) -> Json:
+def _scattered(draft: Draft) -> "documents.SchedulingState":
     """Devices are free, but only some on each node."""
     state, domains, profile = _scenery(draft, nodes=6)
     for domain in domains:
@@ -169,7 +174,7 @@ def _scattered(draft: Draft) -> Json:
     return queued(state, [draft.spec(profile, domains[0]["id"], (2, devices, 9)) for devices in (2, 5, 8, 9) * 3])
 
 
-TRAPS: Mapping[str, Callable[[Draft], Json]] = {
+TRAPS: "Mapping[str, Callable[[Draft], documents.SchedulingState]]" = {
     "a domain that cannot be reached": _unreachable,
     "data that may not leave their domain": _pinned,
     "too little memory": _memory,
@@ -188,7 +193,7 @@ TRAPS: Mapping[str, Callable[[Draft], Json]] = {
 """States by what stands in the way."""
 
 
-def crowd(draft: Draft, jobs: int, *, domains: int = 5, **members: Any) -> Json:
+def crowd(draft: Draft, jobs: int, *, domains: int = 5, **members: Any) -> "documents.SchedulingState":
     """A federation of two pools a domain, with nodes and offers, of which most is held by others already."""
     chance = draft.chance
     profiles = draft.names(3)
@@ -215,4 +220,4 @@ def crowd(draft: Draft, jobs: int, *, domains: int = 5, **members: Any) -> Json:
                 split_modes=modes, priority=chance.choice((0, 0, 5)), memory_per_device=chance.choice((16e9, 48e9)),
             )
         )  # fmt: skip
-    return {**queued(state, specs), **members}
+    return cast("documents.SchedulingState", {**queued(state, specs), **members})

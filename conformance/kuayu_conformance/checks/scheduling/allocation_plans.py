@@ -4,13 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.placement_requests import PLANS, Draft
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ROUNDS_QUICK, ROUNDS_FULL = 4, 40
 HORIZON = 4 * 3600.0
@@ -95,7 +99,7 @@ def observe(episode: Episode) -> PlanComparisons:
     return PlanComparisons(tuple(plans), tuple(moved), tuple(spot))
 
 
-def offered(draft: Draft) -> Json:
+def offered(draft: Draft) -> "documents.SchedulingState":
     """A federation of two kinds of accelerators for one task profile, at prices on demand that differ."""
     profile = draft.name()
     kinds = [draft.accelerator([profile], speed=1.0), draft.accelerator([profile])]
@@ -108,9 +112,11 @@ def offered(draft: Draft) -> Json:
     return draft.state(kinds, domains, draft.mesh([domain["id"] for domain in domains]))
 
 
-def request(state: Json, demand: float, interruptible: float = 0.0) -> Json:
+def request(
+    state: "documents.SchedulingState", demand: float, interruptible: float = 0.0
+) -> "documents.AllocationPlanRequest":
     """Demand of one domain that is certain and may run anywhere; price alone counts."""
-    forecast = {
+    forecast: documents.DemandForecast = {
         "domain": state["domains"][0]["id"],
         "profile": state["accelerators"][0]["indices"][0]["profile"],
         "expected": demand,
@@ -121,7 +127,7 @@ def request(state: Json, demand: float, interruptible: float = 0.0) -> Json:
     return {"state": state, "horizon": HORIZON, "forecast": [forecast], "weights": {"price": 1.0}}
 
 
-def _dearer(draft: Draft, state: Json) -> Json:
+def _dearer(draft: Draft, state: "documents.SchedulingState") -> "documents.SchedulingState":
     """The same offers at prices of which each has moved by itself."""
     moved = deepcopy(state)
     for domain in moved["domains"]:
@@ -131,28 +137,32 @@ def _dearer(draft: Draft, state: Json) -> Json:
     return moved
 
 
-def _with_spot(state: Json) -> Json:
+def _with_spot(state: "documents.SchedulingState") -> "documents.SchedulingState":
     """The same with half of each pool to be had spot, at less than half the price and hardly ever taken away."""
     cheap = deepcopy(state)
     for domain in cheap["domains"]:
         for pool in domain["pools"]:
             (offer,) = pool["offers"]
-            spot = {"purchase": "spot", "devices": pool["free"] // 2, "price": 0.4 * offer["price"]}
+            spot: documents.CapacityOffer = {
+                "purchase": "spot",
+                "devices": pool["free"] // 2,
+                "price": 0.4 * offer["price"],
+            }
             pool["offers"] = [{**offer, "devices": pool["free"]}, {**spot, "interruption_rate": 1e-4}]
     return cheap
 
 
-def _indices(state: Json) -> dict[str, float]:
+def _indices(state: "documents.SchedulingState") -> dict[str, float]:
     return {accelerator["id"]: accelerator["indices"][0]["value"] for accelerator in state["accelerators"]}
 
 
-def _compute(state: Json) -> float:
+def _compute(state: "documents.SchedulingState") -> float:
     indices = _indices(state)
     pools = [pool for domain in state["domains"] for pool in domain["pools"]]
     return float(sum(pool["free"] * indices[pool["accelerator"]] for pool in pools))
 
 
-def _prices(state: Json) -> dict[Use, float]:
+def _prices(state: "documents.SchedulingState") -> dict[Use, float]:
     return {
         (domain["id"], pool["accelerator"], offer["purchase"]): offer["price"]
         for domain in state["domains"]
@@ -161,7 +171,7 @@ def _prices(state: Json) -> dict[Use, float]:
     }
 
 
-def _uses(told: Json) -> Counter[Use]:
+def _uses(told: "documents.AllocationPlan") -> Counter[Use]:
     uses: Counter[Use] = Counter()
     for use in told["uses"]:
         uses[use["domain"], use["accelerator"], use["purchase"]] += use["devices"]
@@ -225,7 +235,7 @@ def faults(asked: DecisionExchange) -> Iterator[str]:
     yield from _shared(told, _indices(state))
 
 
-def _shared(told: Json, indices: Mapping[str, float]) -> Iterator[str]:
+def _shared(told: "documents.AllocationPlan", indices: Mapping[str, float]) -> Iterator[str]:
     """What is wrong with shares: they are the uses by domain."""
     shares = {share["domain"]: share["share"] for share in told["shares"]}
     compute: dict[str, float] = {}

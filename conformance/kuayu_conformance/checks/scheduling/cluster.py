@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.testbed.scheduling.engine.interfaces import Floats, Numbers
 from kuayu_conformance.testbed.scheduling.engine.routes import Routes
 from kuayu_conformance.testbed.scheduling.law import PublishedLaw
@@ -27,6 +27,9 @@ from kuayu_conformance.testbed.scheduling.values import (
     Split,
     Wire,
 )
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _BITS, _HOUR = 8.0, 3600.0
 
@@ -106,7 +109,7 @@ class Course:
 class ClusterState:
     """A state as the law sees it."""
 
-    def __init__(self, state: Json) -> None:
+    def __init__(self, state: "documents.SchedulingState") -> None:
         self._state = state
         self.names = [domain["id"] for domain in state["domains"]]
         self._numbers = {name: number for number, name in enumerate(self.names)}
@@ -163,23 +166,22 @@ class ClusterState:
         """Money for a bit from one domain to another; infinite without a way."""
         return float(self._tariffs[self._numbers[source], self._numbers[target]])
 
-    def pool(self, share: Json) -> Json:
+    def pool(self, share: "documents.DomainShare") -> "documents.ComputePool":
         """The pool of a share.
 
         Raises:
             KeyError: There is none.
         """
-        found: Json = self._pools[share["domain"], share["accelerator"]]
-        return found
+        return self._pools[share["domain"], share["accelerator"]]
 
-    def data(self, spec: Json) -> tuple[str, Dataset]:
+    def data(self, spec: "documents.JobSpec") -> tuple[str, Dataset]:
         """Name of what a job reads, and where that is now; of one that reads nothing an empty set at home."""
         for entry in spec.get("data", []):
             position = self._copies.get(entry["id"], tuple(entry["domains"]))
             return entry["id"], Dataset(entry["id"], entry["size"], position, bool(entry.get("pinned")))
         return f"nothing of {spec['id']}", Dataset("nothing", 0.0, tuple(self.names))
 
-    def job(self, spec: Json, used: float = 1.0) -> Job:
+    def job(self, spec: "documents.JobSpec", used: float = 1.0) -> Job:
         """A job that is what it states, and keeps a share of what it asked for busy."""
         devices, talk = spec["devices"], spec.get("communication") or _SILENT
         requested = devices.get("requested", devices["maximum"])
@@ -192,7 +194,9 @@ class ClusterState:
             tuple(Split(mode) for mode in spec["split_modes"]),
         )  # fmt: skip
 
-    def course(self, entry: Json, placement: Json) -> Course:
+    def course(
+        self, entry: "documents.WaitingJob | documents.RunningJob", placement: "documents.JobPlacement"
+    ) -> Course:
         """What comes of a waiting job that has not run before, if it is placed there now."""
         spec = entry["spec"]
         job, placed = self.job(spec, entry.get("used", 1.0)), placement_of(placement)
@@ -208,14 +212,14 @@ class ClusterState:
         seconds = staging + running
         return Course(staging, seconds, money, price * seconds / _HOUR, speed.rate, devices)
 
-    def compute(self, spec: Json, placement: Json) -> dict[str, float]:
+    def compute(self, spec: "documents.JobSpec", placement: "documents.JobPlacement") -> dict[str, float]:
         """Devices that a job is given by domain, weighted by their index for it."""
         return {
             share["domain"]: share["devices"] * self.devices[share["accelerator"]].index[spec["task_profile"]]
             for share in placement["shares"]
         }
 
-    def _staged(self, spec: Json, placed: Placement) -> tuple[float, float]:
+    def _staged(self, spec: "documents.JobSpec", placed: Placement) -> tuple[float, float]:
         """Seconds and money until the data are where they are read, each from the copy whose path offers most."""
         _, data = self.data(spec)
         seconds, money = 0.0, 0.0
@@ -229,18 +233,18 @@ class ClusterState:
         return seconds, money
 
 
-_SILENT = {"exchange": 0.0, "boundary": 0.0, "checkpoint_size": 1.0, "step_time": 1.0}
+_SILENT: "documents.CommunicationProfile" = {"exchange": 0.0, "boundary": 0.0, "checkpoint_size": 1.0, "step_time": 1.0}
 """What a job sends that tells nothing of it; the engine needs a checkpoint of some size."""
 
 
-def placement_of(told: Json) -> Placement:
+def placement_of(told: "documents.JobPlacement") -> Placement:
     """A placement as the testbed has it."""
     shares = tuple(Share(share["domain"], share["accelerator"], share["devices"]) for share in told["shares"])
     split = Split(told["split_mode"])
     return Placement(shares, split, told.get("sync_period", 1) if split is Split.PERIODIC else 1)
 
 
-def _price(pool: Json, share: Json) -> float:
+def _price(pool: "documents.ComputePool", share: "documents.DomainShare") -> float:
     """Money for a device and an hour."""
     offers = {offer["purchase"]: offer["price"] for offer in pool.get("offers", [])}
-    return float(offers.get(share.get("purchase"), 0.0))
+    return float(offers[share["purchase"]]) if share.get("purchase") in offers else 0.0

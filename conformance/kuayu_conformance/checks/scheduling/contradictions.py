@@ -4,16 +4,20 @@ Whatever is decided on such a state is wrong, and so is the reason that is given
 free devices than there are would wait for ever, for want of a pool that can hold it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import Json, ask
+from kuayu_conformance.checks.kit.decisions import ask
 from kuayu_conformance.checks.scheduling.placement_requests import FRONTS, PLACEMENTS, PLANS, Draft, alone, queued, take
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 POOL = "/state/domains/0/pools/0"
 DEVICES = 8
@@ -47,7 +51,7 @@ def observe(episode: Episode) -> tuple[Contradiction, ...]:
     return tuple(found)
 
 
-def requests(draft: Draft) -> dict[str, Json]:
+def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
     """A request for each decision on a state: two domains, of which the first has a job that runs, and one waits."""
     profile = draft.name()
     kind = draft.accelerator([profile], speed=1.0)
@@ -59,7 +63,7 @@ def requests(draft: Draft) -> dict[str, Json]:
     take(domains[0]["pools"][0], held["shares"][0])
     spec = draft.spec(profile, names[0], (4, 4, 4))
     state["running"] = [{"spec": spec, "placement": held, "phase": "running", "done": 10.0, "rate": 4.0}]
-    demand = {
+    demand: documents.DemandForecast = {
         "domain": names[0],
         "profile": profile,
         "expected": 2.0,
@@ -67,26 +71,25 @@ def requests(draft: Draft) -> dict[str, Json]:
         "movable": 1.0,
         "interruptible": 0.0,
     }
-    return {
-        PLACEMENTS: {"state": state},
-        FRONTS: {"state": idle, "slot": 3600.0, "solutions": 3},
-        PLANS: {"state": state, "horizon": 3600.0, "forecast": [demand]},
-    }
+    placements: documents.PlacementRequest = {"state": state}
+    fronts: documents.ParetoRequest = {"state": idle, "slot": 3600.0, "solutions": 3}
+    plans: documents.AllocationPlanRequest = {"state": state, "horizon": 3600.0, "forecast": [demand]}
+    return {PLACEMENTS: placements, FRONTS: fronts, PLANS: plans}
 
 
-def _more_free(state: Json) -> bool:
+def _more_free(state: "documents.SchedulingState") -> bool:
     """One device more is free than there are, of the pool and so of one of its nodes."""
     pool = state["domains"][0]["pools"][0]
     pool["free"] = pool["devices"] + 1
     return True
 
 
-def _more_free_on_a_node(state: Json) -> bool:
+def _more_free_on_a_node(state: "documents.SchedulingState") -> bool:
     state["domains"][0]["pools"][0]["nodes"][1]["free"] = DEVICES + 1
     return True
 
 
-def _more_held(state: Json) -> bool:
+def _more_held(state: "documents.SchedulingState") -> bool:
     """Running jobs hold one device more than the pool has; none of them is free."""
     for job in state["running"]:
         pool = state["domains"][0]["pools"][0]
@@ -100,23 +103,23 @@ def _more_held(state: Json) -> bool:
     return bool(state["running"])
 
 
-def _least_above_most(state: Json) -> bool:
+def _least_above_most(state: "documents.SchedulingState") -> bool:
     state["waiting"][0]["spec"]["devices"] = {"minimum": 8, "maximum": 4}
     return True
 
 
-def _asks_for_less(state: Json) -> bool:
+def _asks_for_less(state: "documents.SchedulingState") -> bool:
     state["waiting"][0]["spec"]["devices"] = {"minimum": 4, "maximum": 8, "requested": 3}
     return True
 
 
-def _asks_for_more(state: Json) -> bool:
+def _asks_for_more(state: "documents.SchedulingState") -> bool:
     state["waiting"][0]["spec"]["devices"] = {"minimum": 4, "maximum": 8, "requested": 9}
     return True
 
 
 JOB = "/state/waiting/0/spec/devices"
-CONTRADICTIONS: tuple[tuple[str, str, Callable[[Json], bool]], ...] = (
+CONTRADICTIONS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("more devices of a pool are free than work", POOL, _more_free),
     ("more devices of a node are free than work", POOL, _more_free_on_a_node),
     ("running jobs hold more devices than work", POOL, _more_held),

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from typing import TYPE_CHECKING, Any, cast
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask, is_answer
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask, is_answer
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.cluster import ClusterState, Load, placement_of
@@ -22,6 +23,9 @@ from kuayu_conformance.statistics import quantile
 from kuayu_conformance.testbed.scheduling.engine.orders import Start
 from kuayu_conformance.testbed.scheduling.engine.world import World
 from kuayu_schemas.models import ReportTable, TableRow
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "period": {"period": 1.0},
@@ -53,18 +57,21 @@ class WeightedMeans:
     utilisation: float
 
 
-def crossroads(draft: Draft, jobs: int = 16) -> Json:
+def crossroads(draft: Draft, jobs: int = 16) -> "documents.SchedulingState":
     """All jobs are at home where devices are slow and cheap; elsewhere are fast and dear ones, and others' favourites.
 
     There is room for all of them everywhere.
     """
     chance = draft.chance
     here, there = draft.names(2)
-    slow, fast, other = (
-        {**draft.accelerator([here, there]), "indices": [
-            {"profile": here, "value": one}, {"profile": there, "value": two}]}
+    kinds: list[documents.OfferedAccelerator] = [
+        {
+            **draft.accelerator([here, there]),
+            "indices": [{"profile": here, "value": one}, {"profile": there, "value": two}],
+        }
         for one, two in ((0.8, 0.9), (2.4, 1.1), (0.9, 2.2))
-    )  # fmt: skip
+    ]
+    slow, fast, other = kinds
     domains = []
     for kind, price in ((slow, 5.0), (fast, 30.0), (other, 18.0), (slow, 4.5), (fast, 32.0)):
         pool = draft.pool(kind, 2 * jobs)
@@ -105,7 +112,7 @@ def chosen(asked: DecisionExchange) -> WeightedMeans:
     )
 
 
-def _fitness(scene: ClusterState, spec: Json, placement: Json) -> float:
+def _fitness(scene: ClusterState, spec: "documents.JobSpec", placement: "documents.JobPlacement") -> float:
     """Index of the devices for a job over the best that they have for any."""
     devices = sum(share["devices"] for share in placement["shares"])
     best = sum(share["devices"] * max(scene.devices[share["accelerator"]].index.values())
@@ -130,7 +137,9 @@ class Prediction:
     errors: tuple[float, ...]
 
 
-def explained(account: Account, decision: Json, now: float, most: int, *, several: bool) -> str:
+def explained(
+    account: Account, decision: "documents.PlacementDecision", now: float, most: int, *, several: bool
+) -> str:
     """Why a decision is not explained, in words; nothing where it is.
 
     Args:
@@ -143,7 +152,9 @@ def explained(account: Account, decision: Json, now: float, most: int, *, severa
     return next(_lacking(account, decision, now, most, least=int(several and decision["verb"] == "start")), "")
 
 
-def _lacking(account: Account, decision: Json, now: float, most: int, *, least: int) -> Iterator[str]:
+def _lacking(
+    account: Account, decision: "documents.PlacementDecision", now: float, most: int, *, least: int
+) -> Iterator[str]:
     told = decision.get("explanation")
     if not told:
         yield "there is no explanation"
@@ -158,62 +169,75 @@ def _lacking(account: Account, decision: Json, now: float, most: int, *, least: 
     scores = [alternative["outcome"]["score"] for alternative in alternatives]
     if any(one > other for one, other in pairwise(scores)):
         yield f"the better alternatives do not come first: {scores}"
-    for item in (told, *alternatives):
-        if "outcome" in item:
-            yield from _turned(item["outcome"], now)
+    own = [told["outcome"]] if "outcome" in told else []
+    for outcome in (*own, *(alternative["outcome"] for alternative in alternatives)):
+        yield from _turned(outcome, now)
     for entry in alternatives:
         yield from _no_alternative(account, decision, entry)
 
 
-def _turned(outcome: Json, now: float) -> Iterator[str]:
+def _turned(outcome: "documents.PredictedOutcome", now: float) -> Iterator[str]:
     """What comes before what it should come after, up to the resolution of instants."""
-    first, end = _at(outcome, "run_at"), _at(outcome, "finish_at")
+    first, end = _at(outcome["run_at"]), _at(outcome["finish_at"])
     if first < now - _INSTANT or end < first - _INSTANT:
         yield f"a first step at {outcome['run_at']} and an end at {outcome['finish_at']}"
 
 
-def _no_alternative(account: Account, decision: Json, told: Json) -> Iterator[str]:
+def _no_alternative(
+    account: Account, decision: "documents.PlacementDecision", told: "documents.PlacementAlternative"
+) -> Iterator[str]:
     if told["verb"] == decision["verb"] and told.get("placement") == decision.get("placement"):
         yield "an alternative is what was chosen"
     elif told["verb"] == "start":
-        faults = account.alone([{"job": decision["job"], **told}])
+        faults = account.alone([cast("documents.PlacementDecision", {"job": decision["job"], **told})])
         yield from (f"an alternative cannot be carried out: {fault}" for fault in faults)
 
 
-def _at(outcome: Json, name: str) -> float:
-    return seconds_of(outcome[name]) or 0.0
+def _at(instant: str) -> float:
+    return seconds_of(instant) or 0.0
 
 
-def predictions(state: Json, decisions: Sequence[Json]) -> Iterator[Prediction]:
+def predictions(
+    state: "documents.SchedulingState", decisions: "Sequence[documents.PlacementDecision]"
+) -> Iterator[Prediction]:
     """Every way of starting a job that explanations speak of, run alone from the state."""
     account, scene, now = Account(state), ClusterState(state), seconds_of(state["now"]) or 0.0
     for decision in decisions:
-        told = decision.get("explanation") or {"alternatives": []}
-        ways = [(True, {**decision, **told})] + [(False, alternative) for alternative in told["alternatives"]]
+        told: Mapping[str, Any] = decision.get("explanation") or {"alternatives": []}
+        ways: list[tuple[bool, Mapping[str, Any]]] = [(True, {**decision, **told})]
+        ways += [(False, alternative) for alternative in told["alternatives"]]
         for chosen, way in ways:
             if way["verb"] == "start" and "outcome" in way:
                 decided = {"job": decision["job"], "verb": "start", "placement": way.get("placement")}
-                if not account.alone([decided]):
+                if not account.alone([cast("documents.PlacementDecision", decided)]):
                     entry = account.waiting[decision["job"]]
                     yield Prediction(chosen, _prediction_errors(scene, entry, way["placement"], way["outcome"], now))
 
 
-def _prediction_errors(scene: ClusterState, entry: Json, placement: Json, told: Json, now: float) -> tuple[float, ...]:
+def _prediction_errors(
+    scene: ClusterState,
+    entry: "documents.WaitingJob",
+    placement: "documents.JobPlacement",
+    told: "documents.PredictedOutcome",
+    now: float,
+) -> tuple[float, ...]:
     """How far an outcome is from what happens."""
     step, end, money = run_alone(scene, entry, placement)
     course = scene.course(entry, placement)
     if end == inf:
-        return (0.0 if _at(told, "finish_at") == inf else inf,) * len(QUANTITIES)
+        return (0.0 if _at(told["finish_at"]) == inf else inf,) * len(QUANTITIES)
     return (
-        abs(_at(told, "run_at") - now - step) / end,
-        abs(_at(told, "finish_at") - now - end) / end,
+        abs(_at(told["run_at"]) - now - step) / end,
+        abs(_at(told["finish_at"]) - now - end) / end,
         _relative(told["communication_cost"], money, _CRUMB * course.price),
         _relative(told["price"], course.price),
         _relative(told["efficiency"], course.efficiency),
     )
 
 
-def run_alone(scene: ClusterState, entry: Json, placement: Json) -> tuple[float, float, float]:
+def run_alone(
+    scene: ClusterState, entry: "documents.WaitingJob", placement: "documents.JobPlacement"
+) -> tuple[float, float, float]:
     """Seconds until the first step and the end of a job that is started now, and its money for communication.
 
     The engine runs it, as it runs whole scenarios; nothing else happens.
@@ -235,7 +259,7 @@ def _relative(told: float, true: float, crumb: float = 0.0) -> float:
     return abs(told - true) / scale if scale else float(told != true)
 
 
-def open_field(draft: Draft, jobs: int = 10) -> Json:
+def open_field(draft: Draft, jobs: int = 10) -> "documents.SchedulingState":
     """A federation with room for all that wait, in several ways each; devices are bought on demand."""
     chance, profiles = draft.chance, draft.names(2)
     kinds = [draft.accelerator(profiles, speed=1.0), *(draft.accelerator(profiles) for _ in range(2))]
@@ -309,7 +333,7 @@ def observe(episode: Episode) -> ExplainedStates:
     return ExplainedStates(tuple(states), tuple(roads))
 
 
-def _explained(episode: Episode, state: Json, *, open_to_all: bool) -> State:
+def _explained(episode: Episode, state: "documents.SchedulingState", *, open_to_all: bool) -> State:
     """Explanations of a state; predictions are run where every job could start in several ways."""
     answer = episode.ask_patiently("POST", PLACEMENTS, {"state": state, "explain": True})
     waiting = [entry["spec"]["id"] for entry in state["waiting"]]
@@ -328,7 +352,7 @@ def _explained(episode: Episode, state: Json, *, open_to_all: bool) -> State:
     return State(len(decisions) + len(unnamed), tuple(silent), tried, answer)
 
 
-def _road(episode: Episode, state: Json) -> Road:
+def _road(episode: Episode, state: "documents.SchedulingState") -> Road:
     single = {
         name: ask(episode, PLACEMENTS, {"state": state, "weights": dict(entry)}) for name, entry in WEIGHTS.items()
     }

@@ -8,15 +8,18 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import Json, ask
+from kuayu_conformance.checks.kit.decisions import ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, alone, queued, take
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LEFT_ALONE = 1_800
 """Seconds after a decision interrupted a job before which none does again (SCH-022)."""
@@ -138,25 +141,32 @@ def _interrupted(episode: Episode, draft: Draft, scene: InterruptionState) -> In
     return Interruption(scene, tuple(verbs), tuple(left), starts, faults, asked.answer)
 
 
-def _state(draft: Draft, scene: InterruptionState) -> tuple[Json, list[str]]:
+def _state(draft: Draft, scene: InterruptionState) -> "tuple[documents.SchedulingState, list[str]]":
     """A state, and names of those who run in it."""
     profile = draft.name()
     kinds = [draft.accelerator([profile], speed=speed) for speed in scene.speeds]
     pools = [draft.pool(kind, count // NODE) for kind, count in zip(kinds, scene.devices, strict=True)]
     domains = [draft.domain(pool) for pool in pools]
     names = [domain["id"] for domain in domains]
-    running = []
+    running: list[documents.RunningJob] = []
     for held in scene.held:
         least, now, most = held.devices
         placement = alone(names[held.domain], pools[held.domain], now)
         take(pools[held.domain], placement["shares"][0])
         spec = _spec(draft, profile, names, (least, now, most), DAYS / now, held.priority)
-        job = {"spec": spec, "placement": placement, "phase": "running", "used": 1.0, "done": DAYS / 10,
-               "rate": now * scene.speeds[held.domain], "checkpoint_domain": names[held.domain]}  # fmt: skip
+        job: documents.RunningJob = {
+            "spec": spec,
+            "placement": placement,
+            "phase": "running",
+            "used": 1.0,
+            "done": DAYS / 10,
+            "rate": now * scene.speeds[held.domain],
+            "checkpoint_domain": names[held.domain],
+        }
         if held.interrupted is not None:
             job["interrupted_at"] = instant(draft.now - held.interrupted)
         running.append(job)
-    state = {**draft.state(kinds, domains, draft.mesh(names)), "running": running}
+    state: documents.SchedulingState = {**draft.state(kinds, domains, draft.mesh(names)), "running": running}
     if scene.needs:
         waits = _spec(draft, profile, names, (scene.needs,) * 3, 600.0, scene.priority)
         state = queued(state, [waits])
@@ -164,7 +174,7 @@ def _state(draft: Draft, scene: InterruptionState) -> tuple[Json, list[str]]:
 
 
 def _spec(draft: Draft, profile: str, names: list[str], devices: tuple[int, int, int], lasts: float, priority: int
-          ) -> Json:  # fmt: skip
+          ) -> "documents.JobSpec":  # fmt: skip
     """A job whose data are everywhere, submitted two hours ago."""
     members: dict[str, Any] = {
         "duration": {"expected": lasts, "low": lasts / 2, "high": 2 * lasts, "coverage": 0.8},

@@ -7,6 +7,7 @@ from typing import Any
 from kuayu_conformance.episode import instant
 
 Json = dict[str, Any]
+"""An action as a target shows it, which need not be valid, or what a domain tells of it, which repeats its words."""
 
 NODES, PER_NODE = 32, 8
 """Nodes of a kind in a domain and devices of each: more than all allocations that are held together ask for."""

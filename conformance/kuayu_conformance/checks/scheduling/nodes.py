@@ -3,21 +3,29 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import Json, ask
+from kuayu_conformance.checks.kit.decisions import ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Finding, holds
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 WINDOWS_QUICK, WINDOWS_FULL = 3, 20
 PER_NODE = 8
-SILENT = {"step_time": 2.0, "exchange": 0.0, "boundary": 0.0, "checkpoint_size": 10 * GIGABYTE}
+SILENT: "documents.CommunicationProfile" = {
+    "step_time": 2.0,
+    "exchange": 0.0,
+    "boundary": 0.0,
+    "checkpoint_size": 10 * GIGABYTE,
+}
 """What a job sends that sends nothing."""
-LOUD = {**SILENT, "exchange": 40 * GIGABYTE, "boundary": GIGABYTE}
+LOUD: "documents.CommunicationProfile" = {**SILENT, "exchange": 40 * GIGABYTE, "boundary": GIGABYTE}
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,8 @@ class Wish:
     devices: int
     free: tuple[tuple[int, ...], ...]
     starts: bool
-    nodes: Json | None = None
-    sends: Json | None = None
+    nodes: "documents.NodeNeed | None" = None
+    sends: "documents.CommunicationProfile | None" = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,9 @@ def wishes(chance: Random) -> tuple[Wish, ...]:
     # one node has room for all; on a tighter switch two have so together
     whole = ((1, PER_NODE), (many, few))
     portions = ((each, each - 1, PER_NODE), (each + 1, each, each - 1))
-    portion, on_node, at_switch = {"devices_per_node": each}, {"within": "node"}, {"within": "switch"}
+    portion: documents.NodeNeed = {"devices_per_node": each}
+    on_node: documents.NodeNeed = {"within": "node"}
+    at_switch: documents.NodeNeed = {"within": "switch"}
     one, none = ((many - 1, few), (many, few)), ((many - 1, few), (many - 1, few))
     both = 2 * many
     return (
@@ -97,29 +107,31 @@ def _granted(episode: Episode, draft: Draft, wish: Wish) -> NodeGrant:
     return NodeGrant(wish, tuple(tuple(sorted(counts)) for counts in held.values()), faults, asked.answer)
 
 
-def _state(draft: Draft, wish: Wish) -> Json:
+def _state(draft: Draft, wish: Wish) -> "documents.SchedulingState":
     """One domain with free devices on its nodes as they are said to be; another is full."""
     chance, profile = draft.chance, draft.name()
     kind = draft.accelerator([profile], speed=1.0)
-    nodes = [
+    nodes: list[documents.PoolNode] = [
         {"id": draft.name(), "devices": PER_NODE, "free": free, "switch": leaf}
         for leaf, row in zip(draft.names(len(wish.free)), wish.free, strict=True)
         for free in row
     ]
     full = draft.pool(kind, 2, switches=1)
-    full |= {"free": 0, "nodes": [{**node, "free": 0} for node in full["nodes"]]}
+    full["free"], full["nodes"] = 0, [{**node, "free": 0} for node in full["nodes"]]
     domains = [draft.domain(_pool(kind, chance.sample(nodes, len(nodes)))), draft.domain(full)]
     names = [domain["id"] for domain in domains]
     lasting = {"expected": 7200.0, "low": 3600.0, "high": 14400.0, "coverage": 0.8}
     members: dict[str, Any] = {"duration": lasting, "submitted_at": instant(draft.now - 600)}
     spec = draft.spec(profile, names[0], (wish.devices,) * 3, **members)
     del spec["communication"]
-    spec |= {"communication": wish.sends} if wish.sends else {}
-    spec |= {"nodes": wish.nodes} if wish.nodes else {}
+    if wish.sends:
+        spec["communication"] = wish.sends
+    if wish.nodes:
+        spec["nodes"] = wish.nodes
     return queued(draft.state([kind], domains, draft.mesh(names)), [spec])
 
 
-def _pool(kind: Json, nodes: list[Json]) -> Json:
+def _pool(kind: "documents.OfferedAccelerator", nodes: "list[documents.PoolNode]") -> "documents.ComputePool":
     free = sum(node["free"] for node in nodes)
     return {
         "accelerator": kind["id"], "devices": PER_NODE * len(nodes), "free": free, "devices_per_node": PER_NODE,

@@ -1,16 +1,19 @@
 """A job that waits is not overtaken without end: the service says until when, and keeps to it (SCH-024)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, alone, queued, take
 from kuayu_conformance.episode import Episode, instant, seconds_of
 from kuayu_conformance.findings import Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 OVERTAKEN = "SCH-024"
 WINDOWS_QUICK, WINDOWS_FULL = 2, 12
@@ -57,10 +60,10 @@ def _waited(episode: Episode, draft: Draft) -> WaitingJob:
     large = _spec(draft, profile, domain["id"], 2 * NODE, length, submitted)
     runs = _spec(draft, profile, domain["id"], NODE, 40 * HOUR, submitted - HOUR)
 
-    def state(now: float, *, busy: bool, newcomer: bool) -> Json:
+    def state(now: float, *, busy: bool, newcomer: bool) -> "documents.SchedulingState":
         """The large job waits, half of the devices may be held, and a job for the other half may have come."""
         draft.now = now
-        pool = {**domain["pools"][0]}
+        pool: documents.ComputePool = {**domain["pools"][0]}
         made = draft.state([kind], [{**domain, "pools": [pool]}], [])
         if busy:
             placement = alone(domain["id"], pool, NODE)
@@ -88,7 +91,7 @@ def _waited(episode: Episode, draft: Draft) -> WaitingJob:
     return WaitingJob(submitted, length, bounds, (first.answer, second.answer), tuple(after))
 
 
-def _spec(draft: Draft, profile: str, home: str, devices: int, length: float, submitted: float) -> Json:
+def _spec(draft: Draft, profile: str, home: str, devices: int, length: float, submitted: float) -> "documents.JobSpec":
     members: dict[str, Any] = {
         "duration": {"expected": length, "low": length / 2, "high": 2 * length, "coverage": 0.8},
         "submitted_at": instant(submitted),
@@ -97,9 +100,11 @@ def _spec(draft: Draft, profile: str, home: str, devices: int, length: float, su
     return draft.spec(profile, home, (devices,) * 3, **members)
 
 
-def _bound(asked: DecisionExchange, spec: Json) -> float | None:
+def _bound(asked: DecisionExchange, spec: "documents.JobSpec") -> float | None:
     """Until when a job may be overtaken, as its explanation says."""
-    told: Json = next((decision for decision in asked.told["decisions"] if decision["job"] == spec["id"]), {})
+    told: Mapping[str, Any] = next(
+        (decision for decision in asked.told["decisions"] if decision["job"] == spec["id"]), {}
+    )
     return seconds_of(told.get("explanation", {}).get("overtaken_until"))
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, inf, isfinite
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.caching import Cache
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import Json, is_answer
+from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling import cluster as sch_scene
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
@@ -23,6 +24,9 @@ from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_lower_bound
 from kuayu_conformance.testbed.scheduling import bounds
 from kuayu_schemas.models import PlotKind, PlotSeries, ReportPlot, ReportTable, TableRow
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 Ends = tuple[float, float]
 """Mean period in seconds, and money for communication."""
@@ -48,7 +52,7 @@ class Solution:
     faults: tuple[str, ...]
 
 
-def small(draft: Draft, jobs: int) -> Json:
+def small(draft: Draft, jobs: int) -> "documents.SchedulingState":
     """A state of five domains of one node in which few jobs wait, most at one place; one is larger than any domain."""
     chance, profile = draft.chance, draft.name()
     kinds = [draft.accelerator([profile], speed=1.0), draft.accelerator([profile])]
@@ -67,7 +71,7 @@ def small(draft: Draft, jobs: int) -> Json:
     return queued(draft.state(kinds, domains, draft.mesh(names, (2.0, 20.0))), specs)
 
 
-def exact(state: Json) -> tuple[Ends, ...]:
+def exact(state: "documents.SchedulingState") -> tuple[Ends, ...]:
     """The front of a state in which each job is placed in the ways of ``bounds.instances``.
 
     It is kept, for this process and for others: solving takes seconds, what was observed is judged from its record as
@@ -90,7 +94,7 @@ def _exact(state: str) -> tuple[Ends, ...]:
     return tuple((period, money) for period, money in ends)
 
 
-def solutions(state: Json, told: Sequence[Json]) -> Iterator[Solution]:
+def solutions(state: "documents.SchedulingState", told: "Sequence[documents.ParetoSolution]") -> Iterator[Solution]:
     """Solutions of an answer, computed again."""
     account, scene = Account(state), ClusterState(state)
     for entry in told:
@@ -101,7 +105,9 @@ def solutions(state: Json, told: Sequence[Json]) -> Iterator[Solution]:
         yield Solution(stated, (inf, inf) if faults else found, faults)
 
 
-def _faults(solution: Json, account: Account, state: Json) -> Iterator[str]:
+def _faults(
+    solution: "documents.ParetoSolution", account: Account, state: "documents.SchedulingState"
+) -> Iterator[str]:
     """What is wrong before times are looked at."""
     names = [row["job"] for row in solution["jobs"]]
     if sorted(names) != sorted(entry["spec"]["id"] for entry in state["waiting"]):
@@ -115,7 +121,7 @@ def _faults(solution: Json, account: Account, state: Json) -> Iterator[str]:
             yield f"{row['job']}: {fault}"
 
 
-def _run(solution: Json, scene: ClusterState, account: Account) -> tuple[Ends, tuple[str, ...]]:
+def _run(solution: "documents.ParetoSolution", scene: ClusterState, account: Account) -> tuple[Ends, tuple[str, ...]]:
     """Ends of a solution, and pools that it fills more than they are large."""
     held: dict[tuple[str, str, int], int] = {}
     period, money = 0.0, 0.0
@@ -133,7 +139,7 @@ def _run(solution: Json, scene: ClusterState, account: Account) -> tuple[Ends, t
     over = [
         place
         for place, devices in held.items()
-        if devices > scene.pool({"domain": place[0], "accelerator": place[1]})["free"]
+        if devices > scene.pool({"domain": place[0], "accelerator": place[1], "devices": devices})["free"]
     ]
     faults = tuple(f"{held[item]} devices of {item[1]} in {item[0]} in slot {item[2]}" for item in over[:3])
     return (period, money), faults

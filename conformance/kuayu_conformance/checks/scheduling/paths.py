@@ -4,16 +4,19 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
 from math import inf
+from typing import TYPE_CHECKING
 
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.placement_requests import GIGABIT, GIGABYTE, Draft
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 BITS = 8.0
 HAIR = 1e-6
 """Share of a figure that rounding may take."""
 
 
-def grid(draft: Draft, demands: int, *, domains: int = 6, limits: bool = True) -> Json:
+def grid(draft: Draft, demands: int, *, domains: int = 6, limits: bool = True) -> "documents.RouteRequest":
     """A request for routes: domains hang on exchanges, two each, and exchanges on each other."""
     chance = draft.chance
     names, exchanges = draft.names(domains), draft.names(4)
@@ -32,13 +35,17 @@ def grid(draft: Draft, demands: int, *, domains: int = 6, limits: bool = True) -
     }
 
 
-def _demand(draft: Draft, names: Sequence[str], *, limits: bool) -> Json:
+def _demand(draft: Draft, names: Sequence[str], *, limits: bool) -> "documents.RouteDemand":
     """From one or two domains to one to three others; now and then one of them has it already."""
     chance = draft.chance
     drawn = chance.sample(names, 5)
     sources, targets = drawn[: chance.choice((1, 1, 2))], drawn[2 : 2 + chance.choice((1, 2, 3))]
-    demand: Json = {"id": draft.name(), "sources": sources, "targets": targets}
-    demand["size"] = chance.uniform(10.0, 5000.0) * GIGABYTE
+    demand: documents.RouteDemand = {
+        "id": draft.name(),
+        "sources": sources,
+        "targets": targets,
+        "size": chance.uniform(10.0, 5000.0) * GIGABYTE,
+    }
     if limits:
         if chance.random() < 0.1:
             targets.append(sources[0])
@@ -49,7 +56,7 @@ def _demand(draft: Draft, names: Sequence[str], *, limits: bool) -> Json:
     return demand
 
 
-def congested(links: Iterable[Json], routes: Iterable[Json]) -> Iterator[str]:
+def congested(links: "Iterable[documents.PathLink]", routes: "Iterable[documents.Route]") -> Iterator[str]:
     """Links of which routes are given more than is available."""
     given: dict[tuple[str, str], float] = {}
     for route in routes:
@@ -69,7 +76,7 @@ class Roads:
         routes: Which have taken their part already.
     """
 
-    def __init__(self, links: Iterable[Json], routes: Iterable[Json] = ()) -> None:
+    def __init__(self, links: "Iterable[documents.PathLink]", routes: "Iterable[documents.Route]" = ()) -> None:
         self._links = {(link["source"], link["target"]): link for link in links}
         self._left = {ends: float(link["available"]) for ends, link in self._links.items()}
         for route in routes:
@@ -96,20 +103,20 @@ class Roads:
         """Bits a second that are left along a path; infinite along one of a single place."""
         return min((self._left[ends] for ends in pairwise(path)), default=inf)
 
-    def nearest(self, demand: Json) -> list[str]:
+    def nearest(self, demand: "documents.RouteDemand") -> list[str]:
         """The path of the shortest round trip to the nearest end; nothing where there is none."""
         return self._best(demand, lambda found, ends: found + self._links[ends]["round_trip_time"])
 
-    def cheapest(self, demand: Json) -> list[str]:
+    def cheapest(self, demand: "documents.RouteDemand") -> list[str]:
         """The path of the lowest tariff."""
         return self._best(demand, lambda found, ends: found + self._links[ends]["tariff"])
 
-    def widest(self, demand: Json) -> list[str]:
+    def widest(self, demand: "documents.RouteDemand") -> list[str]:
         """The path with the most room."""
         return self._best(demand, lambda found, ends: max(found, -self._left[ends]), -inf)
 
     def _best(
-        self, demand: Json, grown: Callable[[float, tuple[str, str]], float], least: float = 0.0
+        self, demand: "documents.RouteDemand", grown: Callable[[float, tuple[str, str]], float], least: float = 0.0
     ) -> list[str]:  # fmt: skip
         """The path on which a figure that never falls is least (Dijkstra 1959)."""
         ahead = [(least, [source]) for source in sorted(demand["sources"])]

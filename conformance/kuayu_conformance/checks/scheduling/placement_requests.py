@@ -6,15 +6,18 @@ roots are taken of it, so that a run can be made again on any machine.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
 from math import hypot
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kuayu_conformance.checks.kit.decisions import Json, present
+from kuayu_conformance.checks.kit.decisions import present
 from kuayu_conformance.episode import Episode, instant
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PLACEMENTS, FRONTS = "/v1/placements", "/v1/pareto-fronts"
 PLANS, ROUTES = "/v1/allocation-plans", "/v1/routes"
@@ -22,14 +25,14 @@ PLANS, ROUTES = "/v1/allocation-plans", "/v1/routes"
 GIGABIT, GIGABYTE = 1e9, 1e9
 FARTHEST = 0.04
 """Seconds of a round trip from one corner of the map to the opposite one, less or more by the shape of the map."""
-PRICES = {"reserved": 0.0, "on_demand": 1.0, "spot": 0.4}
+PRICES: "Mapping[documents.PurchaseOption, float]" = {"reserved": 0.0, "on_demand": 1.0, "spot": 0.4}
 """Prices of the ways of buying over that on demand."""
 
 NAME = re.compile(r'"([a-h][0-9a-f]{10})"')
 """A name that a :class:`Draft` gives, in JSON."""
 
 
-def unnamed(state: Json) -> str:
+def unnamed(state: "documents.SchedulingState") -> str:
     """A state as JSON, names numbered as they come: the same for all states that differ in nothing else."""
     numbers: dict[str, int] = {}
     return NAME.sub(lambda found: f'"{numbers.setdefault(found[1], len(numbers))}"', json.dumps(state))
@@ -71,7 +74,12 @@ class Draft:
         """Life of the state that revisions count in."""
         return self.name()
 
-    def state(self, accelerators: Sequence[Json], domains: Sequence[Json], links: Sequence[Json]) -> Json:
+    def state(
+        self,
+        accelerators: "Sequence[documents.OfferedAccelerator]",
+        domains: "Sequence[documents.PoolDomain]",
+        links: "Sequence[documents.PathLink]",
+    ) -> "documents.SchedulingState":
         """A state in which nothing waits and nothing runs."""
         return {
             "revision": {"epoch": self.epoch, "number": self.chance.randrange(1_000_000)},
@@ -84,17 +92,23 @@ class Draft:
             "running": [],
         }
 
-    def accelerator(self, profiles: Sequence[str], memory: float = 80 * GIGABYTE, speed: float | None = None) -> Json:
+    def accelerator(
+        self, profiles: Sequence[str], memory: float = 80 * GIGABYTE, speed: float | None = None
+    ) -> "documents.OfferedAccelerator":
         """A kind of accelerator; its indices are drawn around a speed, unless that is one: the reference."""
         pace = self.chance.uniform(0.5, 2.5) if speed is None else speed
         spread = 0.0 if speed is not None else 0.3
-        indices = [{"profile": name, "value": pace * self.chance.uniform(1 - spread, 1 + spread)} for name in profiles]
+        indices: list[documents.ProfileIndex] = [
+            {"profile": name, "value": pace * self.chance.uniform(1 - spread, 1 + spread)} for name in profiles
+        ]
         return {"id": self.name(), "kind": "gpu", "memory": memory, "indices": indices}
 
-    def pool(self, accelerator: Json, nodes: int, *, per_node: int = 8, switches: int = 0) -> Json:
+    def pool(
+        self, accelerator: "documents.OfferedAccelerator", nodes: int, *, per_node: int = 8, switches: int = 0
+    ) -> "documents.ComputePool":
         """A pool of which everything is free; its nodes hang on so many switches, or are not told."""
         devices = nodes * per_node
-        made: Json = {
+        made: documents.ComputePool = {
             "accelerator": accelerator["id"], "devices": devices, "free": devices, "devices_per_node": per_node,
         }  # fmt: skip
         if switches:
@@ -105,23 +119,26 @@ class Draft:
             ]
         return made
 
-    def offers(self, pool: Json, price: float, parts: dict[str, float]) -> None:
+    def offers(
+        self, pool: "documents.ComputePool", price: float, parts: "Mapping[documents.PurchaseOption, float]"
+    ) -> None:
         """Have a pool bought: part of its free devices by way of buying, at prices that follow that on demand."""
-        pool["offers"] = [
-            {
+        pool["offers"] = []
+        for way, part in parts.items():
+            offer: documents.CapacityOffer = {
                 "purchase": way,
                 "devices": int(part * pool["free"]),
                 "price": price * PRICES[way],
-                **({"interruption_rate": 0.02} if way == "spot" else {}),
             }
-            for way, part in parts.items()
-        ]
+            if way == "spot":
+                offer["interruption_rate"] = 0.02
+            pool["offers"].append(offer)
 
-    def domain(self, *pools: Json) -> Json:
+    def domain(self, *pools: "documents.ComputePool") -> "documents.PoolDomain":
         """A domain of some pools."""
         return {"id": self.name(), "pools": list(pools)}
 
-    def mesh(self, places: Sequence[str], gigabits: tuple[float, float] = (2.0, 40.0)) -> list[Json]:
+    def mesh(self, places: Sequence[str], gigabits: tuple[float, float] = (2.0, 40.0)) -> "list[documents.PathLink]":
         """Links between all places of a map, each the shortest way between its ends."""
         position = {place: (self.chance.uniform(0.05, 1.0), self.chance.uniform(0.05, 1.0)) for place in places}
         return [
@@ -131,7 +148,7 @@ class Draft:
     def link(
         self, source: str, target: str, here: tuple[float, float], there: tuple[float, float],
         gigabits: tuple[float, float],
-    ) -> Json:  # fmt: skip
+    ) -> "documents.PathLink":  # fmt: skip
         """A link over a distance."""
         bandwidth = self.chance.uniform(*gigabits) * GIGABIT
         return {
@@ -143,13 +160,13 @@ class Draft:
             "tariff": self.chance.uniform(2e-11, 2e-10),
         }
 
-    def spec(self, profile: str, home: str, devices: tuple[int, int, int], **members: Any) -> Json:
+    def spec(self, profile: str, home: str, devices: tuple[int, int, int], **members: Any) -> "documents.JobSpec":
         """What a job asks for: devices at least, requested and at most; its data are at home."""
         chance = self.chance
         exchange = chance.uniform(0.2, 20.0) * GIGABYTE
         lasting = float(chance.randrange(900, 20_000))
         least, requested, most = devices
-        return {
+        spec = {
             "id": self.name(),
             "kind": "training",
             "priority": 0,
@@ -169,17 +186,18 @@ class Draft:
             "data": [{"id": self.name(), "size": chance.uniform(1.0, 500.0) * GIGABYTE, "domains": [home]}],
             **members,
         }
+        return cast("documents.JobSpec", spec)
 
 
-def queued(state: Json, specs: Sequence[Json]) -> Json:
+def queued(state: "documents.SchedulingState", specs: "Sequence[documents.JobSpec]") -> "documents.SchedulingState":
     """The state with jobs that wait: by priority, then by time of submission."""
     ordered = sorted(specs, key=lambda spec: (-spec.get("priority", 0), spec["submitted_at"]))
     return {**state, "waiting": [{"spec": spec} for spec in ordered]}
 
 
-def alone(domain: str, pool: Json, devices: int) -> Json:
+def alone(domain: str, pool: "documents.ComputePool", devices: int) -> "documents.JobPlacement":
     """A placement in one pool, on its first nodes that are free; these are told where the pool tells them."""
-    share: Json = {"domain": domain, "accelerator": pool["accelerator"], "devices": devices}
+    share: documents.DomainShare = {"domain": domain, "accelerator": pool["accelerator"], "devices": devices}
     if "nodes" in pool:
         share["nodes"] = []
         for node in pool["nodes"]:
@@ -190,7 +208,12 @@ def alone(domain: str, pool: Json, devices: int) -> Json:
     return {"shares": [share], "split_mode": "none"}
 
 
-def occupied(draft: Draft, state: Json, part: float, spec_of: Callable[[str, int], Json]) -> Json:
+def occupied(
+    draft: Draft,
+    state: "documents.SchedulingState",
+    part: float,
+    spec_of: "Callable[[str, int], documents.JobSpec]",
+) -> "documents.SchedulingState":
     """The state with jobs that run on about a part of each pool, in pieces of one device to all of a node.
 
     Args:
@@ -199,7 +222,7 @@ def occupied(draft: Draft, state: Json, part: float, spec_of: Callable[[str, int
         part: Of the devices.
         spec_of: What a job asks for, by home and devices.
     """
-    running = []
+    running: list[documents.RunningJob] = []
     for domain in state["domains"]:
         for pool in domain["pools"]:
             while pool["free"] > (1.0 - part) * pool["devices"]:
@@ -213,7 +236,7 @@ def occupied(draft: Draft, state: Json, part: float, spec_of: Callable[[str, int
     return {**state, "running": running}
 
 
-def take(pool: Json, share: Json) -> None:
+def take(pool: "documents.ComputePool", share: "documents.DomainShare") -> None:
     """Take the devices of a share out of what a pool has free."""
     pool["free"] -= share["devices"]
     held = {entry["node"]: entry["devices"] for entry in share.get("nodes", [])}

@@ -1,6 +1,7 @@
 """Requests for decisions that name what they do not hold, or one thing twice (SCH-012)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.check import Check
 from kuayu_conformance.checks.kit.decisions import (
@@ -9,7 +10,6 @@ from kuayu_conformance.checks.kit.decisions import (
     UNKNOWN,
     BadRequest,
     Fault,
-    Json,
     bad_requests,
     repeated,
 )
@@ -26,6 +26,9 @@ from kuayu_conformance.checks.scheduling.placement_requests import (
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, answered, holds
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 
 def observe(episode: Episode) -> tuple[BadRequest, ...]:
     """Ask for each decision as it should be, then with one thing wrong each time.
@@ -36,29 +39,35 @@ def observe(episode: Episode) -> tuple[BadRequest, ...]:
     return bad_requests(episode, requests(Draft.of(episode)), _faults)
 
 
-def requests(draft: Draft) -> dict[str, Json]:
+def requests(draft: Draft) -> dict[str, Mapping[str, Any]]:
     """A small request for each decision, with a name in every place that may hold one."""
     state = _state(draft)
     first, second = (domain["id"] for domain in state["domains"][:2])
-    nothing_runs = {**state, "running": []}
-    demand = {"domain": first, "profile": state["waiting"][0]["spec"]["task_profile"], "expected": 2.0, "high": 3.0}
-    routed = {"id": draft.name(), "sources": [first], "targets": [second], "size": 1e9}
-    return {
-        PLACEMENTS: {
-            "state": state,
-            "shares": [{"domain": first, "share": 0.5}, {"domain": second, "share": 0.5}],
-        },
-        FRONTS: {"state": nothing_runs, "slot": 3600.0, "solutions": 5},
-        PLANS: {"state": state, "horizon": 3600.0, "forecast": [{**demand, "movable": 1.0, "interruptible": 0.0}]},
-        ROUTES: {
-            "revision": state["revision"],
-            "links": state["links"],
-            "demands": [routed, {**routed, "id": draft.name()}],
-        },
+    nothing_runs: documents.SchedulingState = {**state, "running": []}
+    demand: documents.DemandForecast = {
+        "domain": first,
+        "profile": state["waiting"][0]["spec"]["task_profile"],
+        "expected": 2.0,
+        "high": 3.0,
+        "movable": 1.0,
+        "interruptible": 0.0,
     }
+    routed: documents.RouteDemand = {"id": draft.name(), "sources": [first], "targets": [second], "size": 1e9}
+    placements: documents.PlacementRequest = {
+        "state": state,
+        "shares": [{"domain": first, "share": 0.5}, {"domain": second, "share": 0.5}],
+    }
+    fronts: documents.ParetoRequest = {"state": nothing_runs, "slot": 3600.0, "solutions": 5}
+    plans: documents.AllocationPlanRequest = {"state": state, "horizon": 3600.0, "forecast": [demand]}
+    routes: documents.RouteRequest = {
+        "revision": state["revision"],
+        "links": state["links"],
+        "demands": [routed, {**routed, "id": draft.name()}],
+    }
+    return {PLACEMENTS: placements, FRONTS: fronts, PLANS: plans, ROUTES: routes}
 
 
-def _state(draft: Draft) -> Json:
+def _state(draft: Draft) -> "documents.SchedulingState":
     """A state that would hold together without its last accelerator, domain, pool, node or job."""
     profile = draft.name()
     kinds = [draft.accelerator([profile], speed=1.0), *(draft.accelerator([profile]) for _ in range(2))]
@@ -69,12 +78,18 @@ def _state(draft: Draft) -> Json:
     held = draft.spec(profile, names[0], (4, 4, 4))
     placement = alone(names[0], domains[0]["pools"][0], 4)
     take(domains[0]["pools"][0], placement["shares"][0])
-    running = {"spec": held, "placement": placement, "phase": "running", "done": 100.0, "rate": 4.0}
-    copies = [{"artefact": specs[0]["data"][0]["id"], "domains": [names[0], names[1]]}]
+    running: documents.RunningJob = {
+        "spec": held,
+        "placement": placement,
+        "phase": "running",
+        "done": 100.0,
+        "rate": 4.0,
+    }
+    copies: list[documents.ArtefactCopies] = [{"artefact": specs[0]["data"][0]["id"], "domains": [names[0], names[1]]}]
     return {**queued(state, specs), "running": [running], "copies": copies}
 
 
-def _faults(path: str, whole: Json) -> Iterator[Fault]:
+def _faults(path: str, whole: Mapping[str, Any]) -> Iterator[Fault]:
     """What can be wrong with the request for a decision."""
     for what, pointer in USED[path]:
         yield Fault(what, UNKNOWN, pointer, False, dict.fromkeys((pointer, *_WITH.get(pointer, ())), NOWHERE))

@@ -1,16 +1,20 @@
 """Routes: paths that exist, capacity that is given once, and ends that are chosen with their paths (SCH-016)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.paths import BITS, HAIR, Roads, congested, grid
 from kuayu_conformance.checks.scheduling.placement_requests import ROUTES, Draft
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 BATCHES_QUICK, BATCHES_FULL = 3, 30
 ALONE_QUICK, ALONE_FULL = 12, 150
@@ -100,7 +104,7 @@ def faults(asked: DecisionExchange) -> Iterator[str]:
         yield from _neglected([demands[name] for name in unserved], roads, Roads(asked.body["links"], routes))
 
 
-def _faults_of(route: Json, demand: Json, roads: Roads) -> Iterator[str]:
+def _faults_of(route: "documents.Route", demand: "documents.RouteDemand", roads: Roads) -> Iterator[str]:
     path, bandwidth, name = route["path"], route["bandwidth"], route["demand"]
     if path[0] not in demand["sources"] or path[-1] not in demand["targets"]:
         yield f"{name} goes from {path[0]} to {path[-1]}"
@@ -126,7 +130,7 @@ def _faults_of(route: Json, demand: Json, roads: Roads) -> Iterator[str]:
         yield f"{name} costs {money:.6g}, not {route['communication_cost']:.6g}"
 
 
-def _neglected(unserved: Iterable[Json], whole: Roads, left: Roads) -> Iterator[str]:
+def _neglected(unserved: "Iterable[documents.RouteDemand]", whole: Roads, left: Roads) -> Iterator[str]:
     """Demands that were not served although a path has room; those that bound the round trip are passed over."""
     for demand in unserved:
         path = left.widest(demand)
@@ -141,7 +145,7 @@ def _alone(asked: DecisionExchange) -> SingleDemand:
     roads = Roads(asked.body["links"])
     near, size = roads.nearest(demand), demand["size"] * BITS
     routes = [route for route in asked.told["routes"] if route["demand"] == demand["id"]]
-    route: Json = routes[0] if routes else {"path": [], "bandwidth": 0.0}
+    route: Mapping[str, Any] = routes[0] if routes else {"path": [], "bandwidth": 0.0}
     usable = roads.joined(route["path"]) and route["bandwidth"] > 0.0
     return SingleDemand(
         next(iter(asked.body.get("weights", {})), ""),

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import Json, is_answer
+from kuayu_conformance.checks.kit.decisions import is_answer
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.cluster import ClusterState
 from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, PLANS, Draft, queued
@@ -13,6 +14,9 @@ from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Claim, Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import clustered_mean, mean_upper_bound
 from kuayu_schemas.models import ReportTable, TableRow
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 PLANS_QUICK, PLANS_FULL = 6, 60
 """Plans of each kind: the operator's, and the service's own."""
@@ -74,7 +78,9 @@ def observe(episode: Episode) -> tuple[PlanOutcome, ...]:
     return tuple(made)
 
 
-def roomy(draft: Draft, profiles: Sequence[str], kinds: Sequence[Json]) -> Json:
+def roomy(
+    draft: Draft, profiles: Sequence[str], kinds: "Sequence[documents.OfferedAccelerator]"
+) -> "documents.SchedulingState":
     """A federation in which each domain has room for half of the many jobs that wait; their data are everywhere.
 
     Where the service plans by itself, devices differ little, for it plans for reference devices what jobs ask for in
@@ -96,10 +102,10 @@ def roomy(draft: Draft, profiles: Sequence[str], kinds: Sequence[Json]) -> Json:
     return queued(draft.state(kinds, domains, draft.mesh(names)), specs)
 
 
-def _drawn(draft: Draft, state: Json) -> list[Json]:
+def _drawn(draft: Draft, state: "documents.SchedulingState") -> "list[documents.PlannedShare]":
     """Shares of a tenth to some thirty per cent."""
     parts = [draft.chance.uniform(0.5, 1.5) for _ in state["domains"]]
-    shares = [
+    shares: list[documents.PlannedShare] = [
         {"domain": domain["id"], "share": part / sum(parts)}
         for domain, part in zip(state["domains"], parts, strict=True)
     ]
@@ -107,7 +113,9 @@ def _drawn(draft: Draft, state: Json) -> list[Json]:
     return shares
 
 
-def _allocated(episode: Episode, whose: str, state: Json, shares: Sequence[Json]) -> PlanOutcome:
+def _allocated(
+    episode: Episode, whose: str, state: "documents.SchedulingState", shares: "Sequence[documents.PlannedShare]"
+) -> PlanOutcome:
     planned = {share["domain"]: share["share"] for share in shares}
     answer = episode.ask_patiently("POST", PLACEMENTS, {"state": state, "shares": list(shares)})
     if not is_answer(PLACEMENTS, answer):

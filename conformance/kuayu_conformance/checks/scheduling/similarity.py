@@ -3,16 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.placement_requests import GIGABYTE, PLACEMENTS, Draft, queued
 from kuayu_conformance.episode import Episode, instant
 from kuayu_conformance.findings import Figure, Finding, PartFigure, holds
 from kuayu_conformance.statistics import mean_upper_bound
 from kuayu_schemas.models import ReportTable, TableRow
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 WINDOWS_QUICK, WINDOWS_FULL = 12, 100
 JOBS, DEVICES = 8, 16
@@ -55,7 +59,7 @@ def observe(episode: Episode) -> tuple[Window, ...]:
     return tuple(_window(ask(episode, PLACEMENTS, {"state": scattered(draft)})) for _ in range(count))
 
 
-def scattered(draft: Draft) -> Json:
+def scattered(draft: Draft) -> "documents.SchedulingState":
     """A domain in which whole nodes are free on some switches, and two devices of each node on the others.
 
     Four other domains are full, so that there is only one place to be.
@@ -67,7 +71,13 @@ def scattered(draft: Draft) -> Json:
     nodes += _nodes(draft, sparse, JOBS // 2 * DEVICES // 2 // sparse, 2)
     nodes = chance.sample(nodes, len(nodes))
     free = sum(node["free"] for node in nodes)
-    pool = {"accelerator": kind["id"], "devices": 8 * len(nodes), "free": free, "devices_per_node": 8, "nodes": nodes}
+    pool: documents.ComputePool = {
+        "accelerator": kind["id"],
+        "devices": 8 * len(nodes),
+        "free": free,
+        "devices_per_node": 8,
+        "nodes": nodes,
+    }
     domains = [draft.domain(pool), *(draft.domain(_taken(draft.pool(kind, 2, switches=1))) for _ in range(4))]
     names = [domain["id"] for domain in domains]
     specs = []
@@ -84,7 +94,7 @@ def scattered(draft: Draft) -> Json:
     return queued(draft.state([kind], domains, draft.mesh(names)), specs)
 
 
-def _nodes(draft: Draft, switches: int, each: int, free: int) -> list[Json]:
+def _nodes(draft: Draft, switches: int, each: int, free: int) -> "list[documents.PoolNode]":
     return [
         {"id": draft.name(), "devices": 8, "free": free, "switch": leaf}
         for leaf in draft.names(switches)
@@ -92,7 +102,7 @@ def _nodes(draft: Draft, switches: int, each: int, free: int) -> list[Json]:
     ]
 
 
-def _taken(pool: Json) -> Json:
+def _taken(pool: "documents.ComputePool") -> "documents.ComputePool":
     """A pool of which nothing is free."""
     return {**pool, "free": 0, "nodes": [{**node, "free": 0} for node in pool["nodes"]]}
 
@@ -119,7 +129,7 @@ def _window(asked: DecisionExchange) -> Window:
     )
 
 
-def spread(shares: Sequence[Json], switches: Mapping[str, str]) -> float:
+def spread(shares: "Sequence[documents.DomainShare]", switches: Mapping[str, str]) -> float:
     """Mean distance between two devices: nought on one node, one on one switch, two in one domain, three beyond."""
     held = [
         (share["domain"], switches.get(node["node"], node["node"]), node["node"], node["devices"])

@@ -1,17 +1,21 @@
 """Decisions that the state can carry out, and nothing given out twice (SCH-013, COM-030)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.answers import Answer
 from kuayu_conformance.check import Check
-from kuayu_conformance.checks.kit.decisions import DecisionExchange, Json, ask
+from kuayu_conformance.checks.kit.decisions import DecisionExchange, ask
 from kuayu_conformance.checks.scheduling.account import Account
 from kuayu_conformance.checks.scheduling.adversarial import TRAPS, crowd
 from kuayu_conformance.checks.scheduling.paths import congested, grid
 from kuayu_conformance.checks.scheduling.placement_requests import PLACEMENTS, ROUTES, Draft, queued
 from kuayu_conformance.episode import Episode
 from kuayu_conformance.findings import Finding, holds
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 CROWDS_QUICK, CROWDS_FULL = 6, 60
 ROUTED_QUICK, ROUTED_FULL = 2, 20
@@ -35,8 +39,8 @@ class StateDecision:
     scene: str
     decisions: int
     started: int
-    wanted: Json
-    told: Json
+    wanted: Mapping[str, Any]
+    told: Mapping[str, Any]
     faults: tuple[str, ...]
     again: bool
     answer: Answer
@@ -77,7 +81,7 @@ def observe(episode: Episode) -> SoundnessAnswers:
 
 def _decided(episode: Episode, draft: Draft) -> tuple[StateDecision, ...]:
     """Ask for decisions on a free federation, on traps, and on crowds; then again, in another order."""
-    bodies = [("everything is free", {"state": _idle(draft)})]
+    bodies: list[tuple[str, documents.PlacementRequest]] = [("everything is free", {"state": _idle(draft)})]
     bodies += [(scene, {"state": trap(draft)}) for scene, trap in TRAPS.items()]
     crowds = CROWDS_FULL if episode.settings.full else CROWDS_QUICK
     bodies += [("a crowd", _request(draft, number)) for number in range(crowds)]
@@ -87,7 +91,7 @@ def _decided(episode: Episode, draft: Draft) -> tuple[StateDecision, ...]:
     return tuple(_judged(scene, asked, again[number]) for number, (scene, asked) in enumerate(first))
 
 
-def _idle(draft: Draft) -> Json:
+def _idle(draft: Draft) -> "documents.SchedulingState":
     profile = draft.name()
     kind = draft.accelerator([profile], speed=1.0)
     domains = [draft.domain(draft.pool(kind, 4, switches=2)) for _ in range(5)]
@@ -96,12 +100,12 @@ def _idle(draft: Draft) -> Json:
     return queued(draft.state([kind], domains, draft.mesh(names)), specs)
 
 
-def _request(draft: Draft, number: int) -> Json:
+def _request(draft: Draft, number: int) -> "documents.PlacementRequest":
     """A crowd, every other one with explanations, weights, or shares."""
     state = crowd(draft, jobs=40)
-    body: Json = {"state": state}
+    body: documents.PlacementRequest = {"state": state}
     if number % 2:
-        body |= {"explain": True, "alternatives": 2}
+        body["explain"], body["alternatives"] = True, 2
     if number % 3 == 1:
         body["weights"] = {"period": 1.0, "price": draft.chance.uniform(0.0, 5.0), "communication": 1.0}
     if number % 3 == 2:

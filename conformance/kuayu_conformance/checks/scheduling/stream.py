@@ -7,10 +7,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from kuayu_conformance.checks.kit.decisions import Json
 from kuayu_conformance.checks.scheduling.placement_requests import Draft, alone, take
 from kuayu_conformance.episode import instant
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 STEP = 60.0
 """Seconds from one state to the next."""
@@ -47,8 +50,8 @@ class _Run:
     """A job that runs: its spec and placement as text, its pool, its share, and what it has done."""
 
     text: str
-    pool: Json
-    share: Json
+    pool: "documents.ComputePool"
+    share: "documents.DomainShare"
     rate: float
     done: float
 
@@ -114,7 +117,7 @@ class Stream:
         tried = (run for _ in range(_TRIES * missing) if (run := self._begun()))
         self._running += islice(tried, missing)
 
-    def _spec(self) -> Json:
+    def _spec(self) -> "documents.JobSpec":
         chance = self._draft.chance
         devices = chance.choice(SIZES)
         modes = ["none", "periodic", "pipeline"] if devices >= 16 and chance.random() < 0.5 else ["none"]
@@ -131,7 +134,7 @@ class Stream:
         devices = min(chance.choice(SIZES), pool["free"] - pool["devices"] // 100)
         if devices <= 0:
             return None
-        spec = {**self._spec(), "devices": {"minimum": devices, "maximum": devices}}
+        spec: documents.JobSpec = {**self._spec(), "devices": {"minimum": devices, "maximum": devices}}
         placement = alone(name, pool, devices)
         share = placement["shares"][0]
         take(pool, share)

@@ -11,6 +11,7 @@ from math import log, sqrt
 from typing import Any
 
 Members = Mapping[str, Any]
+"""Some members of class ModelStructure; what it has to have besides, runs say or :func:`guessed` does."""
 
 _LATENT = {"query_rank": 1536, "value_rank": 512, "rotary_width": 64}
 _LLAMA3: Members = {"gated": True, "key_value_heads": 8, "vocabulary": 128256, "tied": False}

@@ -5,20 +5,21 @@ policy of the levels now in one change, whatever it costs.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.adjustment.levels import Motion
 from kuayu_conformance.testbed.adjustment.reading import AskedJob, Level, jobs, levels
 from kuayu_conformance.testbed.adjustment.run import Adjuster
 from kuayu_conformance.testbed.adjustment.scores import ENOUGH
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 KEPT, AT_ONCE = "every policy kept", "all changes at once"
-_METHOD = {"name": "opponent", "version": "1"}
+_METHOD: "documents.AdjustmentMethod" = {"name": "opponent", "version": "1"}
 
 
-def at_once(request: Json) -> Json | None:
+def at_once(request: "documents.AdjustmentRequest") -> "documents.Adjustment | None":
     """What is best at the levels now, at once; no answer where nothing has changed."""
     current = list(levels(request))
     changed = [level for level in current if level.motion is Motion.CHANGED]
@@ -32,12 +33,13 @@ def at_once(request: Json) -> Json | None:
     }
 
 
-def _trigger(level: Level) -> Json:
+def _trigger(level: Level) -> "documents.AdjustmentTrigger":
+    trigger: documents.AdjustmentTrigger
     trigger = {"kind": level.kind, "domain": level.domain, "before": level.before, "now": level.now}
     return trigger if level.target is None else {**trigger, "target": level.target}
 
 
-def _job(job: AskedJob) -> Json:
+def _job(job: AskedJob) -> "documents.JobAdjustment":
     stays, goes = job.rate(job.outlook), job.best_rate
     change = stays < ENOUGH * goes
     return {
@@ -48,7 +50,7 @@ def _job(job: AskedJob) -> Json:
     }
 
 
-def _change(job: AskedJob) -> Json:
+def _change(job: AskedJob) -> "documents.PolicyChange":
     policy = job.best
     order = [job.domains[place] for place in policy.order]
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from kuayu_conformance.testbed.adjustment.law import Best, Floats, Job, Policy, 
 from kuayu_conformance.testbed.adjustment.levels import Motion, latency_motion, level, load_motion
 from kuayu_conformance.testbed.transfers.collectives import Way
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Level:
     """A load or a latency.
 
     Attributes:
-        kind: ``load`` or ``latency``.
+        kind: Which of the two.
         domain: Whose load, or the source of the link.
         target: Of the link; None for a load.
         before: Level that the policy in force was chosen for.
@@ -27,7 +28,7 @@ class Level:
         motion: How one stands to the other.
     """
 
-    kind: str
+    kind: "documents.TriggerKind"
     domain: str
     target: str | None
     before: float
@@ -91,19 +92,19 @@ class AskedJob:
         return best(self.law, self.loads, self.latency, self.total)
 
 
-def levels(request: Json) -> Iterator[Level]:
-    """All loads, then all latencies of a valid ``AdjustmentRequest``, in its order."""
+def levels(request: "documents.AdjustmentRequest") -> Iterator[Level]:
+    """All loads, then all latencies of a valid request, in its order."""
     over = float(request["interval"]), float(request["patience"])
     for entry in request["domains"]:
         before, now = float(entry["level"]), level(entry["loads"], *over)
         yield Level("load", entry["id"], None, before, now, load_motion(before, now))
-    for entry in request["links"]:
-        before, now = float(entry["level"]), level(entry["latencies"], *over)
-        yield Level("latency", entry["source"], entry["target"], before, now, latency_motion(before, now))
+    for link in request["links"]:
+        before, now = float(link["level"]), level(link["latencies"], *over)
+        yield Level("latency", link["source"], link["target"], before, now, latency_motion(before, now))
 
 
-def jobs(request: Json, current: Sequence[Level] | None = None) -> list[AskedJob]:
-    """All jobs of a valid ``AdjustmentRequest`` that does not contradict itself, in its order.
+def jobs(request: "documents.AdjustmentRequest", current: Sequence[Level] | None = None) -> list[AskedJob]:
+    """All jobs of a valid request that does not contradict itself, in its order.
 
     Args:
         request: The request.
@@ -114,20 +115,24 @@ def jobs(request: Json, current: Sequence[Level] | None = None) -> list[AskedJob
     return [_job(job, now, carried) for job in request["jobs"]]
 
 
-def policy(domains: Sequence[str], parts: Sequence[int], body: Json) -> Policy:
+def policy(
+    domains: Sequence[str], parts: Sequence[int], body: "documents.AdjustedJob | documents.PolicyChange"
+) -> Policy:
     """What a job or a change says of how the job runs.
 
     Args:
         domains: Of the job, in the order of its shares.
         parts: Of each of them.
-        body: What holds ``collective``, ``period`` and ``order``; the order names domains of the job.
+        body: The job or the change; its order names domains of the job.
     """
     order = tuple(domains.index(name) for name in body["order"])
     return Policy(tuple(map(int, parts)), Way(body["collective"], int(body["period"])), order)
 
 
 def _job(
-    body: Json, now: Mapping[tuple[str, str, str | None], float], carried: Mapping[tuple[str, str], float]
+    body: "documents.AdjustedJob",
+    now: Mapping[tuple[str, str, str | None], float],
+    carried: Mapping[tuple[str, str], float],
 ) -> AskedJob:
     shares = body["shares"]
     names = tuple(share["domain"] for share in shares)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.adjustment.law import Policy
 from kuayu_conformance.testbed.adjustment.plant import Carried, JobState, Plant
@@ -10,13 +10,14 @@ from kuayu_conformance.testbed.adjustment.reading import policy
 from kuayu_conformance.testbed.adjustment.wire import Wire
 from kuayu_conformance.testbed.adjustment.world import World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 ASKED_S = 4.0
 """Seconds from one question to the next."""
 
-Adjuster = Callable[[Json], Json | None]
-"""Who is asked: a valid ``Adjustment`` whose changes can all be carried out, or None where there is none."""
+Adjuster = Callable[["documents.AdjustmentRequest"], "documents.Adjustment | None"]
+"""Who is asked: the answer is valid, and its changes can all be carried out, or None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def play(world: World, adjuster: Adjuster | None) -> Outcome:
     )
 
 
-def _carry_out(plant: Plant, world: World, body: Json, answer: int) -> tuple[int, ...]:
+def _carry_out(plant: Plant, world: World, body: "documents.Adjustment", answer: int) -> tuple[int, ...]:
     """Plan what an answer says; the jobs that it has changes for."""
     if body["triggers"] or any(job["changes"] for job in body["jobs"]):
         plant.note_levels()
@@ -83,6 +84,6 @@ def _carry_out(plant: Plant, world: World, body: Json, answer: int) -> tuple[int
     return tuple(found)
 
 
-def _read(world: World, job: JobState, changes: Sequence[Json]) -> list[tuple[float, Policy]]:
+def _read(world: World, job: JobState, changes: "Sequence[documents.PolicyChange]") -> list[tuple[float, Policy]]:
     names = [world.names[domain] for domain in job.running.domains]
     return [(float(change["after"]), policy(names, change["parts"], change)) for change in changes]

@@ -1,13 +1,14 @@
 """What is asked in a window, as the standard's model tells it."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.adjustment.law import Policy
 from kuayu_conformance.testbed.adjustment.plant import JobState, Plant
 from kuayu_conformance.testbed.adjustment.world import ALLOWANCE, INTERVAL_S, PAST, PATIENCE_S, WINDOW_S, World
 from kuayu_conformance.testbed.chance import Chance
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 class Wire:
@@ -20,8 +21,8 @@ class Wire:
         count = len(world.names)
         self._pairs = [(one, other) for one in range(count) for other in range(count) if one != other]
 
-    def request(self, plant: Plant) -> Json:
-        """A valid ``AdjustmentRequest`` about all jobs as they stand."""
+    def request(self, plant: Plant) -> "documents.AdjustmentRequest":
+        """A valid request about all jobs as they stand."""
         self._asked += 1
         world, past = self._world, slice(plant.row - PAST, plant.row)
         loads, latency = world.measured_loads[past].T, world.measured_latency[past].transpose(1, 2, 0)
@@ -48,9 +49,9 @@ class Wire:
             "jobs": [self._job(job, plant.now) for job in plant.jobs],
         }
 
-    def _job(self, job: JobState, now: float) -> Json:
+    def _job(self, job: JobState, now: float) -> "documents.AdjustedJob":
         law = job.running.law
-        body: Json = {
+        body: documents.AdjustedJob = {
             "id": job.running.id,
             "shares": [
                 {"domain": self._world.names[domain], "parts": parts, "part_time": float(part_time)}
@@ -60,7 +61,9 @@ class Wire:
             "node_bandwidth": law.node_bandwidth,
             "node_latency": law.node_latency,
             "exchange": law.exchange,
-            **self._policy(job, job.policy),
+            "collective": job.policy.way.collective,
+            "period": job.policy.way.period,
+            "order": self._order(job, job.policy),
             "move_time": law.move_time,
             "switch_time": law.switch_time,
         }
@@ -71,13 +74,14 @@ class Wire:
                 {
                     "after": max(0.0, round(change.not_before - now, 6)),
                     "parts": list(change.policy.parts),
-                    **self._policy(job, change.policy),
+                    "collective": change.policy.way.collective,
+                    "period": change.policy.way.period,
+                    "order": self._order(job, change.policy),
                 }
                 for change in job.planned
             ]
         return body
 
-    def _policy(self, job: JobState, policy: Policy) -> Json:
+    def _order(self, job: JobState, policy: Policy) -> list[str]:
         names = [self._world.names[domain] for domain in job.running.domains]
-        order = [names[place] for place in policy.order]
-        return {"collective": policy.way.collective, "period": policy.way.period, "order": order}
+        return [names[place] for place in policy.order]

@@ -6,10 +6,14 @@ some.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.demand.kinds import Kind
 from kuayu_conformance.testbed.demand.law import gauss
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 EVERY = 2 * 86_400.0
 """Seconds from one maintenance of a domain to the next, on average; campaigns likewise."""
@@ -36,7 +40,7 @@ class Event:
         actual: Seconds of its true begin and end, and devices; None where it does not come.
     """
 
-    kind: str
+    kind: "documents.EventKind"
     begin: float
     end: float
     devices: int
@@ -49,7 +53,7 @@ def events(kind: Kind, span: tuple[float, float], chance: Chance) -> tuple[Event
     return tuple(sorted(made, key=lambda event: event.begin))
 
 
-def _of(what: str, kind: Kind, span: tuple[float, float], chance: Chance) -> Iterator[Event]:
+def _of(what: "documents.EventKind", kind: Kind, span: tuple[float, float], chance: Chance) -> Iterator[Event]:
     count = int((span[1] - span[0]) / EVERY + chance.fraction())
     for _ in range(count):
         # people announce full quarters of an hour

@@ -14,9 +14,13 @@ devices; intervals and lengths of these pauses are assumptions.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.elementary import exponential
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 COVERAGE = 0.9
 """Share of cases that estimates say of themselves to hold."""
@@ -52,7 +56,7 @@ class Period:
         pause: Whether the training waits in it for an evaluation.
     """
 
-    phase: str
+    phase: "documents.TrainingPhase"
     devices: int
     expected: float
     spread: float
@@ -123,7 +127,9 @@ def _periods(
     stretches = max(1, round((seconds - done) / every))
     length = (seconds - done) / stretches
     for number in range(stretches):
-        phase = "fast_convergence" if done + length * number < _FAST * seconds else "stable_convergence"
+        phase: documents.TrainingPhase = (
+            "fast_convergence" if done + length * number < _FAST * seconds else "stable_convergence"
+        )
         yield Period(phase, devices, float(round(length)), SPREAD)
         if number < stretches - 1:
             yield Period(phase, devices // _PAUSE_SHARE, float(round(lasts)), SPREAD_OF_PAUSE, pause=True)

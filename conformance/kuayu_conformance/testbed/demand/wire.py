@@ -3,9 +3,9 @@
 Names are drawn: nothing in them tells of which kind a domain is, or what a tenant does.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from kuayu_conformance.episode import instant
 from kuayu_conformance.testbed.chance import Chance
@@ -13,7 +13,8 @@ from kuayu_conformance.testbed.demand.known import Foreseen, announced, foreseen
 from kuayu_conformance.testbed.demand.law import COVERAGE, Period
 from kuayu_conformance.testbed.demand.world import CROWD, DAY, SERVING, STEP, Floats, World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MONDAY, WEEK = 1_799_020_800, 604_800
 """2027-01-04, a Monday, and a week: worlds begin some weeks later."""
@@ -23,7 +24,11 @@ PAST, PAST_OF_TENANTS = 2 * DAY, DAY
 PAST_OF_PARTS = 6 * 3_600.0
 """The same of what is held, waits and is submitted, and of single trainings."""
 
-QUANTITIES = {"held": "held_devices", "waiting": "waiting_devices", "submitted": "submitted_devices"}
+QUANTITIES: "Mapping[str, documents.DemandQuantity]" = {
+    "held": "held_devices",
+    "waiting": "waiting_devices",
+    "submitted": "submitted_devices",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,19 @@ def past(subject: Subject) -> int:
     return int((PAST if subject.tenant is None else PAST_OF_TENANTS) / STEP)
 
 
+class _Known(TypedDict):
+    """What requests for forecasts and for reservations have in common."""
+
+    revision: "documents.Revision"
+    now: str
+    series: "list[documents.DemandSeries]"
+    jobs: "list[documents.ForeseenJob]"
+    events: "list[documents.KnownEvent]"
+
+
 def forecast_request(
     world: World, names: Names, step: int, about: Sequence[Subject], horizons: Sequence[float], levels: Sequence[float]
-) -> Json:
+) -> "documents.ForecastRequest":
     """A request for forecasts, made at a step of a world; its values are known."""
     return {
         **_known(world, names, step, about),
@@ -104,16 +119,16 @@ def forecast_request(
 
 def reservation_request(
     world: World, names: Names, step: int, about: Sequence[Subject], horizon: float, violations: Sequence[float]
-) -> Json:
+) -> "documents.ReservationRequest":
     """A request for reservations for the tenants of some series, each with the violations that it was promised."""
-    promised = [
+    promised: list[documents.TenantQuality] = [
         {"tenant": names.of("tenant", subject.domain, subject.tenant), "violations": share}
         for subject, share in zip(about, violations, strict=True)
     ]
     return {**_known(world, names, step, about), "horizon": horizon, "qualities": promised}
 
 
-def _known(world: World, names: Names, step: int, about: Sequence[Subject]) -> Json:
+def _known(world: World, names: Names, step: int, about: Sequence[Subject]) -> "_Known":
     now = step * STEP
     return {
         "revision": {"epoch": names.of("epoch"), "number": step},
@@ -128,13 +143,13 @@ def _known(world: World, names: Names, step: int, about: Sequence[Subject]) -> J
     }
 
 
-def _series(world: World, names: Names, step: int, subject: Subject) -> Json:
+def _series(world: World, names: Names, step: int, subject: Subject) -> "documents.DemandSeries":
     first = max(0, step - past(subject))
     if subject.job is not None:
         submitted = world.domains[subject.domain].large[subject.job].submitted or 0.0
         first = max(first, min(step - 1, int(-(-submitted // STEP))))
     known = values(world, subject)[first : step + 1]
-    made: Json = {
+    made: documents.DemandSeries = {
         "id": names.of("series", subject),
         "quantity": QUANTITIES.get(subject.quantity, "demanded_devices"),
         "domain": names.of("domain", subject.domain),
@@ -149,8 +164,8 @@ def _series(world: World, names: Names, step: int, subject: Subject) -> Json:
     return made
 
 
-def _job(names: Names, domain: int, training: Foreseen) -> Json:
-    made: Json = {
+def _job(names: Names, domain: int, training: Foreseen) -> "documents.ForeseenJob":
+    made: documents.ForeseenJob = {
         "id": names.of("job", domain, training.number),
         "domain": names.of("domain", domain),
         "tenant": names.of("tenant", domain, training.job.tenant),
@@ -163,10 +178,10 @@ def _job(names: Names, domain: int, training: Foreseen) -> Json:
     return made
 
 
-def period_of(period: Period) -> Json:
+def period_of(period: Period) -> "documents.DemandPeriod":
     """A period as it is told, in milliseconds."""
     low, high = period.interval
-    duration = {
+    duration: documents.Estimate = {
         "expected": round(period.expected, 3),
         "low": round(low, 3),
         "high": round(high, 3),
@@ -175,7 +190,7 @@ def period_of(period: Period) -> Json:
     return {"phase": period.phase, "devices": period.devices, "duration": duration}
 
 
-def _events(world: World, names: Names, now: float) -> Iterator[Json]:
+def _events(world: World, names: Names, now: float) -> "Iterator[documents.KnownEvent]":
     for number, domain in enumerate(world.domains):
         for event in announced(domain, now):
             tenant = SERVING if event.kind == "maintenance" else CROWD

@@ -3,9 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.chance import Chance
-from kuayu_conformance.testbed.heartbeats.values import Document, Scale
+from kuayu_conformance.testbed.heartbeats.values import Scale
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 NameOf = Callable[[str], str]
 
@@ -92,14 +96,16 @@ def _rows(chance: Chance, domains: list[int], free: dict[int, list[int]]) -> tup
     return tuple(rows)
 
 
-def domain_bodies(places: Places) -> tuple[Document, ...]:
-    """Class Domain."""
+def domain_bodies(places: Places) -> "tuple[documents.Domain, ...]":
+    """Domains as they are registered."""
     return tuple({"id": name} for name in places.domains)
 
 
-def node_bodies(places: Places, scale: Scale) -> tuple[Document, ...]:
-    """Class Node."""
-    devices = [{"id": str(i), "kind": "gpu", "vendor": "conformance", "model": "probe"} for i in range(DEVICES)]
+def node_bodies(places: Places, scale: Scale) -> "tuple[documents.Node, ...]":
+    """Nodes as they are registered."""
+    devices: list[documents.Device] = [
+        {"id": str(i), "kind": "gpu", "vendor": "conformance", "model": "probe"} for i in range(DEVICES)
+    ]
     return tuple(
         {"id": name, "domain": places.domains[row // scale.nodes], "devices": devices}
         for row, name in enumerate(places.nodes)

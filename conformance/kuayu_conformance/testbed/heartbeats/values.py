@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-Document = dict[str, Any]
-"""JSON of a class of the model."""
-
 PERIOD = 0.5
 """Seconds between two beats of a node."""
 
@@ -179,7 +176,7 @@ class Beat:
 
     sent: float
     ahead: float
-    body: Document
+    body: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +184,7 @@ class Line:
     """A line of a log: when it was logged, and its body without ``logged_at``."""
 
     logged: float
-    body: Document
+    body: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

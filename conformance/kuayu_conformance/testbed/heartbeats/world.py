@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import replace
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from kuayu_conformance.testbed.heartbeats.cutting import Turns, cuts_of
 from kuayu_conformance.testbed.heartbeats.placing import Job, NameOf, domain_bodies, node_bodies, placed
 from kuayu_conformance.testbed.heartbeats.planning import Planner
 from kuayu_conformance.testbed.heartbeats.stepping import Course, Stepping
-from kuayu_conformance.testbed.heartbeats.values import JOB_HUNG, Beat, Delivery, Document, Incident, Line, Scale
+from kuayu_conformance.testbed.heartbeats.values import JOB_HUNG, Beat, Delivery, Incident, Line, Scale
 from kuayu_conformance.testbed.heartbeats.weather import beats
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _CLOCK = 0.02  # seconds that clocks are off
 _WRONG, _WRONG_BY = 0.03, 3600.0  # share of nodes whose clock is quite wrong, and seconds by which
@@ -105,8 +109,8 @@ class World:
 
     def _beat(self, place: int) -> Beat:
         row, sent = int(self._row[place]), float(self._sent[place])
-        body: Document = {"node": self._places.nodes[row], "number": int(self._number[place])}
-        steps = []
+        body: dict[str, object] = {"node": self._places.nodes[row], "number": int(self._number[place])}
+        steps: list[documents.RankStep] = []
         for job, rank, course, done in self._ranks.get(row, ()):
             count = bisect_right(done, sent)
             if count:

@@ -7,17 +7,18 @@ on is restored at home.
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.recovery.holding import fewest
 from kuayu_conformance.testbed.recovery.recovering import GO_ON, REPLACE, RESTORE, WAIT
 from kuayu_conformance.testbed.recovery.world import World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 COLD, FIXED = "cold, hourly copies at home", "fixed rule, copies at home"
 HOUR_S = 3600.0
-_METHOD = {"name": "opponent", "version": "1"}
+_METHOD: "documents.RecoveryMethod" = {"name": "opponent", "version": "1"}
 
 
 class BaselinePlanner:
@@ -31,10 +32,10 @@ class BaselinePlanner:
     def __init__(self, world: World, *, cold: bool) -> None:
         self._world, self._cold = world, cold
 
-    def backup(self, request: Json) -> Json:
+    def backup(self, request: "documents.BackupRequest") -> "documents.BackupPlan":
         """Its spares and copies."""
         numbers = {domain.id: number for number, domain in enumerate(self._world.domains)}
-        pools = []
+        pools: list[documents.BackupPool] = []
         for domain in request["domains"]:
             spares = 0 if self._cold else fewest(self._world, numbers[domain["id"]])
             pools.append({"domain": domain["id"], "spares": spares, "risk": 1.0, "price": spares * domain["price"]})
@@ -45,15 +46,15 @@ class BaselinePlanner:
         periods = {
             domain: HOUR_S if self._cold else 8.0 * state_size / share[domain] for domain, state_size in size.items()
         }
-        copies = [
+        copies: list[documents.PlannedCopy] = [
             {"job": job["id"], "domain": job["domain"], "period": periods[job["domain"]]} for job in request["jobs"]
         ]
         return {"revision": request["revision"], "method": _METHOD, "pools": pools, "copies": copies}
 
-    def failover(self, request: Json) -> Json:
+    def failover(self, request: "documents.FailoverRequest") -> "documents.FailoverPlan":
         """Its way for each job with a broken replica."""
         free: dict[str, list[str]] = defaultdict(list)
-        nodes: dict[str, list[Json]] = defaultdict(list)
+        nodes: dict[str, list[documents.StandingNode]] = defaultdict(list)
         for node in request["nodes"]:
             if "job" in node:
                 nodes[node["job"]].append(node)
@@ -63,7 +64,9 @@ class BaselinePlanner:
         recoveries = [recovery for recovery in candidates if recovery is not None]
         return {"revision": request["revision"], "method": _METHOD, "recoveries": recoveries}
 
-    def _way(self, job: Json, nodes: list[Json], free: list[str]) -> Json | None:
+    def _way(
+        self, job: "documents.ProtectedJob", nodes: "list[documents.StandingNode]", free: list[str]
+    ) -> "documents.JobRecovery | None":
         nodes_each = job["nodes_each"]
         fit = [[] for _ in range(job["replicas"])]  # type: list[list[str]]
         for node in nodes:
@@ -83,7 +86,9 @@ class BaselinePlanner:
                 return _recovery(job, GO_ON, [])
         return self._restored(job, nodes, [name for fit_nodes in fit for name in fit_nodes], free)
 
-    def _restored(self, job: Json, nodes: list[Json], own: list[str], free: list[str]) -> Json:
+    def _restored(
+        self, job: "documents.ProtectedJob", nodes: "list[documents.StandingNode]", own: list[str], free: list[str]
+    ) -> "documents.JobRecovery":
         nodes_each, home = job["nodes_each"], job["domain"]
         least = job["replicas"] if self._cold else job["least_replicas"]
         count = min(job["replicas"], (len(own) + len(free)) // nodes_each)
@@ -101,11 +106,15 @@ def _taken(own: list[str], free: list[str], count: int) -> list[str]:
     return given
 
 
-def _placed(replicas: list[int], nodes: list[str], size: int) -> list[Json]:
+def _placed(replicas: list[int], nodes: list[str], size: int) -> "list[documents.PlacedReplica]":
     return [
         {"replica": number, "nodes": nodes[index * size : (index + 1) * size]} for index, number in enumerate(replicas)
     ]
 
 
-def _recovery(job: Json, strategy: str, replicas: list[Json]) -> Json:
+def _recovery(
+    job: "documents.ProtectedJob",
+    strategy: "documents.RecoveryStrategy",
+    replicas: "list[documents.PlacedReplica]",
+) -> "documents.JobRecovery":
     return {"job": job["id"], "strategy": strategy, "replicas": replicas, "after": 0.0}

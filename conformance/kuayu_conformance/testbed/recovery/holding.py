@@ -8,12 +8,14 @@ best.
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu_conformance.testbed.recovery.links import PAST
 from kuayu_conformance.testbed.recovery.world import World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 _SLACK = 1.0 + 1e-3
 _NEAR = 1.0 - 1e-9
 """A risk so close below what may be run may have come out above it."""
@@ -47,8 +49,8 @@ class Holdings:
         return sum(count * domain.price for count, domain in zip(self.spares, world.domains, strict=True))
 
 
-def held(world: World, plan: Json | None) -> Holdings:
-    """What of a valid ``BackupPlan`` can be held; nothing where there is none."""
+def held(world: World, plan: "documents.BackupPlan | None") -> Holdings:
+    """What of a valid plan can be held; nothing where there is none."""
     if plan is None:
         return Holdings((0,) * len(world.domains), ())
     left_out: list[str] = []
@@ -76,7 +78,9 @@ def fewest(world: World, domain: int) -> int:
     return next((count for count in range(free) if pdtrc(float(count), mean) <= _NEAR * world.risk), free)
 
 
-def _copies(world: World, bodies: list[Json], numbers: dict[str, int], left_out: list[str]) -> list[Copy]:
+def _copies(
+    world: World, bodies: "list[documents.PlannedCopy]", numbers: dict[str, int], left_out: list[str]
+) -> list[Copy]:
     jobs = {job.id: number for number, job in enumerate(world.jobs)}
     known = world.links.measured[:PAST]
     room, written, sent = defaultdict[int, float](float), defaultdict[int, float](float), defaultdict[Any, float](float)

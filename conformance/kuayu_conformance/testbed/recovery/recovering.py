@@ -1,8 +1,8 @@
 """Recoveries that are carried out, step by step; they are taken to be sound."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.recovery.clock import Clock
 from kuayu_conformance.testbed.recovery.copying import Copying
@@ -11,8 +11,13 @@ from kuayu_conformance.testbed.recovery.flows import BITS, NODES, Flow, Flows, w
 from kuayu_conformance.testbed.recovery.state import JobState, Recovery, State
 from kuayu_conformance.testbed.recovery.working import Working
 
-Json = dict[str, Any]
-GO_ON, REPLACE, RESTORE, WAIT = "go_on", "replace", "restore", "wait"
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+GO_ON: "documents.RecoveryStrategy" = "go_on"
+REPLACE: "documents.RecoveryStrategy" = "replace"
+RESTORE: "documents.RecoveryStrategy" = "restore"
+WAIT: "documents.RecoveryStrategy" = "wait"
 
 
 class Recovering:
@@ -41,8 +46,8 @@ class Recovering:
         self._domains = {domain.id: number for number, domain in enumerate(state.world.domains)}
         self._nodes = {node.id: number for number, node in enumerate(state.world.nodes)}
 
-    def carry_out(self, job: JobState, body: Mapping[str, Any]) -> None:
-        """Let a job go on as a sound ``JobRecovery`` says."""
+    def carry_out(self, job: JobState, body: "documents.JobRecovery") -> None:
+        """Let a job go on as a sound recovery says."""
         now, strategy = self._state.now, body["strategy"]
         job.settle(now)
         if "resumes" in body and not (job.runs or job.behind):  # nobody is told how far a job is behind

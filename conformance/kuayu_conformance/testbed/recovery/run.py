@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from pydantic import Field
 
@@ -19,7 +19,8 @@ from kuayu_conformance.testbed.recovery.wire import Wire
 from kuayu_conformance.testbed.recovery.working import Working
 from kuayu_conformance.testbed.recovery.world import World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _HOUR_S = 3600.0
 SOON_S, AGAIN_S, LATER_S = 3.0, 10.0, 60.0
@@ -31,11 +32,11 @@ STALE_S = 300.0
 class Planner(Protocol):
     """Who is asked; None where there is no plan."""
 
-    def backup(self, request: Json) -> Json | None:
-        """A valid ``BackupPlan``."""
+    def backup(self, request: "documents.BackupRequest") -> "documents.BackupPlan | None":
+        """A valid backup plan."""
 
-    def failover(self, request: Json) -> Json | None:
-        """A valid ``FailoverPlan`` whose recoveries are all sound; a job that has none waits."""
+    def failover(self, request: "documents.FailoverRequest") -> "documents.FailoverPlan | None":
+        """A valid failover plan whose recoveries are all sound; a job that has none waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +176,13 @@ def play(world: World, planner: Planner) -> Outcome:
 class Two:
     """A planner made of two functions."""
 
-    backups: Callable[[Json], Json | None]
-    failovers: Callable[[Json], Json | None]
+    backups: "Callable[[documents.BackupRequest], documents.BackupPlan | None]"
+    failovers: "Callable[[documents.FailoverRequest], documents.FailoverPlan | None]"
 
-    def backup(self, request: Json) -> Json | None:
+    def backup(self, request: "documents.BackupRequest") -> "documents.BackupPlan | None":
         """A backup plan."""
         return self.backups(request)
 
-    def failover(self, request: Json) -> Json | None:
+    def failover(self, request: "documents.FailoverRequest") -> "documents.FailoverPlan | None":
         """A failover plan."""
         return self.failovers(request)

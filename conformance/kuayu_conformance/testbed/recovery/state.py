@@ -2,17 +2,22 @@
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from kuayu_conformance.testbed.recovery.flows import Flow
 from kuayu_conformance.testbed.recovery.world import Job, World
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 SAME = 1e-6
 """Seconds, and seconds of work, that are none."""
 
-FIT, FAILED, UNREACHABLE = "fit", "failed", "unreachable"
+FIT: "documents.NodeCondition" = "fit"
+FAILED: "documents.NodeCondition" = "failed"
+UNREACHABLE: "documents.NodeCondition" = "unreachable"
 
 
 @dataclass(slots=True)
@@ -212,7 +217,7 @@ class State:
     jobs: list[JobState]
     away: dict[int, Away]
 
-    def condition(self, node: int) -> str:
+    def condition(self, node: int) -> "documents.NodeCondition":
         """What is known of a node."""
         if self.world.nodes[node].domain in self.away:
             return UNREACHABLE

@@ -1,14 +1,15 @@
-"""A window as the standard's model has it: its ``BackupRequest``, and the ``FailoverRequest`` of an instant."""
+"""A window as the standard's model has it: its request for a backup plan, and an instant's for a failover plan."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.chance import Chance
 from kuayu_conformance.testbed.recovery.links import INTERVAL_S, PAST
 from kuayu_conformance.testbed.recovery.state import UNREACHABLE, JobState, State
 from kuayu_conformance.testbed.recovery.world import World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 class Wire:
@@ -29,12 +30,12 @@ class Wire:
         self._jobs = chance.order([(job, 1.0) for job in range(len(world.jobs))])
         self._nodes = chance.order([(node, 1.0) for node in range(len(world.nodes))])
         self._epoch = f"{chance.below(1 << 48):012x}"
-        self._told: tuple[int, frozenset[int], list[Json]] = (-1, frozenset(), [])
+        self._told: tuple[int, frozenset[int], list[documents.MeasuredLink]] = (-1, frozenset(), [])
 
-    def backup(self) -> Json:
+    def backup(self) -> "documents.BackupRequest":
         """What is asked at the begin."""
         world = self._world
-        domains = [
+        domains: list[documents.BackupDomain] = [
             {
                 "id": world.domains[domain].id,
                 "nodes": sum(node.domain == domain and node.job >= 0 for node in world.nodes),
@@ -56,7 +57,7 @@ class Wire:
             "jobs": [self._backed_up(job) for job in self._jobs],
         }
 
-    def failover(self, state: State) -> Json:
+    def failover(self, state: State) -> "documents.FailoverRequest":
         """What is asked at an instant: about all jobs without a recovery under way, their nodes and all free ones."""
         jobs = [state.jobs[number] for number in self._jobs if state.jobs[number].recovery is None]
         reported = {-1, *(job.number for job in jobs)}
@@ -70,18 +71,18 @@ class Wire:
             "jobs": [self._job(job) for job in jobs],
         }
 
-    def _revision(self) -> Json:
+    def _revision(self) -> "documents.Revision":
         self._asked += 1
         return {"epoch": self._epoch, "number": self._asked}
 
-    def _stores(self) -> list[tuple[int, Json]]:
+    def _stores(self) -> "list[tuple[int, documents.CheckpointStore]]":
         domains = self._world.domains
         return [
             (domain, {"domain": domains[domain].id, "bandwidth": domains[domain].store_bandwidth})
             for domain in self._domains
         ]
 
-    def _links(self, now: float, away: Iterable[int]) -> list[Json]:
+    def _links(self, now: float, away: Iterable[int]) -> "list[documents.MeasuredLink]":
         """Of the intervals up to now; they are the same until one has passed or a domain comes or goes."""
         row, out = PAST + int(now / INTERVAL_S), frozenset(away)
         if self._told[:2] != (row, out):
@@ -89,7 +90,9 @@ class Wire:
             self._told = (row, out, [self._link(*pair, recent, out) for pair in self._pairs])
         return self._told[2]
 
-    def _link(self, source: int, target: int, recent: list[list[list[int]]], away: frozenset[int]) -> Json:
+    def _link(
+        self, source: int, target: int, recent: list[list[list[int]]], away: frozenset[int]
+    ) -> "documents.MeasuredLink":
         return {
             "source": self._world.domains[source].id,
             "target": self._world.domains[target].id,
@@ -98,10 +101,10 @@ class Wire:
             "bandwidths": [interval[source][target] for interval in recent],
         }
 
-    def _node(self, number: int, state: State) -> Json:
+    def _node(self, number: int, state: State) -> "documents.StandingNode":
         node, now = state.nodes[number], state.now
         domain = self._world.nodes[number].domain
-        body: Json = {
+        body: documents.StandingNode = {
             "id": self._world.nodes[number].id,
             "domain": self._world.domains[domain].id,
             "condition": state.condition(number),
@@ -109,10 +112,11 @@ class Wire:
         if body["condition"] == UNREACHABLE:
             body["fenced_in"] = max(0.0, round(state.away[domain].fenced_at - now, 6))
         if node.job >= 0:
-            body |= {"job": self._world.jobs[node.job].id, "replica": node.replica}
+            body["job"] = self._world.jobs[node.job].id
+            body["replica"] = node.replica
         return body
 
-    def _job(self, job: JobState) -> Json:
+    def _job(self, job: JobState) -> "documents.ProtectedJob":
         spec = job.spec
         ages = {domain: max(0.0, job.progress - held) for domain, held in job.copies.items()}
         return {
@@ -133,7 +137,7 @@ class Wire:
             ],
         }
 
-    def _backed_up(self, number: int) -> Json:
+    def _backed_up(self, number: int) -> "documents.BackedUpJob":
         spec = self._world.jobs[number]
         return {
             "id": spec.id,

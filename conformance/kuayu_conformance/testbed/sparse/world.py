@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from kuayu_conformance.testbed.sparse.patterns import IN_TURNS, PATTERNS, noisy,
 from kuayu_conformance.testbed.sparse.troubles import FAMILY, TROUBLES, waiting
 from kuayu_conformance.testbed.sparse.values import DOMAINS, GRACE, LASTING, SAMPLES, Activity, Scale, Unit
 from kuayu_conformance.testbed.telemetry.population import NameOf
-from kuayu_conformance.testbed.telemetry.values import Delivery, Document
+from kuayu_conformance.testbed.telemetry.values import Delivery
 from kuayu_conformance.testbed.telemetry.world import urn_with
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 GUIDE = ("accelerator_utilisation", "power")
 """What the sample of the guide for integrators holds, as values that never change: 0.93 and 68.5 W."""
@@ -51,9 +54,9 @@ class World:
         self._seed = seed
         self._name_of, self._urn_of = name_of, urn_with(name_of)
         self._sites = [name_of(f"sparse-{number}") for number in range(DOMAINS)]
-        self.domains: tuple[Document, ...] = tuple({"id": site} for site in self._sites)
-        self._nodes: list[Document] = []
-        self._families: list[Document] = []
+        self.domains: tuple[documents.Domain, ...] = tuple({"id": site} for site in self._sites)
+        self._nodes: list[documents.Node] = []
+        self._families: list[documents.ComputeIdentifier] = []
         self._sent: dict[str, list[_Sent]] = defaultdict(list)
         healthy = [self._healthy(number) for number in range(scale.healthy)]
         faulty = [self._faulty(scale.healthy + number) for number in range(scale.faulty)]
@@ -74,7 +77,9 @@ class World:
             if second % exporter.period:
                 continue
             instant = second + exporter.phase
-            body: Document = {name: sent.values[name][second] for name in exporter.measures if name in sent.values}
+            body: dict[str, object] = {
+                name: sent.values[name][second] for name in exporter.measures if name in sent.values
+            }
             if sent.health:
                 body["health_state"] = sent.health[second]
             for device in range(DEVICES) if exporter.by_device and not sent.health else (-1,):
@@ -147,12 +152,15 @@ class World:
         """Register the nodes of a unit, as a family where there are several."""
         labels = [f"unit-{number:05d}-{member}" for member in range(members)]
         stated = chance.fraction() < _STATED
-        device: Document = {"kind": "gpu", "vendor": "conformance", "model": "sparse"}
-        if stated:
-            device |= {"memory_capacity": int(exporter.memory), "power_limit": round(exporter.limit, 1)}
-        devices = [{"id": str(place), **device} for place in range(DEVICES if exporter.by_device else 1)]
+        devices: list[documents.Device] = [
+            {"id": str(place), "kind": "gpu", "vendor": "conformance", "model": "sparse"}
+            for place in range(DEVICES if exporter.by_device else 1)
+        ]
+        for device in devices if stated else ():
+            device["memory_capacity"] = int(exporter.memory)
+            device["power_limit"] = round(exporter.limit, 1)
         for label in labels:
-            body: Document = {"id": self._name_of(label), "domain": self._site(number), "devices": devices}
+            body: documents.Node = {"id": self._name_of(label), "domain": self._site(number), "devices": devices}
             if members > 1:
                 body["compute_identifier"] = self._urn_of("node", label)
             self._nodes.append(body)

@@ -1,7 +1,7 @@
 """Tasks in the words of the standard, under names that tell nothing; and answers as numbers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +11,13 @@ from kuayu_conformance.testbed.tasks.drawing import DIGITS, Tasks
 from kuayu_conformance.testbed.tasks.kinds import MEMORY, RESOURCES
 from kuayu_conformance.testbed.tasks.law import Numbers
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 GIGABYTE = 1e9
 
 
-def records(tasks: Tasks, names: Sequence[str], seed: str) -> list[Json]:
+def records(tasks: Tasks, names: Sequence[str], seed: str) -> "list[documents.TaskRecord]":
     """Records of tasks that ran on what they asked for.
 
     Traffic follows the cores that were used and memory of accelerators their use, both with much noise; neither says
@@ -47,7 +48,7 @@ def records(tasks: Tasks, names: Sequence[str], seed: str) -> list[Json]:
     ]
 
 
-def requests(tasks: Tasks, names: Sequence[str], prefix: str) -> list[Json]:
+def requests(tasks: Tasks, names: Sequence[str], prefix: str) -> "list[documents.TaskRequest]":
     """What they ask for, in order of arrival."""
     return [
         {"id": f"{prefix}{row}", "kind": names[tasks.kind[row]], "requested": amounts(tasks.requested[row])}
@@ -55,7 +56,7 @@ def requests(tasks: Tasks, names: Sequence[str], prefix: str) -> list[Json]:
     ]
 
 
-def amounts(values: Numbers) -> Json:
+def amounts(values: Numbers) -> "documents.TaskResources":
     """Amounts of the resources: numbers, cores and bytes."""
     return {
         "devices": _short(values[0]),
@@ -64,9 +65,10 @@ def amounts(values: Numbers) -> Json:
     }
 
 
-def numbers(sized: Sequence[Mapping[str, Any]]) -> Numbers:
+def numbers(sized: "Sequence[documents.SizedTask]") -> Numbers:
     """What tasks should be given, ``(n, 3)``, memory in gigabytes."""
-    rows = [[row["recommended"][name] for name in RESOURCES] for row in sized]
+    given = [row["recommended"] for row in sized]
+    rows = [[amount["devices"], amount["cores"], amount["memory"]] for amount in given]
     found = np.array(rows, np.float64).reshape(len(rows), len(RESOURCES))
     found[:, MEMORY] /= GIGABYTE
     return found

@@ -8,8 +8,11 @@ are those of ``spec/indicators.yaml``; nodes report what their device exporter a
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kuayu_conformance.testbed.telemetry.values import Document
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 
 _GIB = 1 << 30
 _MIB = float(1 << 20)
@@ -61,7 +64,7 @@ class Kind:
     name: str
     vendor: str
     model: str
-    kind: str
+    kind: "documents.AcceleratorKind"
     memory: int
     limit: float
     idle: float
@@ -77,8 +80,8 @@ class Kind:
         """Whether flows between nodes are reported."""
         return "scale_out_transmit_flow" in self.resolutions
 
-    def bodies(self) -> list[Document]:
-        """Devices of a node (class Device)."""
+    def bodies(self) -> "list[documents.Device]":
+        """Devices of a node."""
         return [
             {
                 "id": str(number),

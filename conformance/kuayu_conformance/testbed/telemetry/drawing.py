@@ -4,11 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.rendering.axis import Axis
 from kuayu_conformance.rendering.figures import Unit
-from kuayu_conformance.testbed.telemetry.values import Document, Incident
+from kuayu_conformance.testbed.telemetry.values import Incident
 from kuayu_conformance.testbed.telemetry.world import World
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 _COLOURS = {
     "idle": "#d5dce2",
@@ -79,8 +83,8 @@ def _chosen(world: World) -> list[str]:
     """Nodes of the partitioned domain and of the next one, as many of each; families stand together."""
     family = {urn: number for number, body in enumerate(world.families) for urn in body["members"]}
 
-    def together(body: Document) -> int:
-        return family.get(str(body["compute_identifier"]), len(world.families))
+    def together(body: "documents.Node") -> int:
+        return family.get(body["compute_identifier"], len(world.families))
 
     named = [str(body["id"]) for body in world.domains]
     cut = named.index(world.partitions[0].domain)

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.chance import Chance, stream
 from kuayu_conformance.testbed.telemetry.accelerators import KINDS, Kind
-from kuayu_conformance.testbed.telemetry.values import Document, Scale
+from kuayu_conformance.testbed.telemetry.values import Scale
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 NameOf = Callable[[str], str]
 UrnOf = Callable[[str, str], str]
@@ -119,19 +123,23 @@ def _divided(size: int, chance: Chance) -> list[tuple[str, int]]:
     return found + [(SOLO, 1)] * solo + [(SERVING, 1)] * (alone - solo)
 
 
-def domain_bodies(population: Population, name_of: NameOf) -> tuple[Document, ...]:
-    """Domains (class Domain), the first eight at the hubs and further ones beside them."""
-    bodies = []
+def domain_bodies(population: Population, name_of: NameOf) -> "tuple[documents.Domain, ...]":
+    """Domains, the first eight at the hubs and further ones beside them."""
+    bodies: list[documents.Domain] = []
     for number in range(len(population.kinds)):
         region, latitude, longitude = HUBS[number % len(HUBS)]
         aside = number // len(HUBS)
-        location = {"latitude": round(latitude + 0.1 * aside, 2), "longitude": longitude, "region": region}
+        location: documents.Location = {
+            "latitude": round(latitude + 0.1 * aside, 2),
+            "longitude": longitude,
+            "region": region,
+        }
         bodies.append({"id": name_of(f"domain-{number:02d}"), "location": location, "operator": "conformance"})
     return tuple(bodies)
 
 
-def node_bodies(population: Population, name_of: NameOf, urn_of: UrnOf) -> tuple[Document, ...]:
-    """Nodes (class Node) by row; devices of a kind are shared between bodies."""
+def node_bodies(population: Population, name_of: NameOf, urn_of: UrnOf) -> "tuple[documents.Node, ...]":
+    """Nodes by row; devices of a kind are shared between bodies."""
     domains = [name_of(f"domain-{number:02d}") for number in range(len(population.kinds))]
     devices = [kind.bodies() for kind in population.kinds]
     return tuple(
@@ -145,8 +153,8 @@ def node_bodies(population: Population, name_of: NameOf, urn_of: UrnOf) -> tuple
     )
 
 
-def family_bodies(population: Population, urn_of: UrnOf) -> tuple[Document, ...]:
-    """Families (class ComputeIdentifier); single nodes and servers of inference have none."""
+def family_bodies(population: Population, urn_of: UrnOf) -> "tuple[documents.ComputeIdentifier, ...]":
+    """Families; single nodes and servers of inference have none."""
     return tuple(
         {
             "urn": urn_of("family", f"family-{group.number:05d}"),
@@ -157,8 +165,8 @@ def family_bodies(population: Population, urn_of: UrnOf) -> tuple[Document, ...]
     )
 
 
-def link_bodies(population: Population, name_of: NameOf) -> tuple[Document, ...]:
-    """Links (class Link): all ordered pairs of few domains; of many a ring, and both ways between all and hubs."""
+def link_bodies(population: Population, name_of: NameOf) -> "tuple[documents.Link, ...]":
+    """Links: all ordered pairs of few domains; of many a ring, and both ways between all and hubs."""
     many = len(population.kinds)
     if many <= _MOST_MESHED:
         pairs = [(a, b) for a in range(many) for b in range(many) if a != b]

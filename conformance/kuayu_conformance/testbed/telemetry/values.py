@@ -16,9 +16,6 @@ DWELL = 16
 
 LEAST_DOMAINS, LEAST_SECONDS = 2, 60
 
-Document = dict[str, Any]
-"""JSON of a class of the model."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scale:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,13 @@ from kuayu_conformance.testbed.telemetry.values import (
     TICKS,
     UNKNOWN,
     Delivery,
-    Document,
     Incident,
     Partition,
     Scale,
 )
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 def urn_with(name_of: NameOf) -> UrnOf:
@@ -134,7 +136,7 @@ class World:
         listed = np.argsort(population.number).tolist()
         self.nodes = tuple(bodies[row] for row in listed if not joins[row])
         late = sorted((joins[row], row) for row in listed if joins[row])
-        self.late_nodes: tuple[tuple[int, Document], ...] = tuple((join, bodies[row]) for join, row in late)
+        self.late_nodes: tuple[tuple[int, documents.Node], ...] = tuple((join, bodies[row]) for join, row in late)
         self.by_device = frozenset(
             domain for domain, kind in zip(self._domain_ids, population.kinds, strict=True) if kind.by_device
         )

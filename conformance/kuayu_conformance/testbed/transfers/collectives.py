@@ -7,23 +7,29 @@ over domains cost in steps is the penalty of :mod:`kuayu_conformance.testbed.sch
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu_conformance.testbed.scheduling.law import PUBLISHED, penalty
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-RING, HIERARCHICAL, LOW = "ring", "hierarchical", "low_communication"
+RING: "documents.CollectiveKind" = "ring"
+HIERARCHICAL: "documents.CollectiveKind" = "hierarchical"
+LOW: "documents.CollectiveKind" = "low_communication"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
     """A way to exchange: the collective, and the steps from one exchange over domains to the next."""
 
-    collective: str
+    collective: "documents.CollectiveKind"
     period: int = 1
 
     @property

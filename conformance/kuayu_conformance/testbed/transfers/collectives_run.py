@@ -4,16 +4,17 @@ Beside it stand fixed baselines, each in the order that was quickest by the firs
 was quickest then, and one who always has the quickest way in its quickest order, for nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kuayu_conformance.testbed.transfers.collectives import WAYS, Floats, Way, best, rate
 from kuayu_conformance.testbed.transfers.collectives_world import INTERVAL, SWITCH, World
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ class Course:
         """Steps that were made."""
         return INTERVAL * float(np.array(self.rates) @ (1.0 - np.array(self.paused)))
 
-    def request(self, revision: Json) -> Json:
+    def request(self, revision: "documents.Revision") -> "documents.CollectiveRequest":
         """What is asked before the next interval."""
         setting, names, past = self.world.setting, self.world.domains, self.world.seen(self.row)
-        links = [
+        links: list[documents.MeasuredLink] = [
             {
                 "source": names[one],
                 "target": names[other],
@@ -86,7 +87,7 @@ class Course:
             for other in range(len(names))
             if one != other
         ]
-        body = {
+        body: documents.CollectiveRequest = {
             "revision": revision,
             "interval": INTERVAL,
             "domains": list(names),
@@ -100,7 +101,7 @@ class Course:
         }
         return body if self.in_use is None else {**body, "in_use": self._told(self.in_use)}
 
-    def _told(self, used: InUse) -> Json:
+    def _told(self, used: InUse) -> "documents.CollectiveInUse":
         order = [self.world.domains[place] for place in used.order]
         since = INTERVAL * (self.row - used.since)
         return {"collective": used.way.collective, "period": used.way.period, "order": order, "since": since}
@@ -121,7 +122,7 @@ class Course:
         self.rates.append(float(rate(self.world.setting, carried, used.way, used.order)[0]) if used else 0.0)
 
 
-def follow(world: World, choose: Callable[[Any], Mapping[str, Any]]) -> Course:
+def follow(world: World, choose: "Callable[[documents.CollectiveRequest], documents.CollectiveChoice]") -> Course:
     """A window under somebody whose answers are whole."""
     course = Course(world)
     for row in range(world.count):

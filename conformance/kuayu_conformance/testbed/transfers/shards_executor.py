@@ -8,17 +8,19 @@ and the local slots of its plan, whatever the plan says of it.
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.transfers.shards_state import State, Transfer
 from kuayu_conformance.testbed.transfers.shards_wire import Wire
 from kuayu_conformance.testbed.transfers.shards_world import STREAMS, Window
 
-Json = dict[str, Any]
-Plan = Callable[[Any], Mapping[str, Any] | None]
-"""Makes a valid ``ShardPlan`` of a ``ShardPlanRequest``; None where there is none."""
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
+Plan = Callable[["documents.ShardPlanRequest"], "documents.ShardPlan | None"]
+"""Makes a valid plan; None where there is none."""
 
 MOST_SHARDS = 10_000
 """Shards of a plan that are looked at: far more than can be fetched before the next one."""
@@ -48,7 +50,7 @@ class Executor:
         self._when_late = [False] * STREAMS
         self.plans = 0
 
-    def request(self, state: State) -> Json:
+    def request(self, state: State) -> "documents.ShardPlanRequest":
         """What is asked."""
         return self._wire.request(state, self._missing)
 
@@ -90,7 +92,7 @@ class Executor:
             base = job.remote * float(self._window.step_bytes[number])
             self._missing[number] = [(max(begin, base), end) for begin, end in self._missing[number] if end > base]
 
-    def _stopped(self, number: int, stream_plan: Mapping[str, Any], state: State) -> list[Transfer]:
+    def _stopped(self, number: int, stream_plan: "documents.StreamPlan", state: State) -> list[Transfer]:
         """Transfers of a stream that are abandoned; their bytes are missing again."""
         base = state.jobs[number].remote * float(self._window.step_bytes[number])
         sources, least = self._window.names.sources, self._least[number]
@@ -106,7 +108,7 @@ class Executor:
         )
         return found
 
-    def _queue(self, answer: Mapping[str, Any], state: State) -> None:
+    def _queue(self, answer: "documents.ShardPlan", state: State) -> None:
         names = self._window.names
         for queue in self._queues:
             queue.clear()
@@ -115,7 +117,7 @@ class Executor:
                 continue
             number, link = names.jobs.index(shard["stream"]), names.sources.index(shard["source"])
             base = state.jobs[number].remote * float(self._window.step_bytes[number])
-            begin, end = (base + float(round(shard[name])) for name in ("begin", "end"))
+            begin, end = (base + float(round(byte)) for byte in (shard["begin"], shard["end"]))
             step = int((begin + self._least[number]) // self._window.step_bytes[number])
             transfer = Transfer(number, link, begin, end, self.slot(number, step, state))
             self._queues[link].append((state.now + float(shard["after"]), transfer))

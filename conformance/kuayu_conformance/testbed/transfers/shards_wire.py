@@ -1,13 +1,15 @@
-"""A window as the standard's model has it: the ``ShardPlanRequest`` of an instant."""
+"""A window as the standard's model has it: the request for a shard plan of an instant."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kuayu_conformance.testbed.transfers.shards_run import AGAIN_S, Carried
 from kuayu_conformance.testbed.transfers.shards_state import State, Transfer
 from kuayu_conformance.testbed.transfers.shards_world import HISTORY_S, INTERVAL_S, STEP_S, Window
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 Ranges = Sequence[tuple[float, float]]
 """Bytes of a stream as (begin, end), rising and apart, counted from its very first."""
 
@@ -23,7 +25,7 @@ class Wire:
         self._links = [Carried(window, link) for link in range(len(window.rates))]
         self._asked = 0
 
-    def request(self, state: State, missing: Sequence[Ranges]) -> Json:
+    def request(self, state: State, missing: Sequence[Ranges]) -> "documents.ShardPlanRequest":
         """What is asked at an instant; ``missing`` is what neither is there nor under way, by stream."""
         self._asked += 1
         names, window = self._window.names, self._window
@@ -36,7 +38,7 @@ class Wire:
             "streams": [self._stream(number, state, ranges) for number, ranges in enumerate(missing)],
         }
 
-    def _link(self, link: int, now: float) -> Json:
+    def _link(self, link: int, now: float) -> "documents.MeasuredLink":
         window = self._window
         seen = (HISTORY_S + int(now)) // INTERVAL_S
         recent = window.measured[link, max(0, seen - HISTORY_S // INTERVAL_S) : seen]
@@ -49,7 +51,7 @@ class Wire:
             "bandwidths": [int(value) for value in recent],
         }
 
-    def _stream(self, number: int, state: State, missing: Ranges) -> Json:
+    def _stream(self, number: int, state: State, missing: Ranges) -> "documents.DataStream":
         window, job = self._window, state.jobs[number]
         size = float(window.step_bytes[number])
         base = job.remote * size

@@ -30,6 +30,7 @@ import yaml
 from kuayu.engine.runs.protocol import EngineError
 
 JsonObject = dict[str, Any]
+"""An object of the Kubernetes API, as YAML or JSON; its kind says what is in it, and the cluster what it takes."""
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its account."""

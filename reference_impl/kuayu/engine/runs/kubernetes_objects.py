@@ -39,6 +39,7 @@ from kuayu.engine.runs.protocol import EngineError, Placement, Rendezvous, Run, 
 from kuayu.engine.runs.store import digest
 
 JsonObject = dict[str, Any]
+"""An object of the Kubernetes API, as YAML or JSON; its kind says what is in it, and the cluster what it takes."""
 
 RUN_LABEL = "kuayu.dev/run"
 JOB_LABEL = "kuayu.dev/job"

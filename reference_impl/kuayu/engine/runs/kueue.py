@@ -22,12 +22,11 @@ workload_types.go, admissioncheck_types.go; apis/config/v1beta2/configuration_ty
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from kuayu.engine.runs.kubernetes_connection import CONFLICT, ApiError, Connection, MissingError
+from kuayu.engine.runs.kubernetes_connection import CONFLICT, ApiError, Connection, JsonObject, MissingError
 from kuayu.engine.runs.protocol import EngineError
 
-JsonObject = dict[str, Any]
 Version = Literal["v1beta1", "v1beta2"]
 
 GROUP = "kueue.x-k8s.io"

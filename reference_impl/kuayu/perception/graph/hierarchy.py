@@ -129,10 +129,10 @@ class Hierarchy:
         for kind, name in touched:
             if kind == DOMAIN and (domain := self._domains.get(name)):
                 domain.shown = domain.utilisation
-                vertex = domain_vertex(
+                shown = domain_vertex(
                     name, domain.counts, domain.devices, reachable=domain.reachable, utilisation=domain.shown
                 )
-                yield (kind, name), Vertex(written(vertex), (name,))
+                yield (kind, name), Vertex(written(shown), (name,))
             elif kind == NODE and (node := self._nodes.get(name)):
                 seen = node.seen
                 vertex = node_vertex(

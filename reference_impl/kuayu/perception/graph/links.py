@@ -1,12 +1,15 @@
 """States of links, by the clause on the quality of links."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuayu.perception.graph.changes import Name, Vertex
 from kuayu.perception.graph.vertices import LINK, number, written
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 MEASURES = ("inter_domain_bandwidth", "round_trip_time", "packet_loss")
 """Measures of a link that the graph shows; bit/s, s, share."""
@@ -43,7 +46,7 @@ class _Link:
     usual: float = 0.0
     count: int = 0
     at: float = float("-inf")
-    shown: dict[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
     shown_at: float = float("-inf")
 
 
@@ -130,7 +133,7 @@ def _learn(link: _Link, bandwidth: float, observed: float) -> None:
     link.at = observed
 
 
-def _state(link: _Link) -> str:
+def _state(link: _Link) -> "documents.LinkState":
     bandwidth, _, loss = link.measured
     if link.measured == NOTHING:
         return "unknown"
@@ -143,25 +146,27 @@ def _state(link: _Link) -> str:
     return "degraded" if bandwidth is not None and bandwidth < least else "up"
 
 
-def _vertex(name: str, link: _Link) -> dict[str, Any]:
-    """Class LinkVertex."""
-    quality, provenance = link.measured, "measured"
+def _vertex(name: str, link: _Link) -> "documents.LinkVertex":
+    """A link as it is shown."""
+    quality = link.measured
+    provenance: documents.Provenance = "measured"
     if quality == NOTHING:
         quality, provenance = link.estimated, "estimated" if link.estimated != NOTHING else "unknown"
-    return {
+    vertex: documents.LinkVertex = {
         "destination": link.destination,
         "id": name,
         "provenance": provenance,
         "source": link.source,
         "state": _state(link),
-        **dict(_values(quality)),
     }
-
-
-def _values(quality: Quality) -> Iterator[tuple[str, float]]:
-    for name, value in zip(MEASURES, quality, strict=True):
-        if value is not None:
-            yield name, number(value)
+    bandwidth, round_trip, loss = quality
+    if bandwidth is not None:
+        vertex["inter_domain_bandwidth"] = number(bandwidth)
+    if round_trip is not None:
+        vertex["round_trip_time"] = number(round_trip)
+    if loss is not None:
+        vertex["packet_loss"] = number(loss)
+    return vertex
 
 
 def _differ(present: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:

@@ -1,11 +1,14 @@
 """Vertices of the resource graph as JSON, in the form that digests are made of."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
 from kuayu_schemas import schema
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 DOMAIN, NODE, LINK = "domain", "node", "link"
 """Kinds of vertices; the values of class VertexKind."""
@@ -13,7 +16,15 @@ DOMAIN, NODE, LINK = "domain", "node", "link"
 MEMBERS = {DOMAIN: "domains", NODE: "nodes", LINK: "links"}
 """Member of a graph and of a change that holds the vertices of each kind."""
 
-STATES = ("idle", "busy", "degraded", "straggling", "faulty", "offline", "unknown")
+STATES: "tuple[documents.OperatingState, ...]" = (
+    "idle",
+    "busy",
+    "degraded",
+    "straggling",
+    "faulty",
+    "offline",
+    "unknown",
+)
 """States of nodes in the order of the clause; a state is known by its place here."""
 
 UNKNOWN = STATES.index("unknown")
@@ -44,8 +55,8 @@ def number(value: float) -> float:
 
 def domain_vertex(
     name: str, counts: Sequence[int], devices: int, *, reachable: bool, utilisation: float | None
-) -> dict[str, Any]:
-    """Class DomainVertex.
+) -> "documents.DomainVertex":
+    """A domain as it is shown.
 
     Args:
         name: Identifier.
@@ -54,10 +65,10 @@ def domain_vertex(
         reachable: Whether anything arrives from it.
         utilisation: Mean over the nodes that answer, 0 … 1; None where none states it.
     """
-    vertex: dict[str, Any] = {
+    vertex: documents.DomainVertex = {
         "devices": devices,
         "id": name,
-        "nodes": dict(zip(STATES, counts, strict=True)),
+        "nodes": cast("documents.StateCounts", dict(zip(STATES, counts, strict=True))),
         "reachable": reachable,
     }
     return vertex if utilisation is None else {"accelerator_utilisation": number(utilisation), **vertex}
@@ -65,9 +76,9 @@ def domain_vertex(
 
 def node_vertex(
     name: str, domain: str, state: int, since: str, devices: int, confidence: float | None, because: str | None
-) -> dict[str, Any]:
-    """Class NodeVertex; the state by its place in :data:`STATES`, the instant as text, the confidence 0 … 1."""
-    vertex: dict[str, Any] = {
+) -> "documents.NodeVertex":
+    """A node as it is shown; the state by its place in :data:`STATES`, the instant as text, the confidence 0 … 1."""
+    vertex: documents.NodeVertex = {
         "devices": devices,
         "domain": domain,
         "id": name,

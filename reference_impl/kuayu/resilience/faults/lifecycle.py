@@ -13,10 +13,10 @@
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from kuayu.resilience.faults.membership import Membership, PendingNodes, RankNam
 from kuayu.resilience.logs.catalogue import Follows, Verdict
 from kuayu.resilience.logs.recogniser import recogniser
 from kuayu_schemas.models import FaultKind
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 DEAD = FaultKind.node_dead.value
 FAILING = FaultKind.node_failing.value
@@ -156,8 +159,8 @@ class NodeFailure:
     received: float
 
 
-def node_failures(lines: Sequence[Mapping[str, Any]], received: float) -> Iterator[NodeFailure]:
-    """What lines tell, class LogLine, at most once for each of them and in their order.
+def node_failures(lines: "Sequence[documents.LogLine]", received: float) -> Iterator[NodeFailure]:
+    """What lines tell, at most once for each of them and in their order.
 
     A job's own fault makes no node fail, nor does what only has to be counted.
     """

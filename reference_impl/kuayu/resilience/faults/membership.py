@@ -21,13 +21,16 @@ from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuayu.resilience.detection import Beats, Origins, Watched
 from kuayu.resilience.detection.records import Flags, Instants, Places
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LEAK_SHARE = 0.01
 """Share by which a node's quickest beat follows a slower one: that was late, or the clock was set."""
@@ -336,9 +339,9 @@ class ReceivedBeats:
     number: list[int] = field(default_factory=list)
     sent: list[float] = field(default_factory=list)
     received: list[float] = field(default_factory=list)
-    steps: dict[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    steps: "dict[int, Sequence[documents.RankStep]]" = field(default_factory=dict)
 
-    def add(self, beats: Sequence[Mapping[str, Any]], domains: Mapping[str, str], received: float) -> None:
+    def add(self, beats: "Sequence[documents.Heartbeat]", domains: Mapping[str, str], received: float) -> None:
         """Add a batch; beats of nodes that have no domain are passed over."""
         if any(beat["node"] not in domains for beat in beats):
             beats = [beat for beat in beats if beat["node"] in domains]

@@ -7,7 +7,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from kuayu.resilience.detection import Detector, Report, Settings, Steps
 from kuayu.resilience.faults import lifecycle
 from kuayu.resilience.faults.lifecycle import DEAD, Change, FaultTracker, Subject
 from kuayu.resilience.faults.membership import Membership, PendingNodes, ReceivedBeats, StepReports
+
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
 
 LINGER_S = 1.0
 """Seconds for which the node that has told of a rank last is taken to have it, whatever another one tells."""
@@ -44,8 +47,8 @@ class Watch:
         self._take()
         return {**self._pending.domain_of, **self._members.domain_of}
 
-    def hear(self, beats: Sequence[Mapping[str, Any]], domains: Mapping[str, str], received: float) -> None:
-        """Take in heartbeats, class Heartbeat, in any order. They are weighed at the next look.
+    def hear(self, beats: "Sequence[documents.Heartbeat]", domains: Mapping[str, str], received: float) -> None:
+        """Take in heartbeats in any order. They are weighed at the next look.
 
         Args:
             beats: The beats, which keep to their schema.
@@ -54,8 +57,8 @@ class Watch:
         """
         self._arrived.add(beats, domains, received)
 
-    def read(self, lines: Sequence[Mapping[str, Any]], domains: Mapping[str, str], received: float) -> None:
-        """Take in lines of logs, class LogLine, those of each node in their order.
+    def read(self, lines: "Sequence[documents.LogLine]", domains: Mapping[str, str], received: float) -> None:
+        """Take in lines of logs, those of each node in their order.
 
         Args:
             lines: The lines, which keep to their schema.

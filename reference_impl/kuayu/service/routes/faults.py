@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kuayu.service import bodies, fault_commands, instants, openapi, parameters
 from kuayu.service.bodies import ItemForm
-from kuayu.service.fault_commands import Intake, Item
+from kuayu.service.fault_commands import Intake
 from kuayu.service.parameters import NoQuery, PageQuery
 from kuayu.service.routes.responses import json_answer, read_page
 from kuayu.service.routes.telemetry import LARGE_BODY, MAX_ITEMS_ANSWERED_INLINE
@@ -61,7 +61,7 @@ async def post_log_lines(request: Request, _: Annotated[NoQuery, Query()]) -> Re
     return await _take(request, fault_commands.LINES, runtime_of(request).watcher.read)
 
 
-async def _take(request: Request, form: ItemForm, watch: Callable[[str, Sequence[Item]], Awaitable[None]]) -> Response:
+async def _take(request: Request, form: ItemForm, watch: Callable[[str, Sequence[Any]], Awaitable[None]]) -> Response:
     """Take the good items of a batch, and name the others."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     body = await bodies.read(request, "application/json", runtime.settings.max_body)

@@ -48,7 +48,7 @@ async def put_allocation(request: Request, name: Name, _: Annotated[NoQuery, Que
     """All of it will be held, or nothing. An allocation is immutable: another body needs another name."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     raw = await bodies.read(request, "application/json", runtime.settings.max_body)
-    body: dict[str, Any] = await bodies.parse_aside(raw, "Allocation", runtime.threads, tenant)
+    body: documents.Allocation = await bodies.parse_aside(raw, "Allocation", runtime.threads, tenant)
     wrong = list(allocation_commands.of_allocation(body))
     if body["id"] != name:
         wrong.insert(0, Place(f"the path names {name!r}, the body {body['id']!r}", "/id"))
@@ -115,6 +115,7 @@ async def list_allocations(request: Request, query: Annotated[PageQuery, Query()
 
 if TYPE_CHECKING:
     from kuayu.service.job_store import JobRecord
+    from kuayu_schemas import documents
 
 
 JOBS_PATH = "/v1/jobs"
@@ -385,7 +386,7 @@ async def post_result(request: Request, _: Annotated[NoQuery, Query()]) -> Respo
     """The first result of a step counts; a repetition changes nothing."""
     runtime, tenant = runtime_of(request), tenant_of(request)
     raw = await bodies.read(request, "application/json", runtime.settings.max_body)
-    body: dict[str, Any] = await bodies.parse_aside(raw, "ActionResult", runtime.urgent, tenant)
+    body: documents.ActionResult = await bodies.parse_aside(raw, "ActionResult", runtime.urgent, tenant)
     wrong = list(allocation_commands.of_result(body))
     if wrong:
         raise invalid_body(*wrong)

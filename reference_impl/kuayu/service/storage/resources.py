@@ -17,7 +17,7 @@ compiled to takes SQLAlchemy several times as long as SQLite takes to carry it o
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import orjson
 from sqlalchemy import (
@@ -43,6 +43,9 @@ from kuayu.service.problems import ProblemException, not_found, unknown_referenc
 from kuayu.service.storage.tables import allocation, job, meta, reference, resource, subject, tenant, watched
 from kuayu.service.storage.writer import Outcome, Transaction
 
+if TYPE_CHECKING:
+    from kuayu_schemas import documents
+
 RecordT = TypeVar("RecordT")
 
 
@@ -58,7 +61,7 @@ class Revision:
         """The revision as an entity tag."""
         return f'"{self.epoch}:{self.number}"'
 
-    def to_wire(self) -> dict[str, str | int]:
+    def to_wire(self) -> "documents.Revision":
         """The revision as class Revision has it."""
         return {"epoch": self.epoch, "number": self.number}
 
