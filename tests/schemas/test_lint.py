@@ -78,6 +78,11 @@ def states(table: str) -> Specification:
     )
 
 
+def symbols(symbol: str, name: str) -> str:
+    """Table of one symbol, listed for one clause."""
+    return f"| symbol | meaning | unit | used in |\n|---|---|---|---|\n| {symbol} | time | s | [C]({name}.md) |\n"
+
+
 @dataclass(frozen=True)
 class Example:
     """What breaks a rule, what keeps it, and a part of the advice."""
@@ -160,6 +165,20 @@ EXAMPLES = {
         clause("| a | b |\n|---|---|\n| TCP | protocol |\n", name="com-04-abbreviations"),
         beside(clause("It speaks TCP."), "com-04-abbreviations", "| a | b |\n|---|---|\n| TCP | protocol |\n"),
         "TCP is listed and not used",
+    ),
+    "symbol-listed": Example(
+        clause("*T* = *H* *s* + 1", name="sch-02-speed"),
+        beside(
+            clause("*T* = *H* + 1", name="sch-02-speed"),
+            "com-04-abbreviations",
+            symbols("*T*", "sch-02-speed") + "| *H* | steps | 1 | [Speed](sch-02-speed.md) |\n",
+        ),
+        "s is not listed for this clause",
+    ),
+    "symbol-used": Example(
+        beside(clause("*T* lasts.", name="sch-02-speed"), "com-04-abbreviations", symbols("*T*₀", "sch-02-speed")),
+        beside(clause("*T*₀ lasts.", name="sch-02-speed"), "com-04-abbreviations", symbols("*T*₀", "sch-02-speed")),
+        "T₀ is not used in sch-02-speed",
     ),
     "register-text": Example(
         registered(SENTENCES, row(text_en="A node shall rest.")),
@@ -255,6 +274,8 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("reference-resolves", clause(zh="见“无此章”一章。")),
         ("reference-resolves", clause("See [Writes](com-08-writes.md).")),
         ("reference-resolves", beside(clause("As [Knuth](bibliography.md) says."), "bibliography", "# Books")),
+        ("symbol-listed", clause("A plan of *n* nodes.")),
+        ("symbol-used", beside(clause("*T*."), "com-04-abbreviations", symbols("*T*", "com-09-lists"))),
         ("register-text", registered(clause("A node rests.", "节点应工作。[COM-001]"), row())),
         ("register-text", registered(SENTENCES, row(clause="com-08-writes"))),
         ("register-text", registered(SENTENCES)),
