@@ -1,8 +1,8 @@
 """Clauses of spec/text in the forms that GB/T 1.1-2020 gives them.
 
-References become a list (8.6), terms numbered entries (8.7), symbols and abbreviations lists (8.8). A paragraph that would stand
-between a heading and its first subheading gets a heading of its own, since nobody could refer to it (7.4). Requirements
-keep their identifiers, which lead to annex A.
+References become a list (8.6), terms numbered entries (8.7), symbols and abbreviations lists (8.8). A paragraph that
+would stand between a heading and its first subheading gets a heading of its own, since nobody could refer to it (7.4).
+Requirements keep their identifiers, which lead to annex A.
 """
 
 import re
