@@ -1,8 +1,8 @@
 """Clauses of spec/text in the forms that GB/T 1.1-2020 gives them.
 
-References become a list (8.6), terms numbered entries (8.7), abbreviations a list (8.8). A paragraph that would stand
-between a heading and its first subheading gets a heading of its own, since nobody could refer to it (7.4). Requirements
-keep their identifiers, which lead to annex A.
+References become a list (8.6), terms numbered entries (8.7), symbols and abbreviations lists (8.8). A paragraph that
+would stand between a heading and its first subheading gets a heading of its own, since nobody could refer to it (7.4).
+Requirements keep their identifiers, which lead to annex A.
 """
 
 import re
@@ -23,6 +23,11 @@ _OWN_LETTER = re.compile(
 _DIVIDER = re.compile(r"[|: -]+")
 
 Rows = list[list[str]]
+
+SYMBOL_COLUMNS = 4
+"""Columns of the table of symbols: symbol, meaning, unit, clauses; that of abbreviations has two."""
+NO_UNIT = ("1", "—")
+"""Units that are not written: of numbers and ratios, and of what is no quantity."""
 
 
 class Clauses:
@@ -77,7 +82,7 @@ class Clauses:
                 self.manuscript.heading(
                     level + len(marks), GENERAL.in_(self.manuscript.language), f"{name}-{place}-general"
                 )
-            self._text(rest, captions)
+            FORMS[form](self, rest, captions)
         left = sum(1 for _ in captions)
         if left:
             raise ValueError(f"order.yaml has {left} captions too many for the tables of {name}")
@@ -151,11 +156,21 @@ class Clauses:
     def _abbreviations(self, text: str, _: Iterator[Row]) -> None:
         colon = "：" if self.manuscript.language == "zh" else ": "
         for block in blocks(text):
-            if block.startswith("|"):
+            if block.startswith("|") and is_of_symbols(rows := rows_of(block)):
+                self.manuscript.add(*(self._symbol(*row) for row in rows[1:]))
+            elif block.startswith("|"):
                 named = ((f"[{row[0]}]{{#{abbreviation_anchor(row[0])}}}", row[1]) for row in rows_of(block)[1:])
                 self.manuscript.add(*(f"{name}{colon}{self.inline(meaning)}" for name, meaning in named))
             else:
                 self.manuscript.add(self.inline(block))
+
+    def _symbol(self, symbol: str, meaning: str, unit: str, places: str) -> str:
+        """Symbol, meaning, unit where it has one other than 1, and the clauses that use it."""
+        chinese = self.manuscript.language == "zh"
+        text = f"{symbol}{'：' if chinese else ': '}{self.inline(meaning)}"
+        if unit not in NO_UNIT:
+            text += f"，单位为 {unit}" if chinese else f", in {unit}"
+        return f"{text}（{self.inline(places)}）" if chinese else f"{text} ({self.inline(places)})"
 
 
 FORMS: Mapping[str, Callable[[Clauses, str, Iterator[Row]], None]] = {
@@ -175,6 +190,11 @@ def term_anchor(place: int) -> str:
 def abbreviation_anchor(abbreviation: str) -> str:
     """Name by which an abbreviation is referred to."""
     return f"abbreviation-{abbreviation}"
+
+
+def is_of_symbols(rows: Rows) -> bool:
+    """Whether a table of the clause of symbols and abbreviations is the one of symbols."""
+    return len(rows[0]) == SYMBOL_COLUMNS
 
 
 def title_of(text: str) -> str:

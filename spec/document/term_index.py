@@ -54,7 +54,12 @@ def _entries(manuscript: Manuscript, sources: Sources) -> Iterator[Entry]:
             continue
         name, text = clause["file"], sources.text(manuscript.language, clause["file"]) or ""
         tables = (clauses.rows_of(block) for block in clauses.blocks(text) if block.startswith("|"))
-        defined = [row[0] for _, *rows in tables for row in rows]
+        defined = [
+            row[0]
+            for head, *rows in tables
+            if clause["form"] == "terms" or not clauses.is_of_symbols([head])
+            for row in rows
+        ]
         for number, words in enumerate(defined, start=1):
             if clause["form"] == "terms":
                 place = link(f"{number_of(name)}.{number}", clauses.term_anchor(number))

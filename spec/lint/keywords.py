@@ -3,8 +3,9 @@
 - Requirement 应 (*shall*), recommendation 宜 (*should*), permission 可 (*may*), and no other word for them: refused are
   必须, 须, 不得, 应该, 应当, 可以, 务必, 切勿, 禁止, and in English *must*, *ought to*, *may not*.
 - A word that only has such a character in it is none: 响应, 可用, 不可达, 可能 and the like.
-- What a service does to a request is a duty, whether a keyword says so or not; it needs an identifier, has to stand in
-  the list behind the sentence that has one, or to name the requirement that it restates.
+- What a service does to a request is a duty, and so is what a domain, its controller, a sender or a client does, whether
+  a keyword says so or not; it needs an identifier, has to stand in the list behind the sentence that has one, or to
+  name the requirement that it restates.
 """
 
 import re
@@ -50,6 +51,24 @@ BEHAVIOUR = {
     ),
 }
 """Words by which a clause tells what a service does, in the indicative."""
+
+OTHERS = {
+    "en": re.compile(
+        r"(?:^|[;,:] (?:and |so )?)(?:[Aa]|[Aa]n|[Tt]he) (?:domain(?: controller)?|controller|sender|client)"
+        r"(?: (?:that|which|whose)\b[^.;:]*?)? (?:then |first |always |never )?"
+        r"(?:answers|asks|begins|carries|compares|ends|gives|goes|keeps|lets|means|numbers|refuses|releases|renews|repeats"
+        r"|reports|runs|sends|starts|states|stops|takes|tells|waits)\b"
+    ),
+    "zh": re.compile(
+        r"(?:^|[，；：])(?:此时|其后)?(?:[^，；：。]{0,20}的)?(?:算力域|域控制器|控制器|发送方|发送程序|客户端)"
+        r"(?:仅|先|即|再次|不再|随后|自行|对[^，；：。]{1,12}|以[^，；：。]{1,12}|自[^，；：。]{1,30}起)?，?"
+        r"(?:运行|响应|释放|发送|请求|查询|获取|给出|上报|报告|拒绝|停止|启动|保留|重新|继续|不带|不将|不以)(?!者)"
+    ),
+}
+"""Words by which it tells what a domain, its controller, a sender or a client does."""
+
+OTHERS_TOLD = ("job-01-jobs",)
+"""Clauses that still tell in the indicative what domains do; to be worded as requirements of JOB."""
 
 
 def keywords(sentence: Sentence) -> list[str]:
@@ -97,7 +116,7 @@ def refused_word(specification: Specification) -> Iterator[Finding]:
 
 
 def duty_without_id(specification: Specification) -> Iterator[Finding]:
-    """What has a keyword, or tells what a service does or with which problem it answers, has an identifier."""
+    """What has a keyword, or tells what somebody does or with which problem it answers, has an identifier."""
     problems = {f"`{row['name']}`" for row in specification.registers.get("problems", {}).get("problems", [])}
     for sentence in specification.sentences():
         if sentence.identifiers or sentence.informative:
@@ -106,7 +125,7 @@ def duty_without_id(specification: Specification) -> Iterator[Finding]:
             advice = "has a keyword and no identifier; give it one with a check, or say what is the case"
             yield at("duty-without-id", sentence, advice)
         elif not sentence.row and sentence.under is None and _is_behaviour(sentence, problems):
-            advice = "tells what a service does and belongs to no requirement; give it an identifier with a check, or "
+            advice = "tells what somebody does and belongs to no requirement; give it an identifier with a check, or "
             yield at("duty-without-id", sentence, advice + "make it an item of the list behind the one it is about")
 
 
@@ -121,9 +140,10 @@ def no_duty_in_informative(specification: Specification) -> Iterator[Finding]:
 
 
 def _is_behaviour(sentence: Sentence, problems: Collection[str]) -> bool:
-    """Whether a sentence tells what a service does, by its words or by a type of problem, and names no requirement."""
+    """Whether a sentence tells what somebody does, by its words or by a type of problem, and names no requirement."""
     if MENTION.search(sentence.text):
         return False
-    return BEHAVIOUR[sentence.language].search(sentence.words) is not None or any(
+    patterns = [BEHAVIOUR] if sentence.clause in OTHERS_TOLD else [BEHAVIOUR, OTHERS]
+    return any(each[sentence.language].search(sentence.words) for each in patterns) or any(
         name in sentence.text for name in problems
     )

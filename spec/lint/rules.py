@@ -29,6 +29,8 @@ RULES: Mapping[str, Rule] = {
         terms.term_variant,
         terms.abbreviation_defined,
         terms.abbreviation_used,
+        terms.symbol_listed,
+        terms.symbol_used,
         registers.register_text,
         registers.check_or_reason,
         registers.features_listed,

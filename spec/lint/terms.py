@@ -1,7 +1,7 @@
 """Rules of terms and abbreviations (GB/T 1.1-2020, 8.7): used as they are defined, and defined where they are used.
 
 - Terms are the rows of clause *Terms and definitions*, the same in both languages and in the same order; abbreviations
-  those of clause *Abbreviations*.
+  those of clause *Symbols and abbreviated terms*, and so are symbols, each with the clauses that use it.
 - A phrase that a clause sets in italics to define it on the spot, and that another clause uses, has to be a term, or
   the other clause has to link to the first.
 - Words that once stood for a term, or stand for it elsewhere, are refused (``VARIANTS``).
@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from lint.clauses import LANGUAGES, Clause, Sentence
+from lint.clauses import CODE, LANGUAGES, Clause, Sentence
 from lint.specification import Finding, Specification, at
 
 TERMS, ABBREVIATIONS = "com-03-terms", "com-04-abbreviations"
@@ -36,6 +36,12 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Words that are refused, as patterns, and the word that is used instead."""
+
+SYMBOL_COLUMNS = 4
+"""Columns of the table of symbols: symbol, meaning, unit, clauses; that of abbreviations has two."""
+SYMBOL = re.compile(r"(?<![*\w])\*([A-Za-z])\*(?!\*)([₀₊₋]?)|(?<![^\W\d_])([α-ω])(?![^\W\d_])")
+"""Variable as the text writes it: one letter in italics, with what stands below it, or a Greek one."""
+_CLAUSES = re.compile(r"\]\(([a-z0-9-]+)\.md\)")
 
 ASIDE = ("front-", "annex-", "com-02-", "com-04-", "bibliography")
 """Beginnings of the names of clauses that spell abbreviations out, or name documents."""
@@ -150,11 +156,56 @@ def abbreviation_used(specification: Specification) -> Iterator[Finding]:
                 yield at("abbreviation-used", row, f"{word} is listed and not used; take it out")
 
 
+def symbol_listed(specification: Specification) -> Iterator[Finding]:
+    """A variable of a clause, in a formula of its own or in a sentence, is listed for that clause; annexes aside."""
+    for language in LANGUAGES:
+        listed = {(symbol, place) for symbol, places, _ in _symbols(specification, language) for place in places}
+        for sentence in specification.sentences(language):
+            if sentence.clause.startswith(ASIDE):
+                continue
+            for symbol in dict.fromkeys(_variables(sentence.text)):
+                if (symbol, sentence.clause) not in listed:
+                    listed.add((symbol, sentence.clause))
+                    advice = f"{symbol} is not listed for this clause; add it to {ABBREVIATIONS}"
+                    yield at("symbol-listed", sentence, advice)
+
+
+def symbol_used(specification: Specification) -> Iterator[Finding]:
+    """A symbol is used in each clause that it is listed for, and listed once for it."""
+    for language in LANGUAGES:
+        clauses, seen = specification.clauses[language], set[tuple[str, str]]()
+        for symbol, places, row in _symbols(specification, language):
+            if not places:
+                yield at("symbol-used", row, f"{symbol} is listed for no clause; name those that use it")
+            for place in places:
+                if place not in clauses or symbol not in _variables(clauses[place].text):
+                    yield at("symbol-used", row, f"{symbol} is not used in {place}; take it out")
+                if (symbol, place) in seen:
+                    yield at("symbol-used", row, f"{symbol} is listed for {place} above already")
+                seen.add((symbol, place))
+
+
+def _symbols(specification: Specification, language: str) -> Iterator[tuple[str, list[str], Sentence]]:
+    """Symbols that are listed, each with the names of its clauses and its row."""
+    clause = specification.clauses[language].get(ABBREVIATIONS)
+    if clause is not None:
+        for cells, row in zip(clause.rows, _rows(clause), strict=True):
+            if len(cells) == SYMBOL_COLUMNS:
+                yield "".join(_variables(cells[0])) or cells[0], _CLAUSES.findall(cells[3]), row
+
+
+def _variables(text: str) -> list[str]:
+    """Variables of a text without asterisks: letter and what stands below it."""
+    return [letter + below or greek for letter, below, greek in SYMBOL.findall(CODE.sub("", text))]
+
+
 def _defined(specification: Specification, language: str, name: str) -> Iterator[tuple[str, Sentence]]:
     """Words of the first column of a table, with their rows; several in one cell by commas."""
     clause = specification.clauses[language].get(name)
     if clause is not None:
         for cells, row in zip(clause.rows, _rows(clause), strict=True):
+            if name == ABBREVIATIONS and len(cells) == SYMBOL_COLUMNS:
+                continue
             for word in re.split(r"[,，、] ?", cells[0]):
                 yield word, row
 

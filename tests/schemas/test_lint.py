@@ -78,6 +78,11 @@ def states(table: str) -> Specification:
     )
 
 
+def symbols(symbol: str, name: str) -> str:
+    """Table of one symbol, listed for one clause."""
+    return f"| symbol | meaning | unit | used in |\n|---|---|---|---|\n| {symbol} | time | s | [C]({name}.md) |\n"
+
+
 @dataclass(frozen=True)
 class Example:
     """What breaks a rule, what keeps it, and a part of the advice."""
@@ -161,6 +166,20 @@ EXAMPLES = {
         beside(clause("It speaks TCP."), "com-04-abbreviations", "| a | b |\n|---|---|\n| TCP | protocol |\n"),
         "TCP is listed and not used",
     ),
+    "symbol-listed": Example(
+        clause("*T* = *H* *s* + 1", name="sch-02-speed"),
+        beside(
+            clause("*T* = *H* + 1", name="sch-02-speed"),
+            "com-04-abbreviations",
+            symbols("*T*", "sch-02-speed") + "| *H* | steps | 1 | [Speed](sch-02-speed.md) |\n",
+        ),
+        "s is not listed for this clause",
+    ),
+    "symbol-used": Example(
+        beside(clause("*T* lasts.", name="sch-02-speed"), "com-04-abbreviations", symbols("*T*₀", "sch-02-speed")),
+        beside(clause("*T*₀ lasts.", name="sch-02-speed"), "com-04-abbreviations", symbols("*T*₀", "sch-02-speed")),
+        "T₀ is not used in sch-02-speed",
+    ),
     "register-text": Example(
         registered(SENTENCES, row(text_en="A node shall rest.")),
         registered(SENTENCES, row()),
@@ -239,6 +258,14 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("refused-word", clause("A service may not keep samples.")),
         ("duty-without-id", clause("A service keeps samples for an hour.")),
         ("duty-without-id", clause("Anything else is answered with 404.")),
+        ("duty-without-id", clause("A domain lets go first and answers then.")),
+        ("duty-without-id", clause("It is over; so a domain asks for its actions.")),
+        ("duty-without-id", clause("A sender that was restarted goes on above what it had sent.")),
+        ("duty-without-id", clause("The client then begins again.")),
+        ("duty-without-id", clause("A domain controller repeats the result.")),
+        ("duty-without-id", clause(zh="失联的算力域自行释放加速器。")),
+        ("duty-without-id", clause(zh="此时客户端不带游标重新开始。")),
+        ("duty-without-id", clause(zh="重启之后，发送方自其后继续。")),
         ("duty-without-id", clause(zh="其余答以 404。")),
         ("duty-without-id", clause("A node shall work. [COM-001]\n\n- It should rest.\n")),
         ("no-duty-in-informative", clause(zh="注：服务宜保留样本。")),
@@ -255,6 +282,8 @@ def test_a_rule_passes_what_keeps_it(rule: str) -> None:
         ("reference-resolves", clause(zh="见“无此章”一章。")),
         ("reference-resolves", clause("See [Writes](com-08-writes.md).")),
         ("reference-resolves", beside(clause("As [Knuth](bibliography.md) says."), "bibliography", "# Books")),
+        ("symbol-listed", clause("A plan of *n* nodes.")),
+        ("symbol-used", beside(clause("*T*."), "com-04-abbreviations", symbols("*T*", "com-09-lists"))),
         ("register-text", registered(clause("A node rests.", "节点应工作。[COM-001]"), row())),
         ("register-text", registered(SENTENCES, row(clause="com-08-writes"))),
         ("register-text", registered(SENTENCES)),
@@ -274,6 +303,9 @@ def test_a_rule_finds_this_too(rule: str, specification: Specification) -> None:
         ("refused-word", clause(zh="域不必在请求之中，也得不到响应。")),
         ("duty-without-id", clause("A node shall work. [COM-001]\n\n- A bad one is answered with 404.\n")),
         ("duty-without-id", clause("A service may be named. [COM-001]")),
+        ("duty-without-id", clause("A domain shall let go. [COM-001]\n\n- A domain answers then.\n")),
+        ("duty-without-id", clause("A domain of one node is small, and a client is whoever asks.")),
+        ("duty-without-id", clause(zh="算力域可能占用资源。")),
         ("same-numbers", clause("It keeps twelve of the last ten thousand.", "在最近 10000 项中保留 12 项。")),
         ("same-units", clause("It waits for a minute.", "等待 1 分钟。")),
         ("same-numbers", clause("Read on 27 November 2026.", "2026 年 11 月 27 日查阅。")),
