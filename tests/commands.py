@@ -103,23 +103,28 @@ class Started:
             os.kill(self.pid, number)
 
 
+KUAYU = "from kuayu.cli import main; main()"
+"""What a program does unless it is said otherwise."""
+
+
 class PreforkServer:
     """Starts programs, each with everything imported that modules stand for.
 
     Args:
         modules: Their names.
+        program: What each of them does, in Python.
     """
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, modules: Sequence[str], program: str = KUAYU) -> None:
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        program = (
+        prefork = (
             f"import sys; sys.path.append({str(TESTS)!r}); import commands; sys.path.pop(); "
-            f"commands.tend({theirs.fileno()}, {tuple(modules)!r}); from kuayu.cli import main; main()"
+            f"commands.tend({theirs.fileno()}, {tuple(modules)!r}); {program}"
         )
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", program],
+                [sys.executable, "-c", prefork],
                 cwd=TESTS.parent,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -132,7 +137,7 @@ class PreforkServer:
         environment: Mapping[str, str] | None = None,
         folder: str | None = None,
     ) -> Started:
-        """Start ``kuayu`` with some arguments.
+        """Start the program with some arguments.
 
         Args:
             arguments: What would be typed behind its name.
@@ -156,9 +161,9 @@ class PreforkServer:
 
 
 @functools.cache
-def prefork_server(modules: Sequence[str]) -> PreforkServer:
+def prefork_server(modules: Sequence[str], program: str = KUAYU) -> PreforkServer:
     """The prefork server of this test run that has imported some modules."""
-    made = PreforkServer(modules)
+    made = PreforkServer(modules, program)
     atexit.register(made.close)
     return made
 

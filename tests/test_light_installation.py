@@ -95,15 +95,17 @@ def simulation(installation: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def bring_machine_code(package: Path) -> None:
     """Lay what numba has made of our copy beside the installed one, which is the same but for its dates.
 
-    It would make it again, and take a minute of a processor.
+    It would make it again, and take minutes of a processor. What says of which sources it was made comes along: without
+    that it would be removed before it is looked at.
     """
     core = Path("testbed", "scheduling", "core")
     ours, theirs = Path(kuayu_conformance.__file__).parent / core, package / core
     for module in ours.glob("*.py"):
         shutil.copystat(module, theirs / module.name)
     (theirs / "__pycache__").mkdir(exist_ok=True)
-    for cached in (ours / "__pycache__").glob("*.nb[ci]"):
-        shutil.copy2(cached, theirs / "__pycache__")
+    for cached in (ours / "__pycache__").iterdir():
+        if cached.suffix != ".pyc":
+            shutil.copy2(cached, theirs / "__pycache__")
 
 
 def answered(installation: Path, program: str) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import commands
 import pynvml
 import pytest
 import torch
@@ -379,7 +380,7 @@ def test_a_corpus_file_is_written_as_a_whole_and_read_again(tmp_path: Path) -> N
 def test_a_file_that_is_no_corpus_is_refused_before_anything_is_measured(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "corpus.json"
     path.write_bytes(text)
-    answer = probe("--only", "workloads", "--corpus", str(path))
+    answer = commands.run("probe", "--only", "workloads", "--corpus", path)
     assert answer.returncode == 1
     assert "Traceback" not in answer.stderr
     assert "hint" in answer.stderr
@@ -393,7 +394,7 @@ def test_the_command_says_what_does_not_go_together(tmp_path: Path) -> None:
         (("--only", "workloads", "--no-workloads"), "leaves no probe"),
         (("--only", "workloads", "--corpus", str(tmp_path / "absent" / "c.json")), "no folder"),
     ):
-        answer = probe(*arguments)
+        answer = commands.run("probe", *arguments)
         assert answer.returncode != 0
         assert "Traceback" not in answer.stderr
         assert words in answer.stderr
@@ -429,7 +430,7 @@ def test_help_and_the_service_load_nothing_that_takes_long_and_is_seldom_used() 
 
 
 def probe(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``kuayu probe`` with these arguments."""
+    """``kuayu probe`` with these arguments, in a process that imports PyTorch, or fails to, by itself."""
     code = "from kuayu.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, "probe", *arguments],

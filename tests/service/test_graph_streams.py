@@ -1,6 +1,5 @@
 """Streams of changes: broken off and resumed, overtaken, expired, too many, and when the service ends."""
 
-import os
 import random
 import re
 import signal
@@ -11,12 +10,11 @@ import time
 from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from commands import killed_at_end
+from commands import killed_at_end, run
 from service.conftest import PATIENCE, Service, StartService, instant, problem
 from service.graph_reader import Reader, applied, event_id, parts, snapshot, states, until
 from service.test_graph import put_domains, put_node, report
@@ -286,11 +284,8 @@ def test_the_command_shows_the_graph(serving: Service) -> None:
     report(serving, "shown", "faulty")
     until(serving.client, lambda found: states(found)["shown"] == "faulty")
 
-    def said(*arguments: str) -> Any:
-        environment = os.environ | {"COLUMNS": "100"}
-        return subprocess.run(
-            command(*arguments), capture_output=True, text=True, timeout=PATIENCE, check=False, env=environment
-        )
+    def said(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run("graph", *arguments, timeout=PATIENCE, COLUMNS="100")
 
     everything = said("--url", serving.url)
     assert everything.returncode == 0, everything.stderr

@@ -5,7 +5,6 @@ import resource
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from commands import SERVING, run
 from engine.agent_process import AgentProcess
 from engine.ledger import Sender, compare
 from service import postgres_server
@@ -156,14 +156,7 @@ def test_a_write_whose_answer_was_lost_is_known_to_the_service_afterwards(
 
 
 def second(database: str, *options: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from kuayu.cli import main; main()", *QUIET]
-    return subprocess.run(
-        [*program, "--port", "0", "--database", database, *options],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run(*QUIET, "--port", "0", "--database", database, *options, timeout=60, modules=SERVING)
 
 
 @pytest.mark.postgres

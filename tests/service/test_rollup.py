@@ -1,11 +1,9 @@
 """What is older than the retention lives on as steps: the same series before and after, whatever happens on the way."""
 
+import contextlib
 import os
 import random
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +12,11 @@ import numpy as np
 import pytest
 from alembic import command
 from alembic.config import Config
+from commands import TESTS, prefork_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from service import databases, postgres_server
+from service.conftest import OURS
 from service.databases import DAY, Values, advance, direct, listed, maintain, opened, points, same
 from sqlalchemy import func, inspect, select
 
@@ -34,6 +34,11 @@ from kuayu_schemas.models import Durability
 HOUR = 3_600_000
 BEGIN = 20_000 * DAY
 """A day on which nothing else happens."""
+
+MAINTAINING = ("kuayu.service.maintenance", "kuayu.service.storage.database")
+"""What a process imports that maintains a database; that takes longer than what is seen of it."""
+
+MAINTAIN = f"sys.path.append({str(TESTS)!r}); from service.databases import main; main(sys.argv[1:])"
 
 READINGS = st.one_of(
     st.integers(0, 100).map(lambda n: n / 100),
@@ -287,13 +292,12 @@ def test_kill_9_during_maintenance_changes_no_series(database: Database) -> None
 
 def tried(url: str, seconds: float) -> int:
     """Maintain a database in a process that is killed after so many seconds of it; its exit status."""
-    program = [sys.executable, str(Path(databases.__file__)), url, "86400"]
-    tests = str(Path(databases.__file__).parents[1])
-    with subprocess.Popen(program, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": tests}) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
+    told, said = os.pipe()
+    with Path(os.devnull).open("rb") as nothing, os.fdopen(told) as begun:
+        process = prefork_server(MAINTAINING, MAINTAIN).start([url, "86400"], [nothing, said, OURS])
+        os.close(said)
+        begun.readline()
+        with contextlib.suppress(TimeoutError):
+            process.wait(seconds)
+        process.send_signal(signal.SIGKILL)
         return process.wait()

@@ -2,13 +2,13 @@
 
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from commands import SERVING, run
 from service.conftest import QUIET, Service, StartService, problem
 from sqlalchemy import select
 
@@ -109,13 +109,12 @@ def test_every_measure_of_the_model_has_a_column() -> None:
     assert metadata.tables["sample"].columns.keys()[-len(MEASURES) :] == list(MEASURES)
 
 
-def run(*options: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from kuayu.cli import main; main()", *QUIET]
-    return subprocess.run([*program, *options], capture_output=True, text=True, timeout=60, check=False)
+def serve(*options: str) -> subprocess.CompletedProcess[str]:
+    return run(*QUIET, *options, timeout=60, modules=SERVING)
 
 
 def test_a_busy_port_is_told_in_words(shared: Service, tmp_path: Path) -> None:
-    ended = run("--port", str(shared.port), "--database", f"sqlite:///{tmp_path / 'x.db'}")
+    ended = serve("--port", str(shared.port), "--database", f"sqlite:///{tmp_path / 'x.db'}")
     assert ended.returncode == 1
     assert "cannot listen" in ended.stderr
     assert "hint" in ended.stderr
@@ -154,7 +153,7 @@ def test_a_database_from_the_future_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "future.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    ended = run("--port", "0", "--database", url)
+    ended = serve("--port", "0", "--database", url)
     assert ended.returncode == 1
     assert "newer version" in ended.stderr
 

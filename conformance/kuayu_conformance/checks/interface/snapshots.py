@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any
 
@@ -35,13 +36,23 @@ def states_of(episode: Episode) -> list[Json]:
     return [json.loads(text)["state"] for text in islice(stream, STATES)]
 
 
+def digest(state: Json) -> str:
+    """Digest of a state; each is named in many requests, and to write it canonically takes longer than to ask."""
+    return _digest(json.dumps(state))
+
+
+@lru_cache(maxsize=32)
+def _digest(text: str) -> str:
+    return schema.digest(json.loads(text))
+
+
 def patched(episode: Episode, base: Json, asked: Json, *, held: bool = False) -> Answer:
     """The answer to a patch whose base is sent whole before, unless it should be held; again where it was forgotten."""
     answer = episode.ask("POST", PLACEMENTS, asked) if held else None
     for _ in range(TRIES):
         if answer is not None and answer.problem != FORGOTTEN:
             break
-        episode.set_up("POST", PLACEMENTS, {"state": base, "digest": schema.digest(base)})
+        episode.set_up("POST", PLACEMENTS, {"state": base, "digest": digest(base)})
         answer = episode.ask("POST", PLACEMENTS, asked)
     assert answer is not None
     return answer
@@ -50,8 +61,8 @@ def patched(episode: Episode, base: Json, asked: Json, *, held: bool = False) ->
 def request(base: Json, state: Json, operations: list[Json] | None = None, *, base_digest: str = "") -> Json:
     """A request that brings a state as a patch of another; with operations of its own, or a base that is none."""
     patch = {
-        "base": base_digest or schema.digest(base),
-        "result": schema.digest(state),
+        "base": base_digest or digest(base),
+        "result": digest(state),
         "operations": operations_of(base, state) if operations is None else operations,
     }
     return {"patch": patch}
@@ -184,7 +195,7 @@ def _refused(episode: Episode, base: Json, state: Json) -> Iterator[tuple[str, A
         ("tests for another value", request(base, state, [other, *operations])),
     ):
         yield f"a patch that {what}", patched(episode, base, asked)
-    whole = {"state": state, "digest": schema.digest(base)}
+    whole = {"state": state, "digest": digest(base)}
     yield "a whole state with the digest of another", episode.ask("POST", PLACEMENTS, whole)
 
 
