@@ -15,6 +15,10 @@ pytestmark = pytest.mark.browser
 expect.set_options(timeout=30_000)  # the index of the search takes a while to load where other tests run beside
 
 
+DRAWINGS = "Array.from(document.querySelectorAll('.drawing'))"
+"""Drawings of the page that is open, for its own script."""
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and keeps no log."""
 
@@ -123,6 +127,7 @@ def test_an_identifier_is_found_and_an_english_word_leads_to_english_pages(brows
     "path",
     [
         "index.html",
+        "zh/index.html",
         "zh/results.html",
         "reference/api/resources.html",
         "zh/guides/vendor.html",
@@ -136,4 +141,8 @@ def test_an_identifier_is_found_and_an_english_word_leads_to_english_pages(brows
 def test_it_fits_a_telephone(telephone: Opened, path: str) -> None:
     telephone.go(path)
     assert telephone.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert (
+        telephone.page.evaluate(f"{DRAWINGS}.filter(drawing => drawing.scrollWidth > drawing.clientWidth).length") == 0
+    )
+    assert telephone.page.evaluate(f"{DRAWINGS}.every(drawing => drawing.clientWidth > 300)")
     assert telephone.complaints == []
