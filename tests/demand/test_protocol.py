@@ -1,4 +1,9 @@
-"""Choices about the demand law are made on whole sources, and what runs teach is never worse than nothing."""
+"""Choices about the demand law are made on whole sources, and what runs teach is no worse than nothing on their mean.
+
+Figures are held on the sources that ship with the suite and are known to the developers (``corpora.shipped()``): on means
+over runs and over sources, not source by source. Of the outer loop (``corpora.added()``) only its form is held; its figures
+stand in ``docs/results/demand/outer.json``, and there one own run does not bring six per cent where runs agree (decision 54).
+"""
 
 from typing import Any
 
@@ -41,7 +46,8 @@ def test_with_own_runs_the_law_is_better_over_sources(rows: list[dict[str, Any]]
         assert np.mean([row[count] for row in mine]) < np.mean([row["none"] for row in mine])
 
 
-def test_one_own_run_brings_six_per_cent_where_the_runs_of_a_source_agree(rows: list[dict[str, Any]]) -> None:
+def test_one_own_run_brings_six_per_cent_where_the_runs_of_a_known_source_agree(rows: list[dict[str, Any]]) -> None:
+    """Of the sources that are known: in the outer loop it is missed."""
     agreeing = [row for row in rows if row["scatter"] <= AGREE and "own 1" in row]
     assert len(agreeing) >= 3
     assert all(row["own 1"] <= 0.06 for row in agreeing)

@@ -2,7 +2,7 @@
 
 After algorithm 1 of Yang, Hong and Tang (High Technology Letters 2023, 33(5)): what tasks ask for is scaled down as
 long as they are expected to run no longer than allowed. How likely a task needs how much, `sizing_needs` tells; by how
-much longer it runs on less, `sizing_waits`; what is worth most, `sizing_scarcity`; `sizing_cuts` makes the choice.
+much longer it runs on less, `sizing_waits`; what is worth most, and the choice itself, `sizing_cuts`.
 
 Pure: no clock, no chance from outside, neither order nor names of records count.
 """
