@@ -140,7 +140,7 @@ class Watch:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        with httpx.stream("GET", f"{self._url}/v1/graph/events", timeout=None) as response:  # noqa: S113
+        with httpx.stream("GET", f"{self._url}/v1/graph/events", timeout=None) as response:  # noqa: S113 - a stream
             for event in read_events(self._counted(response.iter_raw())):
                 now = time.monotonic()
                 self.events += 1

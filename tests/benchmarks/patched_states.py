@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count, islice, pairwise
 from pathlib import Path
@@ -272,7 +273,8 @@ def main() -> None:
     print(f"load average {load[0]:.1f} at the beginning, {load[1]:.1f} at the end, {psutil.cpu_count()} processors")
     if chosen.json:
         machine = {"python": platform.python_version(), "cores": psutil.cpu_count(), "load": load}
-        text = json.dumps({"machine": machine, "seed": SEED, "bytes": sizes, "ms": rows}, indent=1)
+        made = {"date": f"{datetime.now(UTC):%F}", "machine": machine, "seed": SEED, "bytes": sizes, "ms": rows}
+        text = json.dumps(made, indent=1)
         chosen.json.parent.mkdir(parents=True, exist_ok=True)
         chosen.json.write_text(text + "\n")
 

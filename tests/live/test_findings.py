@@ -75,7 +75,7 @@ def test_the_picture_shows_both_curves_and_each_incident() -> None:
     texts = [each.text for each in root.iter(f"{svg}text")]
     assert "kill (1)" in texts
     assert "same seed, undisturbed" in texts
-    ET.fromstring(picture(dataclasses.replace(findings(), timeline=Timeline(), calm=None)))  # noqa: S314
+    ET.fromstring(picture(dataclasses.replace(findings(), timeline=Timeline(), calm=None)))  # noqa: S314 - ours
 
 
 def test_a_falling_curve_falls_in_bars_too() -> None:

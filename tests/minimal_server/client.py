@@ -29,7 +29,7 @@ class Client:
         kind = {"Content-Type": "text/plain" if isinstance(body, bytes) else "application/json"}
         token = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        request = urllib.request.Request(self.url + path, content, {**kind, **token, **named}, method=method)  # noqa: S310
+        request = urllib.request.Request(self.url + path, content, {**kind, **token, **named}, method=method)  # noqa: S310 - its own URL
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - our own process
                 return answer.status, json.loads(answer.read() or b"null"), dict(answer.headers)

@@ -21,6 +21,7 @@ from . import (
     implementations,
     indicators,
     ingest,
+    latency,
     perception,
     probe_sets,
     problems,
@@ -34,6 +35,7 @@ from . import (
     world,
 )
 from .made import Made
+from .markdown import page
 
 __all__ = ["Made", "shared_files", "written_pages"]
 
@@ -57,7 +59,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from resilience_measured.pages(language, root)
     yield from world.pages(language, root)
     yield from handbook.pages(language)
-    yield from results.pages(language, root, ingest.section(language, root))
+    yield from results.pages(language, root, page(ingest.section(language, root), latency.section(language, root)))
     yield from implementations.pages(language, root)
     yield from changelog.pages(language, root)
     yield from decisions.pages(language, root / "docs/decisions")

@@ -221,7 +221,8 @@ def _started(name: str, arguments: Sequence[str], log: Path, secret: dict[str, s
     """Run a part of ours beside this one; it is ended cleanly, and killed only when it does not listen."""
     command = [sys.executable, "-c", "from kuayu.cli import main; main()", *arguments]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **secret})  # noqa: S603
+        environment = {**os.environ, **secret}
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)  # noqa: S603 - ourselves
     try:
         yield _Part(name, process, log)
     finally:

@@ -95,7 +95,7 @@ def test_a_host_that_does_not_answer_may_answer_later(tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-@pytest.mark.parametrize("name", ["../../outside", "/tmp/kuayu-outside"], ids=["climbing", "absolute"])  # noqa: S108
+@pytest.mark.parametrize("name", ["../../outside", "/tmp/kuayu-outside"], ids=["climbing", "absolute"])  # noqa: S108 - refused
 def test_nothing_of_an_archive_lands_outside(tmp_path: Path, name: str) -> None:
     member = tarfile.TarInfo(name)
     member.size = 4
@@ -107,7 +107,7 @@ def test_nothing_of_an_archive_lands_outside(tmp_path: Path, name: str) -> None:
         with contextlib.suppress(EngineError):  # tar is let in without its leading slash
             unpack((tmp_path / archive).as_uri(), tmp_path / archive[4:] / "target")
         assert not (tmp_path / archive[4:] / "outside").exists()
-        assert not Path("/tmp/kuayu-outside").exists()  # noqa: S108
+        assert not Path("/tmp/kuayu-outside").exists()  # noqa: S108 - refused
 
 
 def test_a_link_out_of_an_archive_is_refused(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ def test_one_commit_of_a_repository_is_fetched(code: Path, tmp_path: Path) -> No
         pytest.skip("no git on this machine")
     commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]
     for arguments in (["init", "-q"], ["add", "."], commit, ["tag", "v1"]):
-        subprocess.run(["git", *arguments], cwd=code, check=True, capture_output=True)  # noqa: S607
+        subprocess.run(["git", *arguments], cwd=code, check=True, capture_output=True)  # noqa: S607 - git of the path
     (code / "package" / "train.py").write_text("print('later')\n")
-    subprocess.run(["git", *commit[:-1], "two", "-a"], cwd=code, check=True, capture_output=True)  # noqa: S607
+    subprocess.run(["git", *commit[:-1], "two", "-a"], cwd=code, check=True, capture_output=True)  # noqa: S607 - git of the path
     unpack(f"git+file://{code}@v1", tmp_path / "target")
     assert holds_the_code(tmp_path / "target")
     assert not (tmp_path / "target" / ".git").exists()

@@ -519,7 +519,8 @@ def _tolerations(options: PodOptions) -> list[JsonObject]:
 
 def _container(run: Run, options: PodOptions, share: Share) -> JsonObject:
     devices = {options.resource: str(share.placement.devices)}
-    mounts = [{"name": "scratch", "mountPath": SCRATCH}, {"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108
+    shared = "/dev/shm"  # noqa: S108 - a mount of the container's own, not a folder that others write into
+    mounts = [{"name": "scratch", "mountPath": SCRATCH}, {"name": "shm", "mountPath": shared}]
     if run.code is not None:
         mounts.append({"name": "code", "mountPath": CODE_DIRECTORY})
     container: JsonObject = {

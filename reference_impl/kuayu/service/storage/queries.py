@@ -226,8 +226,9 @@ def _lasting_instants(dialect: str) -> TextClause:
     SQLite has to be told which index to use. It would take the primary key, and where a subject never had a measure it
     would look at all samples of that subject.
     """
+    indexed = "INDEXED BY sample_{}" if dialect == "sqlite" else ""
     instants = ", ".join(
-        f"(SELECT max(observed) FROM sample {f'INDEXED BY sample_{name}' if dialect == 'sqlite' else ''} "  # noqa: S608
+        f"(SELECT max(observed) FROM sample {indexed.format(name)} "  # noqa: S608 - names of our own
         f"WHERE subject_no = subject.no AND observed <= :at AND {name} IS NOT NULL)"
         for name in LASTING_MEASURES
     )
@@ -239,8 +240,9 @@ def _samples(connection: Connection, keys: Sequence[tuple[int, int]]) -> Iterato
     """Samples by subject and instant. SQLite finds them by their key only where they are joined with what is wanted."""
     pair = "(?, ?)" if connection.dialect.name == "sqlite" else "(%s::bigint, %s::bigint)"
     for chunk in _chunks(keys):
+        places = ", ".join([pair] * len(chunk))
         statement = (
-            f"WITH wanted (no, instant) AS (VALUES {', '.join([pair] * len(chunk))}) SELECT sample.* FROM wanted "  # noqa: S608
+            f"WITH wanted (no, instant) AS (VALUES {places}) SELECT sample.* FROM wanted "  # noqa: S608 - places alone
             "JOIN sample ON sample.subject_no = wanted.no AND sample.observed = wanted.instant"
         )
         yield from connection.exec_driver_sql(statement, tuple(chain.from_iterable(chunk))).mappings()
