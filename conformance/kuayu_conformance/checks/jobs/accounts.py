@@ -130,8 +130,7 @@ def judge(o: AccountTurns) -> Iterator[Finding]:
     yield from _turns(o)
     for answer in (o.told, o.later):
         yield answered("JOB-011", answer, 200, "what accounts have used is told")
-    half_life = o.told.at("half_life")
-    half_life = float(half_life) if isinstance(half_life, int | float) and half_life > 0 else float("inf")
+    half_life = _half_life(o.told)
     now = _seconds(o.told.at("at"))
     for account in o.accounts:
         held = [record for name, record in o.records.items() if o.account_of[name] == account]
@@ -166,12 +165,22 @@ def _grows(o: AccountTurns, turn: Turn) -> Iterator[Finding]:
     record = o.records[turn.job]
     began = min((_seconds(change.get("at")) for change in _changes(record, "starting")), default=0.0)
     lasted = max(_seconds(record.at("ended_at")) - began, 1e-3)
-    share = (turn.end.started - turn.after.started - turn.after.seconds) / lasted
-    wanted = LEAST_GROWTH * share * _number(record.at("device_hours"))
-    grown = _used(turn.end, turn.account) - _used(turn.after, turn.account)
-    expected = f"{turn.job}: while it runs, {wanted:.6g} h at least come to what {turn.account} has used"
-    if share > LEAST_SEEN:
-        yield holds("JOB-011", grown >= wanted > 0, expected, f"{grown:.6g} h", turn.end)
+    passed = turn.end.started - turn.after.started - turn.after.seconds
+    half_life = _half_life(turn.end)
+    wanted = LEAST_GROWTH * passed / lasted * _number(record.at("device_hours")) * 2.0 ** (-lasted / half_life)
+    before = _used(turn.after, turn.account) * 2.0 ** (-(passed + turn.after.seconds) / half_life)
+    used = _used(turn.end, turn.account)
+    expected = (
+        f"{turn.job}: while it runs, {wanted:.6g} h at least come to the {before:.6g} h that {turn.account} has used"
+    )
+    if passed / lasted > LEAST_SEEN:
+        yield holds("JOB-011", used >= before + wanted > 0, expected, f"{used:.6g} h", turn.end)
+
+
+def _half_life(answer: Answer) -> float:
+    """Seconds, infinite where none is told that could be."""
+    stated = _number(answer.at("half_life"))
+    return stated if stated > 0 else float("inf")
 
 
 def _changes(record: Answer, state: str) -> list[Mapping[str, Any]]:
