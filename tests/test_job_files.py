@@ -69,6 +69,7 @@ split_modes: [none, periodic]
 sync_period: 500
 communication: {step_time: 2s, exchange: 26GB, boundary: 0, checkpoint_size: 156GB}
 links: {bandwidth: 1000000000, round_trip_time: 30ms}
+account: language
 priority: 10
 deadline: 3d 12h
 budget: 12000
@@ -109,6 +110,7 @@ def test_all_that_a_job_can_say() -> None:
     assert request["communication"]["checkpoint_size"] == 156e9
     assert request["links"]["round_trip_time"] == 0.03
     assert request["deadline"] == "2027-01-05T00:00:00.000Z"
+    assert request["account"] == "language"
     assert (request["grace"], request["budget"], request["retries"]) == (120.0, 12000.0, 5)
     assert request_of(request).to_wire()["domains"] == ["guiyang", "horinger"]
     written = {line.split(":")[0] for line in WHOLE.splitlines() if line and line[0].isalpha()}

@@ -196,7 +196,7 @@ RunState = Literal["running", "succeeded", "failed", "stopped", "unknown"]
 Profile = Literal["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB", "unknown"]
 """Parts of the standard that can be claimed."""
 
-Feature = Literal["scrape", "otlp", "tenancy", "unknown"]
+Feature = Literal["scrape", "otlp", "tenancy", "accounts", "unknown"]
 """Options within profiles; a declared feature is an obligation."""
 
 Level = Literal["interface", "performance"]
@@ -1189,6 +1189,7 @@ class JobSpec(TypedDict):
 
     id: str
     tenant: NotRequired[str]
+    account: NotRequired[str]
     kind: NotRequired[JobKind]
     priority: NotRequired[int]
     home_domain: NotRequired[str]
@@ -2491,6 +2492,14 @@ class RefusedDecision(TypedDict):
     reason: RefusalReason
 
 
+class AccountUse(TypedDict):
+    """Account of a tenant, and what it has used."""
+
+    id: str
+    used: float
+    weight: float
+
+
 @final
 class SchedulingState(TypedDict):
     """Everything that a scheduling decision may rest on."""
@@ -2504,6 +2513,7 @@ class SchedulingState(TypedDict):
     waiting: list[WaitingJob]
     running: list[RunningJob]
     refused: NotRequired[list[RefusedDecision]]
+    accounts: NotRequired[list[AccountUse]]
 
 
 @final
@@ -2782,6 +2792,7 @@ class JobRequest(TypedDict):
     id: str
     label: NotRequired[str]
     kind: NotRequired[JobKind]
+    account: NotRequired[str]
     workload: Workload
     devices: Elasticity
     device_kinds: NotRequired[list[AcceleratorKind]]
@@ -2854,6 +2865,22 @@ class JobDecision(TypedDict):
     digest: str
     method: SchedulingMethod
     decision: PlacementDecision
+
+
+@final
+class Account(AccountUse):
+    """Account as the service holds it."""
+
+    quota: NotRequired[float]
+
+
+@final
+class AccountList(TypedDict):
+    """What accounts have used, by which they take turns."""
+
+    at: str
+    half_life: float
+    items: list[Account]
 
 
 @final

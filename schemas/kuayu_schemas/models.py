@@ -1113,6 +1113,9 @@ class Feature(StrEnum):
     tenancy = "tenancy"
     """Several tenants share the service and do not see each other."""
 
+    accounts = "accounts"
+    """Use of devices is counted by account, and by it accounts take turns."""
+
     unknown = "unknown"
     """Of a kind that this version does not name."""
 
@@ -2567,6 +2570,9 @@ class JobSpec(KuayuModel):
 
     id: Identifier = Field(description="Name of the job.")
     tenant: Maybe[Identifier] = Field(default=None, description="Whose it is; taken from the credentials where absent.")
+    account: Maybe[Identifier] = Field(
+        default=None, description="Account that what it uses counts for; the account `default` where it is absent."
+    )
     kind: Maybe[JobKind] = Field(default=None, description="What it does.")
     priority: Maybe[Annotated[int, WholeNumber(-1000, 1000)]] = Field(default=None, description="Higher goes first.")
     home_domain: Maybe[Identifier] = Field(default=None, description="Domain that it was submitted in.")
@@ -4376,6 +4382,23 @@ class RefusedDecision(KuayuModel):
     reason: RefusalReason = Field(description="Why not.")
 
 
+class AccountUse(KuayuModel):
+    """Account of a tenant, and what it has used."""
+
+    id: Identifier = Field(description="Name of the account.")
+    used: Amount = Field(
+        description=(
+            "Hours of reference devices that its jobs have held, each halved once for every half-life that has "
+            "passed since."
+        ),
+        json_schema_extra={"x-unit": "h"},
+    )
+    weight: Annotated[Real, Field(ge=1e-06, le=1000000)] = Field(
+        description="Its part of the devices, in proportion to the weights of others.",
+        json_schema_extra={"x-unit": "1"},
+    )
+
+
 class SchedulingState(KuayuModel):
     """Everything that a scheduling decision may rest on."""
 
@@ -4399,6 +4422,13 @@ class SchedulingState(KuayuModel):
     running: Annotated[list[RunningJob], Field(max_length=100000)] = Field(description="Jobs that hold devices.")
     refused: Maybe[Annotated[list[RefusedDecision], Field(max_length=100000)]] = Field(
         default=None, description="What was decided before and not carried out."
+    )
+    accounts: Maybe[Annotated[list[AccountUse], Field(max_length=100000)]] = Field(
+        default=None,
+        description=(
+            "Accounts that take turns; those of jobs that stand in none of these have used nothing, and their "
+            "weight is one. Where it is absent, accounts do not matter."
+        ),
     )
 
 
@@ -4787,6 +4817,9 @@ class JobRequest(KuayuModel):
     id: Identifier = Field(description="Name of the job.")
     label: Maybe[Text] = Field(default=None, description="Name for people.")
     kind: Maybe[JobKind] = Field(default=None, description="What it does.")
+    account: Maybe[Identifier] = Field(
+        default=None, description="Account that what it uses counts for; the account `default` where it is absent."
+    )
     workload: Workload = Field(description="What it runs.")
     devices: Elasticity = Field(description="Devices that it asks for.")
     device_kinds: Maybe[Annotated[list[AcceleratorKind], Field(max_length=100)]] = Field(
@@ -4903,6 +4936,31 @@ class JobDecision(KuayuModel):
     digest: Digest = Field(description="Digest of the scheduling state; who has that state gets the same decision.")
     method: SchedulingMethod = Field(description="How it was decided.")
     decision: PlacementDecision = Field(description="What was decided, with its explanation and alternatives.")
+
+
+class Account(AccountUse):
+    """Account as the service holds it."""
+
+    quota: Maybe[Amount] = Field(
+        default=None,
+        description=(
+            "Hours that it may have used; its jobs are held from when it has used so many until it has used less."
+            " No limit where it is absent."
+        ),
+        json_schema_extra={"x-unit": "h"},
+    )
+
+
+class AccountList(KuayuModel):
+    """What accounts have used, by which they take turns."""
+
+    at: Instant = Field(description="When this was so.")
+    half_life: Duration = Field(
+        description="Seconds after which what was used counts half.", json_schema_extra={"x-unit": "s"}
+    )
+    items: Annotated[list[Account], Field(max_length=10000)] = Field(
+        description="In order of identifier: those of which something was set, and others that have used something."
+    )
 
 
 class RunReport(KuayuModel):

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,27 @@ from minimal_server.core import Json, Request, Tenant
 from minimal_server.jobs import Job
 from minimal_server.reserving import Allocation
 from minimal_server.service import MinimalServer
+from mutants import accounts as wrong_accounts
 from mutants import jobs as wrong_jobs
 from mutants.declaration import DECLARED, Mutant
 from typing_extensions import override
 
 from kuayu_conformance.answers import Answer
+from kuayu_conformance.checks.jobs import accounts as job_accounts
 from kuayu_conformance.checks.jobs import order as job_order
+from kuayu_conformance.checks.jobs import quotas as job_quotas
 from kuayu_conformance.checks.jobs import runs as job_runs
 from kuayu_conformance.checks.jobs import submission as job_submission
 from kuayu_conformance.checks.jobs.job_domains import Moment
 from kuayu_conformance.checks.jobs.runs import STORIES, JobRuns, Story, judge, observe
-from kuayu_conformance.episode import FellBehind
+from kuayu_conformance.episode import FellBehind, NotTestable
 from kuayu_conformance.episode import Request as Asked
 from kuayu_conformance.folder import verify, write
 from kuayu_conformance.run.runner import Options, Progress, Run
 
-CHECKS = (job_submission, job_runs, job_order)
-WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ == wrong_jobs.__name__]
+CHECKS = (job_submission, job_runs, job_order, job_accounts, job_quotas)
+WRONG_IN = {wrong_jobs.__name__, wrong_accounts.__name__}
+WRONG = [mutant for mutant in DECLARED.values() if mutant.service.__module__ in WRONG_IN]
 
 
 def unmet(claims: Any) -> set[str]:
@@ -170,7 +175,40 @@ class PlacesNothing(MinimalServer):
 
 
 def test_who_starts_nothing_has_shown_nothing() -> None:
-    assert {"JOB-004", "JOB-005", "JOB-007", "JOB-009"} <= found(PlacesNothing)
+    assert {"JOB-004", "JOB-005", "JOB-007", "JOB-009", "JOB-011", "JOB-012", "JOB-013"} <= found(PlacesNothing)
+
+
+class HasNoQuotas(MinimalServer):
+    """No account has a quota."""
+
+    @override
+    def shown_account(self, tenant: Tenant, name: str, moment: int) -> Json:
+        told = super().shown_account(tenant, name, moment)
+        return {member: value for member, value in told.items() if member != "quota"}
+
+
+def test_where_no_account_has_used_its_quota_that_cannot_be_tested() -> None:
+    with pytest.raises(NotTestable, match="none is told that has used its quota"):
+        job_quotas.observe(episode("job_quotas", HasNoQuotas))
+
+
+class CountsHalfAfterTenSeconds(MinimalServer):
+    """What was used is soon forgotten."""
+
+    @override
+    def get_accounts(self, request: Request) -> Told:
+        told = super().get_accounts(request)
+        return Told(200, {**told.body, "half_life": 10.0})
+
+    @override
+    def counting(self, devices: int, since: int, until: int, moment: int) -> float:
+        first, last = (2.0 ** (-(moment - end) / 1000 / 10.0) for end in (since, until))
+        return devices * (last - first) * 10.0 / log(2.0) / 3600
+
+
+def test_any_half_life_will_do() -> None:
+    check = job_accounts.CHECK
+    assert unmet(check.judge(check.observe(episode(check.name, CountsHalfAfterTenSeconds)))) == set()
 
 
 # What the judge makes of things that no service did

@@ -131,6 +131,7 @@ class Queue:
         jobs: By name.
         changes: The newest changes: the job as it came to be by each.
         orders: What domains were asked for because of jobs: job, attempt and domain, by action.
+        spent: Devices that each account has held, and from when until when, of attempts that are over.
         known: Revision of registrations and allocations when devices were last looked for without a job having changed.
     """
 
@@ -139,6 +140,7 @@ class Queue:
     changes: deque[Json] = field(default_factory=lambda: deque(maxlen=HELD_JOB_CHANGES))
     orders: dict[str, tuple[str, int, str]] = field(default_factory=dict)
     known: int = 0
+    spent: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
 
 class Jobs(Watching):
@@ -314,6 +316,7 @@ class Jobs(Watching):
     def consider(self, tenant: Tenant, moment: int) -> None:
         """Give devices to jobs that wait, in their order, as far as there are any; say of each what was decided."""
         waiting = self.queue_order([job for job in self.job_queue(tenant).jobs.values() if job.state == "queued"])
+        waiting = self.take_turns(tenant, waiting, moment)
         if not waiting:
             return
         state = self.scheduling_state(tenant, waiting, moment)
@@ -326,6 +329,10 @@ class Jobs(Watching):
     def queue_order(self, waiting: list[Job]) -> list[Job]:
         """Those of higher priority first, and of the same those that were submitted first."""
         return sorted(waiting, key=lambda job: (-job.body.get("priority", 0), job.number))
+
+    def take_turns(self, _tenant: Tenant, waiting: list[Job], _moment: int) -> list[Job]:
+        """Jobs of several accounts in their turn."""
+        return waiting
 
     def begin_attempt(self, tenant: Tenant, job: Job, placement: Json, moment: int) -> None:
         """Ask for the devices of an attempt."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from minimal_server.accounts import Accounts
 from minimal_server.adjusting import Adjusting
-from minimal_server.attempts import Attempts
 from minimal_server.core import LIMITS, Answer, Refusal, Request, Tenant, instant, wrong_parameter
 from minimal_server.otlp import Otlp
 from minimal_server.recovering import Recovering
@@ -41,7 +41,7 @@ class Route:
     pure: bool = False
 
 
-class MinimalServer(Otlp, Stepped, Streams, Attempts, Recovering, Adjusting):
+class MinimalServer(Otlp, Stepped, Streams, Accounts, Recovering, Adjusting):
     """The whole service; safe to be called from many threads."""
 
     def __init__(
@@ -100,6 +100,7 @@ class MinimalServer(Otlp, Stepped, Streams, Attempts, Recovering, Adjusting):
         add("GET", "/v1/jobs/events", self.get_job_events)
         add("GET", "/v1/jobs/{}", self.get_job)
         add("DELETE", "/v1/jobs/{}", self.delete_job)
+        add("GET", "/v1/accounts", self.get_accounts)
         add("GET", "/v1/jobs", self.list_jobs, "limit", "cursor")
         add("GET", "/v1/jobs/{}/decision", self.get_decision)
         add("GET", "/v1/jobs/{}/logs", self.get_logs, "after", "limit", "wait")
@@ -139,7 +140,11 @@ class MinimalServer(Otlp, Stepped, Streams, Attempts, Recovering, Adjusting):
             "spec_version": "0.1.0",
             "implementation": {"name": "minimal-server", "version": "0.1.0"},
             "profiles": ["COM", "MET", "IDX", "DEM", "FCT", "SCH", "RES", "JOB"],
-            "features": [*(["scrape"] if self.allowed else []), "otlp", *(["tenancy"] if self.tokens else [])],
+            "features": [
+                *(["scrape"] if self.allowed else []),
+                *("otlp", "accounts"),
+                *(["tenancy"] if self.tokens else []),
+            ],
             "limits": LIMITS,
             "durability": "process",
             "revision": self.revision(request.tenant),

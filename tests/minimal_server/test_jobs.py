@@ -119,6 +119,24 @@ def test_jobs_that_are_too_large_for_a_domain_are_spread_where_they_may_be(clien
     assert job(client, "wide")["failures"] == 0
 
 
+def test_the_account_that_has_used_less_goes_first_and_one_without_a_quota_left_is_held(client: Client) -> None:
+    register(client, "north")
+    submit(client, "first", account="red")
+    obey(client, "north")
+    report(client, "first", 1, "north", "running")
+    for name, account in (("red", "red"), ("blue", "blue"), ("none", "spent")):
+        submit(client, name, account=account)
+    record = job(client, "none")
+    assert (record["state"], record["reason"]) == ("held", "the account spent has used its quota")
+    time.sleep(0.05)
+    report(client, "first", 1, "north", "succeeded")
+    obey(client, "north")
+    assert [job(client, name)["state"] for name in ("red", "blue")] == ["queued", "starting"]
+    rows = {row["id"]: row for row in client.ask("GET", "/v1/accounts")[1]["items"]}
+    assert rows["red"]["used"] > rows.get("blue", {"used": 0.0})["used"]
+    assert rows["spent"]["quota"] == 0.0
+
+
 def test_jobs_survive_the_server(tmp_path: Path) -> None:
     journal = ("--journal", str(tmp_path / "journal"))
     client = start(*journal)

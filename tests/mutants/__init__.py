@@ -10,6 +10,7 @@ what was measured, stands beneath all of them.
 """
 
 from mutants import (
+    accounts,
     adjusting,
     adjustments,
     aggregation,
@@ -71,6 +72,7 @@ from mutants import (
 from mutants.declaration import DECLARED, Mutant
 
 SUBJECTS = (
+    accounts,
     declaring,
     errors,
     writes,

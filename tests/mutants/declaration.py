@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from conforming import Change, Edit, Json
+from minimal_server.accounts import Accounts
 from minimal_server.adjusting import Adjusting
 from minimal_server.agreeing import Agreeing
 from minimal_server.allocating import Allocating
@@ -167,7 +168,7 @@ DISTURBED = frozenset({"RES-007", "RES-008", "RES-009"})
 CARRIED_OUT = FAILED_OVER | DISTURBED | {"RES-005", "RES-006", "RES-010", "RES-012", "RES-014", "RES-016"}
 """Requirements whose checks carry hundreds of plans, choices or changes out."""
 
-JOBBING: tuple[type, ...] = (Jobs, Attempts)
+JOBBING: tuple[type, ...] = (Jobs, Attempts, Accounts)
 """What answers operations of jobs and nothing else."""
 
 JOBBED = frozenset(row.id for row in CHECKED if row.profile is Profile.JOB)

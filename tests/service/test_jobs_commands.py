@@ -84,6 +84,13 @@ def test_jobs_are_listed_told_of_and_called_off(folder: Path) -> None:
     assert "cancelled" in kuayu("jobs", "called-off")
 
 
+@pytest.mark.usefixtures("folder")
+def test_accounts_are_told_as_a_table_or_as_json_and_by_themselves() -> None:
+    assert json.loads(kuayu("jobs", "--accounts", "--json"))["half_life"] == 604_800.0
+    assert "hours of reference devices, which count half after 7 d 0 h" in kuayu("jobs", "--accounts")
+    assert "accounts are told by themselves" in kuayu("jobs", "named", "--accounts", status=2)
+
+
 def test_several_jobs_are_called_off_whichever_is_not_there(folder: Path) -> None:
     for name in ("one", "two"):
         (folder / "a.yaml").write_text(f"name: {name}\n" + LEAST, encoding="utf-8")

@@ -96,6 +96,8 @@ CHECKS: tuple[Listed, ...] = (
     Listed("job_submission", "jobs.submission"),
     Listed("job_runs", "jobs.runs"),
     Listed("job_order", "jobs.order"),
+    Listed("job_accounts", "jobs.accounts"),
+    Listed("job_quotas", "jobs.quotas"),
 )
 
 RUN_CHECKS: tuple[RunCheck, ...] = (schemas.CHECK,)

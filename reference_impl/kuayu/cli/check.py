@@ -41,6 +41,8 @@ from kuayu_schemas.models import ConformanceReport, RequirementResult, RunLevel
 
 DOMAIN, NODE = "here", "this-host"
 SERVED = "served.json"
+ACCOUNTS = "main/spent quota=0\n"
+"""What the reference knows of accounts: one that may use nothing, so that it is seen what a quota does."""
 MAX_REQUIREMENTS_NAMED = 12
 """Requirements that a command is printed for; of more, the whole is run again."""
 START_TIMEOUT_SECONDS = 60.0
@@ -91,9 +93,11 @@ def check(
     nonce = nonce_of(seed, nonce) if begun is None or seed is not None else nonce
     served = _ServedReference.read(beside) if begun else _ServedReference.new(beside)
     target, own = served.target, served.own
+    accounts = beside / "accounts"
+    accounts.write_text(ACCOUNTS, encoding="utf-8")
     serve = [
         *("serve", "--port", str(served.port), "--database", f"sqlite:///{beside / 'kuayu.db'}"),
-        *("--scrape-allow", "127.0.0.1"),
+        *("--scrape-allow", "127.0.0.1", "--accounts", str(accounts)),
     ]
     collect = ["collect", "--url", target, "--domain", DOMAIN, "--node", NODE, "--probe" if probe else "--no-probe"]
     tokens = {"KUAYU_TOKENS": f"main={own},other={served.other}"}

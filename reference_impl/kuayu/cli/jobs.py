@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +26,7 @@ from kuayu.cli.place import length, where
 from kuayu.cli.questions import content_of, listed
 from kuayu.cli.terminal import USAGE, fail, plain_table
 from kuayu_schemas.models import (
+    AccountList,
     DomainShare,
     JobDecision,
     JobLogLine,
@@ -120,6 +121,22 @@ def decision(product: JobDecision) -> Group:
     return Group(*lines)
 
 
+def account_table(accounts: AccountList) -> Group:
+    """What accounts have used, those that have used most for their weight last."""
+    rows = plain_table("account", ">used, h", ">weight", ">used for its weight, h", ">quota, h")
+    for account in sorted(accounts.items, key=lambda entry: (entry.used / entry.weight, entry.id)):
+        rows.add_row(
+            f"[bold]{escape(account.id)}[/]",
+            f"{account.used:.4g}",
+            f"{account.weight:g}",
+            f"{account.used / account.weight:.4g}",
+            "–" if account.quota is None else f"{account.quota:g}",
+        )
+    half_life = length(timedelta(seconds=accounts.half_life))
+    told = f"hours of reference devices, which count half after {half_life}"
+    return Group(*([rows] if accounts.items else ["no account has used anything"]), told)
+
+
 def change(job: JobRecord) -> str:
     """What a change says, in a line."""
     instant = job.transitions[-1].at if job.transitions else job.submitted_at
@@ -182,6 +199,9 @@ def jobs(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: a list of jobs, and with --watch a line for each change.")
     ] = False,
+    accounts: Annotated[
+        bool, typer.Option("--accounts", help="Tell what accounts have used, with their weights and quotas.")
+    ] = False,
     url: data_directory.Url = None,
     token: data_directory.Token = None,
     data: data_directory.Data = data_directory.DEFAULT,
@@ -189,9 +209,18 @@ def jobs(
     """List jobs and where they stand, or tell of one how it came to that.
 
     FOR is how long a job has been in its state. Ended jobs are listed for as long as the service remembers them.
+    With --accounts it is told what accounts have used, the one first whose jobs go first.
     """
+    if accounts and (watch or job is not None):
+        raise typer.BadParameter("accounts are told by themselves", param_hint="'--accounts'")
     with connected(url, token, data) as client:
-        if watch:
+        if accounts:
+            told = client.accounts()
+            if as_json:
+                typer.echo(told.to_json())
+            else:
+                console.print(account_table(told))
+        elif watch:
             _watch(client, job, as_json=as_json)
         elif job is not None:
             record = client.job(job)

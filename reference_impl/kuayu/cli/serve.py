@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp
 
+    from kuayu.service.account_store import AccountFile
     from kuayu.service.audit import AuditLog
     from kuayu.service.edge import Edge
     from kuayu.service.token_issuer import TokenIssuer
@@ -222,6 +223,16 @@ def serve(
     max_connections_per_address: Annotated[
         int, typer.Option(min=1, metavar="N", help="Connections from one address; behind a proxy all are from its own.")
     ] = 1_024,
+    accounts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] a line; read again on changes.",
+        ),
+    ] = None,
+    half_life: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="After which what accounts have used counts half.")
+    ] = 604_800,
     scheduler: Annotated[
         Scheduler, typer.Option(help="What places jobs: the rule, or the rule with constants that PPO sets.")
     ] = Scheduler.RULE,
@@ -303,6 +314,8 @@ def serve(
         quota=Quota(max_resources, max_resource, max_resources_together),
         graph_changes=graph_changes,
         max_streams=max_streams,
+        accounts=None if accounts is None else _account_file(accounts),
+        half_life=half_life,
         pass_records=pass_records,
         audit_log=None if audit_log is None else _open_audit_log(audit_log),
     )
@@ -317,6 +330,15 @@ def serve(
     typer.echo(f"kuayu serves {address} from {opened.shown}, {len(tenants) or 'no'} tenants{others}{alone}")
     edge = Edge(connections=max_connections, per_address=max_connections_per_address)
     _run(create_app(settings, opened), listener, log_level, edge, (tls_certificate, tls_key))
+
+
+def _account_file(path: Path) -> "AccountFile":
+    from kuayu.service.account_store import AccountFile, AccountFileError
+
+    try:
+        return AccountFile(path)
+    except AccountFileError as error:
+        _fail(str(error), "give a file with one [TENANT/]ACCOUNT [weight=W] [quota=HOURS] in each line")
 
 
 def _token_issuer(

@@ -69,6 +69,9 @@ def up(
         Path | None, typer.Option(metavar="FILE", help="Certificate chain in PEM; with --tls-key, HTTPS is served.")
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key in PEM.")] = None,
+    accounts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with one ACCOUNT [weight=W] [quota=HOURS] a line.")
+    ] = None,
     leave_running: Annotated[
         bool, typer.Option("--leave-running", help="Let runs continue when this command ends.")
     ] = False,
@@ -97,6 +100,7 @@ def up(
             raise fail(f"cannot write {data}: {error.strerror}", "name a folder with --data") from error
         serving = ["serve", "--host", host, "--port", str(port), "--database", f"sqlite:///{directory.database}"]
         serving += ["--token-file", str(directory.tokens), "--log-level", "warning"]
+        serving += ["--accounts", str(accounts)] if accounts else []
         serving += ["--tls-certificate", str(tls_certificate), "--tls-key", str(tls_key)] if tls_key else []
         household = _Household(directory, url, token, serving, leave_running=leave_running)
         household.begin()

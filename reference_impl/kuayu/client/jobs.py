@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 
 from kuayu.client.connection import Connection, RefusedError, UnreachableError, event_of, path_of
 from kuayu_schemas.models import (
+    AccountList,
     Declaration,
     JobDecision,
     JobLogLine,
@@ -58,6 +59,10 @@ class Jobs(Connection):
         :class:`NotFoundError` where there is no such job, and where nothing was decided about it yet.
         """
         return self._read(JobDecision, "GET", path_of("jobs", identifier) + "/decision")
+
+    def accounts(self) -> AccountList:
+        """What accounts have used, by which their jobs take turns, with their weights and quotas."""
+        return self._read(AccountList, "GET", "/v1/accounts")
 
     def follow_jobs(self, *, after: Revision | None = None, patience_s: float = 60.0) -> Iterator[JobRecord]:
         """Jobs, each as it has come to be: it takes the place of the one of its name.

@@ -16,7 +16,8 @@ stop, migrate, resize  *stop*: the job is stopped and queued again, and the next
                        is decided when its devices are free, by what holds at that time
 a node is lost         *lose*: the run of a job is lost with a node that is dead, or with a domain of which neither a
                        node nor the controller is heard any more; nothing is decided about that
-held, affordable       *release*: the budget of a job that is held would do now
+over the quota         *hold*: the account of a job that waits has used its quota; nothing else is decided about it
+held, affordable       *release*: the budget of a job that is held would do now, or its account has used less again
 =====================  =================================================================================================
 
 Invariants, which :func:`check` holds every pass against; one that breaks them is not carried out:
@@ -39,6 +40,13 @@ from typing import TYPE_CHECKING, Any
 
 from kuayu import canonical
 from kuayu.jobs.accelerators import main_kind, profile_of
+from kuayu.jobs.fair_share import (
+    account_of,
+    has_used_quota,
+    held_words,
+    is_held_for_quota,
+    released_words,
+)
 from kuayu.jobs.federation import UNHEARD, FederationSnapshot, FederationState, price_of, scheduling_state
 from kuayu.jobs.progress import INTERRUPTED, RUNNING, STARTING
 from kuayu.refusals import Refusal
@@ -147,6 +155,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
     Raises:
         BrokenInvariantError: The decision contradicts the state; nothing of it may be carried out.
     """
+    snapshot, beyond = _within_quotas(snapshot)
     state = scheduling_state(snapshot)
     state, report = _report(state)
     decided = {decision["job"]: decision for decision in report["decisions"]}
@@ -161,6 +170,7 @@ def decide(snapshot: FederationSnapshot) -> PassResult:
             if name not in lost
         ),
         *(_waits(records[name], reason) for name, reason in sorted(state.apart.items())),
+        *beyond,
         *_released(snapshot, budgets),
     ]
     pools = [pool for domain in state.document["domains"] for pool in _open_pools(domain)]
@@ -414,12 +424,17 @@ def wait(job: str, reason: str) -> "documents.PlacementDecision":
 
 
 def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobStep]:
-    """Jobs that are held for their budget and could pay for what is free now.
+    """Jobs that are held for their quota or budget, and would not be now.
 
-    They are looked at by themselves, as if nobody else waited: those who do are not to lose devices to somebody who may
-    be held again.
+    Those that are held for their budget are looked at by themselves, as if nobody else waited: those who do are not to
+    lose devices to somebody who may be held again.
     """
-    held = [record for record in snapshot.held if "budget" in record]
+    accounts = {account["id"]: account for account in snapshot.accounts}
+    for record in snapshot.held:
+        account = account_of(record)
+        if is_held_for_quota(record) and not has_used_quota(accounts.get(account)):
+            yield JobStep(record["id"], JobVerb.RELEASE, released_words(account), record["attempt"])
+    held = [record for record in snapshot.held if "budget" in record and not is_held_for_quota(record)]
     if not held:
         return
     alone = replace(snapshot, waiting=held, held=())
@@ -434,6 +449,24 @@ def _released(snapshot: FederationSnapshot, budgets: _Budgets) -> Iterator[JobSt
         if record["state"] == "held" and cheapest <= left:
             words = f"It is expected to cost {_money(cheapest)} now, which its budget allows."
             yield JobStep(record["id"], JobVerb.RELEASE, words, record["attempt"])
+
+
+def _within_quotas(snapshot: FederationSnapshot) -> tuple[FederationSnapshot, list[JobStep]]:
+    """A snapshot without waiting jobs whose account has used its quota, and these as they are held."""
+    used_up = {account["id"]: account for account in snapshot.accounts if has_used_quota(account)}
+    if not used_up:
+        return snapshot, []
+    waiting: list[documents.JobRecord] = []
+    steps: list[JobStep] = []
+    for record in snapshot.waiting:
+        account = used_up.get(account_of(record))
+        if account is None:
+            waiting.append(record)
+        else:
+            words = held_words(account)
+            decision = wait(record["id"], words)
+            steps.append(JobStep(record["id"], JobVerb.HOLD, words, record["attempt"], decision))
+    return replace(snapshot, waiting=waiting), steps
 
 
 def _lost(snapshot: FederationSnapshot) -> Iterator[JobStep]:

@@ -12,7 +12,8 @@
    is registered, the other is taken to be alike: a connection needs both. What nobody states is :data:`USUAL_BANDWIDTH`
    and :data:`USUAL_ROUND_TRIP`, and noted.
 6. *Money* stands in extensions: :data:`PRICE` of nodes or of their domain, :data:`TARIFF` of links; zero elsewhere.
-7. *Running* is everyone that holds devices, or is being given some: what starts is staging, what is being stopped or
+7. *Accounts* stand in the state where jobs of several wait, so that whoever has the state can decide it again.
+8. *Running* is everyone that holds devices, or is being given some: what starts is staging, what is being stopped or
    called off is interrupted and gives its devices back soon. Only who has a checkpoint may be interrupted by decisions:
    the share that it keeps busy, without which a state lets nobody be moved, is stated for these alone, and is one, as
    steps tell how fast a job is and not how many devices would have done.
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 from kuayu.jobs.accelerators import PROFILE, kinds_of, main_kind, offered
+from kuayu.jobs.fair_share import DEFAULT_WEIGHT, account_of
 from kuayu.jobs.progress import (
     RUNNING,
     STARTING,
@@ -110,7 +112,9 @@ class FederationSnapshot:
         allocations: Those that are not finished.
         waiting: Jobs that are queued and to be considered, class JobRecord, in any order.
         active: Jobs that hold something or are being given it: starting, running and restarting; class JobRecord.
-        held: Jobs that are held for their budget and to be looked at again; class JobRecord.
+        held: Jobs that are held for their budget, or since their account had used its quota, and to be looked at again;
+            class JobRecord.
+        accounts: What accounts of these jobs have used, class Account, of those that take turns or have a quota.
         steps_per_second: How fast running jobs are, as their reports show, by name.
         copies: Domains that hold data which have moved, by artefact.
     """
@@ -131,6 +135,7 @@ class FederationSnapshot:
     waiting: "Sequence[documents.JobRecord]" = ()
     active: "Sequence[documents.JobRecord]" = ()
     held: "Sequence[documents.JobRecord]" = ()
+    accounts: "Sequence[documents.Account]" = ()
     steps_per_second: Mapping[str, float] = field(default_factory=dict)
     copies: Mapping[str, Collection[str]] = field(default_factory=dict)
 
@@ -221,7 +226,26 @@ def scheduling_state(snapshot: FederationSnapshot) -> FederationState:
     ]
     if refused:
         document["refused"] = refused
+    accounts = _taking_turns(snapshot, waiting)
+    if accounts:
+        document["accounts"] = accounts
     return FederationState(document, list(dict.fromkeys(notes)), apart, {record["id"]: record for record in records})
+
+
+def _taking_turns(
+    snapshot: FederationSnapshot, waiting: "Sequence[documents.JobRecord]"
+) -> "list[documents.AccountUse]":
+    """What accounts of jobs that wait have used, in order of name; none where all jobs are of one."""
+    names = {account_of(record) for record in waiting}
+    if len(names) < 2:  # noqa: PLR2004 - who is alone takes no turns
+        return []
+    known = {account["id"]: account for account in snapshot.accounts}
+    return [
+        {"id": name, "used": known[name]["used"], "weight": known[name]["weight"]}
+        if name in known
+        else {"id": name, "used": 0.0, "weight": DEFAULT_WEIGHT}
+        for name in sorted(names)
+    ]
 
 
 def out_of_service(snapshot: FederationSnapshot) -> dict[str, str]:

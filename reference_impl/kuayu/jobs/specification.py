@@ -41,7 +41,10 @@ CONFINED = "kuayu.domains"
 INSIDE: "documents.SplitMode" = "none"
 """Split mode of a job that says nothing: inside one domain."""
 
-COPIED = ("id", "kind", "priority", "submitted_at", "device_kinds", "memory_per_device", "communication", "sync_period")
+COPIED = (
+    *("id", "kind", "account", "priority", "submitted_at", "device_kinds", "memory_per_device", "communication"),
+    "sync_period",
+)
 """Members that a specification has from the record as they are, and"""
 
 COPIED_TOO = ("links", "nodes")

@@ -11,3 +11,7 @@ class Scheduler(StrEnum):
 
     RULE = "rule"
     PPO = "ppo"
+
+
+DEFAULT_ACCOUNT = "default"
+"""Account of a job that names none (clause Jobs, Accounts)."""

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kuayu.scheduling import DEFAULT_ACCOUNT
 from kuayu.scheduling.state import (
     ANYWHERE,
     MODES,
     NOWHERE,
     PURCHASES,
     SCOPES,
+    Accounts,
     Counts,
     Flags,
     Floats,
@@ -139,7 +141,7 @@ _FIGURES = (
 """What is read of a specification as a number; instants are seconds from 1970."""
 
 _INSTANTS = ("submitted", "deadline")
-_NUMBERED = ("profile", "home", "modes", "kinds", "within")
+_NUMBERED = ("profile", "home", "modes", "kinds", "within", "account")
 
 Columns = Mapping[str, Sequence[Any]]
 """What is told, by name, and in each by job."""
@@ -158,6 +160,7 @@ def _columns_of(specs: "Sequence[documents.JobSpec]") -> Columns:
         "start": [spec.get("checkpoint") for spec in specs],
         "profile": [spec.get("task_profile") for spec in specs],
         "home": [spec.get("home_domain") for spec in specs],
+        "account": [spec.get("account") for spec in specs],
         "modes": [(*spec["split_modes"], bool(talk)) for spec, talk in zip(specs, talks, strict=True)],
         "kinds": [tuple(spec.get("device_kinds") or ()) for spec in specs],
         "within": [node.get("within") for node in nodes],
@@ -495,7 +498,21 @@ def snapshot_of(state: "documents.SchedulingState", parsed: ParsedJobs | None = 
         denied=frozenset(
             number for number, name in enumerate(parsed.names[: parsed.waiting]) if refused and name in refused
         ),
+        accounts=_accounts(state, parsed),
     )
+
+
+def _accounts(state: "documents.SchedulingState", parsed: ParsedJobs) -> Accounts | None:
+    """Accounts of jobs that wait; None where the state has none."""
+    if not (stated := state.get("accounts")):
+        return None
+    known = {account["id"]: number for number, account in enumerate(stated)}
+    column = parsed.specs.numbered["account"]
+    number = column.mapped(lambda name: known.setdefault(name or DEFAULT_ACCOUNT, len(known)), np.intp)
+    used, weight = np.zeros(len(known)), np.ones(len(known))
+    used[: len(stated)] = [account["used"] for account in stated]
+    weight[: len(stated)] = [account["weight"] for account in stated]
+    return Accounts(number[: parsed.waiting], used, weight)
 
 
 def links_of(links: "Sequence[documents.PathLink]", places: Mapping[str, int]) -> Links:

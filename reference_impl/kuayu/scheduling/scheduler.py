@@ -10,7 +10,9 @@
 3. *Nodes.* What a job needs of nodes (:mod:`.node_allocator`) rules candidates out whose shape no node has, and keeps
    it from those for which there is no such room now; nobody is interrupted for it, since that would free devices
    anywhere.
-4. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
+4. *Accounts.* Where the state names accounts, those of one priority take turns by what they have used for their weight;
+   inside an account the order stays.
+5. *Shares.* Where an allocation plan says so, each domain gives its part of the compute of what starts now. Compute is
    devices times their index for the job. Large jobs go first, each to the domain that is furthest behind its share, and
    small ones even out what is left (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on Applied
    Mathematics 17, 1969). Where a domain has no more room, the others stop at its level.
@@ -47,7 +49,7 @@ from kuayu.scheduling.scoring import (
     Scoring,
     Weights,
 )
-from kuayu.scheduling.state import ANYWHERE, NONE, Flags, Floats, Numbers, Snapshot
+from kuayu.scheduling.state import ANYWHERE, NONE, Accounts, Flags, Floats, Numbers, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,32 @@ def priority_order(snapshot: Snapshot, queue_policy: QueuePolicy) -> Numbers:
     overdue = overtaken_until(snapshot, queue_policy) < 0.0
     longer = 1.0 + queue_policy.ageing * -jobs.submitted[waiting] / np.maximum(seconds, queue_policy.least)
     key = np.where(overdue, jobs.submitted[waiting], np.maximum(seconds, 1.0) * requested**queue_policy.area / longer)
-    return np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
+    order = np.lexsort((waiting, key, ~overdue, -jobs.priority[waiting]))
+    return order if snapshot.accounts is None else _in_turn(snapshot, snapshot.accounts, order, overdue)
+
+
+def _in_turn(snapshot: Snapshot, accounts: Accounts, order: Numbers, overdue: Flags) -> Numbers:
+    """The same order inside each account, while accounts take turns.
+
+    A job counts what its account has used, and what those of it that go before are expected to use, by weight
+    (start-time fair queueing, see :mod:`kuayu.jobs.fair_share`). Who has waited too long goes first all the same.
+    """
+    jobs = snapshot.jobs
+    hours = jobs.left[: snapshot.waiting] / np.maximum(jobs.used[: snapshot.waiting], MIN_BUSY_SHARE) / SECONDS_PER_HOUR
+    number, before = accounts.number[order], np.zeros(len(order))
+    for account in np.unique(number).tolist():
+        rows = np.flatnonzero(number == account)
+        before[rows] = np.cumsum(hours[order[rows]]) - hours[order[rows]]
+    tags = (accounts.used[number] + before) / accounts.weight[number]
+    place = np.lexsort((np.arange(len(order)), tags, ~overdue[order], -jobs.priority[order]))
+    found: Numbers = order[place]
+    return found
+
+
+MIN_BUSY_SHARE = 1e-9
+"""Share of its devices that a job keeps busy, where it was measured to keep none."""
+
+SECONDS_PER_HOUR = 3600.0
 
 
 def lengths(snapshot: Snapshot) -> Floats:

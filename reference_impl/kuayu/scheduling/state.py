@@ -246,6 +246,21 @@ class Holdings:
 
 
 @dataclass(frozen=True, slots=True)
+class Accounts:
+    """Accounts of jobs that wait, and what they have used.
+
+    Attributes:
+        number: Number of the account, by job that waits.
+        used: Hours of reference devices, by account.
+        weight: By account.
+    """
+
+    number: Numbers
+    used: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
     """Names by number; needed by answers alone, so that training may leave them empty."""
 
@@ -270,6 +285,7 @@ class Snapshot:
         names: Of all that has one.
         now: Seconds from 1970 to the present instant.
         denied: Numbers of the waiting jobs whose start was refused for want of room an epoch ago.
+        accounts: Accounts that take turns; None where they do not matter.
     """
 
     waiting: int
@@ -283,6 +299,7 @@ class Snapshot:
     names: Names = field(default_factory=Names)
     now: float = 0.0
     denied: frozenset[int] = frozenset()
+    accounts: Accounts | None = None
 
     @cached_property
     def domains(self) -> int:

@@ -388,6 +388,7 @@ class TypedJobs:
             "start": spec["checkpoint"],
             "profile": spec["task_profile"],
             "home": spec["home_domain"],
+            "account": spec["account"],
             "modes": [
                 (*modes, communicates) for modes, communicates in zip(spec["split_modes"], has_profile, strict=True)
             ],

@@ -156,6 +156,7 @@ def _repeated_parts(state: "documents.SchedulingState") -> list[Complaint]:
         found += _repeated_in(f"/state/domains/{position}/pools", domain["pools"])
     copies = [copy["artefact"] for copy in state.get("copies") or ()]
     found += repeated("/state/copies", copies, "/artefact")
+    found += repeated("/state/accounts", [account["id"] for account in state.get("accounts") or ()])
     return found
 
 

@@ -44,7 +44,16 @@ _READS = (
     *("listLinks", "getLink", "getLinkIndicators"),
     *("getComputeIdentifier", "resolveComputeIdentifier", "listScrapeTargets", "getScrapeTarget"),
     *("listSamples", "getSeries", "getGraph", "followGraph", "getGraphPatch", "listFaults", "followFaults"),
-    *("listAllocations", "getAllocation", "listJobs", "streamJobs", "getJob", "getJobDecision", "getJobLogs"),
+    *(
+        "listAllocations",
+        "getAllocation",
+        "listJobs",
+        "listAccounts",
+        "streamJobs",
+        "getJob",
+        "getJobDecision",
+        "getJobLogs",
+    ),
 )
 _READS_OF_DOMAINS = ("getDomain", "getNode", "getActions")
 

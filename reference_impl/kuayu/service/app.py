@@ -19,7 +19,7 @@ from kuayu.service.storage.database import Database
 from kuayu_schemas.base import build_models
 
 TOKENS_EVERY = 1.0
-"""Seconds between two looks at the file of tokens."""
+"""Seconds between two looks at the files of tokens and of accounts."""
 
 
 def create_app(settings: Settings | None = None, database: Database | None = None) -> FastAPI:
@@ -37,7 +37,7 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         supervisor = RuntimeSupervisor(app, settings, metrics)
         await supervisor.begin(database)
-        following = [asyncio.create_task(_read_tokens_again(settings), name="tokens")]
+        following = [asyncio.create_task(_read_files_again(settings), name="tokens and accounts")]
         if settings.issuer is not None:
             following.append(asyncio.create_task(settings.issuer.keys.follow(), name="keys of tokens"))
         yield
@@ -73,8 +73,10 @@ def create_app(settings: Settings | None = None, database: Database | None = Non
     return app
 
 
-async def _read_tokens_again(settings: Settings) -> None:
-    """Look again and again whether the file of tokens has changed."""
-    while settings.token_file is not None:
+async def _read_files_again(settings: Settings) -> None:
+    """Look again and again whether the files of tokens and of accounts have changed."""
+    files = [file for file in (settings.token_file, settings.accounts) if file is not None]
+    while files:
         await asyncio.sleep(TOKENS_EVERY)
-        await run_in_threadpool(settings.token_file.read_again)
+        for file in files:
+            await run_in_threadpool(file.read_again)

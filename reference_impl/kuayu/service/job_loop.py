@@ -40,7 +40,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from kuayu.jobs.decisions import JobStep, JobVerb, PassResult, steps_by_verb, wait
-from kuayu.service import job_rules
+from kuayu.service import instants, job_rules
+from kuayu.service.account_store import SetHalfLife, listed
 from kuayu.service.action_dispatcher import DomainReachability
 from kuayu.service.allocation_commands import AllocationCoordinator
 from kuayu.service.allocation_rules import FINISHED
@@ -130,6 +131,7 @@ class JobCoordinator:
         """Begin to keep time, with the jobs that were under way when the service ended."""
         self._tasks = [
             asyncio.create_task(self._deadlines.keep(), name="deadlines of jobs"),
+            asyncio.create_task(self._set_half_life(), name="half-life of use"),
         ]
 
     async def close(self) -> None:
@@ -285,6 +287,26 @@ class JobCoordinator:
                 self._readers.notify((change.tenant, record.name))
         self.changed.set()
 
+    async def accounts(self, tenant: str) -> "documents.AccountList":
+        """What accounts of a tenant have used."""
+        now = instants.now()
+        used, half_life = await self._threads.run(tenant, self.store.used_hours, tenant, now)
+        rules = {} if self._settings.accounts is None else self._settings.accounts.of(tenant)
+        return {"at": instants.to_text(now), "half_life": half_life, "items": listed(used, rules)}
+
+    async def _set_half_life(self) -> None:
+        """Keep the half-life that the operator has set. Until it is kept, the one from before holds."""
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                now = instants.now()
+                await self._writer.write(SetHalfLife(self._settings.half_life, now))
+            except ProblemException:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+            else:
+                return
+
     async def _resume(self) -> None:
         patience = round(self._settings.starting_patience * 1000)
         await self._writer.write(ResumeStarts(self._clock.milliseconds() + patience))
@@ -330,6 +352,12 @@ RECORDS = 200
 
 BEHIND_TEXT = "{ahead} jobs stand before it in the queue; it is decided on when it is among those that may start."
 """Why a job waits that is not in the front of the queue."""
+
+BEHIND_ACCOUNTS_TEXT = (
+    "{ahead} jobs were submitted before it or have a higher priority, and accounts take turns; it is"
+    " decided on when it is among those that may start."
+)
+"""The same where jobs of several accounts wait."""
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -623,11 +651,12 @@ class JobLoop:
 def _behind(book: ActiveJobs, result: PassResult) -> list[JobStep]:
     """Steps of jobs that wait behind the front of the queue, and of which nothing was told since they came into it."""
     decided = {step.job for step in result.steps}
+    text = BEHIND_ACCOUNTS_TEXT if len(book.accounts()) > 1 else BEHIND_TEXT
     matches = []
     for name in [name for name in book.undecided(DECISIONS_PER_PASS + len(decided)) if name not in decided][
         :DECISIONS_PER_PASS
     ]:
-        reason = BEHIND_TEXT.format(ahead=book.place(name))
+        reason = text.format(ahead=book.place(name))
         matches.append(JobStep(name, JobVerb.DECIDE, reason, 0, wait(name, reason)))
     return matches
 

@@ -11,6 +11,7 @@
       which there is no room do not hide those behind them for which there is. Among jobs that ask for the same, the
       order stays.
    4. Who had no way at all when it was looked at last is left out until something has changed that may give it one.
+   5. Where jobs of several accounts wait, these take turns (:mod:`kuayu.jobs.fair_share`).
 2. What a pass rests on, read at one instant: one transaction of the database, and what is in memory. The registry is
    most of it and changes seldom: it is read and written as JSON once for each of its revisions, and a worker reads it
    once. What devices measure is read every :data:`MEASURED_SECONDS` at most, and more seldom where that takes long.
@@ -19,7 +20,7 @@
 import time
 from bisect import bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,12 @@ import orjson
 from sqlalchemy import Connection, select
 
 from kuayu.jobs.accelerators import sustained_of
+from kuayu.jobs.fair_share import OVER_QUOTA, Place, account_of, expected_hours, has_used_quota, in_turn
 from kuayu.jobs.federation import NOT_WORKING
 from kuayu.perception.graph import LINK as LINK_VERTEX
 from kuayu.perception.graph import NODE as NODE_VERTEX
-from kuayu.service import instants
+from kuayu.service import account_store, instants
+from kuayu.service.account_store import NO_RULE, AccountFile, account_to_wire
 from kuayu.service.allocation_rules import FINISHED, placements
 from kuayu.service.allocation_store import ALLOCATIONS
 from kuayu.service.fault_store import FAULTS
@@ -63,9 +66,6 @@ PACE_SECONDS = 120.0
 MIN_PACE_SECONDS = 2.0
 """seconds that have to lie between two reports of steps so that they tell a pace."""
 
-Key = tuple[int, int, str]
-"""Place of a job in the queue: its priority turned round, when it was submitted, its name."""
-
 
 class ActiveJobs:
     """Jobs of one tenant that have not ended. One thread uses it at a time.
@@ -79,7 +79,8 @@ class ActiveJobs:
         self._records: dict[str, JobRecord] = {}
         self._active: dict[str, JobRecord] = {}
         self._held: dict[str, JobRecord] = {}
-        self._queue: list[Key] = []
+        self._queue: list[Place] = []
+        self._queues: dict[str, list[Place]] = {}
         self._alike: dict[str, bytes] = {}
         self._steps: dict[str, deque[tuple[int, int]]] = {}
         self._no_way: dict[str, object] = {}
@@ -115,6 +116,7 @@ class ActiveJobs:
         self._records[name] = record
         if standing.state is JobState.queued:
             insort(self._queue, _key(record))
+            insort(self._queues.setdefault(account_of(standing.spec), []), _key(record))
             self._alike.setdefault(name, _asked(standing.spec))
             if not decided:
                 self._undecided[name] = None
@@ -122,23 +124,23 @@ class ActiveJobs:
             (self._held if standing.state is JobState.held else self._active)[name] = record
         self._note_step(record)
 
-    def front(self, shape: object) -> list[JobRecord]:
+    def front(self, shape: object, accounts: "Mapping[str, documents.Account] | None" = None) -> list[JobRecord]:
         """Jobs that are queued and to be decided on, in the order of the queue.
 
         Args:
             shape: What whether a job has a way depends on, apart from what is free: whoever had none when it was the
                 same is left out.
+            accounts: What accounts have used.
         """
-        chosen: list[Key] = []
-        others: list[Key] = []
+        chosen: list[Place] = []
+        others: list[Place] = []
         alike: Counter[bytes] = Counter()
-        for key in self._queue:
+        for name in self._in_turn(accounts or {}):
             if len(chosen) == MAX_FRONT_JOBS:
                 break
-            name = key[2]
             if self._no_way.get(name) == shape:
                 continue
-            kind = self._alike[name]
+            kind, key = self._alike[name], _key(self._records[name])
             alike[kind] += 1
             if alike[kind] <= MAX_ALIKE_JOBS:
                 chosen.append(key)
@@ -146,6 +148,16 @@ class ActiveJobs:
                 others.append(key)
         chosen = sorted([*chosen, *others[: MAX_FRONT_JOBS - len(chosen)]])
         return [self._records[name] for _, _, name in chosen]
+
+    def _in_turn(self, accounts: "Mapping[str, documents.Account]") -> Iterable[str]:
+        """Names of jobs that are queued; accounts take turns where there are several."""
+        if len(self._queues) < 2:  # noqa: PLR2004 - who is alone takes no turns
+            return (name for _, _, name in self._queue)
+        return in_turn(self._queues, accounts, lambda name: expected_hours(self._records[name].standing.spec))
+
+    def accounts(self) -> set[str]:
+        """Accounts of jobs that are queued or held."""
+        return {*self._queues, *(account_of(record.standing.spec) for record in self._held.values())}
 
     def note_ways(self, shape: object, ways: Mapping[str, bool]) -> None:
         """Note whether jobs had a way, when they were decided on last."""
@@ -204,9 +216,13 @@ class ActiveJobs:
         return result
 
     def _leave_queue(self, record: JobRecord) -> None:
-        place = bisect_left(self._queue, _key(record))
-        assert self._queue[place][2] == record.name
-        del self._queue[place]
+        account = account_of(record.standing.spec)
+        for queue in (self._queue, self._queues[account]):
+            place = bisect_left(queue, _key(record))
+            assert queue[place][2] == record.name
+            del queue[place]
+        if not self._queues[account]:
+            del self._queues[account]
         self._undecided.pop(record.name, None)
 
     def _note_step(self, record: JobRecord) -> None:
@@ -224,7 +240,7 @@ class ActiveJobs:
             steps.popleft()
 
 
-def _key(record: JobRecord) -> Key:
+def _key(record: JobRecord) -> Place:
     return -int(record.standing.spec.get("priority", 0)), record.standing.submitted, record.name
 
 
@@ -313,13 +329,22 @@ class SnapshotReader:
         store: Where newest values are.
         catalogue: Numbers of registered subjects.
         graphs: What is recognised of nodes and links.
+        rules: What the operator says of accounts.
     """
 
-    def __init__(self, database: Database, store: Store, catalogue: Catalogue, graphs: Graphs) -> None:
+    def __init__(
+        self,
+        database: Database,
+        store: Store,
+        catalogue: Catalogue,
+        graphs: Graphs,
+        rules: AccountFile | None = None,
+    ) -> None:
         self._database = database
         self._store = store
         self._catalogue = catalogue
         self._graphs = graphs
+        self._rules = rules
         self._registries: dict[str, _Registry] = {}
 
     def gather(self, owner: str, book: ActiveJobs, reachable: Collection[str], *, budgets: bool) -> PassInput:
@@ -339,6 +364,7 @@ class SnapshotReader:
             faults = _faults(connection, owner, self._database.epoch)
             fenced = _fenced(connection, owner)
             book.update(connection, owner)
+            accounts = self._accounts(connection, owner, book, now)
         due = time.monotonic() >= registry.measured_at
         if changed or due:
             self._measure(registry, now, anew=due)
@@ -352,7 +378,7 @@ class SnapshotReader:
             tuple(sorted(registry.broken)),
             now // RECHECK_MILLISECONDS,
         )
-        front, active = book.front(shape), book.active()
+        front, active = book.front(shape, accounts), book.active()
         others = {
             "now": instants.to_text(now),
             "revision": Revision(self._database.epoch, book.number or 0).to_wire(),
@@ -366,10 +392,22 @@ class SnapshotReader:
             "allocations": allocations,
             "waiting": [book.wire(record) for record in front],
             "active": [book.wire(record) for record in active],
-            "held": [record.to_wire() for record in book.held()] if budgets else [],
+            "held": [record.to_wire() for record in _held_to_look_at(book, accounts, budgets=budgets)],
+            "accounts": list(accounts.values()),
             "steps_per_second": book.steps_per_second(),
         }
         return PassInput(registry.written, orjson.dumps(others), shape, len(front) + len(active))
+
+    def _accounts(
+        self, connection: Connection, owner: str, book: ActiveJobs, now: int
+    ) -> "dict[str, documents.Account]":
+        """What accounts of jobs that wait have used, of those that take turns or have a quota; class Account."""
+        names, rules = book.accounts(), {} if self._rules is None else self._rules.of(owner)
+        if len(names) < 2 and not any(rules[name].quota is not None for name in names if name in rules):  # noqa: PLR2004
+            return {}
+        active = (record.standing for record in book.active())
+        used = account_store.used_hours(connection, owner, active, now)
+        return {name: account_to_wire(name, used.get(name, 0.0), rules.get(name, NO_RULE)) for name in sorted(names)}
 
     def _read_registry(self, connection: Connection, owner: str, registry: _Registry) -> bool:
         """Read what is registered, where that has changed; tells whether it has."""
@@ -433,6 +471,20 @@ class SnapshotReader:
             for vertex in shown.vertices(LINK_VERTEX)
         }
         return states, quality
+
+
+def _held_to_look_at(
+    book: ActiveJobs, accounts: "Mapping[str, documents.Account]", *, budgets: bool
+) -> list[JobRecord]:
+    """Jobs that are held for their budget, where these are looked at, and those whose quota holds them no longer."""
+    for_budget: list[JobRecord] = []
+    freed: list[JobRecord] = []
+    for record in book.held():
+        if not record.standing.reason.startswith(OVER_QUOTA):
+            for_budget.append(record)
+        elif not has_used_quota(accounts.get(account_of(record.standing.spec))):
+            freed.append(record)
+    return [*(for_budget if budgets else []), *freed[:MAX_FRONT_JOBS]]
 
 
 def _measured(values: Mapping[str, ObservedValue]) -> _Measured:

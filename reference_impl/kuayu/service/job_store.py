@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select, true, update
 
-from kuayu.service import allocation_rules, allocation_store, instants, job_rules, streams
+from kuayu.service import account_store, allocation_rules, allocation_store, instants, job_rules, streams
 from kuayu.service import allocation_store as allocations
 from kuayu.service.allocation_rules import FINISHED, AllocationStanding
 from kuayu.service.allocation_store import Change, Follower
@@ -385,6 +385,8 @@ class JobChanges(allocation_store.AllocationChanges):
         connection = self.transaction.connection
         record = save(connection, tenant, before, after, self.stamp, self.transaction.sequence)
         old = None if before is None else before.standing
+        if old is not None and old.held_since is not None and after.held_since is None:
+            account_store.note_attempt(connection, tenant, old, self.stamp)
         entered = None if old is not None and old.state is after.state else after.state
         shown = before is None or record.revision != before.revision
         self.made.append(JobChange(tenant, _asked(old, after), record, entered, shown))
@@ -753,6 +755,14 @@ class JobStore:
         with self._database.reading() as connection:
             result: int | None = connection.execute(query).scalar()
             return result
+
+    def used_hours(self, owner: str, now: int) -> tuple[dict[str, float], float]:
+        """Hours of reference devices that accounts have used at an instant, by name, and the half-life in seconds."""
+        query = versions().where(job.c.tenant == owner, JOBS.valid(), job.c.state.in_(UNDER_WAY))
+        with self._database.reading() as connection:
+            active = [record_of(row).standing for row in connection.execute(query).mappings()]
+            used = account_store.used_hours(connection, owner, active, now)
+            return used, account_store.half_life(connection)
 
     def _standing(self, owner: str, states: tuple[str, ...]) -> list[JobRecord]:
         query = versions().where(job.c.tenant == owner, JOBS.valid(), job.c.state.in_(states))

@@ -136,7 +136,7 @@ class Runtime:
         reach = DomainReachability()
         self.job_loop = JobLoop(
             self.metrics,
-            SnapshotReader(self.database, self.store, self.catalogue, self.graphs),
+            SnapshotReader(self.database, self.store, self.catalogue, self.graphs, self.settings.accounts),
             self.decisions,
             self.jobs,
             self.threads,

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from kuayu.jobs.fair_share import HALF_LIFE_SECONDS
 from kuayu.scheduling import Scheduler
 from kuayu.service.storage.resources import Quota
 from kuayu_schemas.models import Durability
 
 if TYPE_CHECKING:
+    from kuayu.service.account_store import AccountFile
     from kuayu.service.audit import AuditLog
     from kuayu.service.auth import TokenFile
     from kuayu.service.token_issuer import TokenIssuer
@@ -80,6 +82,8 @@ class Settings:
         starting_patience: Seconds within which all runs of a job have to run once it was placed.
         run_log: Characters of what a run has printed that are kept; its oldest lines go first.
         max_log_readers: Readers of jobs' logs that may wait for further lines at once.
+        accounts: Weights and quotas of accounts, in a file that is read again when it changes.
+        half_life: Seconds after which what accounts have used counts half.
         pass_records: Folder in which the inputs of the last passes of the control loop are kept; None to keep none.
         audit_log: Where it is kept who changed what; None to keep it nowhere.
     """
@@ -128,6 +132,8 @@ class Settings:
     starting_patience: float = 600.0
     run_log: int = 4 * 1024 * 1024
     max_log_readers: int = 1_024
+    accounts: "AccountFile | None" = None
+    half_life: float = HALF_LIFE_SECONDS
     pass_records: Path | None = None
     audit_log: "AuditLog | None" = None
 

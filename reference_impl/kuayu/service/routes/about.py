@@ -51,6 +51,7 @@ async def get_declaration(request: Request, _: Annotated[NoQuery, Query()]) -> R
         (Feature.scrape, settings.scrape_allow),
         (Feature.otlp, True),
         (Feature.tenancy, settings.asks_for_tokens),
+        (Feature.accounts, True),
     ]
     return json_answer(
         {

@@ -190,6 +190,18 @@ async def list_jobs(request: Request, query: Annotated[PageQuery, Query()]) -> R
 
 
 @router.get(
+    "/v1/accounts",
+    operation_id="listAccounts",
+    summary="What accounts have used",
+    tags=["jobs"],
+    responses={200: openapi.answer("AccountList", "Accounts in order of name."), **openapi.problems()},
+)
+async def list_accounts(request: Request, _: Annotated[NoQuery, Query()]) -> Response:
+    """Use by which accounts take turns, with their weights and quotas, at one instant."""
+    return json_answer(await runtime_of(request).jobs.accounts(tenant_of(request)))
+
+
+@router.get(
     f"{JOBS_PATH}/events",
     operation_id="streamJobs",
     summary="Changes of jobs as they come",

@@ -339,6 +339,16 @@ Index(
     postgresql_where=_shown,
 )
 
+account = Table(
+    "account",
+    metadata,
+    Column("tenant", _Name, primary_key=True),
+    Column("id", _Name, primary_key=True),
+    Column("used", Double, nullable=False, comment="Hours of reference devices, of attempts that are over."),
+    Column("at", BigInteger, nullable=False, comment="When that was so, in milliseconds since 1970."),
+    comment="What accounts have used; it counts half after each half-life, which is in meta.",
+)
+
 job_log = Table(
     "job_log",
     metadata,

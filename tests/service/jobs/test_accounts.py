@@ -1,0 +1,172 @@
+"""Accounts over HTTP: what they have used, who goes first by it, and whose jobs their quota holds."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from service.conftest import JsonObject, Service, StartService
+from service.jobs.played_domains import PlayedDomain, until
+from service.jobs.test_loop import decision, job, state, submit
+from service.postgres_server import running as postgres_running
+
+from kuayu.service.account_store import AccountFile, AccountFileError, AccountRule
+from kuayu_schemas import schema
+
+WEEK = 604_800.0
+
+
+def told(service: Service, client: httpx.Client | None = None) -> dict[str, JsonObject]:
+    """Accounts by name."""
+    listed = (client or service.client).get("/v1/accounts").raise_for_status().json()
+    assert schema.errors("AccountList", listed, reader=True) == []
+    names = [account["id"] for account in listed["items"]]
+    assert names == sorted(names)
+    return {account["id"]: account for account in listed["items"]}
+
+
+def runs(east: PlayedDomain, service: Service, name: str, seconds: float) -> JsonObject:
+    """A job that is started, runs for so long and ends well; its record then."""
+    start = east.wait_for("start", name)
+    east.report(start, "running")
+    time.sleep(seconds)
+    east.report(start, "succeeded")
+    return state(service, name, "succeeded")
+
+
+def play(service: Service, *, start_again: bool) -> None:
+    """Red runs alone first; then blue goes before what red has submitted earlier.
+
+    Blue has a thousand times the weight, so that it has not used more for it however slow the machine is.
+    """
+    service.register("n1", 8, "east")
+    with PlayedDomain(service, "east") as east:
+        submit(service, "first", account="red")
+        start = east.wait_for("start", "first")
+        east.report(start, "running")
+        for name, account in (("red-1", "red"), ("red-2", "red"), ("blue-1", "blue"), ("blue-2", "blue")):
+            submit(service, name, account=account)
+        submit(service, "urgent", account="red", priority=5)
+        time.sleep(0.5)
+        assert told(service)["red"]["used"] > 8 * 0.5 / 3600
+        east.report(start, "succeeded")
+        runs(east, service, "urgent", 0.1)
+        runs(east, service, "blue-1", 0.1)
+    if start_again:
+        service.stop()
+        service.start()
+    with PlayedDomain(service, "east") as east:
+        runs(east, service, "blue-2", 0.1)
+        runs(east, service, "red-1", 0.1)
+        runs(east, service, "red-2", 0.1)
+    hours: dict[str, float] = {}
+    for record in service.client.get("/v1/jobs").json()["items"]:
+        hours[record["account"]] = hours.get(record["account"], 0.0) + record["device_hours"]
+    found = told(service)
+    assert found.keys() == {"red", "blue"}
+    for name, account in found.items():
+        assert account["used"] == pytest.approx(hours[name], rel=1e-3)
+        assert account["weight"] == {"red": 1.0, "blue": 1000.0}[name]
+        assert "quota" not in account
+
+
+def weights(folder: Path) -> tuple[str, str]:
+    """Options of the service for the story."""
+    file = folder / "accounts"
+    file.write_text("blue weight=1000\n")
+    return "--accounts", str(file)
+
+
+def test_the_account_that_has_used_less_goes_first_also_after_a_restart(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    play(start_service(*weights(tmp_path)), start_again=True)
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    with postgres_running() as server:
+        yield server.url
+
+
+@pytest.mark.postgres
+def test_the_same_on_postgresql(start_service: StartService, postgres: str, tmp_path: Path) -> None:
+    play(start_service(*weights(tmp_path), database=postgres), start_again=True)
+
+
+def test_a_quota_holds_jobs_until_it_is_raised_and_each_is_told_why(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    file = tmp_path / "accounts"
+    file.write_text("# ours\nred quota=0 weight=3\nblue weight=2\n")
+    service = start_service("--accounts", str(file))
+    service.register("n1", 8, "east")
+    assert told(service) == {
+        "blue": {"id": "blue", "used": 0.0, "weight": 2.0},
+        "red": {"id": "red", "used": 0.0, "weight": 3.0, "quota": 0.0},
+    }
+    with PlayedDomain(service, "east") as east:
+        submit(service, "held", account="red")
+        record = state(service, "held", "held")
+        assert record["reason"].startswith("Its account red has used 0 h of reference devices, and its quota is 0 h.")
+        why = until(lambda: decision(service, "held"), lambda found: found["decision"]["verb"] == "wait")
+        assert why["decision"]["explanation"]["reason"] == record["reason"]
+        submit(service, "free", account="blue")
+        runs(east, service, "free", 0.1)
+        assert job(service, "held")["state"] == "held"
+        file.write_text("red quota=10 weight=3\n")
+        runs(east, service, "held", 0.1)
+    entered = [each["state"] for each in job(service, "held")["transitions"]]
+    assert entered == ["queued", "held", "queued", "starting", "running", "succeeded"]
+
+
+def test_accounts_of_tenants_have_nothing_to_do_with_each_other(start_service: StartService, tmp_path: Path) -> None:
+    file = tmp_path / "accounts"
+    file.write_text("one/red quota=5\n")
+    service = start_service("--token", "one=a", "--token", "other=b", "--accounts", str(file))
+    with service.as_tenant("a") as one, service.as_tenant("b") as other:
+        assert told(service, one)["red"]["quota"] == 5.0
+        assert told(service, other) == {}
+        assert "accounts" in one.get("/v1/conformance").json()["features"]
+
+
+def test_another_half_life_halves_what_was_used_from_then_on(start_service: StartService) -> None:
+    service = start_service()
+    service.register("n1", 8, "east")
+    assert service.client.get("/v1/accounts").json()["half_life"] == WEEK
+    with PlayedDomain(service, "east") as east:
+        submit(service, "first")
+        runs(east, service, "first", 0.5)
+    before = told(service)["default"]["used"]
+    assert before > 8 * 0.4 / 3600
+    service.stop()
+    service.options = ("--half-life", "1")
+    service.start()
+    listed = until(lambda: service.client.get("/v1/accounts").json(), lambda found: found["half_life"] == 1.0)
+    assert listed["items"][0]["used"] < before
+    time.sleep(2.0)
+    later = told(service)
+    assert "default" not in later or later["default"]["used"] < listed["items"][0]["used"] / 3
+
+
+def test_a_file_of_accounts_says_where_it_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "accounts"
+    file.write_text("red weight=2 quota=1e3\nteam/blue\n\n# green\n")
+    accounts = AccountFile(file)
+    assert accounts.of("default") == {"red": AccountRule(2.0, 1000.0)}
+    assert accounts.of("team") == {"blue": AccountRule()}
+    assert accounts.of("nobody") == {}
+    wrong = {
+        "red quota=many": "line 1: 'many' is no number from 0 to 1e+12",
+        "red weight=0": "line 1: '0' is no number from 1e-06 to 1e+06",
+        "red weight=nan": "'nan' is no number",
+        "red\nred weight=2": "line 2: the account red stands in another line",
+        "a/b/c": "an account is given as ACCOUNT or TENANT/ACCOUNT",
+        "red colour=blue": "after the account stand weight=W or quota=HOURS, not 'colour=blue'",
+    }
+    for text, words in wrong.items():
+        file.write_text(text)
+        with pytest.raises(AccountFileError, match=words.replace("+", "[+]")):
+            AccountFile(file)
+        assert accounts.of("default") == {"red": AccountRule(2.0, 1000.0)}
