@@ -31,14 +31,14 @@ class Accounts(Attempts):
 
     def shown_account(self, tenant: Tenant, name: str, moment: int) -> Json:
         """An account as it is told."""
-        told = {"id": name, "used": self.used(tenant, name, moment), "weight": 1.0}
+        told = {"id": name, "used": self.account_use(tenant, name, moment), "weight": 1.0}
         return told | ({"quota": QUOTAS[name]} if name in QUOTAS else {})
 
     def account_of(self, job: Job) -> str:
         """Account that a job counts for."""
         return str(job.body.get("account", "default"))
 
-    def used(self, tenant: Tenant, name: str, moment: int) -> float:
+    def account_use(self, tenant: Tenant, name: str, moment: int) -> float:
         """Hours that an account has used, as they count now."""
         parts = list(self.job_queue(tenant).spent.get(name, ()))
         holding = (job for job in self.job_queue(tenant).jobs.values() if job.held and self.account_of(job) == name)
@@ -64,9 +64,10 @@ class Accounts(Attempts):
     def take_turns(self, tenant: Tenant, waiting: list[Job], moment: int) -> list[Job]:
         """Of one priority, jobs of the account first that has used least."""
         names = {self.account_of(job) for job in waiting}
+        waiting = super().take_turns(tenant, waiting, moment)
         if len(names) < 2:
             return waiting
-        used = {name: self.used(tenant, name, moment) for name in names}
+        used = {name: self.account_use(tenant, name, moment) for name in names}
         return sorted(waiting, key=lambda job: (-job.body.get("priority", 0), used[self.account_of(job)]))
 
     def consider(self, tenant: Tenant, moment: int) -> None:
@@ -81,7 +82,7 @@ class Accounts(Attempts):
 
     def has_used_quota(self, tenant: Tenant, name: str, moment: int) -> bool:
         """Whether jobs of an account are not to be started."""
-        return name in QUOTAS and self.used(tenant, name, moment) >= QUOTAS[name]
+        return name in QUOTAS and self.account_use(tenant, name, moment) >= QUOTAS[name]
 
     def why_held(self, job: Job) -> str:
         """Why a job is held."""

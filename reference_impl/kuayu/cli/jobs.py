@@ -133,8 +133,8 @@ def account_table(accounts: AccountList) -> Group:
             "–" if account.quota is None else f"{account.quota:g}",
         )
     half_life = length(timedelta(seconds=accounts.half_life))
-    told = f"hours of reference devices, which count half after {half_life}"
-    return Group(*([rows] if accounts.items else ["no account has used anything"]), told)
+    unit = f"hours of reference devices, which count half after {half_life}"
+    return Group(*([rows] if accounts.items else ["no account has used anything"]), unit)
 
 
 def change(job: JobRecord) -> str:
@@ -215,11 +215,11 @@ def jobs(
         raise typer.BadParameter("accounts are told by themselves", param_hint="'--accounts'")
     with connected(url, token, data) as client:
         if accounts:
-            told = client.accounts()
+            listed = client.accounts()
             if as_json:
-                typer.echo(told.to_json())
+                typer.echo(listed.to_json())
             else:
-                console.print(account_table(told))
+                console.print(account_table(listed))
         elif watch:
             _watch(client, job, as_json=as_json)
         elif job is not None:

@@ -61,7 +61,7 @@ class AccountTurns:
         account_of: Account of each job, by name.
         turns: Jobs that waited, in the order in which they were started.
         records: Jobs in the end, by name.
-        told: Accounts when nothing ran any more.
+        closing: Accounts when nothing ran any more.
         later: Accounts a while after that.
     """
 
@@ -69,7 +69,7 @@ class AccountTurns:
     account_of: Mapping[str, str]
     turns: tuple[Turn, ...]
     records: Mapping[str, Answer]
-    told: Answer
+    closing: Answer
     later: Answer
 
 
@@ -105,12 +105,12 @@ def observe(episode: Episode) -> AccountTurns:
     for name in account_of:
         if name not in waiting:
             stage.reach(name, "succeeded")
-    told = _accounts(stage)
+    closing = _accounts(stage)
     stage.play(lambda: False, seconds=1.0)
     later = _accounts(stage)
     records = {name: stage.look(name) for name in account_of}
     stage.close()
-    return AccountTurns((red, blue), account_of, tuple(turns), records, told, later)
+    return AccountTurns((red, blue), account_of, tuple(turns), records, closing, later)
 
 
 def _accounts(stage: Stage) -> Answer:
@@ -129,18 +129,18 @@ def _next(stage: Stage, waiting: list[str]) -> str:
 def judge(o: AccountTurns) -> Iterator[Finding]:
     """Who has used less for its weight goes first, and what is told is what was held."""
     yield from _turns(o)
-    for answer in (o.told, o.later):
+    for answer in (o.closing, o.later):
         yield answered("JOB-011", answer, 200, "what accounts have used is told")
-    half_life = _half_life(o.told)
-    now = _seconds(o.told.at("at"))
+    half_life = _half_life(o.closing)
+    now = _seconds(o.closing.at("at"))
     for account in o.accounts:
         held = [record for name, record in o.records.items() if o.account_of[name] == account]
         least = sum(_halved(record, "submitted_at", now, half_life) for record in held)
         most = sum(_halved(record, "ended_at", now, half_life) for record in held)
-        used = _used(o.told, account)
+        used = _used(o.closing, account)
         near = (1 - MOST_OFF) * least <= used <= (1 + MOST_OFF) * most
         expected = f"{account}: it has used what its jobs have held, {least:.6g} to {most:.6g} h"
-        yield holds("JOB-011", near and most > 0, expected, f"{used:.6g} h", o.told)
+        yield holds("JOB-011", near and most > 0, expected, f"{used:.6g} h", o.closing)
         later = _used(o.later, account)
         expected = f"{account}: it uses nothing while nothing of it runs"
         yield holds("JOB-011", later <= used * (1 + ROUNDING), expected, f"{used:.6g} h, then {later:.6g} h", o.later)
@@ -150,7 +150,7 @@ def judge(o: AccountTurns) -> Iterator[Finding]:
 
 def _turns(o: AccountTurns) -> Iterator[Finding]:
     expected = "all jobs that wait are started"
-    yield holds("JOB-012", len(o.turns) == len(JOBS), expected, f"{len(o.turns)} of {len(JOBS)}", o.told)
+    yield holds("JOB-012", len(o.turns) == len(JOBS), expected, f"{len(o.turns)} of {len(JOBS)}", o.closing)
     for turn in o.turns:
         yield answered("JOB-012", turn.before, 200, "what accounts have used is told while a job runs")
         for other in sorted(turn.waiting - {turn.account}):

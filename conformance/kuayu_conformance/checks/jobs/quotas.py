@@ -69,8 +69,8 @@ def judge(o: HeldJob) -> Iterator[Finding]:
     state, reason = o.beyond.at("state"), str(o.beyond.at("reason") or "")
     yield holds("JOB-013", state == "held", f"a job of {o.account}, which has used its quota, is held", state, o.beyond)
     yield holds("JOB-013", o.account in reason, "its reason names the account", reason or "none", o.beyond)
-    asked = str(o.beyond.at("id")) in o.started
-    yield holds("JOB-013", not asked, "no domain is asked to start it", sorted(o.started), o.beyond)
+    started = str(o.beyond.at("id")) in o.started
+    yield holds("JOB-013", not started, "no domain is asked to start it", sorted(o.started), o.beyond)
     other = str(o.within.at("id")) in o.started
     yield holds("JOB-013", other, "a job of another account is started", sorted(o.started), o.within)
 
