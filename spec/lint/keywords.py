@@ -3,9 +3,9 @@
 - Requirement 应 (*shall*), recommendation 宜 (*should*), permission 可 (*may*), and no other word for them: refused are
   必须, 须, 不得, 应该, 应当, 可以, 务必, 切勿, 禁止, and in English *must*, *ought to*, *may not*.
 - A word that only has such a character in it is none: 响应, 可用, 不可达, 可能 and the like.
-- What a service does to a request is a duty, and so is what a domain, its controller, a sender or a client does, whether
-  a keyword says so or not; it needs an identifier, has to stand in the list behind the sentence that has one, or to
-  name the requirement that it restates.
+- What a service does to a request is a duty, and so is what a domain, its controller, a sender or a client does, be
+  there a keyword or not; it needs an identifier, has to stand in the list behind the sentence that has one, or to name
+  the requirement that it restates.
 """
 
 import re
