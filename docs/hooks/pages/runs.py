@@ -194,7 +194,7 @@ def standing(root: Path = ROOT) -> Mapping[str, Row]:
 
 
 def deciding(root: Path = ROOT) -> tuple[Run, ...]:
-    """Runs that decide on at least one requirement, the one that decides most first; others are kept, and say nothing."""
+    """Runs that decide on at least one requirement, the one that decides most first; others are only kept."""
     decides = {row.run.name for row in standing(root).values()}
     return tuple(run for run in runs(root) if run.name in decides)
 
