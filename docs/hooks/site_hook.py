@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
-from pages import Made, shared_files, written_pages
+from pages import Made, drafts, shared_files, written_pages
 
 from kuayu_conformance.rendering.words import Language
 
@@ -73,7 +73,7 @@ def announce(files: Files, config: MkDocsConfig) -> Files:
     for file in list(files):
         if file.inclusion is InclusionLevel.EXCLUDED:
             files.remove(file)
-    for path in made():
+    for path in (*made(), *drafts.files(ROOT)):
         files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))
     return files
 
@@ -81,11 +81,18 @@ def announce(files: Files, config: MkDocsConfig) -> Files:
 @event_priority(-200)
 def fill(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - mkdocs passes both by name
     """Put the content into the generated files of the language that is being built."""
-    content = made()
+    content, documents = made(), drafts.files(ROOT)
     for file in files:
         if file.src_uri in content:
             file.content_string = content[file.src_uri].text
+        elif file.src_uri in documents:
+            file.content_bytes = documents[file.src_uri].read_bytes()
     return files
+
+
+def on_page_markdown(markdown: str, config: MkDocsConfig, **_: Any) -> str:
+    """Put links to the draft as documents where a page has a place for them."""
+    return markdown.replace(drafts.MARK, drafts.links(config.theme["language"], ROOT))
 
 
 on_files = CombinedEvent(announce, fill)

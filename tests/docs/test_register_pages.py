@@ -1,4 +1,4 @@
-"""The pages of indicators and exporters say in Chinese all that the register and the captured pages say in English."""
+"""The pages of indicators, exporters and results say in Chinese what their sources say in English."""
 
 import re
 import sys
@@ -61,3 +61,22 @@ def test_a_citation_leads_to_its_file_in_either_language() -> None:
     link = "[owner/name src/a.go](https://github.com/owner/name/blob/0123abc/src/a.go)"
     assert cited("owner/name src/a.go, src/b.go @0123abc (v1); a manual") == f"{link}, src/b.go @0123abc (v1); a manual"
     assert cited("owner/name src/a.go、src/b.go @0123abc（v1）；手册") == f"{link}、src/b.go @0123abc（v1）；手册"
+
+
+def test_what_reports_say_stands_in_chinese_on_the_chinese_page_of_results() -> None:
+    from docs.published import report
+    from docs.published import results as table
+    from pages import ingest, results
+    from pages.markdown import plain
+
+    made = {
+        language: next(iter(results.pages(language, ROOT, ingest.section(language, ROOT)))).text
+        for language in ("en", "zh")
+    }
+    for requirement, row in table().items():
+        (found,) = (each for each in report(row["run"]).results if each.requirement == requirement)
+        said = [found.estimator, found.verdict != "pass" and found.reason]
+        for text in (plain(each) for each in said if each):
+            assert text in made["en"]
+            assert text not in made["zh"], requirement
+    assert SENTENCE.findall(NO_TEXT.sub(" · ", made["zh"])) == []

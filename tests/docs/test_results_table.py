@@ -76,6 +76,8 @@ def test_lines_of_results_show_misses_as_misses(place: str) -> None:
         row = results()[line.split()[1]]
         assert row["date"] in line
         assert ("**" in line) == (row["verdict"] != "pass")
+    deciding = len({row["run"] for row in results().values()})
+    assert re.search(rf"\b{deciding} (runs of|次运行)", found[1])
     met = sum(row["verdict"] == "pass" for row in results().values())
     assert f"**{met} of {len(results())}**" in found[1] or f"**{met}**" in found[1]
 

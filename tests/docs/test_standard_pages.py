@@ -1,5 +1,6 @@
 """The pages of the standard's text stand in the order of the document, and figures are where clauses look for them."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,3 +44,29 @@ def test_a_figure_is_found_from_its_clause(language: Language) -> None:
     assert f"](../figures/architecture-{language}.svg)" in made["standard/com-14-architecture.md"]
     drawn = (TEXT / f"figures/architecture-{language}.svg").read_text("utf-8")
     assert made[f"figures/architecture-{language}.svg"] == drawn
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_the_draft_can_be_downloaded_where_it_was_written_and_only_there(tmp_path: Path, language: Language) -> None:
+    from pages import drafts, standard
+
+    assert (drafts.links(language, tmp_path), drafts.files(tmp_path)) == ("", {})
+    (tmp_path / drafts.FOLDER).mkdir(parents=True)
+    for name in ("kuayu-zh.pdf", "kuayu-zh.docx", "kuayu-drafting-report-zh.pdf", "other.pdf"):
+        (tmp_path / drafts.FOLDER / name).write_bytes(b"%PDF")
+    links = drafts.links(language, tmp_path)
+    assert [f"/{path}" for path in drafts.files(tmp_path)] == re.findall(r"\((/[^)]+)\)", links)
+    assert "other" not in links
+    assert "kuayu-en" not in links
+    made = {page.path: page.text for page in standard.pages(language, TEXT, links)}
+    assert links in made["standard/index.md"]
+    assert drafts.MARK in (ROOT / "docs" / language / "guides/standards-body.md").read_text("utf-8")
+
+
+def test_how_to_report_a_vulnerability_says_the_same_in_both_languages() -> None:
+    told = {"en": ROOT / "SECURITY.md", "zh": ROOT / "docs/zh/security.md"}
+    shown = {
+        language: re.findall(r"^#+ |^- |^\| |`[^`]+`", file.read_text("utf-8"), re.MULTILINE)
+        for language, file in told.items()
+    }
+    assert shown["en"] == shown["zh"]

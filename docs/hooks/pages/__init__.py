@@ -15,6 +15,7 @@ from . import (
     chinese,
     decisions,
     demand_measured,
+    drafts,
     exporters,
     forecast_measured,
     handbook,
@@ -30,6 +31,7 @@ from . import (
     results,
     scheduling_measured,
     schemas,
+    security,
     standard,
     worked,
     world,
@@ -37,12 +39,12 @@ from . import (
 from .made import Made
 from .markdown import page
 
-__all__ = ["Made", "shared_files", "written_pages"]
+__all__ = ["Made", "drafts", "shared_files", "written_pages"]
 
 
 def written_pages(language: Language, root: Path) -> Iterator[Made]:
     """Every generated page in one language; ``root`` is the folder of the repository."""
-    yield from standard.pages(language, root / "spec/text")
+    yield from standard.pages(language, root / "spec/text", drafts.links(language, root))
     yield from requirements.pages(language, root)
     yield from indicators.pages(language)
     yield from exporters.pages(language)
@@ -61,6 +63,7 @@ def written_pages(language: Language, root: Path) -> Iterator[Made]:
     yield from handbook.pages(language)
     yield from results.pages(language, root, page(ingest.section(language, root), latency.section(language, root)))
     yield from implementations.pages(language, root)
+    yield from security.pages(language, root)
     yield from changelog.pages(language, root)
     yield from decisions.pages(language, root / "docs/decisions")
 

@@ -32,6 +32,17 @@ COLUMNS = {
     "en": ("Way", "Rows a second", "Share of the raw store", "Processor µs a row"),
     "zh": ("方式", "每秒行数", "占原始存储", "每行处理器时间（µs）"),
 }
+WAYS = {
+    "raw store": "原始存储",
+    "row by row": "逐行写入",
+    "many at once": "多行一次写入",
+    "many in order": "多行按序写入",
+    "COPY": "COPY",
+    "COPY packed": "COPY（已打包）",
+    "COPY and merge": "COPY 后合并",
+    "not waiting": "不等待落盘",
+}
+"""What ways of writing are called in Chinese; batches have their size in them."""
 
 
 def section(language: Language, root: Path) -> str:
@@ -52,7 +63,7 @@ def _of_one(language: Language, database: str, results: Sequence[dict[str, Any]]
     verdict = (MET if best >= AIM else MISSED).in_(language)
     rows = (
         (
-            plain(row["way"]),
+            plain(_way(language, row["way"])),
             f"{row['rows_per_second']:,}",
             percent(row["of_limit"]),
             f"{row['processor_microseconds']:.1f}",
@@ -61,3 +72,11 @@ def _of_one(language: Language, database: str, results: Sequence[dict[str, Any]]
     )
     told = BEST.in_(language).format(database=database, best=percent(best), verdict=verdict)
     return told, table(COLUMNS[language], rows)
+
+
+def _way(language: Language, way: str) -> str:
+    """A way of writing in a language."""
+    if language == "en":
+        return way
+    parts = [WAYS.get(part, part.replace("batches of ", "每批 ")) for part in way.split(", ")]
+    return "，".join(parts)

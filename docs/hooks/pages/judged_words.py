@@ -10,6 +10,7 @@ from kuayu_schemas.models import ConformanceReport, ReportPlot, ReportTable, Req
 from . import (
     judged_patterns_resilience,
     judged_patterns_scheduling,
+    judged_phrases_measured,
     judged_phrases_resilience,
     judged_phrases_scheduling,
 )
@@ -22,6 +23,8 @@ _BARE = re.compile(r"[^a-z]*")
 """Nothing to translate: figures, identifiers in capitals, signs."""
 
 _OWN = {
+    "MET": (judged_phrases_measured.PHRASES, judged_phrases_measured.PATTERNS),
+    "IDX": (judged_phrases_measured.PHRASES, judged_phrases_measured.PATTERNS),
     "SCH": (judged_phrases_scheduling.PHRASES, judged_patterns_scheduling.PATTERNS),
     "RES": (judged_phrases_resilience.PHRASES, judged_patterns_resilience.PATTERNS),
 }
@@ -45,7 +48,7 @@ def chinese(text: str, profile: str = "") -> str:
     phrases, patterns = _OWN.get(profile, ({}, ()))
     if known := phrases.get(text) or PHRASES.get(text):
         return known
-    for pattern, said in (*patterns, *PATTERNS):
+    for pattern, said in (*patterns, *PATTERNS, *judged_phrases_measured.VERDICTS):
         if found := pattern.fullmatch(text):
             return said.format(*(chinese(group, profile) for group in found.groups()))
     parts = text.split(", ")

@@ -13,6 +13,7 @@ from kuayu_schemas import registers
 from kuayu_schemas.models import ConformanceReport, RequirementResult, Verdict
 
 from . import runs
+from .judged_words import chinese, translated
 from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .requirements import state_badge
@@ -78,7 +79,7 @@ def shared(root: Path) -> Iterator[Made]:
 def pages(language: Language, root: Path, beside: str) -> Iterator[Made]:
     """The one page of the results; ``beside`` is what else was measured."""
     report = runs.combined(root)
-    view = view_of(report, registers.requirements())
+    view = view_of(translated(report, language), registers.requirements())
     judged = [(entry, entry.result) for entry in view.entries if entry.result]
     text = page(
         f"# {TITLE.in_(language)}",
@@ -213,7 +214,11 @@ def _troubles(language: Language, judged: Sequence[tuple[Entry, RequirementResul
     for entry, result in judged:
         if result.verdict is Verdict.pass_:
             continue
-        rows = [(REASON.in_(language), plain(result.reason or "")), (HINT.in_(language), plain(result.hint or ""))]
+        told = [
+            said and (chinese(said, entry.profile) if language == "zh" else said)
+            for said in (result.reason, result.hint)
+        ]
+        rows = [(name.in_(language), plain(said or "")) for name, said in zip((REASON, HINT), told, strict=True)]
         blocks.append(heading(3, f"{entry.id} · {plain(entry.title.in_(language))}", f"{entry.id}-why"))
         blocks += [state_badge(language, entry), facts(rows)]
         blocks += [quote(f"{plain(each.expected)}<br>{plain(each.found)}") for each in result.evidence]

@@ -193,6 +193,12 @@ def standing(root: Path = ROOT) -> Mapping[str, Row]:
     return {row.id: found[row.id] for row in registers.requirements().requirements if row.id in found}
 
 
+def deciding(root: Path = ROOT) -> tuple[Run, ...]:
+    """Runs that decide on at least one requirement, the one that decides most first; others are only kept."""
+    decides = {row.run.name for row in standing(root).values()}
+    return tuple(run for run in runs(root) if run.name in decides)
+
+
 def run_of(requirement: str, root: Path = ROOT) -> Run | None:
     """The run that decides on a requirement."""
     row = standing(root).get(requirement)
@@ -216,8 +222,8 @@ def combined(root: Path = ROOT) -> ConformanceReport:
 
 
 def made_of(language: Language, root: Path = ROOT) -> str:
-    """Of what runs the results are, in words."""
-    every = runs(root)
+    """Of what runs the results are, in words: of those that decide something, as the drafting report counts them."""
+    every = deciding(root)
     if len(every) == 1:
         level = every[0].report.run_level
         return ONE_RUN.in_(language).format(level=level, date=every[0].date, seed=every[0].seed)

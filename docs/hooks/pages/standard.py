@@ -28,8 +28,11 @@ INTRODUCTION = Words(
 )
 
 
-def pages(language: Language, folder: Path) -> Iterator[Made]:
-    """One page for each file, by profile and file name, the list of them, and the figures."""
+def pages(language: Language, folder: Path, downloads: str = "") -> Iterator[Made]:
+    """One page for each file, by profile and file name, the list of them, and the figures.
+
+    ``downloads`` are links to the draft as documents.
+    """
     names = {row.profile.value: Words(row.name_en, row.name_zh) for row in registers.requirements().profiles}
     clauses = sorted((folder / language).glob("*.md"), key=lambda file: _place(file, list(names)))
     listed = []
@@ -38,7 +41,7 @@ def pages(language: Language, folder: Path) -> Iterator[Made]:
         title = TITLE.search(text)
         listed.append((profile, file.name, title[1] if title else file.stem))
         yield Made(f"standard/{file.name}", _linked(text), "Standard", _part(profile, names).in_(language))
-    yield Made("standard/index.md", _index(language, listed, names))
+    yield Made("standard/index.md", _index(language, listed, names, downloads))
     for figure in sorted((folder / "figures").glob(f"*-{language}.svg")):
         yield Made(f"figures/{figure.name}", figure.read_text("utf-8"))
 
@@ -73,7 +76,9 @@ def _linked(text: str) -> str:
     return IDENTIFIER.sub(to_requirement, text)
 
 
-def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: Mapping[str, Words]) -> str:
+def _index(
+    language: Language, listed: Sequence[tuple[str, str, str]], names: Mapping[str, Words], downloads: str
+) -> str:
     headings = {"en": ("Part", "Clauses"), "zh": ("部分", "条款")}[language]
     parts: dict[str, list[str]] = {}
     for profile, file, title in listed:
@@ -83,5 +88,6 @@ def _index(language: Language, listed: Sequence[tuple[str, str, str]], names: Ma
     return page(
         {"en": "# The standard", "zh": "# 标准文本"}[language],
         INTRODUCTION.in_(language).format(version=registers.SPEC_VERSION),
+        downloads,
         table(headings, ((part, "<br>".join(clauses)) for part, clauses in parts.items())),
     )
