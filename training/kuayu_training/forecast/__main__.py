@@ -3,8 +3,8 @@
 ``python -m kuayu_training.forecast [judge|fit|arrivals|flows] [--json FILE]``. The traces are ``demand_series`` and
 ``job_traces`` in the folder that KUAYU_DATA names (default ../shared/data). The network was fitted to the first half of
 every source; the last quarter is what is judged by. *arrivals* shows how jobs come together in the first half, which
-the forecaster knows as one number. *flows* judges submissions and requests. How structure and history are put
-together is chosen by ``python -m kuayu_training.forecast.validation``.
+the forecaster knows as one number. *flows* judges submissions and requests. FILE gets the figures of *judge* and
+*flows*. How structure and history are put together is chosen by ``python -m kuayu_training.forecast.validation``.
 """
 
 import argparse
@@ -56,8 +56,9 @@ def main() -> int:
             sys.stderr.write(f"not installed, and left out: {', '.join(absent)}\n")
         if arguments.what == "flows":
             judged = (flows.judge(flow, arguments.origins, arguments.slow) for flow in flows_of(arguments.data))
-            return _print(tables(figures([row for rows in judged for row in rows])))
-        rows = figures(_judge(arguments.data, found, arguments.origins, arguments.slow))
+            rows = figures([row for every in judged for row in every])
+        else:
+            rows = figures(_judge(arguments.data, found, arguments.origins, arguments.slow))
     except FileNotFoundError as error:
         sys.stderr.write(f"no {error.filename}; set KUAYU_DATA to the folder of the public data\n")
         return 2
