@@ -74,6 +74,24 @@ def test_errors_of_the_law_are_shown_beside_what_others_publish(site: Path, lang
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_the_inner_and_the_outer_loop_of_demand_stand_there_with_command_and_date(site: Path, language: str) -> None:
+    page = parsed(site / LANGUAGES[language] / "results-demand.html").text
+    inner, looks = figures("demand/inner.json"), figures("demand/outer.json")
+    for found in (inner, *looks):
+        assert all(per_cent(kind["none"]["over sources"]) in page for kind in found["means"].values())
+        assert all(row["source"] in page and per_cent(row["none"]) in page for row in found["sources"])
+    assert "--json docs/results/demand/inner.json" in page
+    assert all(look["command"] in page and look["date"] in page for look in looks)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["demand", "forecast"])
+def test_what_is_known_to_the_developers_is_said_to_be(site: Path, language: str, name: str) -> None:
+    known = {"en": "known to the developers", "zh": "开发者已知"}[language]
+    assert known in parsed(site / LANGUAGES[language] / f"results-{name}.html").text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_durations_by_kind_of_task_stand_beside_the_papers(site: Path, language: str) -> None:
     kinds = figures("demand/sizing.json")["predictions"]
     page = parsed(site / LANGUAGES[language] / "results-demand.html").text

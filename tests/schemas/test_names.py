@@ -1,6 +1,7 @@
 """Names in the code: retired words do not come back, and what is left of them only shrinks (``.ci/house --lower``)."""
 
 import tomllib
+from collections import Counter
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -38,6 +39,47 @@ def test_retired_words_are_as_many_as_is_allowed_in_each_part(house: Any) -> Non
         if counts.get(part, {}).get(word, 0) < n
     ]
     assert not fewer, ".ci/house --lower"
+
+
+def test_no_class_is_newly_called_by_a_participle(house: Any) -> None:
+    """Those that are there are listed in .ci/retired-words.toml, and only get fewer."""
+    listed = tomllib.loads(house.WORDS.read_text("utf-8"))["participles"]
+    classes = house.count_participles(house.held(house.sources()))
+    new = {part: Counter(names) - Counter(listed.get(part, ())) for part, names in classes.items()}
+    assert not {part: sorted(names) for part, names in new.items() if names}, "a class is a thing: give it a noun"
+    gone = {part: Counter(names) - Counter(classes.get(part, ())) for part, names in listed.items()}
+    assert not {part: sorted(names) for part, names in gone.items() if names}, ".ci/house --lower"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("class _Sized: pass", ["Sized"]),
+        ("class BatchDeferred(Exception): pass", ["BatchDeferred"]),
+        ("class LinkSpeed: pass", []),
+        ("class DeferredBatch: pass", []),
+    ],
+)
+def test_a_participle_is_a_last_word_in_ed(house: Any, text: str, names: list[str]) -> None:
+    assert list(house.participles(house.ast.parse(text))) == names
+
+
+def test_english_pages_and_clauses_have_no_retired_words(house: Any) -> None:
+    left = tomllib.loads(house.WORDS.read_text("utf-8"))["text_left"]
+    assert house.text_words() == left, "say what .ci/retired-words.toml gives instead"
+
+
+def test_a_function_is_dead_where_nothing_but_its_definition_names_it(house: Any) -> None:
+    texts = {
+        "kuayu.one": "def called_by_two(): pass\ndef nobody_names_this_one(): return 1\n",
+        "kuayu.two": "from kuayu.one import called_by_two\nTABLE = 'kuayu.two:in_a_text'\ndef in_a_text(): pass",
+    }
+    assert house.dead(texts) == {"kuayu.one": ["nobody_names_this_one"], "kuayu.two": []}
+
+
+def test_a_name_for_documents_of_anything_is_counted_and_a_typed_one_is_not(house: Any) -> None:
+    text = "Json = dict[str, Any]\nPlain: TypeAlias = Mapping[str, Any]\nRows = list[Any]\nSizes = dict[str, int]"
+    assert house.documents(house.ast.parse(text)) == 2
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,15 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
     blocks: list[str] = []
     if (folder / "law.json").is_file():
         blocks += _law(language, json.loads((folder / "law.json").read_text("utf-8")))
+    if (folder / "inner.json").is_file():
+        blocks += _inner(language, json.loads((folder / "inner.json").read_text("utf-8")))
+    if (folder / "outer.json").is_file():
+        blocks += _outer(language, json.loads((folder / "outer.json").read_text("utf-8")))
     if (folder / "sizing.json").is_file():
         blocks += _sizing(language, json.loads((folder / "sizing.json").read_text("utf-8")))
     blocks += sections(language, root, "DEM")
     title = f"# {words.TITLE.in_(language)}"
-    yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), *blocks))
+    yield Made("results-demand.md", page(title, words.INTRODUCTION.in_(language), words.KNOWN.in_(language), *blocks))
 
 
 def _law(language: Language, law: Figures) -> Iterator[str]:
@@ -55,6 +59,51 @@ def _law(language: Language, law: Figures) -> Iterator[str]:
     yield table(words.ORDER_COLUMNS[language], _order(language, mine, theirs))
     yield f"### {words.MEMORY.in_(language)}"
     yield table(words.MEMORY_COLUMNS[language], _memory(language, law["memory"]))
+
+
+def _inner(language: Language, inner: Figures) -> Iterator[str]:
+    """Whole sources left out in turn, and constants chosen without them."""
+    yield f"## {words.INNER.in_(language)}"
+    yield words.INNER_ABOUT.in_(language).format(command=code(words.INNER_COMMAND), seed=inner["seed"])
+    yield from _left_out(language, inner)
+    memory = inner["memory"]
+    yield words.INNER_MEMORY.in_(language).format(percent(memory["over runs"], 1), memory["runs"])
+
+
+def _outer(language: Language, looks: Sequence[Figures]) -> Iterator[str]:
+    """Each look at sources that were entered after the law was made."""
+    yield f"## {words.OUTER.in_(language)}"
+    for look in looks:
+        yield words.OUTER_ABOUT.in_(language).format(
+            command=code(look["command"]), date=look["date"], seed=look["seed"], runs=look["runs"]
+        )
+        yield from _left_out(language, look)
+
+
+def _left_out(language: Language, figures: Figures) -> Iterator[str]:
+    """Means over runs and over sources, and errors source by source."""
+    yield table(words.LEFT_OUT_MEANS[language], _means(language, figures["means"]))
+    rows = [
+        (
+            code(row["source"]),
+            words.KINDS[words.LEFT_OUT_KINDS[row["kind"]]].in_(language),
+            str(row["runs"]),
+            *(percent(row[way], 1) if way in row else "–" for way in words.LEFT_OUT_WAYS),
+            percent(row["scatter"], 1) if row["runs"] > 1 else "–",
+        )
+        for row in figures["sources"]
+    ]
+    title = words.BY_SOURCE.in_(language).format(len(rows))
+    yield _folded(title, table(words.LEFT_OUT_COLUMNS[language], rows))
+
+
+def _means(language: Language, means: Figures) -> Iterator[Sequence[str]]:
+    for kind, row in means.items():
+        for over in ("over runs", "over sources"):
+            count_of = row["runs" if over == "over runs" else "sources"]
+            name = words.KINDS[words.LEFT_OUT_KINDS[kind]].in_(language)
+            ways = (percent(row[way][over], 1) if way in row else "–" for way in ("none", "others", "nested"))
+            yield name, words.OVER[over].in_(language).format(count_of), *ways
 
 
 def _errors(language: Language, law: Figures) -> Iterator[Sequence[str]]:

@@ -39,7 +39,7 @@ def pages(language: Language, root: Path) -> Iterator[Made]:
         blocks += _curves(language, folder)
     blocks += sections(language, root, "FCT")
     title = f"# {words.TITLE.in_(language)}"
-    yield Made("results-forecast.md", page(title, words.INTRODUCTION.in_(language), *blocks))
+    yield Made("results-forecast.md", page(title, words.INTRODUCTION.in_(language), words.KNOWN.in_(language), *blocks))
 
 
 def _traces(language: Language, rows: Sequence[Figures]) -> Iterator[str]:

@@ -9,6 +9,12 @@ INTRODUCTION = Words(
     "参考实现对公开数据的预测效果、速度，以及其训练阶段在真实曲线上的样子。每节为所列命令的一次运行。未达之处如实列"
     "出。",
 )
+KNOWN = Words(
+    "The public traces and curves are *known to the developers*, who saw them while the methods were made, also the "
+    "quarters and curves that nothing was fitted to: a stranger may be forecast worse.",
+    "所用公开数据与曲线均为*开发者已知*，包括未用于拟合的部分；方法是在已知这些数据的情况下确定的，对未见过的数据误差可"
+    "能更大。",
+)
 
 TRACES = Words("Public traces", "公开数据")
 TRACES_COMMAND = "python -m kuayu_training.forecast --json docs/results/forecast/traces.json"
@@ -17,10 +23,13 @@ TRACES_ABOUT = Words(
     "which nothing was fitted to (sources: demand_series and job_traces of the public data). WAPE is the sum of errors "
     "over the sum of what came, median over domains and the worst; skill is one less the error over that of the last "
     "value at the same instants, with the 90 % interval from drawing whole days anew. Coverage is that of the stated "
-    "90 % interval.",
+    "90 % interval. Made on 2026-11-22 with `kuayu-hybrid` 1.0.0, neither of which the file says; the reference "
+    "forecasts with 1.2.0 since 2026-11-27, and of that this section says nothing.",
     "命令：{command}。按算力域预测设备需求量，起点均匀分布于各数据源的最后四分之一，该部分未用于任何拟合"
     "（数据源：公开数据 demand_series 与 job_traces）。WAPE 为误差之和与实际值之和的比，列出各域的中位数与最差值；"
-    "技巧得分为 1 减去误差与上一值方法误差之比，90 % 区间由按整日重抽样得到。覆盖率为所声明的 90 % 区间的覆盖率。",
+    "技巧得分为 1 减去误差与上一值方法误差之比，90 % 区间由按整日重抽样得到。覆盖率为所声明的 90 % 区间的覆盖率。"
+    "运行于 2026-11-22，方法为 `kuayu-hybrid` 1.0.0，二者均未记入该文件；参考实现自 2026-11-27 起使用 1.2.0，本节不反映"
+    "该版本。",
 )
 PLAINLY = Words(
     "Plainly: an hour ahead, history alone gives nearly nothing on these data. Over the {sources} sources the "
@@ -84,7 +93,12 @@ TOLD = Words(
 
 SPEED = Words("Speed", "速度")
 SPEED_COMMAND = "python tests/benchmarks/forecast.py --json docs/results/forecast/speed.json"
-SPEED_ABOUT = Words("Made by {command}.", "命令：{command}。")
+SPEED_ABOUT = Words(
+    "Made by {command}, with `kuayu-hybrid` 1.0.0, which the file does not say; of 1.2.0, which the reference "
+    "forecasts with since 2026-11-27, this section says nothing.",
+    "命令：{command}，方法为 `kuayu-hybrid` 1.0.0，未记入该文件；参考实现自 2026-11-27 起使用 1.2.0，本节不反映该版"
+    "本。",
+)
 
 CURVES = Words("Phases of real trainings", "真实训练的阶段")
 CURVES_COMMAND = "python -m kuayu_training.forecast.phases_pictures docs/results/forecast"
@@ -94,12 +108,13 @@ CURVES_ABOUT = Words(
     "below is what the reference said at each step when it had seen the run until there. Across is the step, up the "
     "loss, both logarithmic, as the definition takes them. Lines are thinned to a few hundred points. Curves: "
     "Megatron-LM, `tests/functional_tests`, commit d98e8a64 (NVIDIA, BSD-3-Clause style); MLPerf Training results "
-    "v3.0 to v5.1 (MLCommons, Apache-2.0), learning rates as their configurations state them.",
+    "v3.0 to v5.1 (MLCommons, Apache-2.0), learning rates as their configurations state them. Made on 2026-11-22 with "
+    "version 2 of the phases' method, as it still is; the file says neither.",
     "命令：{command}。两组公开曲线中每个模型取点数最多的一次运行，不论其形状。色带为[标准所定义的阶段"
     "](/standard/fct-02-phases.md)，可参照前后两侧；下方窄条为参考实现在每步仅知此前内容时的判断。横轴为训练步，纵轴为"
     "损失，均为对数坐标，与定义一致。曲线经抽稀，至多数百点。数据：Megatron-LM 的 `tests/functional_tests`，提交 "
     "d98e8a64（NVIDIA，BSD-3-Clause 类许可）；MLPerf Training 结果 v3.0 至 v5.1（MLCommons，Apache-2.0）；学习率按其配"
-    "置。",
+    "置。运行于 2026-11-22，阶段方法版本为 2，与现行版本相同；二者均未记入该文件。",
 )
 PHASES = (
     Words("warm-up", "预热期"),
@@ -128,12 +143,12 @@ MODELS = {
 }
 EYE = Words(
     "By eye: on GPT-3 15B, the DeepSeek-V3 proxy and Mixtral fast convergence ends where one would put it; their "
-    "warm-up is long because their learning rate rises for long, while the loss has been falling from the begin. T5 "
-    "and Llama 3.1 8B fall along a power of their steps to the end and are never stable; of the latter the reference "
-    "twice says so too early. The others show what the definition cannot do. BERT rests on a plateau, is called "
-    "stable, and falls again much later. Both runs from a checkpoint are called stable where warm-up ends; all of the "
-    "fall of Llama 3.1 405B comes after that. Nemotron's learning rate rises to the end of what was logged, so that "
-    "all of it is warm-up.",
+    "warm-up is long because their learning rate rises for long, while the loss has been falling from the beginning. "
+    "T5 and Llama 3.1 8B fall along a power of their steps to the end and are never stable; of the latter the "
+    "reference twice says so too early. The others show what the definition cannot do. BERT rests on a plateau, is "
+    "called stable, and falls again much later. Both runs from a checkpoint are called stable where warm-up ends; all "
+    "of the fall of Llama 3.1 405B comes after that. Nemotron's learning rate rises to the end of what was logged, so "
+    "that all of it is warm-up.",
     "目视判断：GPT-3 15B、DeepSeek-V3 代理模型与 Mixtral 的快速收敛期结束之处与直观一致；其预热期偏长，是因为学习率上"
     "升的时间长，而损失自始即在下降。T5 与 Llama 3.1 8B 的损失直至结束均按步数的幂下降，始终未稳定；参考实现两次过早地"
     "将后者判为稳定。其余曲线显示该定义的不足：BERT 停在平台上，被判为稳定，很久之后再次下降；自检查点继续的两次运行在"

@@ -1,8 +1,8 @@
 """Forecasts of flows (submissions and requests in ten minutes) beside gradient boosting and other rivals.
 
 ``python -m kuayu_training.forecast flows [--json FILE]``. The last quarter of each is forecast from instants spread
-over it. Boosting is fitted to the first half of the flow itself, by the features of ``kuayu.forecast.past``, once by XGBoost
-and, where it is installed, once by LightGBM; history was fitted to none of these series.
+over it. Boosting is fitted to the first half of the flow itself, by the features of ``kuayu.forecast.past``, once by
+XGBoost and, where it is installed, once by LightGBM; history was fitted to none of these series.
 """
 
 from collections.abc import Iterator, Sequence
