@@ -29,6 +29,7 @@ from typing import Any
 
 from benchmarks.policies import GROUPS, REFERENCE, Figure, Window, gain_of, money, off, played, rounded, total
 
+from kuayu.scheduling.place import METHOD_VERSION
 from kuayu_conformance.checks.scheduling.cells import AGAINST, FULL, Curve
 from kuayu_conformance.testbed.scheduling.scenarios import Cell
 from kuayu_training.workers import USAGE, WorkersError, executor
@@ -130,6 +131,7 @@ def main() -> None:
     made = {
         "command": f"{command} --windows {options.windows} --seed {options.seed}",
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "method": METHOD_VERSION,
         "curves": [
             {
                 "label": curve.label,

@@ -51,6 +51,7 @@ def test_every_curve_is_drawn_and_its_figures_stand_below(tmp_path: Path, langua
     assert list(sensitivity(language, tmp_path, "place")) == []
     written(tmp_path)
     text = "\n".join(sensitivity(language, tmp_path, "place"))
+    assert {"en": "2026-11-26, [all", "zh": "2026-11-26，[全部"}[language] in text, "the file names no method"
     assert text.count("<polyline") == 4 * len(FULL.curves)
     assert text.count("<circle") == 3 * len(FULL.curves)
     assert text.count("−10.0\u202f% ±\u202f2.0") == 2 * len(FULL.curves) + 1, "in each last point, and once in words"
@@ -90,12 +91,18 @@ def test_policies_stand_beside_each_other_with_the_best_bold(tmp_path: Path) -> 
         },
     }
     cells = [{"family": "reference", "source": "fitted", **cell}, {"family": "wan-poor", "source": "fitted", **cell}]
-    made = {"command": "python tests/benchmarks/policies.py --windows 12", "date": "2026-11-26", "cells": cells}
+    made: dict[str, Any] = {
+        "command": "python tests/benchmarks/policies.py --windows 12",
+        "date": "2026-11-26",
+        "cells": cells,
+    }
+    made["method"] = "1.5.0"
     assert list(policies("en", tmp_path, "place")) == []
     (tmp_path / "policies.json").write_text(json.dumps(made), "utf-8")
     for language, family in (("en", "wan-poor"), ("zh", "窄带广域网（wan-poor）")):
         text = "\n".join(policies(language, tmp_path, "place"))
         text = text.replace("&#45;", "-")
+        assert {"en": "2026-11-26, method 1.5.0 of the rule,", "zh": "2026-11-26，规则为方法 1.5.0，"}[language] in text
         gains = "+45.0\u202f% | −10.0\u202f% | **+40.0\u202f% ±\u202f5.1** | +50.0\u202f%"
         assert f"| {family} | {gains} |" in text, "the pool that nobody has is not the best"
         assert f"| {family} | – | – | – | – |" in text, "no large job was submitted"

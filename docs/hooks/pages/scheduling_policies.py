@@ -36,6 +36,7 @@ def policies(language: Language, folder: Path, place: str) -> Iterator[str]:
         command=found["command"],
         date=found["date"],
         file=f"{place}/{FILE}",
+        method=method_of(language, found),
         about="".join(text.in_(language) for text in _about(cells[0]["policies"])),
     )
     compared = [name for name in names if name != BASE]
@@ -44,6 +45,11 @@ def policies(language: Language, folder: Path, place: str) -> Iterator[str]:
         yield _table(language, cells, compared, _gain_of(group), best=max, bound=group)
     yield f"**{words.MONEY.in_(language)}**"
     yield _table(language, cells, names, lambda cell, name: _money_of(cell["policies"][name]))
+
+
+def method_of(language: Language, found: Mapping[str, Any]) -> str:
+    """Which method of the rule figures are of, to stand behind their date; nothing where their file does not say."""
+    return words.METHOD.in_(language).format(found["method"]) if "method" in found else ""
 
 
 def _about(policies: Mapping[str, Any]) -> Iterator[Words]:

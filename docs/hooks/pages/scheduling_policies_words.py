@@ -5,12 +5,15 @@ from kuayu_conformance.rendering.words import Words
 TITLE = Words("Policies by family", "各场景族下的策略")
 INTRODUCTION = Words(
     "{windows} whole windows of each source of jobs and of each family, in the judge's engine but without HTTP, of a "
-    "seed that no run of the suite draws (`{command}`, {date}, [all figures](/{file})). {about}These are figures of "
-    "few windows and no verdicts, which are about a service over HTTP: [SCH-003](#SCH-003) and after.",
+    "seed that no run of the suite draws (`{command}`, {date}{method}, [all figures](/{file})). {about}These are "
+    "figures of few windows and no verdicts, which are about a service over HTTP: [SCH-003](#SCH-003) and after.",
     "各作业来源与各场景族各 {windows} 个完整窗口，采用判定方的仿真引擎但不经 HTTP，种子为测试套件不采用者"
-    "（`{command}`，{date}，[全部数值](/{file})）。{about}窗口数不多，不构成判定；判定针对经 HTTP 的服务，"
+    "（`{command}`，{date}{method}，[全部数值](/{file})）。{about}窗口数不多，不构成判定；判定针对经 HTTP 的服务，"
     "见 [SCH-003](#SCH-003) 及其后各项。",
 )
+METHOD = Words(", method {} of the rule", "，规则为方法 {}")
+"""Stands behind the date where a file says which method it is of; older ones do not."""
+
 INTERVALS = Words(
     "What follows ± is half of the interval at 95 %, by the jackknife over windows; nothing is claimed of differences "
     "that lie within it. ",

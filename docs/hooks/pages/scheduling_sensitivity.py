@@ -11,6 +11,7 @@ from kuayu_conformance.rendering.words import Language
 from . import scheduling_sensitivity_words as words
 from .judged_words import chinese
 from .markdown import percent, plain, table
+from .scheduling_policies import method_of
 
 FILE = "sensitivity.json"
 RULE, BASE, BESIDE = "reference", "B1", "B3"
@@ -36,6 +37,7 @@ def sensitivity(language: Language, folder: Path, place: str) -> Iterator[str]:
         command=found["command"],
         date=found["date"],
         file=f"{place}/{FILE}",
+        method=method_of(language, found),
     )
     yield _found(language, curves)
     yield drawing(language, curves)

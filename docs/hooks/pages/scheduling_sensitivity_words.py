@@ -6,12 +6,12 @@ TITLE = Words("Sensitivity: what the gain hangs on", "敏感性：收益取决�
 INTRODUCTION = Words(
     "One thing of the reference cell is moved at a time, whose jobs are fitted to ITP; all else stays. The reference's "
     "rule plays {windows} whole windows at each point, compiled, without HTTP; they are of seeds that no run of the "
-    "suite draws (`{command}`, {date}, [all figures](/{file})). Gain is one less the mean training period over that "
-    "of B1 (a job's home domain, backfilling); bars are 95 % bounds by the jackknife over windows. "
+    "suite draws (`{command}`, {date}{method}, [all figures](/{file})). Gain is one less the mean training period "
+    "over that of B1 (a job's home domain, backfilling); bars are 95 % bounds by the jackknife over windows. "
     "Money is for bandwidth, for a million device seconds that were done.",
     "每次只改变参考配置（作业按 ITP 拟合）中的一项，其余不变。"
     "参考实现的规则在每个取值下以编译形式（不经 HTTP）运行 {windows} 个完整窗口，"
-    "其种子为测试套件不采用者（`{command}`，{date}，[全部数值](/{file})）。"
+    "其种子为测试套件不采用者（`{command}`，{date}{method}，[全部数值](/{file})）。"
     "收益为 1 减去平均训练周期与 B1（所属域内回填）之比；误差线为按窗口刀切法得到的 95 % 界。"
     "费用指每完成一百万设备秒的带宽费用。",
 )
