@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -201,6 +202,60 @@ def run(
         said.seek(0)
         complained.seek(0)
         return subprocess.CompletedProcess(typed, status, said.read().decode(), complained.read().decode())
+
+
+class Program:
+    """A program that runs; what of :class:`subprocess.Popen` is needed of it.
+
+    Attributes:
+        stdin: What it is told.
+        stdout: What it says.
+        stderr: Where it complains.
+    """
+
+    def __init__(self, process: Started, stdin: IO[str], stdout: IO[str], stderr: IO[str]) -> None:
+        self.stdin, self.stdout, self.stderr = stdin, stdout, stderr
+        self.poll, self.wait, self.send_signal = process.poll, process.wait, process.send_signal
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """All that it still says and complains of until it has ended.
+
+        Raises:
+            TimeoutError: It takes longer than so many seconds; it is killed then.
+        """
+        with ThreadPoolExecutor(2) as readers:  # it may wait for either to be read
+            parts = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except TimeoutError:
+                self.send_signal(signal.SIGKILL)
+                raise
+            said, complained = (part.result() for part in parts)
+        return said, complained
+
+
+@contextlib.contextmanager
+def running(*arguments: str | Path, modules: Sequence[str] = TYPED, **environment: str) -> Iterator[Program]:
+    """``kuayu`` while it runs; it is killed where it has not ended by then.
+
+    Args:
+        arguments: What is typed behind its name.
+        modules: What the prefork server has imported that it comes from.
+        environment: What differs from our environment.
+    """
+    (given, tell), (said, say), (complained, complain) = (os.pipe() for _ in range(STREAMS))
+    with os.fdopen(tell, "w") as stdin, os.fdopen(said) as stdout, os.fdopen(complained) as stderr:
+        typed, theirs = [str(each) for each in arguments], [given, say, complain]
+        try:
+            process = prefork_server(modules).start(typed, theirs, {**os.environ, **environment})
+        finally:
+            for each in theirs:
+                os.close(each)
+        try:
+            yield Program(process, stdin, stdout, stderr)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
 
 
 RELAYED = """\

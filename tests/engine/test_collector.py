@@ -1,9 +1,6 @@
 """The collector against a service that dies, loses answers, forgets, and comes back: nothing lost, none doubled."""
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from commands import run, running
 from engine.recording_service import RecordingService, problem
 
 from kuayu.client import Client, ClientError
@@ -29,7 +27,6 @@ from kuayu_schemas.models import (
 
 PERIOD_S = 0.02
 PATIENCE_S = 20.0
-COMMAND = "import sys, typer; from kuayu.cli.{0} import {0}; sys.argv[0] = 'kuayu'; typer.run({0})"
 
 
 class RememberingHost(Host):
@@ -221,36 +218,25 @@ def test_the_outbox_never_gives_up_the_batch_under_way() -> None:
     assert following.samples == (samples[1], samples[4])
 
 
-def command(name: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(name), *arguments],
-        env={**os.environ, "COLUMNS": "200"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_hands_over_what_waits_and_leaves_cleanly(
     service: RecordingService, number: signal.Signals
 ) -> None:
     arguments = ("--url", service.url, "--domain", "d-1", "--node", "n-1", "--period", "0.1", "--no-probe")
-    process = command("collect", *arguments)
-    deadline = time.monotonic() + PATIENCE_S
-    while len(service.taken) < 4 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(number)
-    output, _ = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, output
-    assert f"taken {len(service.taken)}" in output.splitlines()[-1]
+    with running("collect", *arguments, COLUMNS="200") as process:
+        deadline = time.monotonic() + PATIENCE_S
+        while len(service.taken) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        said, complained = process.communicate(timeout=PATIENCE_S)
+        assert process.wait() == 0, complained
+    assert f"taken {len(service.taken)}" in said.splitlines()[-1]
 
 
 def test_the_command_ends_after_its_duration_with_its_probes_uploaded(service: RecordingService) -> None:
     arguments = ("--url", service.url, "--domain", "d-1", "--node", "n-1", "--duration", "0.3", "--probe-budget", "0.5")
-    process = command("collect", *arguments)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
+    ended = run("collect", *arguments, timeout=60)
+    assert ended.returncode == 0, ended.stderr
     probed = [sample for sample in service.taken if "scale_out_bandwidth" in sample]
     assert len(probed) == 1
 
@@ -264,9 +250,9 @@ def test_commands_say_what_is_wrong_without_a_traceback(service: RecordingServic
         ("probe", ("--only", "matmull"), "probes are matmul"),
         ("probe", ("--upload", service.url), "--domain"),
     ):
-        process = command(name, *arguments)
-        output, _ = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode != 0
+        ended = run(name, *arguments, timeout=PATIENCE_S, COLUMNS="200")
+        output = ended.stdout + ended.stderr
+        assert ended.returncode != 0
         assert "Traceback" not in output
         assert words in output
         assert "hint" in output
@@ -274,9 +260,8 @@ def test_commands_say_what_is_wrong_without_a_traceback(service: RecordingServic
 
 def test_the_probe_command_prints_json_and_uploads(service: RecordingService) -> None:
     where = ("--upload", service.url, "--domain", "d-1", "--node", "n-1")
-    process = command("probe", "--budget", "0.3", "--only", "matmul", "--json", *where)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
-    assert '"measure": "sustained_matrix_throughput"' in output
+    ended = run("probe", "--budget", "0.3", "--only", "matmul", "--json", *where, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    assert '"measure": "sustained_matrix_throughput"' in ended.stdout
     (sample,) = service.taken
     assert set(sample["sustained_matrix_throughput"]) >= {"fp64", "fp32"}

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +16,6 @@ LOG = (
     "Nov 22 09:58:34 gpu001 python[7]: step 12 loss 3.4\n"
 )
 PATIENCE_S = 40.0
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-c", "from kuayu.cli import main; main()", "diagnose", *map(str, arguments)]
 
 
 def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -92,12 +87,7 @@ def test_a_log_is_followed_until_told_to_stop(number: signal.Signals, tmp_path: 
     log, kept = tmp_path / "kern.log", tmp_path / "templates.json"
     first, second, third = LOG.splitlines(keepends=True)
     log.write_text(third)
-    arguments = (log, "--follow", "--json", "--templates", kept)
-    with (
-        subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
-        commands.killed_at_end(process),
-    ):
-        assert process.stdout is not None
+    with commands.running("diagnose", log, "--follow", "--json", "--templates", kept) as process:
         with log.open("a") as more:  # half a line, and the rest later
             more.write(first[:40])
             more.flush()
@@ -110,18 +100,12 @@ def test_a_log_is_followed_until_told_to_stop(number: signal.Signals, tmp_path: 
         assert (found["code"], found["line"]) == ("job.memory", 3)
         process.send_signal(number)
         assert process.wait(PATIENCE_S) == 0
-        assert process.stderr is not None
         assert process.stderr.read() == ""
     assert sum(each["seen"] for each in json.loads(kept.read_text())["templates"]) == 3
 
 
 def test_a_pipe_is_told_line_by_line() -> None:
-    with (
-        subprocess.Popen(command("-", "--follow"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process,
-        commands.killed_at_end(process),
-    ):
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with commands.running("diagnose", "-", "--follow") as process:
         process.stdin.write(LOG.splitlines(keepends=True)[0])
         process.stdin.flush()
         assert process.stdout.readline().startswith(

@@ -2,19 +2,16 @@
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from commands import run
+from commands import run, running
 from engine.recording_service import problem
 from engine.scripted_service import EVENTS, Answer, Scripted
 
 DAY = "2026-01-01"
-PROGRAM = (sys.executable, "-c", "from kuayu.cli import main; main()", "faults")
 PATIENCE_S = 60.0
 JsonObject = dict[str, Any]
 
@@ -127,14 +124,8 @@ def test_changes_are_followed_until_ctrl_c(as_json: bool) -> None:
     again = page(cleared, AWAY)
     service = Scripted(page(DEAD), (200, EVENTS, event(AWAY) + event(cleared)), expired, again)
     options = ["--json"] if as_json else []
-    with subprocess.Popen(
-        [*PROGRAM, "--url", service.url, "--follow", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
+    try:
+        with running("faults", "--url", service.url, "--follow", *options) as process:
             lines = [process.stdout.readline() for _ in range(3)]
             deadline = time.monotonic() + PATIENCE_S
             while len(service.asked) < 6:  # what was listed again was no news
@@ -142,10 +133,10 @@ def test_changes_are_followed_until_ctrl_c(as_json: bool) -> None:
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             rest, errors = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-            service.close()
-    assert (process.returncode, rest, errors) == (0, "", "")
+            status = process.wait()
+    finally:
+        service.close()
+    assert (status, rest, errors) == (0, "", "")
     if as_json:
         assert [json.loads(line)["id"] for line in lines] == ["f1", "f3", "f1"]
     else:

@@ -5,16 +5,14 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from itertools import count, islice
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from commands import killed_at_end, run
+from commands import run, running
 from service.conftest import PATIENCE, Service, StartService, instant, problem
 from service.graph_reader import Reader, applied, event_id, parts, snapshot, states, until
 from service.test_graph import put_domains, put_node, report
@@ -275,10 +273,6 @@ def test_the_client_follows_over_a_broken_connection_and_over_a_restart(start_se
         assert client.graph_patch(graph.digest).operations == []
 
 
-def command(*arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", "from kuayu.cli import main; main()", "graph", *arguments)
-
-
 def test_the_command_shows_the_graph(serving: Service) -> None:
     put_node(serving, "shown", "b", 2)
     report(serving, "shown", "faulty")
@@ -307,20 +301,15 @@ def test_the_command_shows_the_graph(serving: Service) -> None:
         assert "Traceback" not in failed.stderr
 
 
-def test_the_command_follows_the_graph(serving: Service, tmp_path: Path) -> None:
-    with (
-        (tmp_path / "said").open("w+") as said,
-        subprocess.Popen(command("--url", serving.url, "--domain", "a", "--follow"), stdout=said, text=True) as process,
-        killed_at_end(process),
-    ):
+def test_the_command_follows_the_graph(serving: Service) -> None:
+    with running("graph", "--url", serving.url, "--domain", "a", "--follow") as process:
         deadline = time.monotonic() + PATIENCE
         while not _readers(serving):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         put_node(serving, "seen", "a")
         report(serving, "seen", "faulty")
-        while "node seen: unknown → faulty" not in (tmp_path / "said").read_text("utf-8"):
+        while "node seen: unknown → faulty" not in process.stdout.readline():
             assert time.monotonic() < deadline
-            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0

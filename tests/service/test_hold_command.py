@@ -1,23 +1,20 @@
 """`kuayu hold` as operators run it: a process that holds devices as a service asks, over kill -9, and with mistakes."""
 
+import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run
+from commands import Program, run, running
 from service.conftest import Service, StartService
 
 from kuayu.client import Client
 from kuayu_schemas.models import Allocation, AllocationPhase, AllocationRecord
 
-PROGRAM = (sys.executable, "-c", "from kuayu.cli import main; main()", "hold")
 PATIENCE_S = 30.0
 
 INVENTORY = """
@@ -29,7 +26,7 @@ INVENTORY = """
 gy-003 = 4
 """
 
-Hold = Callable[..., subprocess.Popen[str]]
+Hold = Callable[..., Program]
 
 
 @pytest.fixture
@@ -42,30 +39,23 @@ def inventory(tmp_path: Path) -> Path:
 @pytest.fixture
 def hold(inventory: Path, tmp_path: Path) -> Iterator[Hold]:
     """Starts the command for a domain; what still runs in the end is killed."""
-    running: list[subprocess.Popen[str]] = []
+    with contextlib.ExitStack() as started:
 
-    def start(url: str, domain: str, *options: str) -> subprocess.Popen[str]:
-        command = [*PROGRAM, str(inventory), "--url", url, "--domain", domain]
-        command += ["--journal", str(tmp_path / f"{domain}.json"), *options]
-        environment = {**os.environ, "no_proxy": "127.0.0.1", "COLUMNS": "160"}
-        running.append(
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
-        return running[-1]
+        def start(url: str, domain: str, *options: str) -> Program:
+            where = ("--url", url, "--domain", domain, "--journal", tmp_path / f"{domain}.json")
+            command = running("hold", inventory, *where, *options, no_proxy="127.0.0.1", COLUMNS="160")
+            return started.enter_context(command)
 
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
+        yield start
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def ended(process: Program) -> tuple[int, str, str]:
     """Status, output and errors of a process that ends by itself."""
     out, errors = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, out, errors
+    return process.wait(), out, errors
 
 
-def stopped(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+def stopped(process: Program, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
     process.send_signal(number)
     return ended(process)
 
@@ -139,7 +129,6 @@ def test_a_service_that_is_away_is_waited_for(start_service: StartService, hold:
     service = start_service()
     service.stop()
     process = hold(service.url, "h-x")
-    assert process.stderr is not None
     while "again in" not in process.stderr.readline():
         assert process.poll() is None
     service.start()
@@ -163,7 +152,6 @@ def test_a_token_that_is_unknown_ends_it(start_service: StartService, hold: Hold
 
 def test_two_do_not_share_a_journal(shared: Service, hold: Hold) -> None:
     first = hold(shared.url, "h-z")
-    assert first.stderr is not None
     assert "kuayu hold" in first.stderr.readline()
     status, _, errors = ended(hold(shared.url, "h-z"))
     assert status == 1
@@ -222,7 +210,6 @@ def test_a_lease_is_kept_while_nobody_answers(start_service: StartService, hold:
         time.sleep(2)
         assert client.allocation("a").phase is AllocationPhase.committed  # it asks often enough
         service.stop(signal.SIGKILL)
-        assert process.stdout is not None
         assert process.stdout.readline() == "taken for job-of-a: a800, 8 on gy-001\n"
         assert process.stdout.readline() == "given back for job-of-a: a800, 8 on gy-001\n"
         service.start()
