@@ -1,8 +1,9 @@
 """Choices about the demand law are made on whole sources, and what runs teach is no worse than nothing on their mean.
 
-Figures are held on the sources that ship with the suite and are known to the developers (``corpora.shipped()``): on means
-over runs and over sources, not source by source. Of the outer loop (``corpora.added()``) only its form is held; its figures
-stand in ``docs/results/demand/outer.json``, and there one own run does not bring six per cent where runs agree (decision 54).
+Figures are held on the sources that ship with the suite and are known to the developers (``corpora.shipped()``): on
+means over runs and over sources, not source by source. Of the outer loop (``corpora.added()``) only its form is held;
+its figures stand in ``docs/results/demand/outer.json``, and there one own run does not bring six per cent where runs
+agree (decision 54).
 """
 
 from typing import Any
