@@ -2,8 +2,8 @@
 
 Figures are held on the sources that ship with the suite and are known to the developers (``corpora.shipped()``): on
 means over runs and over sources, not source by source. Of the outer loop (``corpora.added()``) only its form is held;
-its figures stand in ``docs/results/demand/outer.json``, and there one own run does not bring six per cent where runs agree
-(decision 54).
+its figures stand in ``docs/results/demand/outer.json``, and there one own run does not bring six per cent where runs
+agree (decision 54).
 """
 
 from typing import Any
