@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from changes import releases
 from changes.change import RULES, SEVERITIES
 from changes.report import as_json, as_markdown, compare
 from changes.versions import VersionError, read
@@ -17,10 +18,19 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the changes to a file as well, as JSON")
     parser.add_argument("--fail-on", choices=SEVERITIES, help="exit with 1 where a change weighs as much or more")
     parser.add_argument("--rules", action="store_true", help="list the rules and compare nothing")
+    parser.add_argument("--frozen", metavar="RELEASE", help="compare this checkout with the requirements of a release")
+    parser.add_argument(
+        "--freeze", metavar="RELEASE", help="keep the requirements of this checkout as those of a release"
+    )
     arguments = parser.parse_args()
     if arguments.rules:
         print(*(f"{rule:26}{meaning}" for rule, meaning in RULES.items()), sep="\n")
         return 0
+    if arguments.freeze:
+        print(f"wrote {releases.write(read(None), arguments.freeze)}")
+        return 0
+    if arguments.frozen:
+        return _frozen(arguments.frozen)
     if arguments.old is None:
         parser.error("OLD is missing: name a folder or a git revision, such as HEAD~10")
     try:
@@ -33,6 +43,22 @@ def main() -> int:
     print(as_markdown(report), end="")
     limit = SEVERITIES.index(arguments.fail_on) if arguments.fail_on else -1
     return 1 if any(SEVERITIES.index(one.severity) <= limit for one in report.changes) else 0
+
+
+def _frozen(name: str) -> int:
+    """Print what this checkout changes of a frozen set; fails where a breaking change is not called."""
+    try:
+        found, meant = list(releases.since(releases.read_frozen(name), read(None))), releases.called(name)
+    except OSError as error:
+        print(f"cannot compare: {error}", f"hint: {releases.RELEASES} has what is frozen", sep="\n", file=sys.stderr)
+        return 2
+    for one in found:
+        print(f"{one.severity:10} {one.rule:26} {one.place}: {one.detail}")
+    return (
+        1
+        if any(one.severity == "breaking" and one.rule not in meant.get(one.place.split()[-1], ()) for one in found)
+        else 0
+    )
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ MEANING = {
 
 def differences(old: Version, new: Version) -> Iterator[Change]:
     """What differs between the registers of two versions."""
-    yield from _requirements(old.requirements, new.requirements)
+    yield from of_requirements(old.requirements, new.requirements)
     for register, key in (("profiles", "profile"), ("sub_profiles", "name")):
         yield from _parts(register, key, old.requirements, new.requirements)
     yield from _rows("indicator", _indicators(old.indicators), _indicators(new.indicators))
@@ -63,7 +63,8 @@ def differences(old: Version, new: Version) -> Iterator[Change]:
     yield from _rows("problem type", _by(old.problems["problems"], "name"), _by(new.problems["problems"], "name"))
 
 
-def _requirements(old: Row, new: Row) -> Iterator[Change]:
+def of_requirements(old: Row, new: Row) -> Iterator[Change]:
+    """What differs between the requirements of two registers."""
     before, after = _by(old["requirements"], "id"), _by(new["requirements"], "id")
     for identifier in before.keys() - after.keys():
         yield change("breaking", "requirement-withdrawn", f"requirement {identifier}", before[identifier]["text_en"])
