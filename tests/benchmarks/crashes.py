@@ -15,12 +15,15 @@ status is 1 where an acknowledged job is lost or does not succeed, or one runs t
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from service import crashes, postgres_server
@@ -86,8 +89,14 @@ def main() -> int:
         console.print(f"{name}: {summary(played)}")
     if given.json is not None:
         figures = {name: [asdict(played) for played in rounds] for name, rounds in found.items()}
-        given.json.write_text(json.dumps({"durability": given.durability, "rounds": figures}, indent=1) + "\n")
+        given.json.write_text(json.dumps({**circumstances(given), "rounds": figures}, indent=1) + "\n")
     return int(any(played.lost for rounds in found.values() for played in rounds))
+
+
+def circumstances(given: argparse.Namespace) -> dict[str, Any]:
+    """When, from which seed and with what durability all was played."""
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    return {"date": date, "seed": given.seed, "processors": os.cpu_count(), "durability": given.durability}
 
 
 def run_jobs(given: argparse.Namespace) -> int:
@@ -113,7 +122,7 @@ def run_jobs(given: argparse.Namespace) -> int:
         )
     if given.json is not None:
         figures = {name: asdict(outcome) for name, outcome in found.items()}
-        given.json.write_text(json.dumps({"durability": given.durability, "jobs": figures}, indent=1) + "\n")
+        given.json.write_text(json.dumps({**circumstances(given), "jobs": figures}, indent=1) + "\n")
     return int(any(each.lost or each.unfinished or each.wrong for each in found.values()))
 
 

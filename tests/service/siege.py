@@ -98,6 +98,7 @@ LONG_WORK = b'{"devices":[' + b"{}," * 100_000 + b"{}]}"
 LINES = json.dumps(
     {"lines": [{"node": "a", "logged_at": instant(), "text": "NVRM: Xid (PCI:0000:3b:00): 79, " * 20}] * 9_000}
 ).encode()
+PACKED_TWICE = gzip.compress(gzip.compress(bytes(50_000_000)))
 PAGE = ("x{" + ",".join(f'l{number}="v"' for number in range(100_000)) + "} 1\n").encode()
 
 ATTACKS: dict[str, Attack] = {
@@ -108,6 +109,7 @@ ATTACKS: dict[str, Attack] = {
     "fifteen megabytes of protobuf, packed": again(
         "/v1/metrics", gzip.compress(b"\x0a\x00" * 8_000_000), "application/x-protobuf", Content_Encoding="gzip"
     ),
+    "packed twice": again(SAMPLES, PACKED_TWICE, Content_Encoding="gzip, gzip"),
     "log lines": again("/v1/log-lines", LINES),
     "labels": again("/v1/expositions?node=a&exporter=dcgm-exporter", PAGE, "text/plain"),
     "clients that hang up": hang_up,

@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import chain
 from math import inf, nan
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,6 @@ from kuayu.scheduling.state import (
 )
 
 if TYPE_CHECKING:
-    from kuayu.scheduling.typed import TypedJobs
     from kuayu_schemas import documents
 
 _PURCHASE: Mapping[str, int] = {name: number for number, name in enumerate(PURCHASES)}
@@ -239,6 +238,32 @@ class ParsedHoldings:
         )
 
 
+class _JobColumns(Protocol):
+    """Jobs of a state, column by column: of plain JSON, or decoded by types (:mod:`.typed`). See :class:`PlainJobs`."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def specs(self) -> list[Any]: ...
+
+    @property
+    def saved(self) -> Sequence[str | None]: ...
+
+    @property
+    def used(self) -> Sequence[float | None]: ...
+
+    @property
+    def done(self) -> Sequence[float | None]: ...
+
+    @property
+    def held(self) -> "ParsedHoldings": ...
+
+    def columns_of(self, specs: Sequence[Any], /) -> "Columns": ...
+
+    def artefacts(self, reads: Sequence[Any], /) -> tuple[Sequence[Any], ...]: ...
+
+
 class PlainJobs:
     """Jobs of a state in plain JSON.
 
@@ -400,7 +425,7 @@ class ParsedJobs:
         copies: How many of the artefacts that waiting jobs read are in each domain.
     """
 
-    def __init__(self, jobs: "PlainJobs | TypedJobs", before: "ParsedJobs | None" = None) -> None:
+    def __init__(self, jobs: "_JobColumns", before: "ParsedJobs | None" = None) -> None:
         specs, self.held, self.waiting = jobs.specs, jobs.held, jobs.waiting
         self.specs: ParsedSpecs = (
             ParsedSpecs(specs, jobs.columns_of(specs))
