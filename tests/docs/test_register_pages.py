@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kuayu_schemas import registers
+
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "docs/hooks/pages/captures-zh.yaml"
 TEXTS = ("what", "version", "committed", "licence", "left_out", "cross_check")
@@ -48,8 +50,6 @@ def test_english_pages_say_what_the_register_says() -> None:
     from pages import exporters
     from pages.markdown import plain  # type: ignore[import-not-found]
 
-    from kuayu_schemas import registers
-
     (page,) = exporters.pages("en")
     assert [row.id for row in registers.indicators().exporters if plain(row.note or "") not in page.text] == []
     assert len(SENTENCE.findall(NO_TEXT.sub(" · ", page.text))) > 100
@@ -80,3 +80,27 @@ def test_what_reports_say_stands_in_chinese_on_the_chinese_page_of_results() -> 
             assert text in made["en"]
             assert text not in made["zh"], requirement
     assert SENTENCE.findall(NO_TEXT.sub(" · ", made["zh"])) == []
+
+
+def test_what_every_check_does_is_said_in_chinese_with_the_same_requirements() -> None:
+    from pages.requirements import purpose
+
+    from kuayu_conformance.checks import CHECKS, RUN_CHECKS
+
+    checks = {check.name: check.judge.__module__ for check in (*(listed.load() for listed in CHECKS), *RUN_CHECKS)}
+    chinese = yaml.safe_load((ROOT / "docs/hooks/pages/checks-zh.yaml").read_text("utf-8"))
+    assert chinese.keys() == checks.keys()
+    for name, module in checks.items():
+        told = purpose("zh", name, module)
+        assert re.search(r"[\u4e00-\u9fff]", told)
+        named = [set(re.findall(r"[A-Z]{3}-\d{3}", text)) for text in (told, purpose("en", name, module))]
+        assert named[1] <= named[0], name
+
+
+def test_no_description_of_a_check_is_left_in_english_on_the_chinese_pages_of_requirements() -> None:
+    from pages import requirements
+    from pages.markdown import plain
+
+    made = "".join(page.text for page in requirements.pages("zh", ROOT))
+    modules = {row.check for row in registers.requirements().requirements if row.check}
+    assert [module for module in modules if plain(requirements.purpose("en", "", module)) in made] == []

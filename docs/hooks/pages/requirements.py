@@ -1,9 +1,12 @@
 """Every requirement with its sentence, its measure, its check or the reason that there is none, and what was found."""
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from kuayu_conformance.check import Check, RunCheck
 from kuayu_conformance.checks import CHECKS, RUN_CHECKS
@@ -20,6 +23,9 @@ from .made import Made
 from .markdown import badge, code, facts, heading, link, page, plain, quote, table
 from .standard import clause_link
 from .terms import LEVELS
+
+CHINESE = Path(__file__).with_name("checks-zh.yaml")
+"""What each check does, in Chinese, by its name."""
 
 INTRODUCTION = Words(
     "Every normative sentence of the standard, once. An identifier is permanent. Of {total} requirements {checked} "
@@ -96,7 +102,10 @@ def _entry(language: Language, entry: Entry, row: Requirement, last: runs.Row | 
         (METHOD.in_(language), plain(row.method_zh if chinese else row.method_en)),
         (CLAUSE.in_(language), link(row.clause, clause_link(row.clause, row.id))),
         (SOURCE.in_(language), plain(row.source)),
-        (CHECK.in_(language), f"{code(row.check)}<br>{plain(_purpose(row.check))}" if row.check else ""),
+        (
+            CHECK.in_(language),
+            f"{code(row.check)}<br>{plain(purpose(language, check_of(row), row.check))}" if row.check else "",
+        ),
         (WHY_NOT.in_(language), plain(because or "")),
         (FOUND.in_(language), _found(language, entry, last) if last else ""),
         (REPEAT.in_(language), code(_again(last, row.id)) if last else ""),
@@ -127,9 +136,17 @@ def _again(last: runs.Row, requirement: str) -> str:
     return f"kuayu check --level {last.run.report.run_level} {again} --requirement {requirement}"
 
 
-def _purpose(check: str) -> str:
-    """First line of the check's own description."""
-    return (importlib.import_module(check).__doc__ or "").strip().splitlines()[0]
+def purpose(language: Language, name: str, module: str) -> str:
+    """What a check does: the first line of its module, or its Chinese by the check's name."""
+    if language == "zh":
+        return _chinese()[name]
+    return (importlib.import_module(module).__doc__ or "").strip().splitlines()[0]
+
+
+@cache
+def _chinese() -> Mapping[str, str]:
+    found: Mapping[str, str] = yaml.safe_load(CHINESE.read_text("utf-8"))
+    return found
 
 
 def _index(language: Language, view: View, made_of: str) -> str:
@@ -165,5 +182,8 @@ def _checks(language: Language) -> str:
         return ", ".join(requirement_link(identifier) for identifier in identifiers)
 
     checks: list[Check[Any] | RunCheck] = [*(listed.load() for listed in CHECKS), *RUN_CHECKS]
-    rows = [(code(each.name), plain(_purpose(each.judge.__module__)), links(each.requirements)) for each in checks]
+    rows = [
+        (code(each.name), plain(purpose(language, each.name, each.judge.__module__)), links(each.requirements))
+        for each in checks
+    ]
     return page(f"## {CHECKS_TITLE.in_(language)}", CHECKS_TEXT.in_(language), table(headings, rows))
